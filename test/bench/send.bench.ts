@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '../support/listen.js';
 import { isInstalled } from '../support/run-program.js';
 import { type Bench, type BenchRow, leastOf, median } from './bench.js';
 import { syncMs } from './disk.js';
 import { stageLeast } from './least.js';
-import { freePort, listening, newPlace, type Place, peopleFile } from './server.js';
+import { listening, newPlace, type Place, peopleFile } from './server.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 5);
 const connections = 5;

@@ -1,10 +1,10 @@
 // A served database for benches: made by the program itself, in a folder that is gone afterwards.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../support/listen.js';
 import { runProgram } from '../support/run-program.js';
 
 const program = join(process.cwd(), 'bin/mailctl.js');
@@ -81,14 +81,6 @@ export async function leastServer({ path }: Place): Promise<Omit<Running, 'token
 	const child = spawn(process.execPath, [file, String(port), path], { stdio: 'inherit' });
 	await listening(port);
 	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
-}
-
-export async function freePort(): Promise<number> {
-	const server = createServer();
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address() as AddressInfo;
-	await new Promise((resolve) => server.close(resolve));
-	return port;
 }
 
 export async function listening(port: number): Promise<void> {

@@ -128,19 +128,6 @@ describe.each(places)('eight at once on %s', (_, start) => {
 		expect([to.length, new Set(to).size]).toEqual([400, 400]);
 	});
 
-	it('that make the fields of their imports: each is made once, and every import is done', async () => {
-		const { call, here } = await start();
-		const all = await Promise.all(
-			eight.map(async (at) => {
-				const path = join(home, `people${at}.csv`);
-				await writeFile(path, `email,City,Street\np${at}@example.com,Oslo,S\n`);
-				return call('subscribers', 'import', path, '-l', '1', '--create-fields');
-			}),
-		);
-		expect(all.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).toEqual(eight.map(() => [0, '']));
-		expect(await json(here, 'fields', 'list')).toHaveLength(2);
-	});
-
 	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s', async (mode) => {
 		const { clients, here } = await start();
 		for (const round of [1, 2, 3]) {

@@ -1,7 +1,6 @@
 // `engine backup`: one file of one moment, whatever else goes on, or no file.
 import { once } from 'node:events';
 import {
-	chmodSync,
 	existsSync,
 	mkdirSync,
 	readdirSync,
@@ -192,28 +191,5 @@ describe('engine backup', () => {
 			stderr: expect.stringContaining(`removed ${own}`),
 		});
 		expect(partsIn(folder).sort()).toEqual([young, ...strange].sort());
-	});
-});
-
-describe('an empty file that is to become a database', () => {
-	it('is closed to others first, and so are its log and its index', () => {
-		const { folder, env } = workplace(0);
-		const path = join(folder, 'empty.db');
-		writeFileSync(path, '');
-		chmodSync(path, 0o644);
-		const own = { ...env, MAILCTL_DB: path };
-		const run = (...words: string[]) => runProgram(process.execPath, [programPath, ...words], { env: own });
-		const init = run('engine', 'init', '--sender', 'news@example.com');
-		expect({ status: init.status, stderr: init.stderr }).toMatchObject({ status: 0 });
-		expect(modeOf(path)).toBe('600');
-		const open = new Database(path);
-		open.pragma('user_version');
-		run('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-		expect(
-			readdirSync(folder)
-				.filter((name) => name.startsWith('empty.db'))
-				.map((name) => modeOf(join(folder, name))),
-		).toEqual(['600', '600', '600']);
-		open.close();
 	});
 });

@@ -8,9 +8,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { cli, isBuilt, makeHome, startProgram } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { asked, timeLimit } from '../support/fault-points.js';
+import { freePort } from '../support/listen.js';
 import { type BalancerName, noBalancer, startBalancer } from '../support/load-balancer.js';
 import { ask, describePostgres } from '../support/postgres.js';
-import { freePort } from '../support/refusing-server.js';
 
 const restarts = asked('MAILCTL_KILLS', 3);
 const clients = 6;

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeApi } from '../../src/http/server/openapi.js';
-import { cli, programPath } from '../support/cli.js';
+import { programPath } from '../support/cli.js';
 import { startServing } from '../support/serving.js';
 
 const run = promisify(execFile);
@@ -85,18 +85,6 @@ describe('the built program', () => {
 		expect(text).toContain('its CSS inlined');
 	});
 
-	it('draws tables, marks errors, writes settings and reads tables', async () => {
-		await mailctl(['lists', 'create', '--name', 'News', '--email-reason', 'r']);
-		expect(await mailctl(['lists', 'list', '-o', 'table'])).toMatch(/^ID +NAME +ACTIVE/);
-		const refused = mailctl(['lists', 'get', '99'], { FORCE_COLOR: '1' });
-		await expect(refused).rejects.toMatchObject({
-			code: 3,
-			stderr: expect.stringContaining('\x1b[31merror:\x1b[39m'),
-		});
-		await mailctl(['config', 'set', 'output', 'json']);
-		expect(JSON.parse(await mailctl(['lists', 'list']))).toMatchObject([{ name: 'News' }]);
-	});
-
 	// In the bundle files stand in another order; one that runs before the constants it reads has others.
 	it('describes its API as the sources do', async () => {
 		const server = await startServing();
@@ -106,11 +94,6 @@ describe('the built program', () => {
 		} finally {
 			await server.stop();
 		}
-	});
-
-	it('lists its commands as the sources do', async () => {
-		const ofSources = await cli(['commands', '-o', 'json']);
-		expect(await mailctl(['commands', '-o', 'json'])).toBe(ofSources.stdout);
 	});
 
 	it('leaves better-sqlite3 to itself where another version is installed than it was built with', async () => {

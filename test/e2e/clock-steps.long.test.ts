@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,6 +12,7 @@ import { expect, it, type TestContext } from 'vitest';
 import { parseDateTime } from '../../src/api/datetime.js';
 import { cli, programPath } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
+import { listenOn } from '../support/listen.js';
 import { runProgram } from '../support/run-program.js';
 import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -51,7 +51,7 @@ async function workplace(onTestFinished: TestContext['onTestFinished']) {
 		called.push(Number(request.headers['webhook-timestamp']));
 		request.resume().on('end', () => response.writeHead(204).end());
 	});
-	await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
+	const targetPort = await listenOn(target);
 	onTestFinished(async () => {
 		target.closeAllConnections();
 		target.close();
@@ -75,7 +75,7 @@ async function workplace(onTestFinished: TestContext['onTestFinished']) {
 		expect(await cli(words, { env: { HOME: folder, MAILCTL_DB: db } })).toMatchObject({ code: 0 });
 	await done('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
 	await done('engine', 'settings', 'set', 'allow_private_webhooks', 'true');
-	const url = `http://127.0.0.1:${(target.address() as AddressInfo).port}/`;
+	const url = `http://127.0.0.1:${targetPort}/`;
 	await done('webhooks', 'create', '--url', url, '--type', 'HARDBOUNCED');
 	const start = (...words: string[]) => {
 		const child = spawn(process.execPath, [programPath, ...words], {

@@ -80,16 +80,6 @@ describe('a release that is answered 200 with', () => {
 
 const releaseOf = /^POST \/ext\/mailings\/[^/]+\/release\/ /;
 
-describe('a deletion that is answered 200 with a page', () => {
-	it('is no success', async () => {
-		const { proxy, call } = await start();
-		await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-		proxy.arm({ at: 1, when: 'before', only: 'DELETE /', strike: falseAnswers[0]?.[1] ?? (() => {}) });
-		expect(await call('lists', 'delete', '1', '--confirm', 'Readers')).toMatchObject({ code: 7 });
-		expect(await call('lists', 'get', '1')).toMatchObject({ code: 0 });
-	});
-});
-
 describe('an import whose end is answered with another shape', () => {
 	it('is told, and goes on', async () => {
 		const { proxy, people, call } = await start();

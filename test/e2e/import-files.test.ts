@@ -3,7 +3,7 @@
  * refused. Whatever the file, the counts add up, and the plan of a dry run is what then happens.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import iconv from 'iconv-lite';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -88,51 +88,6 @@ describe('what is imported', () => {
 		expect(counts).toMatchObject({ read: 2, created: 2 });
 		expect(await people()).toEqual(both);
 	});
-
-	it('numbers, booleans and null of NDJSON: in meta as they are, elsewhere null says nothing', async () => {
-		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
-		const lines = [
-			{ email: 'ann@example.com', meta: { city: 'Oslo', age: 41 } },
-			{ email: 'bob@example.com', name: null, is_active: false, meta: { age: null } },
-		];
-		await imported(lines.map((line) => JSON.stringify(line)).join('\n'), { name: 'people.ndjson' });
-		expect(await people()).toEqual([
-			{ email: 'ann@example.com', name: '', meta: { city: 'Oslo', age: 41 } },
-			{ email: 'bob@example.com', name: '', meta: { age: null } },
-		]);
-	});
-});
-
-describe('what is rejected, row by row, while the rest goes on', () => {
-	const rest = 'zoe@example.com,Zoe,Rome\n';
-	it.each([
-		['a quote within a cell', 'a@example.com,5" pipe,Oslo\n', '2 stray_quote'],
-		['too few cells', 'a@example.com,Ann\n', '2 too_few_cells'],
-		['an address that is none', 'nobody,Ann,Oslo\n', '2 invalid'],
-		['no address', ' ,Ann,Oslo\n', '2 blank'],
-		['a value of meta over 64 KiB', `a@example.com,Ann,${'x'.repeat(65 * 1024)}\n`, '2 max_length'],
-		['a name over 255 characters', `a@example.com,${'x'.repeat(256)},Oslo\n`, '2 max_length'],
-	])('%s', async (_, row, reject) => {
-		const { counts, rejects, rejectColumns } = await imported(`email,name,city\n${row}${rest}`);
-		expect(rejects).toEqual([reject]);
-		expect(counts).toMatchObject({ read: 2, created: 1, rejected: 1 });
-		expect(rejectColumns).toBe('email,name,city,_line,_code,_error');
-		expect(await people()).toMatchObject([{ email: 'zoe@example.com' }]);
-	});
-
-	it('lines of NDJSON that are no object, into a rejects file that is CSV', async () => {
-		const lines = [
-			'{"email":"a@example.com","meta":{"city":"Oslo"}}',
-			'{"email":',
-			'[]',
-			'{"email":"nobody"}',
-		];
-		const { rejects, rejectColumns } = await imported(lines.join('\n'), { name: 'people.jsonl' });
-		expect({ rejects, rejectColumns }).toEqual({
-			rejects: ['2 bad_json', '3 bad_json', '4 invalid'],
-			rejectColumns: 'email,meta.city,meta,_line,_code,_error',
-		});
-	});
 });
 
 describe('what is refused, exit 2, with nothing imported', () => {
@@ -149,25 +104,6 @@ describe('what is refused, exit 2, with nothing imported', () => {
 		expect(stderr).toContain(words);
 		expect(existsSync(`${path}.rejects.csv`)).toBe(false);
 		expect(await people()).toEqual([]);
-	});
-
-	it('shows the first of very many unknown columns, and how many there are', async () => {
-		const columns = Array.from({ length: 500 }, (_, index) => `c${index}`).join(',');
-		const path = await project.file('people.csv', `email,${columns}\n`);
-		const { stderr } = await project.run(['subscribers', 'import', path, '-l', '1']);
-		expect(stderr.split('\n')).toHaveLength(14);
-		expect(stderr).toContain('error: and 490 more\n');
-	});
-
-	it('a directory, a missing file, one that may not be read', async ({ skip }) => {
-		const say = async (path: string) =>
-			(await project.run(['subscribers', 'import', path, '-l', '1'])).stderr;
-		expect(await say(project.folder)).toContain('is a directory');
-		expect(await say(join(project.folder, 'no.csv'))).toContain('no such file');
-		const path = await project.file('people.csv', 'email\n');
-		await chmod(path, 0);
-		if (process.getuid?.() === 0) return skip('root may read anything');
-		expect(await say(path)).toContain('permission denied');
 	});
 });
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { isBuilt, programPath, startProgram } from '../support/cli.js';
+import { closeNow, listenOn } from '../support/listen.js';
 import { isInstalled, runProgram } from '../support/run-program.js';
 
 const hasStrace = isInstalled('strace');
@@ -106,12 +107,7 @@ async function startHanging(): Promise<{ baseUrl: string; posted: Promise<void> 
 		response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 	};
 	const server = createServer(answer);
-	await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-	onTestFinished(() => {
-		server.closeAllConnections();
-		server.close();
-	});
-	const address = server.address();
-	if (address === null || typeof address === 'string') throw new Error('the service has no port');
-	return { baseUrl: `http://127.0.0.1:${address.port}`, posted };
+	const port = await listenOn(server);
+	onTestFinished(() => closeNow(server));
+	return { baseUrl: `http://127.0.0.1:${port}`, posted };
 }

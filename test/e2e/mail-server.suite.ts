@@ -92,8 +92,8 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 		it.each([
 			{ to: 'unknown@example.org', status: '5.1.1', reply_code: 550, words: 'No such user here', hard: true },
 			{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
-			// The server's own "5.0.0", for an answer that had none, is no address code, whatever the words are.
-			{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: false },
+			// The server's own "5.0.0", for an answer that had none, says nothing: the words decide.
+			{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
 		])('sends a bounce about $to that explain reads and ingest takes in: hard = $hard', async ({
 			to,
 			status,

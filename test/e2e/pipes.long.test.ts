@@ -74,14 +74,6 @@ describe('a pipe', () => {
 		);
 	});
 
-	it('round-trips ids from one command to the next', () => {
-		const script =
-			'mailctl subscribers list -l Readers --limit 3 --fields id | mailctl subscribers deactivate - -l Readers -o json';
-		expect(
-			(JSON.parse(shell(script).stdout) as { is_active: boolean }[]).map(({ is_active }) => is_active),
-		).toEqual([false, false, false]);
-	});
-
 	it('that is closed, as stdin, is no trouble', () => {
 		expect(shell('mailctl lists list --fields name <&-')).toEqual({
 			stdout: 'Readers\n',
@@ -93,12 +85,6 @@ describe('a pipe', () => {
 			status: 2,
 			first: 'error: missing --name',
 		});
-	});
-
-	it('as stdin is read by one option only', () => {
-		const script = 'mailctl subscribers create -l Readers --email x@example.com --meta-json - --token-stdin';
-		const { status } = shell(script, { input: '{}' });
-		expect([0, 2]).toContain(status);
 	});
 
 	it('as stdout that is closed ends quietly', () => {

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { unbranded } from '../../src/delivery/tracking/lookup.js';
@@ -18,6 +17,7 @@ import { chooseLanguage, type Presentation } from '../../src/http/public/present
 import { languages } from '../../src/http/public/texts.js';
 import { hasChromium, launchChromium, picture } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
+import { listenOn } from '../support/listen.js';
 
 const logo = 'https://cdn.example/birds,bees;1/logo.svg?v=2';
 const svg =
@@ -70,9 +70,7 @@ beforeAll(async () => {
 		// The status is left out: a browser reports one of an error as a problem.
 		response.writeHead(200, made.headers).end(made.body);
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A listening TCP server's address is never a pipe's string.
-	url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+	url = `http://127.0.0.1:${await listenOn(server)}`;
 });
 afterAll(async () => {
 	await browser?.close();

@@ -3,7 +3,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,6 +13,7 @@ import { eventually } from '../support/eventually.js';
 import { moment } from '../support/golden/program.js';
 import { blockOf, expectGolden } from '../support/golden/record.js';
 import { createSettler } from '../support/golden/settled.js';
+import { freePort } from '../support/listen.js';
 
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -174,13 +174,4 @@ function blocksOf(block: string, { stdout, stderr }: { stdout: string; stderr: s
 		.trimEnd()
 		.split('\n')
 		.map((line, at) => blockOf(line, { code: 0, stdout: printed?.[at] ?? '', stderr: said?.[at] ?? '' }));
-}
-
-async function freePort(): Promise<number> {
-	const server = createServer();
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A listening TCP server's address is never a pipe's string.
-	const { port: free } = server.address() as AddressInfo;
-	await new Promise((resolve) => server.close(resolve));
-	return free;
 }

@@ -1,15 +1,6 @@
 // `engine restore`: the backup whole in the place of the database, the old one kept, or nothing changed.
 import { once } from 'node:events';
-import {
-	copyFileSync,
-	linkSync,
-	mkdirSync,
-	readdirSync,
-	readFileSync,
-	rmSync,
-	statSync,
-	writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -107,26 +98,6 @@ describe('engine restore', () => {
 		expect(await run(['engine', 'check'])).toMatchObject({ code: 0 });
 	});
 
-	it('takes over no erasures of another database, whose keys are not its own', async () => {
-		const [one, other] = [await makeProject(), await makeProject()];
-		for (const [{ json }, email] of [
-			[one, 'ann@example.com'],
-			[other, 'bob@example.com'],
-		] as const) {
-			await json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
-			for (const to of ['ann@example.com', 'bob@example.com'])
-				await json(['subscribers', 'create', '--list', 'News', '--email', to]);
-			await json(['subscribers', 'erase', email, '--confirm', email]);
-		}
-		const copy = join(one.folder, 'copy.db');
-		await one.json(['engine', 'backup', copy]);
-		expect(await other.json(['engine', 'restore', copy, ...agreed])).toMatchObject({
-			erased: 0,
-			subscribers: 1,
-		});
-		expect(readFileSync(other.db).includes('bob@example.com')).toBe(true);
-	});
-
 	it('works where there is no database, and makes its folder', () => {
 		const { folder, json } = backedUp();
 		const db = join(folder, 'far', 'away', 'news.db');
@@ -143,25 +114,6 @@ describe('engine restore', () => {
 			{ env: { PATH: process.env['PATH'] ?? '', HOME: folder }, cwd: folder },
 		);
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
-	});
-
-	it('of what serve and a worker write while it is backed up gives a database that goes on', async () => {
-		const { folder, run, json, start, importFile } = workplace(5_000);
-		const serve = start('serve', '--port', '0', '--no-worker');
-		run('engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:9');
-		const worker = start('worker');
-		const busy = start(...importFile('b', 20_000));
-		json('engine', 'backup', 'copy.db');
-		if (busy.exitCode === null) await once(busy, 'exit');
-		const db = join(folder, 'other.db');
-		json('--db', db, 'engine', 'restore', 'copy.db');
-		expect(look(db).sound).toBe('ok');
-		const { overall_subscribers_count: count } = json('--db', db, 'lists', 'get', 'Readers');
-		expect(count).toBe(look(db).subscribers);
-		json('--db', db, 'subscribers', 'create', '-l', 'Readers', '--email', 'new@example.com');
-		serve.kill('SIGTERM');
-		worker.kill('SIGTERM');
-		await Promise.all([serve, worker].map((child) => (child.exitCode === null ? once(child, 'exit') : null)));
 	});
 
 	it('pauses the queue: what waits is sent when it is resumed, what was being sent is uncertain', async () => {
@@ -306,18 +258,6 @@ describe('engine restore', () => {
 		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
 	});
 
-	it('refuses to take the place of a file that is not a database', () => {
-		const { folder, run } = backedUp();
-		const letter = join(folder, 'letter.txt');
-		writeFileSync(letter, 'Dear Ann,\n');
-		for (const more of [['-n'], agreed])
-			expect(run('--db', letter, 'engine', 'restore', 'copy.db', ...more)).toMatchObject({
-				status: 74,
-				stderr: `error: ${letter} is not a database: move it away, or name another file by --db\n`,
-			});
-		expect(readFileSync(letter, 'utf8')).toBe('Dear Ann,\n');
-	});
-
 	it('replaces a damaged database, and keeps what is left of it with its log', () => {
 		const { folder, db, json } = backedUp();
 		writeFileSync(db, 'nothing that SQLite could read');
@@ -345,14 +285,6 @@ describe('engine restore', () => {
 		json('--db', db, 'engine', 'restore', 'copy.db');
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
 		expect(keptIn(folder)).toEqual([expect.stringMatching(/^lost\.db\.before-restore-.*-wal$/)]);
-	});
-
-	it('takes away the second name that a killed one gave to the database', () => {
-		const { folder, db, json } = backedUp();
-		linkSync(db, `${db}.before-restore-20200101T000000Z`);
-		json('engine', 'restore', 'copy.db', ...agreed);
-		expect(keptIn(folder)).toHaveLength(1);
-		expect(look(join(folder, keptIn(folder)[0] ?? '')).subscribers).toBe(11);
 	});
 
 	it('wants the key of wrapped secrets before anything changes', () => {

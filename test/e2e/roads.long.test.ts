@@ -1,11 +1,9 @@
-// A deployment of ours whose `GET /` fails stays ours: no job and no import is done a second time by the road for others.
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cli, programPath } from '../support/cli.js';
+import { cli } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { type KillingProxy, startKillingProxy } from '../support/killing-proxy.js';
 import { startServer } from '../support/running-server.js';
@@ -143,55 +141,4 @@ describe('what was begun on a deployment of one kind', () => {
 		expect(await call('campaigns', 'resume', 'november')).toMatchObject({ code: 2 });
 		expect(reached()).toEqual(all);
 	});
-
-	it('is told apart by the job: another name is free', async () => {
-		expect(await call(...job())).toMatchObject({ code: 0 });
-		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
-		const other = job().map((word) => (word === 'november' ? 'december' : word));
-		expect(await call(...other)).toMatchObject({ code: 0 });
-	});
 });
-
-describe('serve that is started again', () => {
-	it('while a command starts is waited for', async () => {
-		const db = join(home, 'other.db');
-		const env = { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb' };
-		await cli(
-			[
-				'--db',
-				db,
-				'engine',
-				'init',
-				'--sender',
-				'news@example.com',
-				'--smtp',
-				`smtp://127.0.0.1:${sink.port}`,
-			],
-			{ env },
-		);
-		const first = await startServer(db);
-		const { port } = new URL(first.baseUrl);
-		const words = ['--base-url', first.baseUrl, '--no-input', ...job()];
-		const run = () => cli(words, { env: { HOME: home, MAILCTL_TOKEN: first.token } });
-		expect(await run()).toMatchObject({ code: 0 });
-		await first.stop();
-		const again = run();
-		const serve = spawn(process.execPath, [programPath, '--db', db, 'serve', '--port', port], {
-			env,
-			stdio: 'ignore',
-		});
-		endings.push(() => ended(serve));
-		const { code, stderr } = await again;
-		// A machine under load may take longer to start it than the retries last.
-		expect([0, 6], stderr).toContain(code);
-		expect(reached()).toEqual(all);
-		expect(await ledgers()).not.toContainEqual(expect.stringMatching(/^import/));
-	});
-});
-
-async function ended(child: ChildProcess): Promise<void> {
-	if (child.exitCode !== null) return;
-	const closed = new Promise((done) => child.once('close', done));
-	child.kill('SIGTERM');
-	await closed;
-}

@@ -92,16 +92,6 @@ describe('send --list on a deployment that keeps no campaigns', () => {
 			stderr: expect.stringContaining('november'),
 		});
 	});
-
-	it('calls nobody when another count was expected', async () => {
-		const { service, call } = await start({ subscribers });
-		const words = ['send', ...mail, '--list', '1', '-y', '--expect-count', '3'];
-		expect(await call(...words)).toMatchObject({
-			code: 2,
-			stderr: expect.stringContaining('the list has 2 recipients, not 3; nothing was released'),
-		});
-		expect(service.calls).toEqual([]);
-	});
 });
 
 describe('send --csv there', () => {
@@ -131,21 +121,6 @@ describe('send --csv there', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('ends with 9 where some were refused', async () => {
-		const { call } = await start({
-			react: ({ to }) =>
-				to.includes('p1@example.com')
-					? { kind: 'refuse', status: 400, body: { to: { 0: ['Not this one.'] } } }
-					: { kind: 'make' },
-		});
-		const words = ['send', ...mail, '--csv', await table(3), '-y', '--expect-count', '3', '-o', 'json'];
-		const { code, stdout } = await call(...words);
-		expect({ code, document: JSON.parse(stdout) }).toMatchObject({
-			code: 9,
-			document: { messages: { accepted: 2, failed: 1 } },
-		});
-	});
-
 	it('stops with 5 where the sender is refused, and goes on with resume once that is mended', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
@@ -167,21 +142,6 @@ describe('send --csv there', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
-	it('ends with 12 where nothing moves for --wait-timeout, once what is in flight is answered', async () => {
-		let delayMs = 10_000;
-		const { service, call } = await start({ react: () => ({ kind: 'make', delayMs }) });
-		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '3'];
-		// Time enough for a busy machine to begin the first call.
-		expect(await call(...words, '--connections', '1', '--wait-timeout', '5s')).toMatchObject({
-			code: 12,
-			stderr: expect.stringContaining('campaigns resume j goes on'),
-		});
-		expect(service.calls).toHaveLength(1);
-		delayMs = 0;
-		expect(await call('campaigns', 'resume', 'j')).toMatchObject({ code: 0 });
-		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
-	});
-
 	it('drops a job with cancel, and calls nobody of it', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
@@ -189,19 +149,6 @@ describe('send --csv there', () => {
 		expect(await call('campaigns', 'cancel', 'j', '-y')).toMatchObject({ code: 0 });
 		expect(await call('campaigns', 'resume', 'j', '-y', '--expect-count', '3')).toMatchObject({ code: 2 });
 		expect(service.calls).toEqual([]);
-	});
-});
-
-describe('send --batch there', () => {
-	it('makes each request as it is', async () => {
-		const { service, call } = await start();
-		const path = join(home, 'requests.ndjson');
-		const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
-		const other = { ...request, subject: 'Other', tag: 't' };
-		await writeFile(path, `${JSON.stringify(request)}\n${JSON.stringify(other)}\n`);
-		expect(await call('send', '--batch', path, '-y', '--expect-count', '2')).toMatchObject({ code: 0 });
-		expect(service.calls).toEqual(expect.arrayContaining([request, other]));
-		expect(service.calls).toHaveLength(2);
 	});
 });
 
@@ -235,27 +182,6 @@ describe('what cannot be kept there', () => {
 		const run = await call('send', ...mail, ...words);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
 		expect(service.calls).toEqual([]);
-	});
-
-	it('a campaign is found by its UUID as by its name', async () => {
-		const { service, call } = await start({ subscribers });
-		const id = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
-		const sent = ['send', ...mail, '--list', '1', '-y', '--expect-count', '2', '--campaign', id];
-		expect((await call(...sent)).code).toBe(0);
-		expect((await call(...sent)).code).toBe(0);
-		expect(service.calls).toHaveLength(2);
-		const found = await call('campaigns', 'get', id, '-o', 'json');
-		expect(JSON.parse(found.stdout)).toMatchObject({ id, state: 'finished', sent: 2, opened: null });
-	});
-
-	it('--strict-vars is refused with a template that only the service can read', async () => {
-		const { call } = await start({ subscribers });
-		const template = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
-		const words = ['--from', 'news@example.com', '--template', template, '--strict-vars'];
-		expect(await call('send', ...words, '--list', '1', '-y', '--expect-count', '2')).toMatchObject({
-			code: 2,
-			stderr: expect.stringContaining('--strict-vars cannot be kept'),
-		});
 	});
 
 	it('--retry-unknown is refused where nothing is left unknown', async () => {

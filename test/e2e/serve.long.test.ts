@@ -1,17 +1,11 @@
-// The program serving: its token, its log, its worker, its end, and what a kill leaves.
-import { execFile } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { request } from 'node:https';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isBuilt } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/listen.js';
 import { ask, describePostgres } from '../support/postgres.js';
 import { makeProject } from '../support/project.js';
-import { freePort } from '../support/refusing-server.js';
 import { type Serving, type ServingOptions, startServing } from '../support/serving.js';
 import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -62,48 +56,6 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await eventually(async () => expect((await ready()).status).toBe(200));
 		expect(existsSync(`${project.db}.token`)).toBe(true);
 		await starting;
-	});
-
-	it('makes no second token at its second start', async () => {
-		const first = await serve();
-		expect(await first.stop()).toBe(0);
-		const before = await readFile(first.tokenFile, 'utf8');
-		const second = await serve({ project: first.project });
-		expect(await readFile(second.tokenFile, 'utf8')).toBe(before);
-		expect(second.stderr()).not.toContain('token');
-	});
-
-	it('writes one line of JSON a request, without a secret', async () => {
-		const serving = await serve();
-		await serving.fetch('/sub/lists/?page=1&secret=hidden');
-		await serving.fetch('/webhooks/', {
-			method: 'POST',
-			headers: json,
-			body: JSON.stringify({ url: 'https://example.com/', type: 'OPENED', login: 'a', password: 'hush' }),
-		});
-		await eventually(() => expect(serving.log()).toHaveLength(2));
-		expect(serving.log()).toMatchObject([
-			{ method: 'GET', path: '/sub/lists/', status: 200, token: 'admin', error: null },
-			{ method: 'POST', path: '/webhooks/', status: 201, token: 'admin', error: null },
-		]);
-		const text = JSON.stringify(serving.log()) + serving.stderr();
-		expect(text).not.toContain(serving.token);
-		expect(text).not.toContain('hush');
-		expect(text).not.toContain('hidden');
-	});
-
-	it('begins links of pages with the public URL of the settings, else with where it listens', async () => {
-		const serving = await serve();
-		const { project, url } = serving;
-		await project.json(['lists', 'create', '--name', 'A', '--email-reason', 'r']);
-		await project.json(['lists', 'create', '--name', 'B', '--email-reason', 'r']);
-		const nextOf = async () => {
-			const answer = await serving.fetch('/sub/lists/?page_size=1', { headers: { Host: 'evil.example' } });
-			return ((await answer.json()) as { next: string }).next;
-		};
-		expect(await nextOf()).toBe(`${url}/sub/lists/?page=2&page_size=1`);
-		await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com/m']);
-		expect(await nextOf()).toBe('https://mail.example.com/m/sub/lists/?page=2&page_size=1');
 	});
 
 	it('sends what the API accepts, at once', async () => {
@@ -192,67 +144,6 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		}
 		serving.process.stdout?.resume();
 		expect(await serving.stop()).toBe(0);
-	});
-
-	it('answers over TLS with a certificate and its key', async () => {
-		const project = await makeProject();
-		const [cert, key] = [join(project.folder, 'cert.pem'), join(project.folder, 'key.pem')];
-		const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
-		await promisify(execFile)('openssl', [
-			...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-			...['-keyout', key, '-out', cert, '-days', '2', ...subject],
-		]);
-		const serving = await serve({ project, args: ['--tls-cert', cert, '--tls-key', key] });
-		expect(serving.url).toMatch(/^https:/);
-		const status = await new Promise<number | undefined>((resolve, reject) => {
-			readFile(cert).then((ca) => {
-				request(`${serving.url}/healthz`, { ca }, (answer) => resolve(answer.resume().statusCode))
-					.on('error', reject)
-					.end();
-			}, reject);
-		});
-		expect(status).toBe(200);
-		const remote = ['--base-url', serving.url, '--token-file', serving.tokenFile];
-		const { cli } = await import('../support/cli.js');
-		expect((await cli([...remote, 'lists', 'list'])).code).toBe(6);
-		expect(await cli([...remote, '--ca-cert', cert, 'lists', 'list'])).toMatchObject({ code: 0, stderr: '' });
-	});
-
-	it('says which port is in use, which file is no certificate', async () => {
-		const serving = await serve();
-		const port = new URL(serving.url).port;
-		const { project } = serving;
-		expect(await project.run(['serve', '--port', port])).toMatchObject({
-			code: 2,
-			stderr: `error: port ${port} of 127.0.0.1 is in use\nhint: give another --port\n`,
-		});
-		const bad = await project.file('bad.pem', 'nonsense');
-		const refused = await project.run(['serve', '--port', '0', '--tls-cert', bad, '--tls-key', bad]);
-		expect(refused).toMatchObject({ code: 2, stdout: '' });
-		expect(await project.run(['serve', '--port', '0', '--tls-cert', bad])).toMatchObject({ code: 2 });
-	});
-
-	it('says whether it lives, whether it can work, and how it is, to those who may know', async () => {
-		const serving = await serve();
-		expect((await serving.fetch('/healthz', { token: null })).status).toBe(200);
-		expect((await serving.fetch('/readyz', { token: null })).status).toBe(200);
-		expect((await serving.fetch('/metrics', { token: null })).status).toBe(401);
-		const bearer = await serving.fetch('/metrics', {
-			token: null,
-			headers: { Authorization: `Bearer ${serving.token}` },
-		});
-		expect(bearer.status).toBe(200);
-		const text = await bearer.text();
-		expect(text).toMatch(/^mailctl_lists 0$/m);
-		expect(text).toMatch(/^# TYPE mailctl_lists gauge$/m);
-	});
-
-	it('makes its token only where it serves: a named database that is missing stays missing', async () => {
-		const project = await makeProject();
-		const missing = join(project.folder, 'missing.db');
-		const { cli } = await import('../support/cli.js');
-		expect(await cli(['--db', missing, 'serve', '--port', '0'])).toMatchObject({ code: 2 });
-		expect(existsSync(missing)).toBe(false);
 	});
 });
 

@@ -1,121 +1,57 @@
 /**
- * Every command against a service, and every command that sends against a mail server, that accepts connections and
- * never says a word: each ends by itself at `--timeout` and `--deadline`, and soon after SIGTERM.
+ * Commands against a service, and each command that sends against a mail server, that accepts connections and never says
+ * a word: each ends by itself at `--timeout` and `--deadline`, and soon after SIGTERM.
  */
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli, isBuilt, startProgram } from '../support/cli.js';
-import { allCommands } from '../support/command-tree.js';
 import { eventually } from '../support/eventually.js';
+import { listenOn } from '../support/listen.js';
 import { copyOf, onceFor } from '../support/model.js';
 import { type FaultPhase, startFaultServer } from '../support/smtp-fault.js';
 
 type Words = readonly string[];
 
-/** Goes to no deployment of its own accord. */
-const nowhere = 'nowhere';
-const machine = 'machine';
+const ends = ['timeout', 'deadline', 'SIGTERM'] as const;
+const codes = { timeout: 6, deadline: 12, SIGTERM: 143 } as const;
 
-const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 const ann = 'ann@example.com';
 const agreed = ['--yes', '--expect-count', '1'];
 
-/** The words behind each command of the tree. */
-const calls: Readonly<Record<string, Words | typeof nowhere | typeof machine>> = {
-	'lists list': [],
-	'lists get': ['1'],
-	'lists create': ['--name', 'N', '--email-reason', 'r'],
-	'lists update': ['1', '--name', 'N'],
-	'lists delete': ['1', '--confirm', 'N'],
-	'lists clear': ['1', '--confirm', 'N'],
-	'subscribers list': ['-l', '1'],
-	'subscribers get': [ann, '-l', '1'],
-	'subscribers find': [ann],
-	'subscribers create': ['-l', '1', '--email', ann],
-	'subscribers update': [ann, '-l', '1', '--name', 'A'],
-	'subscribers activate': [ann, '-l', '1'],
-	'subscribers deactivate': [ann, '-l', '1'],
-	'subscribers delete': [ann, '-l', '1', '-y'],
-	'subscribers import': ['people.csv', '-l', '1'],
-	'subscribers export': ['-l', '1'],
-	'subscribers stats': ['-l', '1'],
-	'subscribers erase': [ann, '--confirm', ann],
-	'fields list': [],
-	'fields get': ['city'],
-	'fields create': ['--variable', 'city', '--name', 'City'],
-	'fields update': ['city', '--name', 'Town'],
-	'fields delete': ['city', '--confirm', 'city'],
-	'webhooks list': [],
-	'webhooks get': ['1'],
-	'webhooks create': ['--url', 'https://hooks.example.com/', '--type', 'OPENED'],
-	'webhooks update': ['1', '--type', 'OPENED'],
-	'webhooks delete': ['1', '-y'],
-	'webhooks test': ['1'],
-	'webhooks listen': ['--port', '0', '--register', '--url', 'https://hooks.example.com/', '--type', 'OPENED'],
-	'webhooks deliveries': ['1'],
-	'webhooks replay': ['1', '--failed'],
-	'webhooks secret': [],
-	send: [...mail, '--to', ann],
-	'campaigns list': nowhere,
-	'campaigns get': nowhere,
-	'campaigns results': nowhere,
-	'campaigns report': [uuid],
-	'campaigns links': [uuid],
-	'campaigns compare': [uuid, uuid],
-	'report compare': [],
-	'campaigns resume': nowhere,
-	'campaigns cancel': nowhere,
-	report: [],
-	'templates list': [],
-	'templates get': [uuid],
-	'templates create': ['--name', 'W', '--text-file', 'people.csv'],
-	'templates update': [uuid, '--name', 'W'],
-	'templates delete': [uuid, '-y'],
-	'templates render': [uuid],
-	'templates push': ['mails'],
-	'templates pull': ['mails'],
-	'senders list': [],
-	'senders add': [ann],
-	'senders remove': [ann, '-y'],
-	'messages list': [],
-	'messages get': [uuid],
-	'messages raw': [uuid],
-	'messages cancel': [uuid, '-y'],
-	'messages retry': [uuid],
-	why: [ann],
-	'suppressions list': [],
-	'suppressions add': [ann],
-	'suppressions remove': [ann, '-y'],
-	'suppressions import': ['people.csv'],
-	'suppressions export': [],
-	smoke: [],
-	apply: ['-f', 'mail.yaml'],
-	diff: ['-f', 'mail.yaml'],
-	doctor: ['--skip', 'dns'],
-	api: ['GET', '/sub/lists/'],
-	login: ['--token-file', 'token', '--profile', 'far'],
-	...Object.fromEntries(
-		['serve', 'worker', 'demo', 'sink', 'engine init', 'engine status', 'engine smtp-test'].map((path) => [
-			path,
-			machine,
-		]),
-	),
-};
-
-/** Those of which every verb is of one kind. */
-const groups: readonly [RegExp, typeof nowhere | typeof machine][] = [
-	[/^(logout|commands|version|help|(profile|config|completion) .*|engine bounces explain)$/, nowhere],
-	[/^engine /, machine],
+/** One of each way to wait for a service: a page, a record, a walk, a file, a job, a plan, a listener, checks, raw calls. */
+const remote: readonly Words[] = [
+	['lists', 'list'],
+	['lists', 'delete', '1', '--confirm', 'N'],
+	['subscribers', 'find', ann],
+	['subscribers', 'create', '-l', '1', '--email', ann],
+	['subscribers', 'import', 'people.csv', '-l', '1'],
+	['subscribers', 'export', '-l', '1'],
+	[
+		'webhooks',
+		'listen',
+		'--port',
+		'0',
+		'--register',
+		'--url',
+		'https://hooks.example.com/',
+		'--type',
+		'OPENED',
+	],
+	['send', ...mail, '--to', ann],
+	['report'],
+	['templates', 'push', 'mails'],
+	['suppressions', 'import', 'people.csv'],
+	['smoke'],
+	['apply', '-f', 'mail.yaml'],
+	['doctor', '--skip', 'dns'],
+	['api', 'GET', '/sub/lists/'],
+	['login', '--token-file', 'token', '--profile', 'far'],
 ];
-
-function callOf(path: string): Words | typeof nowhere | typeof machine | undefined {
-	return calls[path] ?? groups.find(([pattern]) => pattern.test(path))?.[1];
-}
 
 /** A listener that accepts and never says a word. */
 async function startSilence(): Promise<{ port: number; reached: Promise<void>; close(): void }> {
@@ -128,10 +64,7 @@ async function startSilence(): Promise<{ port: number; reached: Promise<void>; c
 		sockets.add(socket.on('error', () => {}).resume());
 		reach();
 	});
-	server.listen(0, '127.0.0.1');
-	await once(server, 'listening');
-	// A listening TCP server's address is never a pipe's string.
-	const { port } = server.address() as AddressInfo;
+	const port = await listenOn(server);
 	const close = () => {
 		server.close();
 		for (const socket of sockets) socket.destroy();
@@ -208,32 +141,11 @@ function place(): string {
 	return folder;
 }
 
-const commands = await allCommands();
-const remote = commands.flatMap(({ path }) => {
-	const words = callOf(path);
-	return words === undefined || typeof words === 'string'
-		? []
-		: [{ path, words: [...path.split(' '), ...words] }];
-});
-
 describe.skipIf(!isBuilt)('against a service that never answers', () => {
-	it('every command is tried, or known to go to no service', () => {
-		expect(commands.map(({ path }) => path).filter((path) => callOf(path) === undefined)).toEqual([]);
-	});
-
-	it.concurrent.each(remote)('$path ends at --timeout', async ({ words }) => {
-		const ended = await endingAgainst(words, 'timeout');
-		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt('timeout', words) });
-	});
-
-	it.concurrent.each(remote)('$path ends at --deadline', async ({ words }) => {
-		const ended = await endingAgainst(words, 'deadline');
-		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt('deadline', words) });
-	});
-
-	it.concurrent.each(remote)('$path ends at SIGTERM', async ({ words }) => {
-		const ended = await endingAgainst(words, 'SIGTERM');
-		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt('SIGTERM', words) });
+	const cases = remote.flatMap((words) => ends.map((end) => ({ line: words.join(' '), words, end })));
+	it.concurrent.each(cases)('$line ends at $end', async ({ words, end }) => {
+		const ended = await endingAgainst(words, end);
+		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt(end, words) });
 	});
 });
 
@@ -247,9 +159,6 @@ function endingAgainst(words: Words, end: keyof typeof codes): Promise<Ended> {
 		return ended;
 	});
 }
-
-const ends = ['timeout', 'deadline', 'SIGTERM'] as const;
-const codes = { timeout: 6, deadline: 12, SIGTERM: 143 } as const;
 
 function codeAt(end: keyof typeof codes, [command]: Words): number {
 	return end === 'timeout' && command === 'doctor' ? 11 : codes[end];

@@ -386,20 +386,6 @@ describe('smoke against a deployment with one thing broken', () => {
 		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 	});
 
-	it('skips the webhooks of a deployment that wants names which resolve', async () => {
-		const proxy = await startTampering(
-			server.baseUrl,
-			answering(method('POST', /^\/webhooks\/$/), { status: 400, body: { url: ['No such host.'] } }),
-		);
-		const { code, stdout } = await smoke(proxy.baseUrl, ['--full', '--only', 'webhooks', '-o', 'json']);
-		await proxy.close();
-		const { checks }: Report = JSON.parse(stdout);
-		expect({ code, created: checks.find(({ id }) => id === 'webhooks.create') }).toMatchObject({
-			code: 0,
-			created: { outcome: 'skip', detail: 'the deployment refuses a URL whose name does not resolve' },
-		});
-	});
-
 	it('touches nothing of somebody else’s that a creation answers with', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(
@@ -487,42 +473,6 @@ describe('smoke that is ended early', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('cleans up past its deadline, which is 12', async () => {
-		const before = await holdings();
-		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
-			// Never answered: only the deadline ends it.
-			if (isGet(/events-report/)(passing)) return new Promise<never>(() => {});
-			return ask(passing);
-		});
-		const words = ['--full', '--deadline', '3s', '--only', 'subscribers', '--only', 'report'];
-		const { code, stdout, stderr } = await smoke(proxy.baseUrl, [...words, '-o', 'json']);
-		await proxy.close();
-		const report: Report = JSON.parse(stdout);
-		expect({ code, stderr }).toEqual({
-			code: 12,
-			stderr: expect.stringContaining('out of time: --deadline 3s'),
-		});
-		expect(report.checks.find(({ id }) => id === 'report.shape')).toMatchObject({ outcome: 'skip' });
-		expect(report.leftovers).toEqual([]);
-		expect(await holdings()).toEqual(before);
-	});
-
-	it('finds by its name what was made by a request whose answer was lost', async () => {
-		const before = await holdings();
-		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
-			const answered = await ask(passing);
-			if (method('POST', /^\/sub\/fields\/$/)(passing)) throw new Error('cut');
-			return answered;
-		});
-		const { code, stdout } = await smoke(proxy.baseUrl, ['--full', '--only', 'fields', '-o', 'json']);
-		await proxy.close();
-		const report: Report = JSON.parse(stdout);
-		expect(code).toBe(11);
-		expect(report.checks.find(({ id }) => id === 'fields.create')).toMatchObject({ outcome: 'fail' });
-		expect(report.leftovers).toEqual([]);
-		expect(await holdings()).toEqual(before);
-	});
-
 	it('gives up on a deployment that does not answer its deletions, and lists what is left: 11', async () => {
 		const before = await holdings();
 		const stop = new AbortController();
@@ -571,19 +521,5 @@ describe('smoke that is ended early', () => {
 			stdout: expect.stringMatching(/list \d+ "mailctl-smoke-.*is deleted/),
 		});
 		expect(await holdings()).toEqual(before);
-	});
-
-	it('says with a report that nobody answers (6), or that the token is refused (4)', async () => {
-		const nobody = await smoke('http://127.0.0.1:1', ['-o', 'json']);
-		const refused = await smoke(server.baseUrl, ['-o', 'json'], { env: { MAILCTL_TOKEN: 'wrong' } });
-		const outcomes = [nobody, refused].map(({ code, stdout }) => {
-			const { checks }: Report = JSON.parse(stdout);
-			return [code, ...checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id)];
-		});
-		expect(outcomes).toEqual([
-			[6, 'connection.reachable'],
-			[4, 'auth.token'],
-		]);
-		expect(JSON.parse(refused.stdout)).toMatchObject({ deviations: [], counts: { deviations: 0 } });
 	});
 });

@@ -1,6 +1,6 @@
 /** A program whose main thread is in SQLite or in a loop hears neither timers nor signals; it ends all the same. */
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -125,13 +125,6 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 		commands.map((argv) => ({ argv, named: argv.map((word) => (word === pipe ? 'PIPE' : word)).join(' ') })),
 	)('without a writer is ended by its deadline: $named', async ({ argv }) => {
 		expect(await ends(argv)).toEqual(outOfTime);
-	});
-
-	it('whose writer is silent is ended by its deadline', async () => {
-		const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
-		expect(await ends([...one, '--text', 'T', '--attach', pipe])).toEqual(outOfTime);
-		expect(await ends(['subscribers', 'import', pipe, '-l', '1', ...rejects])).toEqual(outOfTime);
-		closeSync(writer);
 	});
 
 	it('has all that is written, as soon as there is a writer', async () => {

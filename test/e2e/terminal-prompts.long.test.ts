@@ -1,5 +1,5 @@
 /** Questions at real terminals of several widths: how each can be left, what that leaves behind, and the commands that guides print. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -214,24 +214,6 @@ describe.skipIf(!canRun)('a late question', () => {
 		expect(rowsOf(db)).toEqual(before);
 		expect(readdirSync(folder).sort()).toEqual(files);
 	});
-
-	it.each([
-		[40, '\\x03'],
-		[80, '\\x04'],
-	] as const)('of mailctl profile remove is left at %i columns', (columns, keys) => {
-		const { db, folder, at, mailctl, options } = filled();
-		mailctl('profile', 'add', 'mine', '--db', db);
-		const config = join(folder, '.config/mailctl/config.json');
-		const before = readFileSync(config, 'utf8');
-		const { MAILCTL_DB: _, ...env } = options.env;
-		const steps: Step[] = [
-			['Which profile:', 'mine'],
-			['mine ❯ mine ↑↓', '\\r'],
-			['(y/N)', keys],
-		];
-		expect(at(columns, ['profile', 'remove'], steps, { ...options, env: env as never }).end).toBe('130');
-		expect(readFileSync(config, 'utf8')).toBe(before);
-	});
 });
 
 describe.skipIf(!canRun)('a question that a signal ends', () => {
@@ -242,32 +224,6 @@ describe.skipIf(!canRun)('a question that a signal ends', () => {
 		const { at } = filled();
 		expect(at(80, ['lists', 'create'], [['Name of the list:', `kill ${name}`]]).end).toBe(end);
 		expect(at(80, ['lists', 'get'], [['❯ Readers', `kill ${name}`]]).end).toBe(end);
-	});
-});
-
-describe.skipIf(!canRun)('a terminal that can do little', () => {
-	const list: Step[] = [
-		['Which list:', 'writ'],
-		['writ ❯ Writers (0 active subscribers) ↑↓', '\\r'],
-	];
-	const withWriters = onceFor(() => {
-		const { folder, mailctl } = filled();
-		mailctl('lists', 'create', '--name', 'Writers', '--email-reason', 'r');
-		return folder;
-	});
-	const place = () => workplace(copyOf(withWriters()));
-	const withEnv = (env: Readonly<Record<string, string>>, made: ReturnType<typeof filled>) => ({
-		...made.options,
-		env: { ...made.options.env, ...env },
-	});
-
-	it('has no colours where they are unwanted', () => {
-		const made = place();
-		for (const env of [{ NO_COLOR: '1' }, { CLICOLOR: '0' }]) {
-			const { raw, end } = made.at(80, ['lists', 'get'], list, withEnv(env, made));
-			expect(end).toBe('0');
-			expect(raw).not.toMatch(/\x1b\[[\d;]*m/);
-		}
 	});
 });
 
@@ -335,47 +291,6 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 			left,
 		]);
 		expect(shown).toContain('\n  fail\n  Hello\n');
-	});
-
-	it('leaves its file behind where the question is left with a text, and none elsewhere', () => {
-		const { write, folder } = place(plain);
-		const { shown, end } = write([
-			['opens this editor:', '\\r'],
-			['editing', 'fail\\r'],
-			['has failed', ''],
-			['opens this editor:', '\\x03'],
-		]);
-		expect(end).toBe('130');
-		const file = /the text is kept in\s+(\S+)/.exec(shown)?.[1] ?? shown;
-		expect(readFileSync(file, 'utf8')).toBe('fail\n');
-		const drafts = () => readdirSync(folder).filter((name) => name.startsWith('mailctl-text-'));
-		expect(drafts()).toHaveLength(1);
-		write([
-			['opens this editor:', '\\r'],
-			['editing', '\\r'],
-			['a text is needed', ''],
-			['opens this editor:', '\\x03'],
-		]);
-		write([['opens this editor:', '\\r'], ['editing', 'Hello\\r'], left]);
-		expect(drafts()).toHaveLength(1);
-	});
-});
-
-describe.skipIf(!canRun).each([40, 80, 120])('the question for a list at %i columns', (columns) => {
-	it('takes none without active subscribers', () => {
-		const { at } = filled();
-		const { shown, end } = at(
-			columns,
-			['send'],
-			[
-				['some addresses', '\\r'],
-				['(0 active)', 'indeed'],
-				['indeed', '\\r'],
-				['indeed', '\\x03'],
-			],
-		);
-		expect(end).toBe('130');
-		expect(shown).not.toContain('What is to be sent?');
 	});
 });
 

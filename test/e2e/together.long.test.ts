@@ -7,7 +7,6 @@ import { describe, expect, it } from 'vitest';
 import { cli, programPath } from '../support/cli.js';
 import { describeDatabases } from '../support/databases.js';
 import { ended } from '../support/fault-points.js';
-import { startSmtpSink } from '../support/smtp-sink.js';
 
 /** Absent: a file of its own, which the first command makes. */
 function workplace(db?: string) {
@@ -68,33 +67,6 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 		expect(all.map(({ code, stderr }) => [code, stderr])).toEqual([1, 2, 3, 4].map(() => [0, '']));
 		expect(await json('senders', 'list')).toHaveLength(1);
 		expect(await json('lists', 'list')).toEqual([]);
-	});
-
-	it('sending one job send each message once', async () => {
-		const sink = await startSmtpSink();
-		const { folder, run, json } = workplace(await create());
-		await json('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
-		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-		await json('subscribers', 'import', peopleFile(folder, 'p', 500), '-l', '1');
-		const job = [
-			'send',
-			'--from',
-			'news@example.com',
-			'--list',
-			'1',
-			'--subject',
-			'S',
-			'--text',
-			'T',
-			'--campaign',
-			'j',
-		];
-		await json(...job, '--yes', '--expect-count', '500', '--no-wait');
-		const workers = await Promise.all([run('worker', '--drain'), run('worker', '--drain')]);
-		expect(workers.map(({ code }) => code)).toEqual([0, 0]);
-		const to = sink.received.flatMap((mail) => mail.to);
-		expect([to.length, new Set(to).size]).toEqual([500, 500]);
-		await sink.close();
 	});
 });
 

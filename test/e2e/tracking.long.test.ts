@@ -1,13 +1,13 @@
 // A mail that was really delivered, opened in a real browser: what happens on the pages it leads to, and what is counted.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { hasChromium, launchChromium, picture } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
+import { listenOn } from '../support/listen.js';
 import { type Delivered, type Served, startServed, unsubscribeUrl } from '../support/served.js';
 
 const userAgent =
@@ -53,8 +53,7 @@ inBrowser('a mail is opened once, a click arrives, and the report shows both (ne
 		asked.push(`${request.url} ${request.headers.referer ?? 'no referrer'}`);
 		response.end('<title>Offer</title>here');
 	});
-	await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve));
-	const { port } = target.address() as AddressInfo;
+	const port = await listenOn(target);
 	try {
 		const mail = await served.deliver({
 			html_body: html(`http://127.0.0.1:${port}`),
@@ -108,42 +107,6 @@ inBrowser('somebody unsubscribes with the button, not by looking (needs Chromium
 	expect(await context.cookies()).toEqual([]);
 	expect(problems).toEqual([]);
 });
-
-inBrowser(
-	'a reader chooses between the list and all mail, and the buttons do it (needs Chromium)',
-	async () => {
-		const lists: number[] = [];
-		for (const name of ['Birds', 'Trees']) {
-			const { id } = await served.engine.lists.create({ name, email_reason: 'r' });
-			await served.engine.subscribers(id).create({ email: 'ada@example.org' });
-			lists.push(id);
-		}
-		const active = async () => {
-			const found = await Promise.all(lists.map((id) => served.engine.lists.get(id)));
-			return found.map((list) => list.active_subscribers_count);
-		};
-		const content = { html_body: html('https://x.example'), context: { name: 'Ada' } };
-		const mail = await served.deliver({ ...content, list_id: lists[0] ?? 0 });
-		served.later(60);
-		const page = await context.newPage();
-		const problems: string[] = [];
-		page.on('console', (message) => problems.push(message.text()));
-		await page.goto(unsubscribeUrl(mail));
-		expect(await page.isChecked('text=This list: “Birds”')).toBe(true);
-		await picture(page, 'unsubscribe-choice');
-		await page.click('button');
-		await page.waitForSelector('text=no more mail from the list “Birds”');
-		await picture(page, 'unsubscribed-list');
-		expect(await active()).toEqual([0, 1]);
-		await page.goto(unsubscribeUrl(mail));
-		await page.click('text=All mail from');
-		await page.click('button');
-		await page.waitForSelector('text=no more newsletters from News');
-		await picture(page, 'unsubscribed-all');
-		expect(await active()).toEqual([0, 0]);
-		expect(problems).toEqual([]);
-	},
-);
 
 inBrowser(
 	'a mail is shown in the browser, where its scripts and forms are dead (needs Chromium)',

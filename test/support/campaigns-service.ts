@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { SendRequest } from '../../src/api/inputs.js';
 import type { Subscriber } from '../../src/api/records.js';
+import { closeNow, listenOn } from './listen.js';
 
 export interface MailService {
 	baseUrl: string;
@@ -75,11 +76,9 @@ export async function startMailService(options: MailServiceOptions = {}): Promis
 		if (path === '/sub/fields/') return answer(response, 200, pageOf([], request, 100));
 		answer(response, 404, { detail: 'Not found.' });
 	});
-	await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-	const address = server.address();
-	if (address === null || typeof address === 'string') throw new Error('the service has no port');
+	const port = await listenOn(server);
 	return {
-		baseUrl: `http://127.0.0.1:${address.port}`,
+		baseUrl: `http://127.0.0.1:${port}`,
 		calls,
 		messages,
 		get busiest() {
@@ -90,11 +89,7 @@ export async function startMailService(options: MailServiceOptions = {}): Promis
 			for (const { to } of messages) times[to] = (times[to] ?? 0) + 1;
 			return times;
 		},
-		close: () =>
-			new Promise((done) => {
-				server.close(() => done());
-				server.closeAllConnections();
-			}),
+		close: () => closeNow(server),
 	};
 }
 

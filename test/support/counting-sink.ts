@@ -1,5 +1,6 @@
 /** An SMTP server within the process that counts the mails it takes and keeps none. */
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
+import { listenOn } from './listen.js';
 
 export interface CountingSink {
 	readonly port: number;
@@ -33,9 +34,7 @@ export async function startCountingSink(
 			for (const line of lines) answerLine(line);
 		});
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A listening TCP server's address is never a pipe's string.
-	const { port } = server.address() as AddressInfo;
+	const port = await listenOn(server);
 	return { port, received: () => count, close: () => void server.close() };
 }
 

@@ -3,6 +3,7 @@
  * `GET /`. It takes every write it is sent, and remembers it: a test says that none came.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { closeNow, listenOn } from './listen.js';
 
 export interface Foreign {
 	baseUrl: string;
@@ -100,18 +101,12 @@ export async function startForeign(): Promise<Foreign> {
 		request.resume();
 		request.on('end', () => answer(request, response));
 	});
-	await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-	const address = server.address();
-	if (address === null || typeof address === 'string') throw new Error('the stub has no port');
+	const port = await listenOn(server);
 	return {
-		baseUrl: `http://127.0.0.1:${address.port}`,
+		baseUrl: `http://127.0.0.1:${port}`,
 		writes,
 		reads,
-		close: () =>
-			new Promise((done) => {
-				server.close(() => done());
-				server.closeAllConnections();
-			}),
+		close: () => closeNow(server),
 	};
 }
 

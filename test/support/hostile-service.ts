@@ -8,8 +8,9 @@ import {
 	type ServerResponse,
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
+import { listenOn } from './listen.js';
 
 /** One request as it arrived, whole: the outside witness of what a client sent. */
 export interface Seen {
@@ -80,8 +81,7 @@ export async function startHostileService({ tls }: HostileOptions = {}): Promise
 		socket.on('error', () => {});
 		socket.on('close', () => sockets.delete(socket));
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address() as AddressInfo; // it listens on TCP
+	const port = await listenOn(server);
 	return {
 		url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
 		seen,

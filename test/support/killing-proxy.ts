@@ -1,6 +1,6 @@
 /** Stands before a deployment and strikes at a request: before it is passed on, or once it was carried out. */
 import { Agent, createServer, type ServerResponse, request as sendRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOn } from './listen.js';
 
 export interface KillingProxy {
 	baseUrl: string;
@@ -22,7 +22,7 @@ export interface Strike {
 
 export async function startKillingProxy(target: string): Promise<KillingProxy> {
 	const agent = new Agent({ keepAlive: true });
-	const { hostname, port } = new URL(target);
+	const { hostname, port: targetPort } = new URL(target);
 	let armed: Strike | null = null;
 	const server = createServer((request, response) => {
 		const current = armed;
@@ -36,23 +36,25 @@ export async function startKillingProxy(target: string): Promise<KillingProxy> {
 			return struck.strike(response);
 		}
 		const { method, url, headers } = request;
-		const passed = sendRequest({ hostname, port, method, path: url, headers, agent }, (answer) => {
-			if (struck !== null) {
-				answer.resume();
-				answer.on('end', () => struck.strike(response));
-				return;
-			}
-			response.writeHead(answer.statusCode ?? 500, answer.headers);
-			answer.pipe(response);
-		});
+		const passed = sendRequest(
+			{ hostname, port: targetPort, method, path: url, headers, agent },
+			(answer) => {
+				if (struck !== null) {
+					answer.resume();
+					answer.on('end', () => struck.strike(response));
+					return;
+				}
+				response.writeHead(answer.statusCode ?? 500, answer.headers);
+				answer.pipe(response);
+			},
+		);
 		passed.on('error', () => response.destroy());
 		response.on('error', () => {});
 		request.pipe(passed);
 	});
-	await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-	const address = server.address() as AddressInfo;
+	const port = await listenOn(server);
 	return {
-		baseUrl: `http://127.0.0.1:${address.port}`,
+		baseUrl: `http://127.0.0.1:${port}`,
 		arm: (strike) => {
 			armed = { ...strike };
 		},

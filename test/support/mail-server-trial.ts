@@ -1,9 +1,10 @@
 /** A mail server that is not ours between two projects: one takes its bounces by SMTP, the other from its Maildir. */
 import { expect } from 'vitest';
 import { eventually } from './eventually.js';
+import { freePort } from './listen.js';
 import type { MailServer, MailServerOptions } from './mail-server.js';
 import { makeProject, type Project } from './project.js';
-import { freePort, startRefusing } from './refusing-server.js';
+import { startRefusing } from './refusing-server.js';
 import { startServer } from './running-server.js';
 
 export interface MailServerTrial {

@@ -49,11 +49,7 @@ export async function startMailServer({ root, argv, port, logFile }: ServerComma
 	const server: MailServer = {
 		log: async () => said + (await file()),
 		maildir,
-		mails: async (name) => {
-			const folder = join(maildir(name), 'new');
-			const names = await readdir(folder).catch(() => []);
-			return Promise.all(names.map((one) => readFile(join(folder, one), 'latin1')));
-		},
+		mails: (name) => mailsIn(maildir(name)),
 		stop: async () => {
 			child.kill('SIGTERM');
 			await ended;
@@ -65,6 +61,12 @@ export async function startMailServer({ root, argv, port, logFile }: ServerComma
 	const log = await server.log();
 	await server.stop();
 	throw new Error(`${argv[0]} does not start: ${log}`);
+}
+
+export async function mailsIn(maildir: string): Promise<string[]> {
+	const folder = join(maildir, 'new');
+	const names = await readdir(folder).catch(() => []);
+	return Promise.all(names.map((one) => readFile(join(folder, one), 'latin1')));
 }
 
 function listening(port: number): Promise<boolean> {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { type MailServer, type MailServerOptions, mailsIn } from './mail-server.js';
 
 const run = promisify(execFile);
 
@@ -14,32 +15,18 @@ export const noPostfix: string | null = !existsSync('/usr/sbin/postfix')
 		? null
 		: 'Postfix wants to be started by root';
 
-export interface Postfix {
-	/** Its own folder: anybody may read it, `nobody` owns `mail`. */
-	readonly folder: string;
-	log(): Promise<string>;
-	stop(): Promise<void>;
-}
-
-export interface PostfixOptions {
-	/** Of 127.0.0.1. */
-	port: number;
-	/** Where mail for a domain goes, as a transport table has it. */
-	transports?: Readonly<Record<string, string>>;
-	/** Further lines of main.cf, of a folder that is known only then. */
-	settings?: (folder: string) => readonly string[];
-	services?: readonly string[];
-}
-
-export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
+/** `pipe`: the program that takes bounces on its standard input, in place of a server. */
+export async function startPostfix(options: MailServerOptions & { pipe?: string }): Promise<MailServer> {
 	// Not below the folder of the tests: its users are to reach it.
 	const folder = await mkdtemp('/tmp/mailctl-postfix-');
 	const config = join(folder, 'etc');
 	const log = () => readFile(join(folder, 'log'), 'utf8').catch(() => '');
 	await configure(folder, options);
+	const maildir = (name: string) => join(folder, 'mail', name);
 	const postfix = {
-		folder,
 		log,
+		maildir,
+		mails: (name: string) => mailsIn(maildir(name)),
 		stop: async () => {
 			await run('postfix', ['-c', config, 'stop']).catch(() => undefined);
 			await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
@@ -57,47 +44,57 @@ export async function startPostfix(options: PostfixOptions): Promise<Postfix> {
 
 const nobody = 65_534;
 
-async function configure(folder: string, options: PostfixOptions): Promise<void> {
+async function configure(
+	folder: string,
+	{ port, next, bounces, pipe }: MailServerOptions & { pipe?: string },
+): Promise<void> {
 	await chmod(folder, 0o755);
 	for (const name of ['etc', 'queue', 'data', 'mail']) await mkdir(join(folder, name), { mode: 0o755 });
 	await chown(join(folder, 'mail'), nobody, nobody);
 	const [user, group] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postfix'])));
 	await chown(join(folder, 'data'), Number(user?.stdout), Number(group?.stdout));
-	const { transports = {}, settings, services = [], port } = options;
-	const table = Object.entries(transports).map(([domain, where]) => `${domain} ${where}`);
-	await writeFile(join(folder, 'etc', 'transport'), `${table.join('\n')}\n`);
-	const main = [
-		'compatibility_level = 3.6',
-		`queue_directory = ${folder}/queue`,
-		`data_directory = ${folder}/data`,
-		`maillog_file = ${folder}/log`,
-		`maillog_file_prefixes = ${folder}`,
-		'myhostname = mx.example.net',
-		'mydestination =',
-		'mynetworks = 127.0.0.0/8',
-		'inet_interfaces = 127.0.0.1',
-		'inet_protocols = ipv4',
-		'alias_maps =',
-		`transport_maps = texthash:${folder}/etc/transport`,
-		...(settings?.(folder) ?? []),
-	];
-	await writeFile(join(folder, 'etc', 'main.cf'), `${main.join('\n')}\n`);
-	const master = [`127.0.0.1:${port} inet n - n - - smtpd`, ...usualServices, ...services];
-	await writeFile(join(folder, 'etc', 'master.cf'), `${master.join('\n')}\n`);
+	const main = `
+compatibility_level = 3.6
+queue_directory = ${folder}/queue
+data_directory = ${folder}/data
+maillog_file = ${folder}/log
+maillog_file_prefixes = ${folder}
+myhostname = mx.example.net
+mydestination =
+mynetworks = 127.0.0.0/8
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+alias_maps =
+transport_maps = texthash:${folder}/etc/transport
+virtual_mailbox_domains = example.net kept.example.com
+virtual_mailbox_maps = inline:{{ann@example.net=ann/} {@kept.example.com=kept/}}
+virtual_mailbox_base = ${folder}/mail
+virtual_uid_maps = static:${nobody}
+virtual_gid_maps = static:${nobody}
+smtpd_recipient_restrictions =
+  check_recipient_access inline:{{bob@example.net=451 4.7.1 Greylisted, come back later}}
+  reject_unlisted_recipient permit_mynetworks reject_unauth_destination
+`;
+	await writeFile(join(folder, 'etc', 'main.cf'), main);
+	const master = `
+127.0.0.1:${port} inet n - n - - smtpd
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+error unix - - n - - error
+retry unix - - n - - error
+proxymap unix - - n - - proxymap
+smtp unix - - n - - smtp
+virtual unix - n n - - virtual
+anvil unix - - n - 1 anvil
+postlog unix-dgram n - n - 1 postlogd
+${pipe === undefined ? '' : `bounces unix - n n - 1 pipe\n  flags=DROX user=nobody argv=${pipe}\n`}`;
+	await writeFile(join(folder, 'etc', 'master.cf'), master);
+	const transports = `example.org smtp:[127.0.0.1]:${next}
+bounces.example.com ${pipe === undefined ? `smtp:[127.0.0.1]:${bounces}` : 'bounces:'}
+`;
+	await writeFile(join(folder, 'etc', 'transport'), transports);
 }
-
-const usualServices = [
-	'cleanup unix n - n - 0 cleanup',
-	'qmgr unix n - n 300 1 qmgr',
-	'rewrite unix - - n - - trivial-rewrite',
-	'bounce unix - - n - 0 bounce',
-	'defer unix - - n - 0 bounce',
-	'trace unix - - n - 0 bounce',
-	'error unix - - n - - error',
-	'retry unix - - n - - error',
-	'proxymap unix - - n - - proxymap',
-	'smtp unix - - n - - smtp',
-	'virtual unix - n n - - virtual',
-	'anvil unix - - n - 1 anvil',
-	'postlog unix-dgram n - n - 1 postlogd',
-];

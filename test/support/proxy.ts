@@ -1,6 +1,7 @@
 /** A proxy on loopback: tunnels by CONNECT (RFC 9110 s.9.3.6), passes plain http on (RFC 9112 s.3.2.2), notes both. */
 import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { listenOn } from './listen.js';
 
 export interface TunnelProxy {
 	url: string;
@@ -44,8 +45,7 @@ export async function startProxy({ to, refuse }: ProxyOptions): Promise<TunnelPr
 		});
 		keep(service);
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address() as AddressInfo; // it listens on TCP
+	const port = await listenOn(server);
 	return {
 		url: `http://127.0.0.1:${port}`,
 		host: `127.0.0.1:${port}`,

@@ -1,8 +1,7 @@
 /** The next mail server on the way, where nobody lives. */
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { SMTPServer } from 'smtp-server';
+import { freePort } from './listen.js';
 
 export interface Refusing {
 	readonly port: number;
@@ -38,21 +37,3 @@ const refusals: Readonly<Record<string, readonly [number, string]>> = {
 	plain: [550, 'No such user here'],
 	busy: [450, '4.2.1 Come back later'],
 };
-
-/**
- * Where nobody listens. Below the ports that the system gives to whoever listens on any (32768 and above on Linux): one of
- * those may be another's by the time it is used.
- */
-export async function freePort(): Promise<number> {
-	for (;;) {
-		const port = randomInt(20_000, 32_000);
-		const probe = createServer().listen(port, '127.0.0.1');
-		try {
-			await once(probe, 'listening');
-		} catch {
-			continue;
-		}
-		await new Promise((resolve) => probe.close(resolve));
-		return port;
-	}
-}

@@ -2,8 +2,9 @@
  * An SMTP server over a bare socket that misbehaves as told: at a phase it answers something else, drops the
  * connection, hangs, drips or floods. Everything it is not told goes well.
  */
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
+import { listenOn } from './listen.js';
 
 export type FaultPhase =
 	| 'connect'
@@ -64,9 +65,7 @@ export async function startFaultServer(script: FaultScript): Promise<FaultServer
 	const server = isImplicit
 		? createTlsServer({ ...script.tls }, onConnection).on('tlsClientError', () => undefined)
 		: createServer({ allowHalfOpen: true }, onConnection);
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A listening TCP server's address is never a pipe's string.
-	const { port } = server.address() as AddressInfo;
+	const port = await listenOn(server);
 	return {
 		port,
 		lines: state.lines,

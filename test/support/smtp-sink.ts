@@ -1,6 +1,5 @@
-/** An SMTP server within the test that keeps what it is given. */
-import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { listenOn } from './listen.js';
 
 export interface Received {
 	from: string;
@@ -45,9 +44,7 @@ export async function startSmtpSink(options: SMTPServerOptions = {}): Promise<Sm
 		...options,
 	});
 	server.on('error', () => undefined);
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A listening TCP server's address is never a pipe's string.
-	const { port } = server.server.address() as AddressInfo;
+	const port = await listenOn(server.server);
 	return {
 		port,
 		received,

@@ -1,6 +1,6 @@
 /** A proxy in front of a deployment that breaks one thing: what the checks of `smoke` are tried on. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOn } from './listen.js';
 
 export interface Passing {
 	method: string;
@@ -35,8 +35,7 @@ export async function startTampering(upstream: string, tamper: Tamper): Promise<
 			response.end(text);
 		})().catch(() => response.destroy());
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address() as AddressInfo; // listening on TCP
+	const port = await listenOn(server);
 	return { baseUrl: `http://127.0.0.1:${port}`, close: () => closed(server) };
 }
 

@@ -1,6 +1,6 @@
 /** Somebody who is told of things over HTTP, on this machine. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOn } from './listen.js';
 
 export interface NotifiedTarget {
 	url: string;
@@ -24,9 +24,7 @@ export async function startTarget(status: number): Promise<NotifiedTarget> {
 			response.writeHead(status).end();
 		});
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A TCP server has an address of this kind once it listens.
-	const { port } = server.address() as AddressInfo;
+	const port = await listenOn(server);
 	return {
 		url: `http://127.0.0.1:${port}/in`,
 		received,

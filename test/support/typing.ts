@@ -20,7 +20,7 @@ export function typing(
 	const quiet = async () => {
 		for (let before = -1; !isOver && before !== heard; ) {
 			before = heard;
-			await delay(25);
+			await delay(12);
 		}
 	};
 	const type = async (answer: string | (() => Promise<string>), enter: string) => {
@@ -33,8 +33,10 @@ export function typing(
 			await quiet();
 			const before = heard;
 			stdin.write(enter);
-			await delay(50);
-			if (heard !== before) return;
+			for (let waited = 0; waited < 50; waited += 5) {
+				await delay(5);
+				if (heard !== before) return;
+			}
 		}
 	};
 	const result = run({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { cli, makeHome } from '../../support/cli.js';
+import { freePort } from '../../support/listen.js';
 import { makeProject } from '../../support/project.js';
-import { freePort } from '../../support/refusing-server.js';
 
 describe('mailctl serve', () => {
 	it.each([

@@ -1,6 +1,6 @@
 /** A deployment that fails as the first part of its path says: `http://…/500`, `http://…/cut`. */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOn } from '../listen.js';
 
 export interface Faulty {
 	url: string;
@@ -38,9 +38,7 @@ export async function startFaulty(): Promise<Faulty> {
 			act(response);
 		});
 	});
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	// A TCP server has an address of this kind once it listens.
-	const { port } = server.address() as AddressInfo;
+	const port = await listenOn(server);
 	return {
 		url: `http://127.0.0.1:${port}`,
 		close: () => {
