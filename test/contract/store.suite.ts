@@ -19,7 +19,6 @@ import { describeMessageActions } from './store/message-actions.js';
 import { describeMessagePages } from './store/message-pages.js';
 import { describeQueue } from './store/queue.js';
 import { describeQueuePauses } from './store/queue-pauses.js';
-import { describeRecords } from './store/records.js';
 import { describeSubmissions } from './store/submissions.js';
 import { describeSubscribers } from './store/subscribers.js';
 import { describeSubscriptions } from './store/subscriptions.js';
@@ -33,7 +32,6 @@ export function storeSuite(name: string, open: OpenEmpty): void {
 		describeSubscriptions(open);
 		describeSuppressions(open);
 		describeFields(open);
-		describeRecords(open);
 		describeTokens(open);
 		describeSubmissions(open);
 		describeQueue(open);

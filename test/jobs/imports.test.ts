@@ -57,23 +57,6 @@ const adds = ({ read, created, updated, unchanged, duplicate, rejected }: Import
 	read === created + updated + unchanged + duplicate + rejected;
 
 describe('an import', () => {
-	it('puts the rows by the mapping, an empty cell keeping what is there', async () => {
-		const imports = fakeImports();
-		const text = 'City,E-Mail,is_active,x\nOslo,a@x.org,YES,1\n,b@x.org,,2\n,c@x.org, 0 ,3\n';
-		const { job } = await jobOf(text, imports);
-		expect(await runImport(job)).toEqual({
-			outcome: 'done',
-			isComplete: true,
-			totals: { read: 3, created: 3, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
-			resumedAt: 0,
-		});
-		expect(imports.kept).toEqual([
-			{ 'meta.city': 'Oslo', email: 'a@x.org', is_active: 'YES' },
-			{ 'meta.city': null, email: 'b@x.org', is_active: null },
-			{ 'meta.city': null, email: 'c@x.org', is_active: ' 0 ' },
-		]);
-	});
-
 	it('hands back refused rows with their line and cells, in the order of the file', async () => {
 		const verdicts: Record<string, Verdict> = { 'b@x.org': 'rejected', 'd@x.org': 'duplicate' };
 		const imports = fakeImports({ judge: ({ email }) => verdicts[email ?? ''] ?? 'updated' });
@@ -131,13 +114,6 @@ describe('an import', () => {
 			expect(totals).toMatchObject({ read: rows, created: put, rejected: rows - put });
 			expect(rejects).toHaveLength(rows - put);
 		}
-	});
-
-	it('does nothing with a header only', async () => {
-		const imports = fakeImports();
-		const { job } = await jobOf('email\n', imports);
-		expect((await runImport(job)).totals).toMatchObject({ read: 0 });
-		expect(imports.puts).toEqual([]);
 	});
 });
 

@@ -6,7 +6,6 @@ import {
 	campaignOf,
 	day,
 	fixedClock,
-	hour,
 	newUuid,
 	noon,
 	type OpenEmpty,
@@ -46,15 +45,6 @@ export function describeAttachments(open: OpenEmpty): void {
 		const isFound = async (text: string, now: number) =>
 			(await store.reads.findAttachment({ sha256: shaOf(text), now })) !== null;
 
-		it('keeps bytes once, and tells them as long as they can still be named', async () => {
-			expect(await put('a')).toEqual({ sha256: shaOf('a'), size: 1 });
-			await put('a', noon + hour);
-			expect(await read('a')).toBe('a');
-			expect(await read('b')).toBeNull();
-			expect(await isFound('a', noon + day - hour)).toBe(true);
-			expect(await isFound('a', noon + day)).toBe(false);
-		});
-
 		it('drops an upload that no content named within 24 hours, and none that one names', async () => {
 			await put('named');
 			await put('unused');
@@ -66,21 +56,6 @@ export function describeAttachments(open: OpenEmpty): void {
 				'later',
 			]);
 			expect(await isFound('named', noon + 400 * day)).toBe(true);
-		});
-
-		it('gives them with the submission and the message', async () => {
-			await put('a');
-			await put('b');
-			const { answer, submission } = await send(store, ['a@example.org'], withFiles('b', 'a'));
-			const id = answer.messages[0]?.id ?? '';
-			expect((await store.reads.getSubmission({ id: submission }))?.content.attachments).toEqual([
-				named('b'),
-				named('a'),
-			]);
-			expect((await store.reads.getMessage({ id }))?.attachments).toEqual([
-				{ ...named('b'), size: 1 },
-				{ ...named('a'), size: 1 },
-			]);
 		});
 
 		it('refuses a content whose file was not uploaded, and one with too much', async () => {

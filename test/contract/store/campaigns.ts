@@ -13,7 +13,6 @@ import {
 	hour,
 	lease,
 	messageIds,
-	newField,
 	newList,
 	newSubscriber,
 	newUuid,
@@ -46,19 +45,6 @@ export function describeCampaigns(open: OpenEmpty): void {
 		};
 		const release = (campaign: string, expect_count: number) =>
 			store.writes.releaseCampaign({ campaign, expect_count, now: noon + hour });
-
-		it('reopens a key where it stood, and refuses another spec under it', async () => {
-			const command = campaignOf('job');
-			const opened = { kind: 'opened', session: { id: command.id, key: 'job', position: 0 } };
-			expect(await store.writes.openCampaign(command)).toEqual(opened);
-			await store.writes.addListToCampaign({ campaign: command.id, list_id, now: noon });
-			await put(store, command.id, 0, ['x@example.org', 'y@example.org']);
-			const again = { ...campaignOf('job'), spec: { ...command.spec } };
-			const session = { id: command.id, key: 'job', position: 2 };
-			expect(await store.writes.openCampaign(again)).toEqual({ kind: 'opened', session });
-			const other = { ...again, spec: { ...command.spec, subject: 'Other' } };
-			expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
-		});
 
 		it('gives the key of what was canceled before its release back, and of nothing else', async () => {
 			const first = await staged('job');
@@ -149,33 +135,6 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await messageIds(store)).toHaveLength(4);
 		});
 
-		it('rejects who lacks a variable when it is strict', async () => {
-			await newField(store, 'city');
-			await newSubscriber(store, list_id, 'd@example.org', { meta: { city: 'Oslo' } });
-			const variables = ['city', 'name', 'unsubscribe_url', 'given'];
-			const command = campaignOf('job', { variables, context: { given: 'x' } });
-			await store.writes.openCampaign({ ...command, strict_vars: true });
-			const ack = await store.writes.addListToCampaign({ campaign: command.id, list_id, now: noon });
-			expect(ack?.counts).toEqual({ staged: 1, suppressed: 0, rejected: 3 });
-			expect(ack?.rejects[0]).toEqual({
-				row: 0,
-				code: 'missing_variable',
-				error: 'a@example.org: no value for #city#.',
-			});
-			expect((await store.reads.campaignStatus({ id: command.id, now: 0 }))?.lists?.[0]?.reasons).toEqual([
-				{ code: 'missing_variable', detail: 'without a value for #city#', count: 3 },
-			]);
-		});
-
-		it('releases nothing when the count is another', async () => {
-			const campaign = await staged('job');
-			expect(await release(campaign, 4)).toEqual({ kind: 'count_differs', count: 3 });
-			expect(await lease(store)).toEqual([]);
-			expect(await release(campaign, 3)).toEqual({ kind: 'released' });
-			expect(await release(campaign, 3)).toEqual({ kind: 'released' });
-			expect(await release('nobody', 3)).toEqual({ kind: 'not_found' });
-		});
-
 		it('counts messages as created when they are released', async () => {
 			const campaign = await staged('job');
 			expect(await figures(store)).toEqual([]);
@@ -185,30 +144,6 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await stateOf(store, first)).toBe('queued');
 			const leased = await lease(store, { now: noon + hour });
 			expect(leased.map(({ created_at }) => created_at)).toEqual([noon + hour, noon + hour, noon + hour]);
-		});
-
-		it('takes no list once it is released or canceled', async () => {
-			const campaign = await releasedCampaign(store, list_id, 'job');
-			expect(await store.writes.addListToCampaign({ campaign, list_id, now: noon })).toBeNull();
-		});
-
-		it('drops a staged campaign that is canceled', async () => {
-			const campaign = await staged('job');
-			expect(await store.writes.cancelCampaign({ campaign, now: noon })).toEqual({ kind: 'canceled' });
-			expect(await store.writes.cancelCampaign({ campaign: 'nobody', now: noon })).toEqual({
-				kind: 'not_found',
-			});
-			expect(await release(campaign, 3)).toEqual({ kind: 'canceled' });
-			expect(await store.reads.campaignStatus({ id: campaign, now: 0 })).toMatchObject({
-				state: 'canceled',
-				messages: {},
-			});
-			expect(await figures(store)).toEqual([]);
-			expect(await store.reads.pageMessages({ page: 1, page_size: 10, filter: {} })).toEqual({
-				count: 0,
-				last: null,
-				results: [],
-			});
 		});
 
 		it('cancels what a released campaign has not sent, and records what was on its way', async () => {
@@ -226,16 +161,6 @@ export function describeCampaigns(open: OpenEmpty): void {
 			const settlement = { message: leased?.message ?? '', fence: 1, at: noon, outcome };
 			expect(await store.queue.settle({ settlements: [settlement] })).toEqual(['recorded']);
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ sent: 2, canceled: 1 });
-		});
-
-		it('forgets no campaign that was released, and cancels nothing of it', async () => {
-			const campaign = await releasedCampaign(store, list_id, 'job');
-			const forgetting = { campaign, forget: true, now: noon };
-			expect(await store.writes.cancelCampaign(forgetting)).toEqual({ kind: 'released' });
-			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ queued: 3 });
-			await store.writes.cancelCampaign({ campaign, now: noon });
-			expect(await store.writes.cancelCampaign(forgetting)).toEqual({ kind: 'released' });
-			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
 		it('ends the leases of a worker that died before a campaign was canceled', async () => {

@@ -306,27 +306,5 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await page(hook)).toEqual([]);
 			expect(await settle(leased, { kind: 'delivered', answer: ok })).toEqual(['lost_lease']);
 		});
-
-		it('are signed by one secret, or by two while they rotate', async () => {
-			const secretsAt = async (now: number) =>
-				(
-					await store.writes.leaseDeliveries({
-						...{ owner: 'sender', now, until: now, max: 1, each: 1 },
-						shares: [],
-					})
-				).secrets;
-			expect(await secretsAt(noon)).toEqual([]);
-			const ensure = (id: number, secret: string) =>
-				store.writes.ensureWebhookSecret({ fresh: { id, secret }, now: noon });
-			expect(await ensure(1, 'one')).toMatchObject([{ secret: 'one', retires_at: null }]);
-			expect(await ensure(2, 'two')).toMatchObject([{ secret: 'one' }]);
-			const rotate = (id: number, secret: string, now: number) =>
-				store.writes.rotateWebhookSecret({ fresh: { id, secret }, now, retire_at: now + day });
-			await rotate(2, 'two', noon);
-			expect(await secretsAt(noon)).toEqual(['two', 'one']);
-			expect(await secretsAt(noon + day)).toEqual(['two']);
-			await rotate(3, 'three', noon + hour);
-			expect(await secretsAt(noon + hour)).toEqual(['three', 'two']);
-		});
 	});
 }

@@ -50,17 +50,6 @@ export function describeErasures(open: OpenEmpty): void {
 		};
 		const refusal = { kind: 'refused', errors: { email: [{ code: 'erased' }] } };
 
-		it('deletes the subscribers of the address in all lists, and moves their counters', async () => {
-			const other = await newList(store, 'Other');
-			await newSubscriber(store, list_id, 'Ann@Example.org');
-			await newSubscriber(store, other, ann, { is_active: false });
-			await newSubscriber(store, list_id, 'joann@example.org');
-			expect(await erase()).toEqual({ subscribers: 2, messages: 0, canceled: 0, suppressions: 0 });
-			expect(await store.reads.getList({ id: other })).toMatchObject({ inactive_subscribers_count: 0 });
-			expect(await store.reads.getList({ id: list_id })).toMatchObject({ active_subscribers_count: 1 });
-			expect(await erase()).toEqual({ subscribers: 0, messages: 0, canceled: 0, suppressions: 0 });
-		});
-
 		it('refuses to create, move and import the address afterwards, in any case, until it is lifted', async () => {
 			const { id } = await newSubscriber(store, list_id, 'bob@example.org');
 			await erase();

@@ -61,22 +61,6 @@ export function describeImports(open: OpenEmpty): void {
 			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
 		};
 
-		it('creates, and counts once for the list', async () => {
-			await newField(store, 'city');
-			const rows = [
-				['Ann@example.org', 'Ann', 'Oslo'],
-				['b@example.org', null, null],
-			];
-			expect(await load('email name meta.city', rows)).toEqual([2, 0, 0, 0, 0]);
-			const plain = { is_active: true, disable_reason: null };
-			expect(await all()).toEqual([
-				{ email: 'Ann@example.org', name: 'Ann', meta: { city: 'Oslo' }, ...plain },
-				{ email: 'b@example.org', name: '', meta: {}, ...plain },
-			]);
-			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(2);
-			expect((await store.reads.getSubscriber({ list_id, id: 1 }))?.source).toBe('IMPORT');
-		});
-
 		it('says of each bad row which it was and why, and takes the rest', async () => {
 			const { id } = await session();
 			const long = 'x'.repeat(256);
@@ -186,17 +170,6 @@ export function describeImports(open: OpenEmpty): void {
 			const names = ['old', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 			expect((await all()).map(({ email }) => email)).toEqual(names.map((name) => `${name}@example.org`));
 			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
-		});
-
-		it('gives the same answer to the same batch, and refuses a gap', async () => {
-			const { id } = await session();
-			const first = await put(id, 'email', [['a@example.org'], ['bad']]);
-			const second = await put(id, 'email', [['b@example.org']], 2);
-			expect(await put(id, 'email', [['a@example.org'], ['bad']])).toEqual(first);
-			expect(await put(id, 'email', [['b@example.org']], 2)).toEqual(second);
-			expect(await put(id, 'email', [['c@example.org']], 9)).toEqual({ kind: 'gap', position: 3 });
-			expect(await put('nobody', 'email', [['c@example.org']])).toEqual({ kind: 'not_found' });
-			expect(await all()).toHaveLength(2);
 		});
 
 		it('reopens a key where it stood, refuses other options, and is anew once finished', async () => {

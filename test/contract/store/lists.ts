@@ -19,22 +19,6 @@ export function describeLists(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('answers a new list with its id, its counters and its time', async () => {
-			const input = { name: 'News', email_reason: 'You asked' };
-			expect(await store.writes.createList({ input, now: noon })).toEqual({
-				kind: 'written',
-				record: {
-					id: 1,
-					name: 'News',
-					email_reason: 'You asked',
-					active_subscribers_count: 0,
-					inactive_subscribers_count: 0,
-					overall_subscribers_count: 0,
-					date_created: '2026-03-10T12:00:00.000000',
-				},
-			});
-		});
-
 		it('makes one of a name where it is wanted only once, of eight at the same time', async () => {
 			const input = { name: 'News', email_reason: 'You asked' };
 			const put = (email_reason: string) =>
@@ -107,65 +91,6 @@ export function describeLists(open: OpenEmpty): void {
 			expect(before.lists?.map(({ active }) => active)).toEqual([0, 0]);
 			await store.writes.deleteList({ id, now: later });
 			expect(await added()).toEqual([[0, []]]);
-		});
-
-		it('changes only what a patch names', async () => {
-			const id = await newList(store);
-			const patched = await store.writes.patchList({ id, patch: { name: 'Olds' } });
-			expect(patched).toMatchObject({ record: { name: 'Olds', email_reason: 'You read News' } });
-			expect(await store.writes.patchList({ id: 9, patch: {} })).toEqual({ kind: 'not_found' });
-		});
-
-		it('keeps a public name beside the name, which stays as it is, until it is taken away', async () => {
-			const id = await newList(store);
-			expect(await store.reads.getListDetails({ id })).toEqual({ id, public_name: null });
-			const patched = await store.writes.patchListDetails({ id, patch: { public_name: 'Monthly' } });
-			expect(patched).toEqual({ kind: 'written', record: { id, public_name: 'Monthly' } });
-			await store.writes.patchList({ id, patch: { name: 'Olds' } });
-			expect(await store.writes.patchListDetails({ id, patch: {} })).toEqual(patched);
-			expect((await store.reads.getList({ id }))?.name).toBe('Olds');
-			await store.writes.patchListDetails({ id, patch: { public_name: null } });
-			expect(await store.reads.getListDetails({ id })).toEqual({ id, public_name: null });
-			expect(await store.reads.getListDetails({ id: 9 })).toBeNull();
-			const unknown = { id: 9, patch: { public_name: 'x' } };
-			expect(await store.writes.patchListDetails(unknown)).toEqual({ kind: 'not_found' });
-		});
-
-		it('pages by id, and says the true count past the end', async () => {
-			for (const name of ['a', 'b', 'c']) await newList(store, name);
-			const second = await store.reads.pageLists({ page: 2, page_size: 2 });
-			expect([second.count, second.results.map(({ name }) => name)]).toEqual([3, ['c']]);
-			expect(await store.reads.pageLists({ page: 9, page_size: 2 })).toEqual({ count: 3, results: [] });
-		});
-
-		it('never gives an id of a deleted list again', async () => {
-			const id = await newList(store);
-			expect(await store.writes.deleteList({ id, now: noon })).toBe(true);
-			expect(await store.writes.deleteList({ id, now: noon })).toBe(false);
-			expect(await newList(store)).toBe(id + 1);
-		});
-
-		it('counts active and inactive subscribers as they come, change and go', async () => {
-			const id = await newList(store);
-			const ann = await newSubscriber(store, id, 'ann@example.org');
-			const bob = await newSubscriber(store, id, 'bob@example.org', { is_active: false });
-			const counts = async () => {
-				const list = await store.reads.getList({ id });
-				return [list?.active_subscribers_count, list?.inactive_subscribers_count];
-			};
-			expect(await counts()).toEqual([1, 1]);
-			await store.writes.patchSubscriber({ list_id: id, id: ann.id, patch: { is_active: false }, now: noon });
-			expect(await counts()).toEqual([0, 2]);
-			await store.writes.deleteSubscriber({ list_id: id, id: bob.id, now: noon });
-			expect(await counts()).toEqual([0, 1]);
-		});
-
-		it('clears a list and says how many there were', async () => {
-			const id = await newList(store);
-			for (const who of ['a', 'b', 'c']) await newSubscriber(store, id, `${who}@example.org`);
-			expect(await store.writes.clearList({ id, now: noon })).toBe(3);
-			expect(await store.writes.clearList({ id: 9, now: noon })).toBeNull();
-			expect((await store.reads.getList({ id }))?.overall_subscribers_count).toBe(0);
 		});
 
 		it('deletes a list with its subscribers, and cancels the bulk mail that waits for them', async () => {

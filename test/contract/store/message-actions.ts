@@ -178,10 +178,6 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await store.writes.releaseCampaign(released)).toEqual({ kind: 'released' });
 			expect((await lease(store)).map(({ to }) => to)).toEqual(['b@example.org']);
 		});
-
-		it('knows no message of another id', async () => {
-			expect(await act('00000000-0000-4000-8000-00000000ffff', 'retry')).toEqual({ kind: 'not_found' });
-		});
 	});
 }
 

@@ -18,37 +18,6 @@ export function describeSubscribers(open: OpenEmpty): void {
 			return [slice?.count, ...(slice?.results.map(({ email }) => email) ?? [])];
 		};
 
-		it('answers a new subscriber as the document shows it', async () => {
-			expect(await newSubscriber(store, list_id, 'Ann@Example.org')).toEqual({
-				id: 1,
-				list_id,
-				email: 'Ann@Example.org',
-				name: '',
-				is_active: true,
-				disable_reason: null,
-				is_email_verified: false,
-				meta: {},
-				source: 'API',
-				opt_in_signed: null,
-				date_created: '2026-03-10T12:00:00.000000',
-			});
-		});
-
-		it('refuses an address a list has, whatever its case, and takes it in another list', async () => {
-			await newSubscriber(store, list_id, 'ann@example.org');
-			const input = { email: 'ANN@EXAMPLE.ORG' };
-			expect(await store.writes.createSubscriber({ list_id, input, now: noon })).toEqual({
-				kind: 'refused',
-				errors: {
-					email: [{ code: 'unique', message: 'Subscriber with this email already exists in this list.' }],
-				},
-			});
-			await newSubscriber(store, await newList(store, 'Other'), 'ann@example.org');
-			expect(await store.writes.createSubscriber({ list_id: 99, input, now: noon })).toEqual({
-				kind: 'not_found',
-			});
-		});
-
 		it('names every unknown variable of meta, beside what else is wrong', async () => {
 			await newSubscriber(store, list_id, 'ann@example.org');
 			await newField(store, 'city');
@@ -61,35 +30,6 @@ export function describeSubscribers(open: OpenEmpty): void {
 					meta: [{ message: 'Unknown variable: foo.' }, { message: 'Unknown variable: bar.' }],
 				},
 			});
-		});
-
-		it('finds a part of an address in any case and script, with % and _ as they are', async () => {
-			for (const email of ['a_b@example.org', 'axb@example.org', '100%@example.org', 'x@BÜCHER.example'])
-				await newSubscriber(store, list_id, email);
-			expect(await emails({ email__icontains: 'A_B' })).toEqual([1, 'a_b@example.org']);
-			expect(await emails({ email__icontains: '0%@' })).toEqual([1, '100%@example.org']);
-			expect(await emails({ email__icontains: 'bücher' })).toEqual([1, 'x@BÜCHER.example']);
-			expect(await emails({ email__icontains: 'nobody' })).toEqual([0]);
-		});
-
-		it('finds an exact address as uniqueness compares it, and combines filters', async () => {
-			await newSubscriber(store, list_id, 'Ann@Example.org');
-			await newSubscriber(store, list_id, 'bob@example.org', { is_active: false });
-			expect(await emails({ email__exact: 'ANN@example.ORG' })).toEqual([1, 'Ann@Example.org']);
-			expect(await emails({ is_active: false })).toEqual([1, 'bob@example.org']);
-			expect(await emails({ is_active: true, email__icontains: 'bob' })).toEqual([0]);
-		});
-
-		it('walks a list by id without counting', async () => {
-			for (const who of ['a', 'b', 'c']) await newSubscriber(store, list_id, `${who}@example.org`);
-			await store.writes.patchSubscriber({ list_id, id: 2, patch: { is_active: false }, now: noon });
-			const walk = async (after: number, filter: SubscriberFilter = {}) =>
-				(await store.reads.sliceSubscribers({ list_id, after, limit: 2, filter }))?.map(({ id }) => id);
-			expect(await walk(0)).toEqual([1, 2]);
-			expect(await walk(2)).toEqual([3]);
-			expect(await walk(0, { is_active: true })).toEqual([1, 3]);
-			expect(await walk(0, { email__icontains: 'C@' })).toEqual([3]);
-			expect(await store.reads.sliceSubscribers({ list_id: 9, after: 0, limit: 2, filter: {} })).toBeNull();
 		});
 
 		it('encodes pages, slices and tuples as the JSON of their records, whatever these hold', async () => {
@@ -142,15 +82,6 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect(await move('BOB@example.org')).toMatchObject({ record: { email: 'BOB@example.org' } });
 			expect(await move('rob@example.org')).toMatchObject({ record: { email: 'rob@example.org' } });
 			expect(await emails({ email__exact: 'bob@example.org' })).toEqual([0]);
-		});
-
-		it('knows a subscriber under its own list only', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			const other = await newList(store, 'Other');
-			expect(await store.reads.getSubscriber({ list_id: other, id })).toBeNull();
-			expect(await store.writes.deleteSubscriber({ list_id: other, id, now: noon })).toBe(false);
-			const patched = await store.writes.patchSubscriber({ list_id: other, id, patch: {}, now: noon });
-			expect(patched).toEqual({ kind: 'not_found' });
 		});
 
 		it('never gives an id of a deleted subscriber again', async () => {

@@ -260,20 +260,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			expect(await activity(id)).toEqual([false, 'UNSUBSCRIBED']);
 		});
 
-		it('disables after five soft bounces in a row over a week, and not before', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			const fail = async (at: number) => {
-				await send(store, ['ann@example.org'], { now: at });
-				await deliver(store, { kind: 'failed', reply: busy451 }, at);
-			};
-			for (const days of [0, 1, 2, 3, 6]) await fail(noon + days * day);
-			expect(await activity(id)).toEqual([true, null]);
-			await fail(noon + 7 * day);
-			expect(await activity(id)).toEqual([false, 'SOFTBOUNCED']);
-			await patch(id, true);
-			expect(await activity(id)).toEqual([true, null]);
-		});
-
 		it('counts no refusal of the sender or the content, from a server or in a report', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			for (const days of [0, 2, 4, 6, 8, 10]) {

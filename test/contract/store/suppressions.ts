@@ -93,17 +93,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			]);
 		});
 
-		it('are found by a part of the address, the address, reason and source', async () => {
-			await add([row('a_b@example.org'), row('acb@example.org', { source: 'IMPORT' }), row(ann)]);
-			await add([row(ann, { reason: 'HARDBOUNCED' })]);
-			expect(await found({ email__icontains: 'A_B@' })).toEqual(['a_b@example.org MANUAL']);
-			expect(await found({ email__exact: 'ANN@example.ORG', reason: 'HARDBOUNCED' })).toEqual([
-				`${ann} HARDBOUNCED`,
-			]);
-			expect(await found({ source: 'IMPORT' })).toEqual(['acb@example.org MANUAL']);
-			expect(await found({ email__exact: 'nobody@example.org' })).toEqual([]);
-		});
-
 		it('are never weakened by adding: of two ends the later one stands', async () => {
 			const until = (at: number | null) => add([row(ann, { expires_at: at })]);
 			expect(await until(noon + day)).toMatchObject({ created: 1 });
@@ -126,26 +115,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 				...{ email_key: ann, reason: 'HARDBOUNCED', list_id: null, now: noon },
 			});
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
-		});
-
-		it('reject an end that is past', async () => {
-			const late = { rows: [row(bob), row(ann, { expires_at: noon })], now: noon };
-			expect(await store.writes.putSuppressions(late)).toMatchObject({
-				counts: { created: 1, rejected: 1 },
-				rejects: [{ row: 1, code: 'expired' }],
-			});
-		});
-
-		it('are compared with what stands without being added', async () => {
-			await add([row(ann, { expires_at: noon + day })]);
-			const rows = [row(ann), row(bob), row(ann, { expires_at: noon + hour })];
-			expect((await store.reads.compareSuppressions({ rows, now: noon })).counts).toEqual({
-				created: 1,
-				updated: 1,
-				unchanged: 1,
-				rejected: 0,
-			});
-			expect(await found()).toEqual([`${ann} MANUAL`]);
 		});
 
 		it('are compared one after the other, as they would be added', async () => {
@@ -213,27 +182,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await found()).toEqual(kind === 'written' ? [] : [`${ann} ${reason}`]);
 		});
 
-		it('are removed one by one or all, and nobody becomes active by it', async () => {
-			const { id } = await newSubscriber(store, list_id, ann);
-			await add([
-				row(ann),
-				row(ann, { reason: 'HARDBOUNCED' }),
-				row(ann, { reason: 'UNSUBSCRIBED' }),
-				row(bob),
-			]);
-			expect(await remove(ann, 'HARDBOUNCED')).toMatchObject({
-				removed: [{ email: ann, reason: 'HARDBOUNCED' }],
-				inactive_subscribers: 1,
-			});
-			expect(await remove(ann, 'HARDBOUNCED')).toBeNull();
-			expect((await remove(ann))?.removed).toHaveLength(2);
-			expect(await found()).toEqual([`${bob} MANUAL`]);
-			expect(await activity(id)).toEqual([false, 'MANUAL']);
-			const patch = { is_active: true };
-			await store.writes.patchSubscriber({ list_id, id, patch, now: noon });
-			expect(await activity(id)).toEqual([true, null]);
-		});
-
 		it('take out of the queue at the lease what was accepted before: all mail or bulk alone', async () => {
 			const queued = async (reason: NewSuppression['reason'], type: 'TRANSACTIONAL' | 'BULK') => {
 				const to = `${newUuid()}@example.org`;
@@ -285,21 +233,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
 			const [second] = await lease(store, { max: 1 });
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
-		});
-
-		it('do not take an erased address, and an erasure leaves none of them', async () => {
-			await add([row(ann), row(bob)]);
-			const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
-			await store.writes.erasePerson({ email_key: ann, fresh, now: noon });
-			expect(await found()).toEqual([`${bob} MANUAL`]);
-			expect(await store.writes.putSuppressions({ rows: [row(ann)], now: noon })).toMatchObject({
-				counts: { created: 0, rejected: 1 },
-				rejects: [{ row: 0, code: 'erased' }],
-			});
-			expect((await store.reads.compareSuppressions({ rows: [row(ann)], now: noon })).counts.rejected).toBe(
-				1,
-			);
-			expect(await found()).toEqual([`${bob} MANUAL`]);
 		});
 
 		it('by what happened outlast those that were added with an end', async () => {

@@ -45,14 +45,6 @@ export function describeTokens(open: OpenEmpty): void {
 			]);
 		});
 
-		it('revokes once, and only what is there', async () => {
-			await create('a1', 'shop');
-			expect(await store.writes.revokeToken({ name: 'shop', now: noon + 1 })).toBe(true);
-			expect(await store.writes.revokeToken({ name: 'shop', now: noon + 2 })).toBe(false);
-			expect(await store.writes.revokeToken({ name: 'none', now: noon })).toBe(false);
-			expect((await store.reads.listTokens()).map(({ revoked_at }) => revoked_at)).toEqual([noon + 1]);
-		});
-
 		it('gives the name of a revoked token to a new one', async () => {
 			await create('a1', 'shop');
 			await store.writes.revokeToken({ name: 'shop', now: noon + 1 });
