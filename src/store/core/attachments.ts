@@ -9,7 +9,7 @@ import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
-import type { Sql } from './sql.js';
+import { each, type Sql } from './sql.js';
 
 const unnamedFor: Micros = microsPerDay;
 const atLeast: Micros = microsPerDay / 24;
@@ -90,15 +90,11 @@ export async function attachmentErrors(
 	seen: Seen = {},
 ): Promise<FieldErrors | null> {
 	const { where, values } = uploadedBy(seen);
-	const found = await sql.together(
-		files.map(
-			({ sha256 }) =>
-				async () =>
-					await sql.get<{ size: number }>(`SELECT size FROM attachments WHERE sha256 = ? AND ${where}`, [
-						sha256,
-						...values,
-					]),
-		),
+	const found = await each(sql, files, ({ sha256 }) =>
+		sql.get<{ size: number }>(`SELECT size FROM attachments WHERE sha256 = ? AND ${where}`, [
+			sha256,
+			...values,
+		]),
 	);
 	const missing = files[found.indexOf(undefined)];
 	return missing === undefined

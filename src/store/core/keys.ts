@@ -9,7 +9,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
 import type { StoredDkimKey, StoredKey, StoredToken, WrappingKey } from '../keys.js';
 import type { Operations } from '../operations.js';
-import type { Secrets, Sql } from './sql.js';
+import { each, type Secrets, type Sql } from './sql.js';
 
 const prefix = 'wrapped:v1:';
 /** For a user's text that looks like a wrapped one. */
@@ -81,12 +81,8 @@ function keyMissing(id: string, keys: readonly WrappingKey[]): StoreError {
 
 export async function countSecrets(sql: Sql): Promise<Map<string | null, number>> {
 	const counts = new Map<string | null, number>();
-	const found = await sql.together(
-		secretColumns.map(
-			({ table, column, where }) =>
-				async () =>
-					await sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where} ORDER BY ${column}`),
-		),
+	const found = await each(sql, secretColumns, ({ table, column, where }) =>
+		sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where} ORDER BY ${column}`),
 	);
 	for (const stored of found) {
 		for (const [text] of stored) counts.set(keyIdOf(text), (counts.get(keyIdOf(text)) ?? 0) + 1);

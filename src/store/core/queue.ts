@@ -14,7 +14,7 @@ import { endTurns, lanesOf, loseLeases, lostCall, type OpenLanes, takeTurns } fr
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
 import { fenceColumns, fencesAsJson, settle } from './settle.js';
-import type { Sql, SqlValue } from './sql.js';
+import { each, type Sql, type SqlValue } from './sql.js';
 import { lanes, stoppedCopies } from './submissions.js';
 import { openSuppressions, type ReasonsAgainst, unwantedBecause } from './suppressions.js';
 
@@ -210,10 +210,10 @@ async function takeEach(
 ): Promise<readonly Taken[]> {
 	const { limiter } = command;
 	const ends: Settlement[] = [];
-	const each = await sql.together(rows.map((row) => async () => await takeOne(sql, row, command, ends)));
+	const looked = await each(sql, rows, (row) => takeOne(sql, row, command, ends));
 	// At once, as several may be of one person.
 	await settle(sql, ends);
-	const taken = each.filter((one) => one !== null);
+	const taken = looked.filter((one) => one !== null);
 	return limiter === null
 		? taken
 		: await limiter.admit(
@@ -327,7 +327,7 @@ export async function readShared(
 	const seqs = [...new Set(rows.map(({ submission_seq }) => submission_seq))].filter(
 		(seq) => !known.has(seq),
 	);
-	const read = await sql.together(seqs.map((seq) => async () => await readSubmission(sql, seq, now)));
+	const read = await each(sql, seqs, (seq) => readSubmission(sql, seq, now));
 	for (const [at, submission] of read.entries())
 		if (submission !== null) known.set(seqs[at] ?? 0, submission);
 }

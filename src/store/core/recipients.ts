@@ -15,7 +15,7 @@ import {
 	mayBeOfOneList,
 } from '../../engine/rules/subscription.js';
 import { moveCounters } from './list-counters.js';
-import type { Change, Insertion, Sql } from './sql.js';
+import { type Change, each, type Insertion, type Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 
 export interface WantedSuppression extends MailTo {
@@ -261,15 +261,12 @@ export async function liftSuppressions(
 	{ reasons, now }: { reasons: readonly SuppressionReason[]; now: Micros },
 ): Promise<void> {
 	if (reasons.length === 0) return;
-	const lifted = await sql.together(
-		reasons.map(
-			(reason) => async () =>
-				await sql.all<StoredSuppression & { list_id: number }>(
-					`DELETE FROM suppressions
+	const lifted = await each(sql, reasons, (reason) =>
+		sql.all<StoredSuppression & { list_id: number }>(
+			`DELETE FROM suppressions
 					WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
 					RETURNING ${storedColumns}, list_id`,
-					[address, reason, list_id],
-				),
+			[address, reason, list_id],
 		),
 	);
 	const kept = lifted

@@ -111,3 +111,12 @@ export interface Sql {
 	 */
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
 }
+
+/** Asks the same of each, as `together` does. */
+export function each<Item, Answer>(
+	sql: Sql,
+	items: readonly Item[],
+	ask: (item: Item, at: number) => Promise<Answer>,
+): Promise<Answer[]> {
+	return sql.together<Answer[]>(items.map((item, at) => () => ask(item, at)));
+}

@@ -15,7 +15,7 @@ import { findEarlier, rememberKey } from './idempotency.js';
 import { findList } from './lists.js';
 import { emailColumn, flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
-import type { Insertion, Sql, SqlValue } from './sql.js';
+import { each, type Insertion, type Sql, type SqlValue } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 
 /** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
@@ -249,21 +249,12 @@ const nobody: FoundRecipient = { person: null, reasons: [] };
 async function findRecipients(sql: Sql, { recipients, list_id, now }: Submission): Promise<FoundRecipient[]> {
 	const [reasonsAgainst, people] = await sql.together([
 		() => openSuppressions(sql, now),
-		() =>
-			sql.together(
-				recipients.map(
-					({ to_key }) =>
-						async () =>
-							await findPerson(sql, to_key, list_id),
-				),
-			),
+		() => each(sql, recipients, ({ to_key }) => findPerson(sql, to_key, list_id)),
 	]);
-	return await sql.together(
-		recipients.map(({ to_key: address }, at) => async () => {
-			const person = people[at] ?? null;
-			return { person, reasons: await reasonsAgainst({ address, list_id: person?.list_id ?? list_id }) };
-		}),
-	);
+	return await each(sql, recipients, async ({ to_key: address }, at) => {
+		const person = people[at] ?? null;
+		return { person, reasons: await reasonsAgainst({ address, list_id: person?.list_id ?? list_id }) };
+	});
 }
 
 export interface KnownPerson extends Person {
@@ -326,6 +317,6 @@ export async function stoppedCopies(
 		return !isWanted('TRANSACTIONAL', { reasons, is_active: null });
 	};
 	const addresses = [...keys];
-	const found = await sql.together(addresses.map((address) => async () => await isStopped(address)));
+	const found = await each(sql, addresses, (address) => isStopped(address));
 	return addresses.filter((_, at) => found[at]);
 }

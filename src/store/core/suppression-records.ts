@@ -15,7 +15,7 @@ import { openErased } from './erasures.js';
 import { hasList } from './lists.js';
 import { type Recipients, readRecipients, type WantedSuppression } from './recipients.js';
 import { selectPage } from './rows.js';
-import type { Sql, SqlValue } from './sql.js';
+import { each, type Sql, type SqlValue } from './sql.js';
 import { allLists } from './suppressions.js';
 
 /**
@@ -130,16 +130,7 @@ async function addEach(
 				rows.map(({ email_key }) => email_key),
 			),
 	]);
-	const isErased =
-		isErasedOf === null
-			? []
-			: await sql.together(
-					rows.map(
-						({ email_key }) =>
-							() =>
-								isErasedOf(email_key),
-					),
-				);
+	const isErased = isErasedOf === null ? [] : await each(sql, rows, ({ email_key }) => isErasedOf(email_key));
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [index, row] of rows.entries()) {
@@ -164,7 +155,7 @@ function wantedOf(
 const erased = { code: 'erased', error: `email: ${refusalTexts.erased}` };
 
 async function missingLists(sql: Sql, lists: readonly number[]): Promise<Set<number>> {
-	const found = await sql.together(lists.map((list) => async () => await hasList(sql, list)));
+	const found = await each(sql, lists, (list) => hasList(sql, list));
 	return new Set(lists.filter((_, at) => found[at] === false));
 }
 

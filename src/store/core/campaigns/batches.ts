@@ -20,7 +20,7 @@ import type { Seen } from '../../store.js';
 import { attachmentErrors } from '../attachments.js';
 import { findList } from '../lists.js';
 import { findSender } from '../senders.js';
-import type { Sql } from '../sql.js';
+import { each, type Sql } from '../sql.js';
 import { countMessages, insertSubmission } from '../submissions.js';
 import { openSuppressions } from '../suppressions.js';
 import { createResultLog } from './results.js';
@@ -229,11 +229,8 @@ async function refusalsOf(
 	campaign: CampaignRow,
 	{ requests, seen }: { requests: readonly Request[]; seen: Seen },
 ): Promise<Map<Uuid, Refusal>> {
-	const found = await sql.together(
-		requests.map(
-			(row) => async () =>
-				campaign.courier === 'api' ? lackOf(campaign, row) : await refusalOf(sql, row, seen),
-		),
+	const found = await each(sql, requests, async (row) =>
+		campaign.courier === 'api' ? lackOf(campaign, row) : await refusalOf(sql, row, seen),
 	);
 	return new Map(
 		requests.flatMap(({ submission: { id } }, at) => {
@@ -294,7 +291,7 @@ async function listReasons(
 	const ids = [...new Set(requests.map(({ submission: { list_id } }) => list_id))].filter(
 		(id) => id !== null,
 	);
-	const found = await sql.together(ids.map((id) => async () => await findList(sql, id)));
+	const found = await each(sql, ids, (id) => findList(sql, id));
 	return new Map(ids.map((id, at) => [id, found[at]?.email_reason ?? '']));
 }
 
@@ -304,12 +301,8 @@ async function putSubmissions(
 	{ wanted, known }: { wanted: readonly Request[]; known: ReadonlyMap<Uuid, number> },
 ): Promise<ReadonlyMap<Uuid, number>> {
 	const fresh = wanted.filter(({ submission: { id } }) => !known.has(id));
-	const made = await sql.together(
-		fresh.map(
-			({ submission }) =>
-				async () =>
-					await insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign),
-		),
+	const made = await each(sql, fresh, ({ submission }) =>
+		insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign),
 	);
 	const seqs = new Map<Uuid, number>();
 	for (const { submission } of wanted) {

@@ -15,7 +15,7 @@ import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { findList, hasList } from '../lists.js';
 import { emailColumn, type ListRow, parseRecord, type SubscriberRow } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { each, type Sql } from '../sql.js';
 import { openSuppressions } from '../suppressions.js';
 import { type CampaignRow, maxListedRejects, readFromLists, type StagedSlice } from './rows.js';
 import {
@@ -87,9 +87,7 @@ export async function stageList(
 	const rejects: Reject[] = await keptRejects(sql, campaign.seq, list_id);
 	const before = rejects.length;
 	const first = readFromLists(campaign);
-	const outcomes = await sql.together(
-		people.map((person) => async () => await outcomeOf(sql, expansion, person)),
-	);
+	const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
 	const kept = await put(sql, staging, { outcomes, people, list });
 	for (const [index, outcome] of kept.entries()) {
 		counts.add(outcome);
@@ -145,9 +143,7 @@ export async function foreseeList(
 	const counts = createCounts(list_id);
 	const findings: string[] = [];
 	let first: number | null = null;
-	const outcomes = await sql.together(
-		people.map((person) => async () => await outcomeOf(sql, expansion, person)),
-	);
+	const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
 	for (const [index, outcome] of outcomes.entries()) {
 		counts.add(outcome);
 		if (outcome.kind === 'wanted') first ??= people[index]?.id ?? null;

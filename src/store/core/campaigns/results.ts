@@ -9,7 +9,7 @@ import type { Command, Operations } from '../../operations.js';
 import { planOf, seenState } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
 import { selectPage } from '../rows.js';
-import type { Insertion, Sql, SqlValue } from '../sql.js';
+import { each, type Insertion, type Sql, type SqlValue } from '../sql.js';
 import { callsCampaign, sliceCalls } from './calls.js';
 import {
 	type CampaignRow,
@@ -216,12 +216,8 @@ async function pageListed(
 		},
 		command,
 	);
-	const figures = await sql.together(
-		rows.map(
-			({ courier, id }) =>
-				async () =>
-					courier === 'api' ? null : await figuresOf(sql, id),
-		),
+	const figures = await each(sql, rows, async ({ courier, id }) =>
+		courier === 'api' ? null : await figuresOf(sql, id),
 	);
 	return { count, results: rows.map((row, at) => toCampaign(row, figures[at] ?? null, command.now)) };
 }

@@ -18,7 +18,7 @@ import { isWanted, stopping } from '../../../engine/rules/subscription.js';
 import type { RequestedRow } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';
 import { parseTexts, parseUsed } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { each, type Sql } from '../sql.js';
 import { findPerson, insertMessages, type KnownPerson, type NewMessage } from '../submissions.js';
 import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
 import type { CampaignRow } from './rows.js';
@@ -118,13 +118,7 @@ export interface Staged {
  * before a duplicate.
  */
 export async function stageMessages(sql: Sql, all: readonly Staged[]): Promise<RowOutcome[]> {
-	const verdicts = await sql.together(
-		all.map(
-			({ staging, candidate }) =>
-				async () =>
-					await judge(staging, candidate),
-		),
-	);
+	const verdicts = await each(sql, all, ({ staging, candidate }) => judge(staging, candidate));
 	const wanted = new Map<Uuid, NewMessage>();
 	const uuids = all.map(({ staging, candidate }, at) => {
 		const verdict = verdicts[at];
@@ -229,13 +223,7 @@ export async function findPeople(
 	sql: Sql,
 	addresses: readonly { to_key: string; list_id: number | null }[],
 ): Promise<(KnownPerson | null)[]> {
-	return await sql.together(
-		addresses.map(
-			({ to_key, list_id }) =>
-				async () =>
-					await findPerson(sql, to_key, list_id),
-		),
-	);
+	return await each(sql, addresses, ({ to_key, list_id }) => findPerson(sql, to_key, list_id));
 }
 
 /** What became of a row: of its recipients, or of the row where it was rejected. */

@@ -14,7 +14,7 @@ import type { ImportSlice, Slices } from '../campaigns/rows.js';
 import { moveCounters } from '../list-counters.js';
 import { hasList } from '../lists.js';
 import { parseRecord } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { each, type Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
 import { type BatchRows, chunksByRank, type RowSlice } from './batch-rows.js';
 import { type ImportRun, importRows, openImportRun, type RowOutcome, type RowPlace } from './run.js';
@@ -255,7 +255,7 @@ export async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportP
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);
-	await sql.together(chunks.map((numbers) => async () => await putChunk(sql, run, numbers, place)));
+	await each(sql, chunks, (numbers) => putChunk(sql, run, numbers, place));
 	for (const { rejects } of parts) rejects.sort((a, b) => a.row - b.row);
 }
 

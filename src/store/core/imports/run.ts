@@ -22,7 +22,7 @@ import { knownVariables } from '../fields.js';
 import { counterMove } from '../list-counters.js';
 import { liftSuppressions, stopMail } from '../recipients.js';
 import { flag, parseRecord, type SubscriberRow, subscriberColumns } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { each, type Sql } from '../sql.js';
 import { insertSubscribers } from '../subscribers.js';
 import {
 	findLasting,
@@ -114,11 +114,9 @@ export async function importRows(
 		const placed = plain[at];
 		if (placed !== undefined) outcomes.set(placed, outcome);
 	}
-	await sql.together(
-		[...others.values()].map((ofOne) => async () => {
-			for (const placed of ofOne) outcomes.set(placed, await importRow(sql, run, placed));
-		}),
-	);
+	await each(sql, [...others.values()], async (ofOne) => {
+		for (const placed of ofOne) outcomes.set(placed, await importRow(sql, run, placed));
+	});
 	return rows.map((placed) => {
 		const outcome = outcomes.get(placed);
 		if (outcome === undefined) throw new Error('a row without an outcome');
@@ -137,8 +135,7 @@ async function guardedAmong(
 	if (standing !== null) return new Set(keys);
 	const [suppressed, erasedOnes] = await sql.together([
 		async () => (hasSuppressions ? await suppressedAmong(sql, keys) : []),
-		async () =>
-			isErased === null ? [] : await sql.together(keys.map((key) => async () => await isErased(key))),
+		async () => (isErased === null ? [] : await each(sql, keys, (key) => isErased(key))),
 	]);
 	return new Set([
 		...suppressed,
@@ -167,14 +164,12 @@ async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[])
 		else met.set(email_key, [at]);
 	}
 	if (met.size === 0) return outcomes;
-	await sql.together(
-		[...met.values()].map((places) => async () => {
-			for (const at of places) {
-				const { row } = rows[at] as PlacedRow;
-				outcomes[at] = await meetExisting(sql, run, row);
-			}
-		}),
-	);
+	await each(sql, [...met.values()], async (places) => {
+		for (const at of places) {
+			const { row } = rows[at] as PlacedRow;
+			outcomes[at] = await meetExisting(sql, run, row);
+		}
+	});
 	return outcomes;
 }
 

@@ -23,7 +23,7 @@ import {
 import type { Operations } from '../../operations.js';
 import { nextDue } from '../messages/messages.js';
 import { setAside } from '../rows.js';
-import type { Insertion, Sql } from '../sql.js';
+import { each, type Insertion, type Sql } from '../sql.js';
 import { type HoldRow, readHolds, Used, type UseRow, writeHolds } from './used.js';
 
 const settingNames = Object.keys(limitSettings)
@@ -155,20 +155,18 @@ export class Limiter {
 			const room = limit === null ? mostAtOnce : Math.min(most, limit.count - this.#used.of(key));
 			return { key, waiting, room, count: limit?.count ?? Number.POSITIVE_INFINITY };
 		});
-		const woken = await sql.together(
-			looked.map(({ key, room }) => async () => {
-				if (room <= 0) return [];
-				return await sql.all<{ message_id: number }>(
-					// limit_waiting_in_order
-					`SELECT message_id
+		const woken = await each(sql, looked, async ({ key, room }) => {
+			if (room <= 0) return [];
+			return await sql.all<{ message_id: number }>(
+				// limit_waiting_in_order
+				`SELECT message_id
 					FROM limit_waiting
 					WHERE limit_key = ?
 					ORDER BY is_bulk, message_id
 					LIMIT ?`,
-					[key, room],
-				);
-			}),
-		);
+				[key, room],
+			);
+		});
 		const ids = JSON.stringify(woken.flat().map(({ message_id }) => message_id));
 		sql.write(`DELETE FROM limit_waiting WHERE ${sql.dialect.oneOf('message_id')}`, [ids]);
 		sql.write(

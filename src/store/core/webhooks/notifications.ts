@@ -11,7 +11,7 @@ import type {
 } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
 import { readEnvelope, subjectOf } from '../rows.js';
-import type { Insertion, Sql, SqlValue } from '../sql.js';
+import { each, type Insertion, type Sql, type SqlValue } from '../sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 export function createNotifications(sql: Sql) {
@@ -58,10 +58,8 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 		WHERE stopped_at IS NULL
 		ORDER BY id`,
 	);
-	const found = await sql.together(
-		hooks.map(
-			(hook) => async () => await findDue(sql, hook.id, shares.get(hook.id) ?? command.each, command),
-		),
+	const found = await each(sql, hooks, (hook) =>
+		findDue(sql, hook.id, shares.get(hook.id) ?? command.each, command),
 	);
 	let room = command.max;
 	const leased = hooks.flatMap((hook, at) => {
