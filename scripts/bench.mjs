@@ -17,12 +17,12 @@ const parameters = [
 		'CLIENTS',
 		'CONTENTS',
 		'PARTS',
-		'CHART',
+
 		'SAMPLES',
 		'BEFORE',
 		'LARGE',
 	],
-	...['IMPORT_ROWS', 'STAGED_ROWS', 'EXPORT_ROWS', 'REPORTED'],
+	...['IMPORT_ROWS', 'STAGED_ROWS', 'EXPORT_ROWS'],
 ];
 for (const name of Object.keys(process.env))
 	if (![...inherited, ...parameters].includes(name)) delete process.env[name];

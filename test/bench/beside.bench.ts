@@ -1,11 +1,10 @@
 // How long requests wait while the same database is sent from and imported into by another process.
-import { spawn } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { startCountingSink } from '../support/counting-sink.js';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, median, program, timedNode } from './bench.js';
 import { syncMs } from './disk.js';
 import { newPlace, type Place, peopleFile, type Running, serve } from './server.js';
 
@@ -40,7 +39,10 @@ export const bench: Bench = {
 			const alone = await waits(server, new Promise((resolve) => setTimeout(resolve, aloneSeconds * 1000)));
 			const sentAlone = sink.received();
 			const began = performance.now();
-			const beside = await waits(server, importing(place, people));
+			const beside = await waits(
+				server,
+				timedNode([program, 'subscribers', 'import', people, '-l', '1', '-q'], place.env),
+			);
 			const seconds = (performance.now() - began) / 1000;
 			const sent = Math.round((sink.received() - sentAlone) / seconds);
 			const disk = `fdatasync ${syncMs(place.folder).toFixed(2)} ms, ${Math.round(imported / seconds)} rows/s, ${sent} sent/s`;
@@ -58,14 +60,6 @@ export const bench: Bench = {
 		}
 	},
 };
-
-async function importing(place: Place, file: string): Promise<void> {
-	const program = join(process.cwd(), 'bin/mailctl.js');
-	const words = [program, 'subscribers', 'import', file, '-l', '1', '-q'];
-	const child = spawn(process.execPath, words, { env: place.env, stdio: ['ignore', 'ignore', 'inherit'] });
-	const code = await new Promise((resolve) => child.once('exit', resolve));
-	if (code !== 0) throw new Error(`the import ended with ${code}`);
-}
 
 /** Seconds of sqlite3's own `.import` of as many rows: six columns and the unique index; null where it is missing. */
 function plainImport({ folder }: Place, people: string): number | null {

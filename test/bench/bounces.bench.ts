@@ -8,7 +8,7 @@ import { ingestMail, readReport } from '../../src/delivery/bounces/ingest.js';
 import { createVerp } from '../../src/delivery/bounces/verp.js';
 import { openStore } from '../../src/store/open.js';
 import { hasCorpus } from '../delivery/bounces/corpus.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, median, skippedRow } from './bench.js';
 
 const rounds = 15;
 const folder = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'bounces');
@@ -16,17 +16,12 @@ const folder = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'boun
 export const bench: Bench = {
 	subject: `mails a second over the corpus, median of ${rounds} rounds in turn`,
 	run: async () => {
-		if (!hasCorpus) return [skipped('reading a report')];
+		if (!hasCorpus) return [skippedRow('reading a report', 'the corpora are missing', '≥ 500/s')];
 		const names = (await readdir(folder)).filter((name) => name.endsWith('.eml'));
 		const paths = names.map((name) => join(folder, name));
 		return [await understanding(paths), await ingesting(paths)];
 	},
 };
-
-function skipped(what: string): BenchRow {
-	const none = { limitMedian: '–', oursMedian: '–', ratio: null };
-	return { what, limit: 'the corpora are missing', ...none, goal: '≥ 500/s' };
-}
 
 /** From the file to what it says; the limit takes the same files apart and understands nothing. */
 function understanding(paths: readonly string[]): Promise<BenchRow> {

@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:cry
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
 import { isInstalled } from '../support/run-program.js';
-import { type Bench, type BenchRow, leastOf, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median, skippedRow } from './bench.js';
 import { syncMs } from './disk.js';
 import { stageLeast } from './least.js';
 import { type Subject, sendWithWorker, stage, startSink, textOf } from './send.bench.js';
@@ -25,7 +25,8 @@ const subject: Subject = {
 export const bench: Bench = {
 	subject: `messages a second of whole processes, the sink and the database beside them, median of ${rounds} in turn; ROUNDS`,
 	run: async () => {
-		if (!isInstalled('smtp-sink')) return [skipped()];
+		if (!isInstalled('smtp-sink'))
+			return [skippedRow(subject.what, 'smtp-sink missing (Postfix)', subject.goal)];
 		return await measure();
 	},
 };
@@ -44,7 +45,7 @@ async function measure(): Promise<BenchRow[]> {
 		const least: number[] = [];
 		for (let round = 0; round < rounds; round++) {
 			limit.push(await signaturesPerSecond());
-			ours.push((await sendWithWorker(place, subject)).perSecond);
+			ours.push(messages / (await sendWithWorker(place, subject)).seconds);
 			least.push(await sendWithLeast());
 		}
 		const row = (what: string, values: readonly number[], goal: string): BenchRow => ({
@@ -80,16 +81,4 @@ async function signaturesPerSecond(): Promise<number> {
 	};
 	await Promise.all(Array.from({ length: 2 * cpus().length }, line));
 	return count / ((performance.now() - began) / 1_000);
-}
-
-function skipped(): BenchRow {
-	const { what, goal } = subject;
-	return {
-		what,
-		limit: 'smtp-sink missing (Postfix)',
-		limitMedian: '',
-		oursMedian: '',
-		ratio: null,
-		goal,
-	};
 }

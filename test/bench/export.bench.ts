@@ -1,9 +1,17 @@
 // Exports of a million subscribers against sqlite3 writing the same columns of the same database, in turn.
-import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, leastOf, median } from './bench.js';
+import {
+	type Bench,
+	type BenchRow,
+	leastOf,
+	median,
+	program,
+	type Run,
+	skippedRow,
+	timedNode,
+} from './bench.js';
 import { newPlace, type Place, serve } from './server.js';
 
 const rows = Number(process.env['EXPORT_ROWS'] ?? 1_000_000);
@@ -17,7 +25,7 @@ export const bench: Bench = {
 		place.run('fields', 'create', '--variable', 'age', '--name', 'Age', '-q');
 		if (!fill(place)) {
 			place.remove();
-			return [skipped];
+			return [skippedRow('export', 'sqlite3 is missing')];
 		}
 		const server = await serve(place, '--no-worker');
 		const remote = ['--base-url', server.url, '--token-file', `${place.path}.token`];
@@ -52,15 +60,6 @@ export const bench: Bench = {
 	},
 };
 
-const skipped: BenchRow = {
-	what: 'export',
-	limit: 'sqlite3 is missing',
-	limitMedian: '',
-	oursMedian: '',
-	ratio: null,
-	goal: '',
-};
-
 /** A list as an import would have made it. */
 function fill({ path }: Place): boolean {
 	const script = `
@@ -90,13 +89,7 @@ function seconds(work: () => void): number {
 	return (performance.now() - began) / 1000;
 }
 
-interface Run {
-	seconds: number;
-	peakMiB: number;
-}
-
 async function timed({ env }: Place, words: readonly string[]): Promise<Run> {
-	const program = join(process.cwd(), 'bin/mailctl.js');
 	const [verb = '', ...rest] = words;
 	return await timedNode(
 		[program, 'subscribers', verb, '-l', '1', '-q', ...rest],
@@ -109,32 +102,9 @@ async function least(words: readonly string[]): Promise<Run> {
 	return await timedNode([join(process.cwd(), 'test/bench/least-export.mjs'), ...words], process.env);
 }
 
-async function timedNode(words: readonly string[], env: NodeJS.ProcessEnv): Promise<Run> {
-	const began = performance.now();
-	const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'ignore', 'inherit'] });
-	let peakMiB = 0;
-	const watch = setInterval(() => {
-		peakMiB = Math.max(peakMiB, peakOf(child.pid));
-	}, 50);
-	const code = await new Promise((resolve) => child.once('exit', resolve));
-	clearInterval(watch);
-	if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`);
-	return { seconds: (performance.now() - began) / 1000, peakMiB };
-}
-
-/** The kernel's own high-water mark; 0 where there is none to read. */
-function peakOf(pid: number | undefined): number {
-	try {
-		const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-		return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
-	} catch {
-		return 0;
-	}
-}
-
 function row(what: string, runs: readonly Run[], limit: readonly number[]): BenchRow {
 	const ours = median(runs.map((run) => run.seconds));
-	const peak = Math.max(...runs.map(({ peakMiB }) => peakMiB));
+	const peak = Math.max(...runs.map(({ peakMb }) => peakMb));
 	return {
 		what: names[what] ?? what,
 		limit: 'sqlite3 -csv',

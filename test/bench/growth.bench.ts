@@ -1,9 +1,7 @@
-// What commands and a worker's polls cost beside a year of mail, in a small database and in larger ones.
-import { join } from 'node:path';
 import { formatDateTime, microsPerDay, systemClock } from '../../src/api/datetime.js';
 import { openStore } from '../../src/store/open.js';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, median, program } from './bench.js';
 import { newPlace, type Place } from './server.js';
 import { fillYear } from './year.js';
 
@@ -14,7 +12,6 @@ const rounds = Number(process.env['ROUNDS'] ?? 3);
 const mostPeople = 5_000_000;
 /** What takes less cannot be told from start-up. */
 const leastMs = 10;
-const program = join(process.cwd(), 'bin/mailctl.js');
 
 interface Subject {
 	words: readonly string[];

@@ -3,12 +3,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../src/api/datetime.js';
-import { keyringOf, signToken } from '../../src/delivery/tracking/tokens.js';
+import { signToken } from '../../src/delivery/tracking/tokens.js';
 import { openStore } from '../../src/store/open.js';
 import { send } from '../contract/store/fixture.js';
-import { type Bench, type BenchRow, leastOf, median } from './bench.js';
+import { type Bench, type BenchRow, leastOf, median, skippedRow } from './bench.js';
 import { singleCommits, syncMs } from './disk.js';
-import { bareServer, leastServer, newPlace, type Place, peopleFile, type Running, serve } from './server.js';
+import {
+	bareServer,
+	leastServer,
+	newPlace,
+	type Place,
+	peopleFile,
+	type Running,
+	serve,
+	trackingKeyring,
+} from './server.js';
 import { hasWrk, requestsPerSecond } from './wrk.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 7);
@@ -23,7 +32,10 @@ const gif = `(q, r) => {
 export const bench: Bench = {
 	subject: `requests a second, median of ${rounds} × ${seconds} s in turn; ROUNDS`,
 	run: async () => {
-		if (!hasWrk) return [missing('page of 100 subscribers'), missing('POST subscriber'), missing('pixel')];
+		if (!hasWrk)
+			return ['page of 100 subscribers', 'POST subscriber', 'pixel'].map((what) =>
+				skippedRow(what, 'wrk is missing'),
+			);
 		const place = newPlace();
 		place.run('lists', 'create', '--name', 'Written', '--email-reason', 'asked', '-q');
 		place.run('subscribers', 'import', peopleFile(place.folder, 'a', 100_000), '-l', '1', '-q');
@@ -135,15 +147,10 @@ end`;
 /** Tokens of messages that are there, so that each opening is an event. */
 async function pixelTokens(place: Place): Promise<string[]> {
 	const store = await openStore(place.path, { clock: systemClock, mode: 'existing' });
-	const now = systemClock.now();
-	const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
-	const keyring = keyringOf(
-		await store.writes.ensureKey({ purpose: 'tracking', fresh, rotateAfter: now, now }),
-	);
+	const keyring = await trackingKeyring(store);
 	const addresses = Array.from({ length: 1_000 }, (_, i) => `m${i}@example.org`);
 	const { answer } = await send(store, addresses);
 	await store.close();
-	if (keyring === null) throw new Error('no key');
 	return answer.messages.map(({ id }) => signToken(keyring, 'o', id));
 }
 
@@ -178,8 +185,4 @@ function row(what: string, limit: string, samples: Samples, goal: string): Bench
 		ratio: median(samples.ours.map((value, at) => value / (samples.limit[at] ?? Number.NaN))),
 		goal,
 	};
-}
-
-function missing(what: string): BenchRow {
-	return { what, limit: 'wrk is missing', limitMedian: '–', oursMedian: '–', ratio: null, goal: '' };
 }

@@ -2,7 +2,7 @@
 import { appendFileSync, copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, median, program, type Run, timedNode } from './bench.js';
 import { syncMs } from './disk.js';
 import { newPlace, type Place } from './server.js';
 
@@ -12,41 +12,40 @@ const rounds = Number(process.env['ROUNDS'] ?? 3);
 const before = Number(process.env['BEFORE'] ?? 0);
 /** Rows of an import whose memory is looked at besides; 0 leaves it out. */
 const large = Number(process.env['LARGE'] ?? 0);
-const program = join(process.cwd(), 'bin/mailctl.js');
 
 export const bench: Bench = {
 	subject: `rows checked and put, beside sqlite3 that only puts them; ROUNDS=${rounds} BEFORE=${before} LARGE=${large}`,
 	run: async () => {
-		const rows = inPlace((place) => compare(place, short, 0));
-		rows.push(...inPlace((place) => compare(place, usual, 0)));
-		if (before > 0) rows.push(...inPlace((place) => compare(place, short, before)));
-		if (large > 0) rows.push(...inPlace(memoryRows));
+		const rows = await inPlace((place) => compare(place, short, 0));
+		rows.push(...(await inPlace((place) => compare(place, usual, 0))));
+		if (before > 0) rows.push(...(await inPlace((place) => compare(place, short, before))));
+		if (large > 0) rows.push(...(await inPlace(memoryRows)));
 		return rows;
 	},
 };
 
-function inPlace(measure: (place: Place) => BenchRow[]): BenchRow[] {
+async function inPlace(measure: (place: Place) => Promise<BenchRow[]>): Promise<BenchRow[]> {
 	const place = newPlace();
 	try {
-		return measure(place);
+		return await measure(place);
 	} finally {
 		place.remove();
 	}
 }
 
 /** A million people into a list of so many others, whose addresses lie between theirs. */
-function compare(place: Place, rows: Rows, there: number): BenchRow[] {
+async function compare(place: Place, rows: Rows, there: number): Promise<BenchRow[]> {
 	for (const field of rows.fields) place.run('fields', 'create', '--variable', field, '--name', field, '-q');
 	const others = there === 0 ? null : peopleFiles(place, rows, { name: 'others', from: 0, count: there });
 	const people = peopleFiles(place, rows, { name: 'people', from: there, count: imported });
 	const ours = savedDatabase(place, others);
 	const limit = limitDatabase(place, others);
 	const seconds: number[] = [];
-	const runs: Measured[] = [];
+	const runs: Run[] = [];
 	for (let round = 0; round < rounds; round += 1) {
 		if (limit !== null) seconds.push(limit.import(people));
 		ours.restore();
-		runs.push(measuredImport(place, people));
+		runs.push(await measuredImport(place, people));
 	}
 	const what = `import of ${imported} ${rows.what}${there === 0 ? '' : ` into ${there}`}`;
 	const oursMedian = median(runs.map((run) => run.seconds));
@@ -64,12 +63,12 @@ function compare(place: Place, rows: Rows, there: number): BenchRow[] {
 	];
 }
 
-function memoryRows(place: Place): BenchRow[] {
+async function memoryRows(place: Place): Promise<BenchRow[]> {
 	const people = peopleFiles(place, short, { name: 'large', from: 0, count: large });
 	const refused = refusedFile(place);
 	return [
-		peakRow(`import of ${large} rows`, measuredImport(place, people).peakMb),
-		peakRow(`${imported} rows that are all refused`, measuredImport(place, refused, 9).peakMb),
+		peakRow(`import of ${large} rows`, (await measuredImport(place, people)).peakMb),
+		peakRow(`${imported} rows that are all refused`, (await measuredImport(place, refused, 9)).peakMb),
 	];
 }
 
@@ -85,7 +84,7 @@ function peakRow(what: string, peakMb: number): BenchRow {
 		what: `peak memory, ${what}`,
 		limit: '',
 		limitMedian: '200 MB',
-		oursMedian: `${peakMb} MB`,
+		oursMedian: `${Math.round(peakMb)} MB`,
 		ratio: peakMb / 200,
 		goal: '≤ 1',
 	};
@@ -104,27 +103,8 @@ function savedDatabase(place: Place, others: PeopleFiles | null) {
 	};
 }
 
-interface Measured {
-	seconds: number;
-	/** Resident memory of the process at its most. */
-	peakMb: number;
-}
-
-/**
- * The process itself tells at its end how much memory it held at most. Not as getrusage counts it: that begins with
- * what this process held when it started the other.
- */
-function measuredImport({ env }: Place, { csv }: Pick<PeopleFiles, 'csv'>, exit: 0 | 9 = 0): Measured {
-	const tell = `import { readFileSync } from 'node:fs';
-process.on('exit', () => process.stderr.write('peak ' + /VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1] + '\\n'))`;
-	const words = ['--import', `data:text/javascript,${encodeURIComponent(tell)}`, program];
-	const began = performance.now();
-	const run = runProgram(process.execPath, [...words, 'subscribers', 'import', csv, '-l', '1', '-q'], {
-		env,
-	});
-	if (run.status !== exit) throw new Error(`the import ended with ${run.status}: ${run.stderr}`);
-	const seconds = (performance.now() - began) / 1000;
-	return { seconds, peakMb: Math.round(Number(/peak (\d+)/.exec(run.stderr)?.[1]) / 1024) };
+function measuredImport({ env }: Place, { csv }: Pick<PeopleFiles, 'csv'>, exit: 0 | 9 = 0): Promise<Run> {
+	return timedNode([program, 'subscribers', 'import', csv, '-l', '1', '-q'], env, exit);
 }
 
 /** `sqlite3` on a database of its own, made anew for each import; null where it is missing. */

@@ -5,9 +5,9 @@ import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { runProgram } from '../support/run-program.js';
+import { program } from './bench.js';
 import type { Place } from './server.js';
 
-const program = join(process.cwd(), 'bin/mailctl.js');
 const sender = join(process.cwd(), 'test/bench/least-sender.mjs');
 
 /** Sends the messages that are staged there, of which nothing is sent yet; all of it mails a second, as of the worker. */

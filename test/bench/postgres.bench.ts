@@ -6,31 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { formatDateTime, type Micros, microsPerDay, systemClock } from '../../src/api/datetime.js';
+import { systemClock } from '../../src/api/datetime.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
 import type { Store } from '../../src/store/store.js';
-import {
-	accepted250,
-	eventOf,
-	hour,
-	newList,
-	newSubscriber,
-	send,
-	submissionOf,
-	verify,
-} from '../contract/store/fixture.js';
+import { accepted250, hour, newList, newSubscriber, send, verify } from '../contract/store/fixture.js';
 import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/postgres.js';
-import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, median, perSecond, program, skippedRow } from './bench.js';
 import { peopleFile } from './server.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);
 const imported = Number(process.env['ROWS'] ?? 300_000);
-/** Messages of which the report tells, each with five events. */
-const reported = Number(process.env['REPORTED'] ?? 2_000_000);
-const eventsAMessage = 5;
-const days = 365;
 const queued = 20_000;
 const created = 6_000;
 const clients = 32;
@@ -38,33 +24,23 @@ const connections = 9;
 /** All of it when absent. */
 const asked = process.env['PARTS']?.split(',');
 const isAsked = (part: string): boolean => asked === undefined || asked.includes(part);
-const program = join(process.cwd(), 'bin/mailctl.js');
 
 export const bench: Bench = {
-	subject: `one machine with its server, fsync off; ROUNDS=${rounds} ROWS=${imported} REPORTED=${reported} PARTS=${asked?.join(',') ?? 'import,sending,creating,report,trips'}`,
+	subject: `one machine with its server, fsync off; ROUNDS=${rounds} ROWS=${imported} PARTS=${asked?.join(',') ?? 'import,sending,creating'}`,
 	run: async () => {
-		if (!canRunPostgres())
-			return [
-				{ ...bare('all of it'), limit: 'PostgreSQL is missing (postgresql)', ratio: null, oursMedian: '' },
-			];
+		if (!canRunPostgres()) return [skippedRow('all of it', 'PostgreSQL is missing (postgresql)')];
 		const server = await startOwn();
 		try {
 			const rows: BenchRow[] = [];
 			if (isAsked('import')) rows.push(await importing(server));
 			if (isAsked('sending')) rows.push(...(await sending(server)));
 			if (isAsked('creating')) rows.push(await creating(server));
-			if (isAsked('report')) rows.push(await reporting(server));
-			if (isAsked('trips')) rows.push(...(await tripsOfOperations(server)));
 			return rows;
 		} finally {
 			await server.stop();
 		}
 	},
 };
-
-function bare(what: string): Pick<BenchRow, 'what' | 'limit' | 'limitMedian' | 'goal'> {
-	return { what, limit: '', limitMedian: '', goal: '' };
-}
 
 function openStore(url: string, { pool = connections }: { pool?: number } = {}): Promise<Store> {
 	return openPostgresStore({
@@ -85,8 +61,6 @@ const seconds = async (work: () => unknown): Promise<number> => {
 	await work();
 	return (performance.now() - began) / 1_000;
 };
-
-const perSecond = (count: number, taken: number): string => `${Math.round(count / taken)}/s`;
 
 /** Of people into an empty list: the whole command, and psql with the same rows of the same table, indexes and all. */
 async function importing(server: OwnPostgres): Promise<BenchRow> {
@@ -314,111 +288,6 @@ async function byClients(create: (n: number) => Promise<unknown>): Promise<void>
 		}
 	};
 	await Promise.all(Array.from({ length: clients }, client));
-}
-
-async function reporting(server: OwnPostgres): Promise<BenchRow> {
-	const url = await server.createDatabase();
-	const store = await openStore(url);
-	await verify(store);
-	await send(store, ['first@example.org'], { now: systemClock.now() });
-	const until = systemClock.now();
-	await fill(url, until);
-	await store.writes.repairCounts({});
-	await ask(url, 'ANALYZE');
-	const day = (micros: Micros) => formatDateTime(micros).slice(0, 10);
-	const range = { from: day(until - (days - 1) * microsPerDay), to: day(until) };
-	const times: number[] = [];
-	for (let round = 0; round < 21; round += 1) {
-		const began = performance.now();
-		const { daily } = await store.reads.reportFigures({ ...range, campaign: null, tag: null, human: false });
-		times.push(performance.now() - began);
-		if (daily.length < 3 * (days - 1)) throw new Error(`a report of ${daily.length} figures`);
-	}
-	const began = performance.now();
-	await ask(url, `SELECT at / ${microsPerDay}, type, count(DISTINCT message_id) FROM events GROUP BY 1, 2`);
-	const counted = performance.now() - began;
-	await store.close();
-	return {
-		what: `report of ${days} days, ${(reported * eventsAMessage) / 1e6}M events`,
-		limit: 'counting the events',
-		limitMedian: `${Math.round(counted)} ms`,
-		oursMedian: `${median(times).toFixed(1)} ms`,
-		ratio: median(times) / counted,
-		goal: '≤ 50 ms',
-	};
-}
-
-/** Messages and their events past the program, a hundred times as fast. */
-async function fill(url: string, until: Micros): Promise<void> {
-	const step = Math.floor((days * microsPerDay) / reported);
-	await ask(
-		url,
-		`INSERT INTO messages (uuid, submission_seq, lane, to_email, to_key, variables, state, due_at, created_at, sent_at)
-		SELECT '10000000-0000-4000-8000-' || lpad(i::text, 12, '0'), s.seq, 0, 'p' || i || '@example.org',
-			'p' || i || '@example.org', '{}', 'sent', ${until} - i * ${step}::bigint, ${until} - i * ${step}::bigint,
-			${until} - i * ${step}::bigint
-		FROM generate_series(0, ${reported - 1}) AS i, (SELECT min(seq) AS seq FROM submissions) AS s`,
-		`INSERT INTO events (message_id, type, at, link, machine)
-		SELECT m.id, CASE WHEN i < 3 THEN 'OPENED' ELSE 'REDIRECTED' END, m.sent_at + (i + 1) * 60000000::bigint,
-			CASE WHEN i < 3 THEN NULL ELSE i END, CASE WHEN i = 2 THEN 1 ELSE 0 END
-		FROM messages AS m, generate_series(0, ${eventsAMessage - 1}) AS i
-		WHERE m.sent_at IS NOT NULL`,
-		`INSERT INTO message_firsts (message_id, type, link, machine, first_at, count)
-		SELECT message_id, type, coalesce(link, -1), machine, min(at), count(*)
-		FROM events
-		GROUP BY message_id, type, coalesce(link, -1), machine`,
-	);
-}
-
-/** How often each waits for the server. `test/store/postgres/trips.long.test.ts` bounds those that a request waits for. */
-async function tripsOfOperations(server: OwnPostgres): Promise<BenchRow[]> {
-	const proxy = await startPostgresProxy(await server.createDatabase());
-	const store = await openStore(withParameter(proxy.url, 'listen', 'off'), { pool: 1 });
-	await verify(store);
-	const list = await newList(store);
-	const now = systemClock.now();
-	const many = Array.from({ length: 200 }, (_, at) => `p${at}@example.org`);
-	let leased: Awaited<ReturnType<Store['queue']['lease']>> = [];
-	const outcome = { kind: 'sent', reply: accepted250 } as const;
-	const operations: readonly [name: string, operate: () => Promise<unknown>][] = [
-		['getList', () => store.reads.getList({ id: list })],
-		['createSubscriber', () => newSubscriber(store, list, 'ann@example.org')],
-		[
-			'acceptSubmission, to 200',
-			() => store.writes.acceptSubmission({ ...submissionOf(many, { now }), key: null }),
-		],
-		[
-			'lease of 200',
-			async () => {
-				leased = await store.queue.lease({ owner: 'w', now, until: now + hour, max: 200, scope: null });
-			},
-		],
-		[
-			'settle of 200',
-			() =>
-				store.queue.settle({
-					settlements: leased.map(({ message, fence }) => ({ message, fence, at: now, outcome })),
-				}),
-		],
-		[
-			'recordEvents, 200',
-			() => store.writes.recordEvents({ events: leased.map(({ message }) => eventOf(message, 'OPENED')) }),
-		],
-	];
-	const rows: BenchRow[] = [];
-	for (const [name, operate] of operations) {
-		await proxy.idle();
-		const before = proxy.trips();
-		await operate();
-		const trips = proxy.trips() - before;
-		rows.push({
-			...{ what: `round trips of ${name}`, limit: 'the goal, where a request waits', limitMedian: '3' },
-			...{ oursMedian: String(trips), ratio: trips / 3, goal: /^(lease|settle) /.test(name) ? '–' : '≤ 1' },
-		});
-	}
-	await store.close();
-	proxy.close();
-	return rows;
 }
 
 const [, , word, database, group] = process.argv;

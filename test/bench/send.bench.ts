@@ -1,18 +1,26 @@
 // A queue sent by the worker, against Postfix's load generator before the same sink; every outcome recorded, FULL.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../support/listen.js';
 import { isInstalled } from '../support/run-program.js';
-import { type Bench, type BenchRow, leastOf, median } from './bench.js';
+import {
+	type Bench,
+	type BenchRow,
+	ended,
+	leastOf,
+	median,
+	program,
+	type Run,
+	skippedRow,
+	timedNode,
+} from './bench.js';
 import { syncMs } from './disk.js';
 import { stageLeast } from './least.js';
 import { listening, newPlace, type Place, peopleFile } from './server.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 5);
 const connections = 5;
-const program = join(process.cwd(), 'bin/mailctl.js');
 
 export interface Subject {
 	what: string;
@@ -50,7 +58,10 @@ export const bench: Bench = {
 	subject: `messages a second of whole processes, ${connections} connections, one smtp-sink, median of ${rounds} in turn; ROUNDS`,
 	run: async () => {
 		const missing = ['smtp-sink', 'smtp-source'].filter((name) => !isInstalled(name));
-		if (missing.length > 0) return subjects.map((subject) => skipped(subject, missing));
+		if (missing.length > 0)
+			return subjects.map(({ what, goal }) =>
+				skippedRow(what, `${missing.join(' and ')} missing (Postfix)`, goal),
+			);
 		const rows: BenchRow[] = [];
 		for (const subject of subjects) rows.push(...(await measure(subject)));
 		return rows;
@@ -64,7 +75,7 @@ async function measure(subject: Subject): Promise<BenchRow[]> {
 		stage(place, sink.port, subject);
 		const sendWithLeast = stageLeast(place, { port: sink.port, connections });
 		const source: number[] = [];
-		const ours: Sent[] = [];
+		const ours: Run[] = [];
 		const least: number[] = [];
 		for (let round = 0; round < rounds; round++) {
 			source.push(await sendWithSource(sink.port, subject));
@@ -72,8 +83,8 @@ async function measure(subject: Subject): Promise<BenchRow[]> {
 			least.push(await sendWithLeast());
 		}
 		const disk = `fdatasync ${syncMs(place.folder).toFixed(2)} ms`;
-		const peak = Math.round(Math.max(...ours.map(({ peakKb }) => peakKb)) / 1024);
-		const rate = median(ours.map((each) => each.perSecond));
+		const peak = Math.round(Math.max(...ours.map(({ peakMb }) => peakMb)));
+		const rate = subject.messages / median(ours.map(({ seconds }) => seconds));
 		const limit = {
 			limit: `smtp-source -d -s ${connections}`,
 			limitMedian: `${Math.round(median(source))}/s`,
@@ -113,51 +124,20 @@ export function stage(place: Place, port: number, subject: Subject): void {
 async function sendWithSource(port: number, { messages, bytes }: Subject): Promise<number> {
 	const began = performance.now();
 	const many = ['-s', String(connections), '-m', String(messages), '-l', String(bytes)];
-	await finished(spawn('smtp-source', ['-d', ...many, `127.0.0.1:${port}`], { stdio: 'inherit' }));
+	const child = spawn('smtp-source', ['-d', ...many, `127.0.0.1:${port}`], { stdio: 'inherit' });
+	if ((await ended(child)) !== 0) throw new Error('smtp-source failed');
 	return messages / ((performance.now() - began) / 1000);
 }
 
-interface Sent {
-	perSecond: number;
-	peakKb: number;
-}
-
-export async function sendWithWorker(place: Place, { messages }: Subject): Promise<Sent> {
+/** Of a copy of the staged database. */
+export async function sendWithWorker(place: Place, { messages }: Subject): Promise<Run> {
 	const path = join(place.folder, 'round.db');
 	copyFileSync(place.path, path);
 	const words = [program, 'worker', '--drain', '--connections', String(connections), '-o', 'json'];
-	const began = performance.now();
-	const child = spawn(process.execPath, words, {
-		env: { ...place.env, MAILCTL_DB: path },
-		stdio: ['ignore', 'pipe', 'inherit'],
-	});
-	let said = '';
-	child.stdout.on('data', (chunk) => {
-		said += String(chunk);
-	});
-	let peakKb = 0;
-	const watch = setInterval(() => {
-		peakKb = Math.max(peakKb, peakOf(child));
-	}, 50);
-	await finished(child);
-	const seconds = (performance.now() - began) / 1000;
-	clearInterval(watch);
-	if (!said.includes(`"sent": ${messages},`)) throw new Error(`the worker did not send all: ${said}`);
-	return { perSecond: messages / seconds, peakKb };
-}
-
-/** The kernel keeps the highest itself; where there is no /proc it stays 0. */
-function peakOf({ pid }: ChildProcess): number {
-	try {
-		return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0);
-	} catch {
-		return 0;
-	}
-}
-
-async function finished(child: ChildProcess): Promise<void> {
-	const [code] = await once(child, 'close');
-	if (code !== 0) throw new Error(`${child.spawnfile} ended with ${code}`);
+	const run = await timedNode(words, { ...place.env, MAILCTL_DB: path });
+	if (!run.stdout.includes(`"sent": ${messages},`))
+		throw new Error(`the worker did not send all: ${run.stdout}`);
+	return run;
 }
 
 /** As root it wants to be told for whom it works. */
@@ -183,15 +163,4 @@ function htmlOf(bytes: number): string {
 	const end = '<p><a href="#unsubscribe_url#">Leave the list</a></p>';
 	const room = bytes - links.length - end.length;
 	return `<html><body>\n${links}\n${prose.repeat(Math.floor(room / prose.length))}${end}\n</body></html>`;
-}
-
-function skipped(subject: Subject, missing: readonly string[]): BenchRow {
-	return {
-		what: subject.what,
-		limit: `${missing.join(' and ')} missing (Postfix)`,
-		limitMedian: '',
-		oursMedian: '',
-		ratio: null,
-		goal: subject.goal,
-	};
 }

@@ -4,10 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '../../src/api/datetime.js';
+import { type Keyring, keyringOf } from '../../src/delivery/tracking/tokens.js';
+import type { Store } from '../../src/store/store.js';
 import { freePort } from '../support/listen.js';
 import { runProgram } from '../support/run-program.js';
-
-const program = join(process.cwd(), 'bin/mailctl.js');
+import { program } from './bench.js';
 
 /** A database with a verified sender and the list 1. */
 export interface Place {
@@ -102,4 +104,15 @@ async function ended(child: ChildProcess): Promise<void> {
 	const exit = new Promise((resolve) => child.once('exit', resolve));
 	child.kill('SIGTERM');
 	await exit;
+}
+
+/** The keys that sign links, made before a server is there: tokens are of messages that are there, too. */
+export async function trackingKeyring(store: Store): Promise<Keyring> {
+	const now = systemClock.now();
+	const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
+	const keyring = keyringOf(
+		await store.writes.ensureKey({ purpose: 'tracking', fresh, rotateAfter: now, now }),
+	);
+	if (keyring === null) throw new Error('no key');
+	return keyring;
 }

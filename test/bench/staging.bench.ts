@@ -2,7 +2,7 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled, runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, median } from './bench.js';
+import { type Bench, type BenchRow, median, skippedRow } from './bench.js';
 import { newPlace, type Place, peopleFile } from './server.js';
 
 const rows = Number(process.env['STAGED_ROWS'] ?? 1_000_000);
@@ -13,8 +13,7 @@ const goal = '≥ 100,000/s';
 export const bench: Bench = {
 	subject: `messages staged a second, median of ${rounds}`,
 	run: async () => {
-		if (!isInstalled('sqlite3'))
-			return [{ what, limit: 'sqlite3 is missing', limitMedian: '', oursMedian: '', ratio: null, goal }];
+		if (!isInstalled('sqlite3')) return [skippedRow(what, 'sqlite3 is missing', goal)];
 		const place = newPlace();
 		try {
 			place.run('engine', 'init', '--smtp', 'smtp://127.0.0.1:2525', '-q');

@@ -38,16 +38,6 @@ it('forgets what was used longest ago when the bytes are used up', async () => {
 	expect(runs()).toBe(4);
 });
 
-it('keeps what is larger than all its room until another comes', async () => {
-	const { get, runs } = counted(100);
-	await get('a');
-	await get('a');
-	expect(runs()).toBe(1);
-	await get('b');
-	await get('a');
-	expect(runs()).toBe(3);
-});
-
 it('counts what inlining made of a content', async () => {
 	let runs = 0;
 	const cache = createContentCache({

@@ -15,26 +15,10 @@ import {
 	hostileValue,
 	longestBodyLine,
 	recipient,
-	templates,
-	valuesFor,
 	wireProblems,
 } from './support.js';
 
 describe('a joined message beside MailComposer', () => {
-	it.skipIf(!hasCorpora)('is read alike over real templates (needs the corpora)', async () => {
-		const compiled = await Promise.all(
-			templates().map(({ html }) => compileContent(content({ subject: '#name# – Grüße', html }), readHere)),
-		);
-		await fc.assert(
-			fc.asyncProperty(fc.constantFrom(...compiled), fc.nat(), async (one, seed) => {
-				const [variables = {}] = fc.sample(valuesFor(one.variables), { numRuns: 1, seed });
-				fc.pre((variables['name']?.length ?? 0) < longSubject);
-				await expectAlike(one, envelope(), recipient({ variables }));
-			}),
-			{ numRuns: 60 },
-		);
-	});
-
 	it('is read alike whatever stands around the values', async () => {
 		const literal = fc.oneof(
 			hostileValue,

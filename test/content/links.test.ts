@@ -130,30 +130,11 @@ describe('a link that is counted', () => {
 		if (target === null) expect(html).toBe(`${await arrived(compiled, { u }, null)}${pixel}`);
 	});
 
-	it('has no position beyond the last', async () => {
-		const compiled = await compile('<a href="https://x.y/">a</a>');
-		expect([-1, 1, 0.5, Number.NaN].map((position) => compiled.link(position, {}))).toEqual([
-			null,
-			null,
-			null,
-			null,
-		]);
-	});
-
 	it('keeps its position when some before it are none for this recipient', async () => {
 		const html = '<a href="#u#">a</a><a href="https://x.y/">b</a>';
 		expect(await tracked(html, { u: 'mailto:a@b.c' })).toBe(
 			`<a href="mailto:a@b.c">a</a><a href="https://m.test/c/T1">b</a>${pixel}`,
 		);
-	});
-
-	it('is escaped where it stands', async () => {
-		const compiled = await compile("<a href='https://x.y/'>a</a>");
-		const tracking = { openUrl: 'https://m.test/"o', clickUrl: "https://m.test/it's?", clickEnds: ['a&b'] };
-		expect(await arrived(compiled, {}, tracking)).toContain(
-			"<a href='https://m.test/it&#39;s?a&amp;b'>a</a>",
-		);
-		expect(await arrived(compiled, {}, tracking)).toContain('<img src="https://m.test/&quot;o"');
 	});
 
 	it('never stands in the text, nor in what is shown before sending', async () => {
@@ -179,12 +160,6 @@ describe('the pixel', () => {
 	])('of %j stands before the last end of the body, or at the end', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected);
 	});
-
-	it('is in no message that is text only', async () => {
-		const compiled = await compileContent(content({ text: 'see https://x.y/' }), readHere);
-		const bytes = compiled.join(envelope(), recipient({ tracking: trackingFor(compiled) }));
-		expect(bytes.toString('latin1')).toMatch(/\r\n\r\nsee https:\/\/x\.y\/\r\n$/);
-	});
 });
 
 describe('rewriting', () => {
@@ -195,19 +170,6 @@ describe('rewriting', () => {
 			return link === undefined ? '' : written.slice(link.start, link.end);
 		});
 	}
-
-	it.skipIf(!hasCorpora)('leaves all the rest of real templates as it is (needs the corpora)', async () => {
-		let links = 0;
-		for (const { html } of templates()) {
-			const compiled = await compile(html);
-			const plain = compiled.preview({ variables: {} }).html ?? '';
-			links += compiled.links;
-			expect(undone(await arrived(compiled, {}, trackingFor(compiled)), plain).trimEnd()).toBe(
-				plain.trimEnd(),
-			);
-		}
-		expect(links).toBeGreaterThan(20);
-	});
 
 	it('leaves all the rest of anything as it is', async () => {
 		const piece = fc.oneof(

@@ -19,11 +19,6 @@ describe('files that do not go with the mail', () => {
 			{ kind: 'no_file', count: 1, first: { text: 'cid:a.png', line: 2 } },
 		]);
 	});
-
-	it('are none of a template, which gets its files later', () => {
-		const written = { subject: 'News', text: null, html: image };
-		expect(contentFindings(written, { bulk: false, isTemplate: true })).toEqual([]);
-	});
 });
 
 describe('links that lead nowhere', () => {
@@ -66,16 +61,6 @@ describe('links that lead nowhere', () => {
 			[],
 		);
 	});
-
-	it('is not one that a base address completes', () => {
-		expect(kinds('<base href="https://example.com/"><a href="page.html">x</a>')).toEqual([]);
-	});
-
-	it('counts, and names the first', () => {
-		expect(findings('<a href=#>1</a>\n<area href="x">\n<a href="y">')).toEqual([
-			{ kind: 'no_link', count: 3, first: { text: 'href="#"', line: 1 } },
-		]);
-	});
 });
 
 describe('images', () => {
@@ -94,14 +79,6 @@ describe('the whole content', () => {
 			{ kind: 'clipped', count: clippedBytes + 1, first: null },
 		]);
 		expect(kinds(null, { text: 'x'.repeat(200_000) })).toEqual([]);
-	});
-
-	it('has a subject of a length that is seen', () => {
-		expect(kinds(null, { subject: '  ' })).toEqual(['no_subject']);
-		expect(kinds(null, { subject: '😀'.repeat(120) })).toEqual([]);
-		expect(findings(null, { subject: '😀'.repeat(121) })).toEqual([
-			{ kind: 'long_subject', count: 121, first: null },
-		]);
 	});
 
 	it('has a link to unsubscribe where it is bulk mail, in any body, with a default too', () => {

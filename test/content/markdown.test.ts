@@ -1,8 +1,6 @@
 // Bodies from Markdown: what stays, what becomes the subject, and that variables go through a parser unharmed.
 import { describe, expect, it } from 'vitest';
-import { contentFindings } from '../../src/content/lint.js';
 import { markdownBodies } from '../../src/content/markdown.js';
-import { isTooDeep } from '../../src/content/nesting.js';
 
 function bodyOf(markdown: string): string {
 	const { html } = markdownBodies(markdown);
@@ -36,12 +34,6 @@ describe('markdown', () => {
 		expect(bodyOf(markdown)).toBe(html);
 	});
 
-	it('keeps a default in the cell of a table', () => {
-		expect(bodyOf('| a | b |\n|---|---|\n| #name|friend# | c |')).toContain(
-			'<td>#name|friend#</td>\n<td>c</td>',
-		);
-	});
-
 	it('shows the rows of a table as rows in the text', () => {
 		const { text } = markdownBodies('| Plan | Price |\n|---|---:|\n| Small | 5 € |\n| Large | 50 € |');
 		expect(text.split('\n').map((line) => line.split(/ +/))).toEqual([
@@ -60,13 +52,5 @@ describe('markdown', () => {
 
 	it('leaves raw HTML as it is written', () => {
 		expect(bodyOf('a<br>b\n\n<div class="x">c</div>')).toBe('<p>a<br>b</p>\n<div class="x">c</div>');
-	});
-
-	it('is laid out without a finding, and not too deep', () => {
-		const { html, text } = markdownBodies(
-			'# A\n\n![](https://example.com/a.png) [b](mailto:a@example.com)\n',
-		);
-		expect(contentFindings({ subject: 'A', text, html }, { bulk: false })).toEqual([]);
-		expect(isTooDeep(html)).toBe(false);
 	});
 });

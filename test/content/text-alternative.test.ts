@@ -50,11 +50,6 @@ describe('the text alternative', () => {
 		expect(preview({ variables: { q: 'a b' } }).text).toBe(text);
 	});
 
-	it('breaks no word, whatever it says', () => {
-		const link = `https://shop.example/undefined/${'a'.repeat(100)}`;
-		expect(textAlternative(`<p>See <a href="${link}">this</a></p>`)).toBe(`See this\n[${link}]`);
-	});
-
 	it.each([
 		['pictures', '<img src="x.png" alt="abcdefghijklmnop">', 'abcdefghijklmnop'],
 		['linked pictures', '<a href="https://x.example/a"><img src=x></a>', 'https://x.example/a'],

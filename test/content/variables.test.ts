@@ -36,13 +36,6 @@ describe('variables', () => {
 		expect(await shownText(written, { a: 'A', b: 'B' })).toBe(expected);
 	});
 
-	it('fills own keys only', async () => {
-		expect(await shownText('#constructor# #__proto__# #toString#', {})).toBe(
-			'#constructor# #__proto__# #toString#',
-		);
-		expect(await shownText('#__proto__#', JSON.parse('{"__proto__": "own"}'))).toBe('own');
-	});
-
 	it('fills once: a value that looks like a variable is not filled again', async () => {
 		expect(await shownText('#a##b#', { a: '#b#', b: '#a#' })).toBe('#b##a#');
 		expect(await shownText('#a#x#b#', { a: '#', b: '$&' })).toBe('#x$&');
@@ -77,15 +70,6 @@ describe('variables', () => {
 		['#constructor|own#', {}, 'own'],
 	])('reads %j with the values %j as %j', async (written, variables, expected) => {
 		expect(await shownText(written, variables)).toBe(expected);
-	});
-
-	it('have their defaults in subject and HTML too, where they are escaped', async () => {
-		const html = `<p title="#a|it's#">#a|l'ami# <a href="#u|https://example.com/x#">x</a></p>`;
-		expect(await shown(html, {})).toBe(
-			'<p title="it&#39;s">l&#39;ami <a href="https://example.com/x">x</a></p>',
-		);
-		const compiled = await compileContent(content({ subject: 'For #a|you#', text: '' }), readHere);
-		expect(compiled.preview({ variables: { a: ' ' } }).subject).toBe('For you');
 	});
 
 	it('have no default that ends the attribute it stands in: such a place takes no value', async () => {

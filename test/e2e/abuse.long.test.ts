@@ -5,7 +5,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { memoryMb, witness } from '../support/bystander.js';
+import { witness } from '../support/bystander.js';
+import { memoryOf } from '../support/memory.js';
 import { type Serving, startServing } from '../support/serving.js';
 
 let serving: Serving;
@@ -47,9 +48,9 @@ async function flood(socket: Socket, block: Buffer, enough: AbortSignal): Promis
 
 /** Octets that the process holds in memory: the most of it, looked at while `work` goes on. */
 async function peakDuring<T>(work: Promise<T>): Promise<{ result: T; peakMb: number }> {
-	let peakMb = memoryMb(serving, 'VmRSS');
+	let peakMb = memoryOf(serving.process.pid).residentMb;
 	const timer = setInterval(() => {
-		peakMb = Math.max(peakMb, memoryMb(serving, 'VmRSS'));
+		peakMb = Math.max(peakMb, memoryOf(serving.process.pid).residentMb);
 	}, 50);
 	const result = await work.finally(() => clearInterval(timer));
 	return { result, peakMb };
@@ -58,7 +59,7 @@ async function peakDuring<T>(work: Promise<T>): Promise<{ result: T; peakMb: num
 /** Attacks, and asks as others do; nobody but the attacker may notice. */
 async function attack(carryOut: (enough: AbortSignal) => Promise<unknown>): Promise<void> {
 	for (let at = 0; at < 30; at++) await serving.fetch('/sub/lists/').then((answer) => answer.text());
-	const before = memoryMb(serving, 'VmRSS');
+	const before = memoryOf(serving.process.pid).residentMb;
 	const { result, peakMb } = await peakDuring(witness({ attacked: serving, calm }, carryOut));
 	expect(Object.keys(result.statuses)).toEqual(['200']);
 	expect(result.p99).toBeLessThan(result.patience);

@@ -1,9 +1,10 @@
 // Contents made to stop a server: it goes on answering others, refuses what no mail could be, and sends the rest.
 import PostalMime from 'postal-mime';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { memoryMb, witness } from '../support/bystander.js';
+import { witness } from '../support/bystander.js';
 import { isBuilt } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
+import { memoryOf } from '../support/memory.js';
 import { type Serving, startServing } from '../support/serving.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -139,7 +140,7 @@ describe.runIf(isBuilt)('a server that is sent two mebibytes of HTML', () => {
 describe.runIf(isBuilt)('a server that is sent what grows', () => {
 	it('refuses a message over 16 MiB with its values, and a subject over 998 characters', async () => {
 		const { serving } = await serve();
-		const before = memoryMb(serving, 'VmRSS');
+		const before = memoryOf(serving.process.pid).residentMb;
 		const seen = await witness({ attacked: serving, calm }, async () => {
 			const k = 'x'.repeat(1_000_000);
 			const large = await post(serving, '/message/send/', {

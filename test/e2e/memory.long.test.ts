@@ -3,9 +3,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { maxAttachedBytes } from '../../src/api/attachments.js';
-import { memoryMb } from '../support/bystander.js';
 import { isBuilt } from '../support/cli.js';
 import { type CountingSink, startCountingSink } from '../support/counting-sink.js';
+import { memoryOf } from '../support/memory.js';
 import { type Serving, startServing } from '../support/serving.js';
 import { soak } from '../support/soak.js';
 
@@ -75,6 +75,6 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('large files', () => {
 			const put = await serving.fetch(`/ext/attachments/${sha256}/`, { method: 'PUT', body: bytes });
 			expect(await put.json()).toEqual({ sha256, size: bytes.length });
 		}
-		expect(memoryMb(serving, 'VmHWM')).toBeLessThan(limitMb);
+		expect(memoryOf(serving.process.pid).peakMb).toBeLessThan(limitMb);
 	});
 });

@@ -4,7 +4,7 @@
  * `MAILCTL_MOVED` names another number of subscribers.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { microsPerSecond, systemClock } from '../../src/api/datetime.js';
@@ -13,6 +13,7 @@ import { isBuilt, makeHome, startProgram } from '../support/cli.js';
 import { startCountingSink } from '../support/counting-sink.js';
 import { eventually } from '../support/eventually.js';
 import { asked, ended } from '../support/fault-points.js';
+import { memoryOf } from '../support/memory.js';
 import { describePostgres } from '../support/postgres.js';
 
 const people = asked('MAILCTL_MOVED', 3_000);
@@ -95,7 +96,7 @@ describePostgres('a campaign of which half is sent', (server) => {
 				});
 				let most = 0;
 				const look = setInterval(() => {
-					most = Math.max(most, peakOf(child.pid));
+					most = Math.max(most, memoryOf(child.pid).peakMb);
 				}, 100);
 				const { code, stdout, stderr } = await ended(child);
 				clearInterval(look);
@@ -103,7 +104,7 @@ describePostgres('a campaign of which half is sent', (server) => {
 				const { tables } = JSON.parse(stdout) as { tables: { rows: number }[] };
 				const rows = tables.reduce((sum, one) => sum + one.rows, 0);
 				const seconds = (performance.now() - began) / 1_000;
-				return `${rows} rows in ${seconds.toFixed(1)} s, ${Math.round(most / 1024)} MiB`;
+				return `${rows} rows in ${seconds.toFixed(1)} s, ${Math.round(most)} MiB`;
 			};
 			const sent = sink.received();
 			const before = await exported(file);
@@ -145,13 +146,4 @@ async function open(file: string): Promise<void> {
 		})),
 	});
 	await store.close();
-}
-
-/** Memory at most, in KiB, as Linux counts it; 0 where it is not told. */
-function peakOf(pid: number | undefined): number {
-	try {
-		return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
-	} catch {
-		return 0;
-	}
 }

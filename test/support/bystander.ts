@@ -3,8 +3,8 @@
  * the first alone for the attack.
  */
 import { setMaxListeners } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { memoryOf } from './memory.js';
 import type { Serving } from './serving.js';
 
 export interface Witnessed {
@@ -44,7 +44,12 @@ export async function witness(
 		await Promise.all([asking, askingCalm]);
 	}
 	const [{ statuses, p99 }, beside] = await Promise.all([asking, askingCalm]);
-	return { statuses, p99, patience: Math.max(5_000, 25 * beside.p99), peakMb: memoryMb(attacked, 'VmHWM') };
+	return {
+		statuses,
+		p99,
+		patience: Math.max(5_000, 25 * beside.p99),
+		peakMb: memoryOf(attacked.process.pid).peakMb,
+	};
 }
 
 async function ask(
@@ -70,14 +75,4 @@ async function ask(
 	}
 	took.sort((a, b) => a - b);
 	return { statuses, p99: took[Math.ceil(took.length * 0.99) - 1] ?? Number.NaN };
-}
-
-/** `VmRSS`: now; `VmHWM`: at its highest. */
-export function memoryMb({ process: { pid } }: Serving, kind: 'VmRSS' | 'VmHWM'): number {
-	try {
-		const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-		return Number(new RegExp(`^${kind}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024;
-	} catch {
-		return 0;
-	}
 }

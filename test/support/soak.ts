@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import type { CountingSink } from './counting-sink.js';
+import { memoryOf } from './memory.js';
 
 export interface Soaked {
 	url: string;
@@ -51,7 +52,12 @@ export async function soak(
 		await arrived(sink, before + contents);
 		const { residentMb, peakMb } = memoryOf(pid);
 		const cpuSeconds = cpuSecondsOf(pid) - cpuBefore;
-		return { seconds: (performance.now() - began) / 1000, cpuSeconds, peakMb, endMb: residentMb };
+		return {
+			seconds: (performance.now() - began) / 1000,
+			cpuSeconds,
+			peakMb: Math.round(peakMb),
+			endMb: Math.round(residentMb),
+		};
 	} finally {
 		clearInterval(watch);
 		agent.destroy();
@@ -66,14 +72,6 @@ export async function arrived(sink: CountingSink, count: number): Promise<void> 
 		if (sink.received() > last.received) last = { received: sink.received(), at: performance.now() };
 	}
 	if (last.received !== count) throw new Error(`${last.received} mails have arrived instead of ${count}`);
-}
-
-/** In MiB, as the kernel counts them. */
-export function memoryOf(pid: number): { residentMb: number; peakMb: number } {
-	const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-	const mb = (name: string) =>
-		Math.round(Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024);
-	return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM') };
 }
 
 function cpuSecondsOf(pid: number): number {

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { TableRow } from '../../src/tables/finding.js';
 import { scanRows } from '../../src/tables/parse-block.js';
 import { openTable } from '../../src/tables/read-table.js';
-import { cellsOf, faultsOf, readTable } from './tables.js';
+import { cellsOf, faultsOf } from './tables.js';
 
 const mib = 1024 * 1024;
 
@@ -49,16 +49,6 @@ describe('a quoted cell of many megabytes', () => {
 		const rows = await rowsOf(pumped(around, 6 * mib));
 		expect(faultsOf(rows)).toEqual(['2 unclosed_quote']);
 		expect(rows.length).toBeGreaterThan(500_000);
-	});
-
-	it('gives the same rows wherever the chunks are cut', async () => {
-		const text = `email,name\r\na@x,"${'a""'.repeat(1_500_000)}"\r\nb@x,"B\r\nb"\r\nc@x,"C" c\r\nd@x,D`;
-		const whole = await readTable(text, { delimiter: ',', encoding: 'utf-8' });
-		expect(faultsOf(whole.rows)).toEqual(['2 row_too_long', '5 stray_quote']);
-		for (const chunk of [65_537, 1_000_003]) {
-			const { rows } = await readTable(text, { delimiter: ',', encoding: 'utf-8', chunk });
-			expect(rows).toEqual(whole.rows);
-		}
 	});
 });
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HeaderOptions, mapHeader } from '../../src/tables/map-columns.js';
-import { mapSuppressionHeader } from '../../src/tables/suppression-columns.js';
 
 const fields = [
 	{ variable: 'city', name: 'Home town' },
@@ -185,11 +184,6 @@ describe('hostile headers', () => {
 			}),
 		);
 	});
-
-	it('takes 2,000 columns with long names', () => {
-		const header = ['email', ...Array.from({ length: 2_000 }, (_, index) => `${'x'.repeat(5_000)}${index}`)];
-		expect(findings(header)).toHaveLength(2_000);
-	});
 });
 
 describe('columns that differ in case alone', () => {
@@ -203,16 +197,6 @@ describe('columns that differ in case alone', () => {
 		expect(targets(['email', 'Town', 'town'], options)).toEqual(['0→email', '2→meta.town']);
 		const behind = ['email', 'town', '_line', '_code', '_error', 'Town'];
 		expect(targets(behind, { unknown: 'create' })).toEqual(['0→email', '1→meta.town']);
-	});
-
-	it('are refused among suppressions too', () => {
-		const refused = mapSuppressionHeader(['email', 'City', 'city'], { map: [], unknown: 'ignore' });
-		expect(refused).toMatchObject({
-			kind: 'refused',
-			findings: [expect.stringContaining('"City" and "city"')],
-		});
-		const mapped = mapSuppressionHeader(['email', 'City', 'note'], { map: [], unknown: 'ignore' });
-		expect(mapped.kind).toBe('mapped');
 	});
 });
 
@@ -236,14 +220,6 @@ describe('columns that are joined', () => {
 		]);
 	});
 
-	it('have a place of their own too where --map gives one', () => {
-		expect(joins(['email', 'First', 'Last'], { map: ['First+Last=name', 'First=city'] })).toEqual([
-			{ index: 0, target: 'email' },
-			{ index: 1, target: 'meta.city' },
-			{ index: 1, joined: [2], target: 'name' },
-		]);
-	});
-
 	it('may have the joining sign in their names', () => {
 		expect(targets(['email', 'A+B', 'C'], { map: ['A+B=name', 'C=-'] })).toEqual(['0→email', '1→name']);
 		expect(joins(['email', 'A+B', 'A', 'C'], { map: ['A+B+C=name', 'A=-'] }).slice(1)).toEqual([
@@ -254,24 +230,6 @@ describe('columns that are joined', () => {
 			'1→meta.city',
 			'2→meta.plan',
 		]);
-	});
-
-	it('are left out together', () =>
-		expect(targets(['email', 'a', 'b'], { map: ['a+b=-'] })).toEqual(['0→email']));
-
-	it.each([
-		['a+c=name', 'unknown_map_source a+c'],
-		['a+=name', 'unknown_map_source a+'],
-		['+=name', 'unknown_map_source +'],
-		['a+b=email', 'bad_map a+b'],
-		['a+b=is_active', 'bad_map a+b'],
-		['a+b=unknown', 'unknown_map_target a+b'],
-	])('are refused as %s', (pair, finding) => {
-		expect(findings(['email', 'a', 'b'], { map: [pair] })).toContain(finding);
-	});
-
-	it('are refused beside another column of that name', () => {
-		expect(findings(['email', 'a', 'b', 'name'], { map: ['a+b=name'] })).toEqual(['same_target a + b']);
 	});
 });
 
@@ -332,12 +290,6 @@ describe('names in other words', () => {
 	])('the field of the column %s is %s', (column, variable) => {
 		expect(map(['email', column], { unknown: 'create' })).toMatchObject({
 			mapping: { newFields: [{ variable, name: column }] },
-		});
-	});
-
-	it('of another script gives no variable', () => {
-		expect(map(['email', '名前'], { unknown: 'create' })).toMatchObject({
-			findings: [{ code: 'bad_field_name' }],
 		});
 	});
 });

@@ -1,13 +1,11 @@
 import { existsSync } from 'node:fs';
-import { appendFile, chmod, mkdtemp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { mapHeader } from '../../src/tables/map-columns.js';
 import { openTable } from '../../src/tables/read-table.js';
 import { openRejects } from '../../src/tables/write-rejects.js';
-import { runProgram } from '../support/run-program.js';
-import { smallDisk } from '../support/small-disk.js';
 import { all, cellsOf } from './tables.js';
 
 const header = ['email', 'name'];
@@ -35,18 +33,6 @@ describe('a rejects file', () => {
 		await rejects.close();
 	});
 
-	it('on a file system that is read-only is a fault of the disk', async ({ skip }) => {
-		const disk = smallDisk(1);
-		if (disk === null) return skip('no disk can be mounted here');
-		expect(runProgram('mount', ['-o', 'remount,ro', disk]).status).toBe(0);
-		const there = join(disk, 'bad.csv');
-		await expect(openRejects({ path: there, header })).rejects.toMatchObject({
-			code: 'disk',
-			message: `the rejects file ${there} cannot be written: its file system is read-only`,
-			hint: '--rejects FILE names another place',
-		});
-	});
-
 	it('never replaces a file: refused before anything is imported, and if it comes in between', async () => {
 		const first = await openRejects({ path, header });
 		await writeFile(path, 'mine');
@@ -56,16 +42,6 @@ describe('a rejects file', () => {
 		});
 		await expect(first.write([reject(2)])).rejects.toMatchObject({ code: 'file_exists' });
 		expect(await readFile(path, 'utf8')).toBe('mine');
-	});
-
-	it('is refused at once where it cannot be written', async ({ skip }) => {
-		await expect(openRejects({ path: join(path, 'x', 'y.csv'), header })).rejects.toMatchObject({
-			code: 'unreadable',
-		});
-		if (process.getuid?.() === 0) return skip('root may write anywhere');
-		const folder = join(path, '..');
-		await chmod(folder, 0o500);
-		await expect(openRejects({ path, header })).rejects.toMatchObject({ code: 'unreadable' });
 	});
 
 	it('keeps every row as wide as its header', async () => {
@@ -117,22 +93,6 @@ describe('a rejects file as its source is', () => {
 			[cells[0], `Zoë${delimiter}more`, '3'],
 		]);
 	});
-
-	it('goes on where a crash has cut it, the mark included', async () => {
-		const options = { path, header, delimiter: ';', isMarked: true };
-		const first = await openRejects(options);
-		await first.write([reject(2, ['a;b', 'Zoë']), reject(3)]);
-		await first.close();
-		const whole = await readFile(path, 'utf8');
-		for (let cut = 0; cut < Buffer.byteLength(whole); cut += 1) {
-			await writeFile(path, whole);
-			await truncate(path, cut);
-			const again = await openRejects({ ...options, resume: true });
-			await again.write([reject(2, ['a;b', 'Zoë']), reject(3)]);
-			await again.close();
-			expect(await readFile(path, 'utf8')).toBe(whole);
-		}
-	});
 });
 
 describe('a rejects file that is there already', () => {
@@ -179,13 +139,6 @@ describe('a rejects file that goes on', () => {
 		await rejects.write([reject(9)]);
 		await rejects.close();
 		expect(await readFile(path, 'utf8')).toBe(`${before}a@,Ann,9,invalid,Enter a valid email address.\n`);
-	});
-
-	it('starts a file where there is none', async () => {
-		const rejects = await openRejects({ path, header, resume: true });
-		await rejects.write([reject(3)]);
-		await rejects.close();
-		expect(await readFile(path, 'utf8')).toContain('a@,Ann,3');
 	});
 
 	it('repairs a file cut anywhere by a crash', async () => {

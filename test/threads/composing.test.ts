@@ -245,18 +245,4 @@ describe('mails composed ahead', () => {
 		await turn();
 		expect(started).toBe(before);
 	});
-
-	it('are none with one core', async () => {
-		const spawn = () => {
-			throw new Error('started');
-		};
-		const ahead = threads({ cores: 1, spawn });
-		const composer = composerWith(ahead);
-		for (let more = 0; more < 5; more += 1) {
-			const messages = batch();
-			composer.expect(messages);
-			for (const message of messages) expect((await composer.compose(message)).kind).toBe('mail');
-		}
-		expect(ahead.taken()).toBe(0);
-	});
 });

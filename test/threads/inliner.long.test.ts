@@ -1,10 +1,9 @@
 // CSS is inlined in a thread; whatever goes wrong there, the mail goes out as written.
 import { afterAll, describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
-import { keepsVariables } from '../../src/content/inline-css.js';
-import { type AskHtml, readHtml } from '../../src/content/read-html.js';
+import { readHtml } from '../../src/content/read-html.js';
 import { createInliner } from '../../src/threads/readers.js';
-import { content, hasCorpora, templates } from '../content/support.js';
+import { content } from '../content/support.js';
 
 const inliner = createInliner({ deadlineMs: 5000 });
 afterAll(() => inliner.close());
@@ -70,24 +69,6 @@ describe('inlining', () => {
 		expect(await shown('<style>p { color: #brand# }</style><p>a</p><p>b</p>')).toBe(
 			'<p style="color: #brand#;">a</p><p style="color: #brand#;">b</p>',
 		);
-	});
-
-	it('is not asked for where there is no style, or the author said no', async () => {
-		const refuse: AskHtml = async (question) =>
-			readHtml(question, () => {
-				throw new Error('asked');
-			});
-		expect((await compiled('<p style="color:red">x</p>', refuse)).warnings).toEqual([]);
-		const off = content({ html: '<style>p{}</style><p>x', disable_inline: true });
-		expect((await compileContent(off, refuse)).warnings).toEqual([]);
-	});
-
-	it.skipIf(!hasCorpora)('works on real templates (needs the corpora)', async () => {
-		for (const { html } of templates()) {
-			const one = await compiled(html);
-			expect(one.warnings).toEqual([]);
-			expect(keepsVariables(html, one.preview({ variables: {} }).html ?? '')).toBe(true);
-		}
 	});
 
 	it('past its deadline gives way, and works again afterwards', async () => {
@@ -158,11 +139,5 @@ describe('inlining', () => {
 				'CSS was not inlined: it would have changed the variables. The HTML goes out as written.',
 			]);
 		}
-	});
-
-	it('rejects once closed', async () => {
-		const closed = createInliner({ deadlineMs: 100 });
-		await closed.close();
-		await expect(closed.read({ html: '<p>', inline: true, alternative: true })).rejects.toThrow('closed');
 	});
 });

@@ -45,12 +45,6 @@ it('says of each mail what reading it here says', async () => {
 	expect(await Promise.all(mails.map(read))).toEqual(mails.map(readMail));
 });
 
-it('keeps the bytes of who asks', async () => {
-	const bytes = Buffer.from(bounce);
-	await open().read(bytes);
-	expect(bytes.equals(bounce)).toBe(true);
-});
-
 it('rejects when its thread dies, and reads the next mail in another', async () => {
 	let started = 0;
 	const { read } = open({
@@ -64,17 +58,4 @@ it('rejects when its thread dies, and reads the next mail in another', async () 
 	});
 	await expect(read(bounce)).rejects.toThrow('the reader of bounces ended');
 	expect(await read(bounce)).toMatchObject({ report: { kind: 'not_a_report' } });
-});
-
-it('starts no thread before there is a mail, and none once it is closed', async () => {
-	let started = 0;
-	const closed = open({
-		spawn: () => {
-			started += 1;
-			throw new Error('started');
-		},
-	});
-	await closed.close();
-	await expect(closed.read(bounce)).rejects.toThrow('the reader of bounces is closed');
-	expect(started).toBe(0);
 });

@@ -100,14 +100,6 @@ describe('opening a store in threads', () => {
 		expect(threads.map(({ threadId }) => threadId)).toEqual([-1, -1]);
 		expect(await failure(open('postgres://x'))).toBeInstanceOf(UnsupportedDatabase);
 	});
-
-	it('takes one thread for a database in memory', async () => {
-		const { threads, spawn } = watched();
-		const store = await opened(':memory:', { spawn });
-		const list_id = await newList(store);
-		expect((await store.reads.getList({ id: list_id }))?.name).toBe('News');
-		expect(threads.length).toBe(1);
-	});
 });
 
 describe('a store in threads', () => {
@@ -158,18 +150,6 @@ describe('a store in threads', () => {
 		expect(await failure(store.reads.getSettings())).toMatchObject({ code: 'io' });
 		const again = await opened(path);
 		expect((await again.reads.pageLists({ page: 1, page_size: 9 })).count).toBe(20);
-	});
-
-	it('keeps its heartbeat while it is open, and ends it', async () => {
-		const path = newPath();
-		const store = await opened(path, { role: 'serve' });
-		await newList(store);
-		const other = new Database(path, { readonly: true });
-		const roles = () => other.prepare('SELECT role, pid FROM processes').all();
-		expect(roles()).toEqual([{ role: 'serve', pid: process.pid }]);
-		await store.close();
-		expect(roles()).toEqual([]);
-		other.close();
 	});
 
 	it.each([

@@ -1,0 +1,13 @@
+/** Memory of a process, as Linux counts it. */
+import { readFileSync } from 'node:fs';
+
+/** In MiB: resident now, and at its most since it began; 0 where there is no /proc. */
+export function memoryOf(pid: number | undefined): { residentMb: number; peakMb: number } {
+	try {
+		const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+		const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024;
+		return { residentMb: mb('VmRSS'), peakMb: mb('VmHWM') };
+	} catch {
+		return { residentMb: 0, peakMb: 0 };
+	}
+}
