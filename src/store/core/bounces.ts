@@ -10,7 +10,7 @@ import { recordEvents } from './events.js';
 import { createTally } from './figures/tally.js';
 import { readRecipients, reportedSoftBounce, type Stop } from './recipients.js';
 import { readEnvelope } from './rows.js';
-import type { Sql } from './sql.js';
+import { exists, type Sql } from './sql.js';
 
 interface ReturnedRow extends SentMessage {
 	campaign: Uuid | null;
@@ -54,7 +54,7 @@ async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOut
 
 async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	const [isKnown, message, told] = await sql.together([
-		() => isKnownMail(sql, report.sha256),
+		() => exists(sql, 'SELECT 1 FROM bounce_reports WHERE sha256 = ?', [report.sha256]),
 		() => findMessage(sql, report),
 		() => toldBefore(sql, report),
 	]);
@@ -79,10 +79,6 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 		changes,
 		isAboutTo: findings[0]?.isTo === true,
 	};
-}
-
-async function isKnownMail(sql: Sql, sha256: string): Promise<boolean> {
-	return (await sql.number('SELECT EXISTS (SELECT 1 FROM bounce_reports WHERE sha256 = ?)', [sha256])) === 1;
 }
 
 async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<ReadonlySet<string>> {

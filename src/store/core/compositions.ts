@@ -2,7 +2,7 @@ import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.j
 import type { MessageState, Uuid } from '../../api/records.js';
 import type { Operations } from '../operations.js';
 import type { Settlement, UnfinishedMessage } from '../queue.js';
-import type { Sql } from './sql.js';
+import { exists, type Sql } from './sql.js';
 
 const mostDeaths = 3;
 
@@ -67,7 +67,7 @@ export async function openCompositions(
 	now: Micros,
 ): Promise<{ judge(message: DueMessage): Promise<'free' | 'careful' | 'waits' | 'fatal'> }> {
 	// One statement for a hundred messages, as such messages are rare.
-	const hasAny = (await sql.number('SELECT EXISTS (SELECT 1 FROM compositions)')) === 1;
+	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return {
 		judge: async (message) => {
 			const isLost = message.state === 'leased';

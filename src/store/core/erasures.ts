@@ -15,7 +15,7 @@ import { findKeys, insertKey } from './keys.js';
 import { counterMove, moveCounters } from './list-counters.js';
 import { eraseOld } from './retention/old-messages.js';
 import { emailColumn, readEnvelope } from './rows.js';
-import type { Sql } from './sql.js';
+import { exists, type Sql } from './sql.js';
 
 type EraseCommand = Command<'erasePerson'>;
 
@@ -141,10 +141,10 @@ function eraseDeliveries(sql: Sql, message_id: number): void {
  * still take rows, unless its rows are requests of their own.
  */
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
-	const isShared = await sql.number(
-		'SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?)',
-		[seq, erasedAddress],
-	);
+	const isShared = await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?', [
+		seq,
+		erasedAddress,
+	]);
 	const row = await sql.get<{ envelope: string; content_sha256: string }>(
 		`SELECT s.envelope, s.content_sha256
 		FROM submissions s
@@ -152,7 +152,7 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 		WHERE s.seq = ? AND (g.seq IS NULL OR g.requests = 1)`,
 		[seq],
 	);
-	if (row === undefined || isShared === 1) return;
+	if (row === undefined || isShared) return;
 	sql.write(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline, used_at)
 		VALUES ('erased', '(erased)', '(erased)', NULL, 0, 0)
@@ -256,10 +256,12 @@ function withoutAddress(text: string, address: string): string {
 
 /** For many addresses: reads the keys once. `null` where no address was erased, as in nearly every database. */
 export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
-	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM erased)')) === 0) return null;
+	if (!(await exists(sql, 'SELECT 1 FROM erased'))) return null;
 	const keys = await erasureKeys(sql);
 	return async (address) => {
-		for (const { secret } of keys) if (await isKept(sql, erasedHash(secret, address))) return true;
+		for (const { secret } of keys)
+			if (await exists(sql, 'SELECT 1 FROM erased WHERE email_hash = ?', [erasedHash(secret, address)]))
+				return true;
 		return false;
 	};
 }
@@ -270,8 +272,4 @@ export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
 
 export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
 	return findKeys(sql, 'erasure');
-}
-
-async function isKept(sql: Sql, hash: string): Promise<boolean> {
-	return (await sql.number('SELECT EXISTS (SELECT 1 FROM erased WHERE email_hash = ?)', [hash])) === 1;
 }

@@ -2,23 +2,18 @@
  * Additional fields: the variables that meta may hold. Renaming or deleting a field changes the meta of every
  * subscriber.
  */
+import type { Field } from '../../api/records.js';
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { type FieldRow, parseRecord, selectPage, toField } from './rows.js';
-import type { Sql } from './sql.js';
+import { type FieldRow, parseRecord, selectPage, toField, writtenOf } from './rows.js';
+import { exists, type Sql } from './sql.js';
 
 const columns = 'id, variable, name, created_at';
 
 export function createFields(sql: Sql) {
 	return {
-		pageFields: async (page) => {
-			const { count, rows } = await selectPage<FieldRow>(sql, { columns, from: 'fields', order: 'id' }, page);
-			return { count, results: rows.map(toField) };
-		},
-		getField: async ({ id }) => {
-			const row = await findField(sql, id);
-			return row === null ? null : toField(row);
-		},
+		pageFields: (page) => selectPage(sql, { columns, from: 'fields', order: 'id' }, page, toField),
+		getField: ({ id }) => getField(sql, id),
 		countFieldUses: async ({ id }) => {
 			const row = await findField(sql, id);
 			if (row === null) return 0;
@@ -35,7 +30,7 @@ export function createFields(sql: Sql) {
 				'INSERT INTO fields (variable, name, created_at) VALUES (?, ?, ?) RETURNING id',
 				[input.variable, input.name, now],
 			);
-			return await written(sql, id);
+			return writtenOf(await getField(sql, id));
 		},
 		patchField: async ({ id, patch }) => {
 			const row = await findField(sql, id);
@@ -47,19 +42,24 @@ export function createFields(sql: Sql) {
 				patch.name ?? row.name,
 				id,
 			]);
-			if (variable !== row.variable) await renameInMeta(sql, row.variable, variable);
-			return await written(sql, id);
+			if (variable !== row.variable)
+				await eachUse(sql, row.variable, async (one, { [row.variable]: value, ...rest }) =>
+					writeMeta(sql, one, { ...rest, [variable]: value }),
+				);
+			return writtenOf(await getField(sql, id));
 		},
 		deleteField: async ({ id }) => {
 			const row = await findField(sql, id);
 			if (row === null) return false;
 			sql.write('DELETE FROM fields WHERE id = ?', [id]);
-			await removeFromMeta(sql, row.variable);
+			await eachUse(sql, row.variable, without(sql, row.variable));
 			return true;
 		},
 		dropFieldUses: async ({ id, after, limit }) => {
 			const row = await findField(sql, id);
-			return row === null ? null : await removeSlice(sql, { variable: row.variable, after, limit });
+			if (row === null) return null;
+			const { variable } = row;
+			return await eachOfSlice(sql, { variable, after, limit }, without(sql, variable));
 		},
 	} satisfies Partial<Operations & FieldUses>;
 }
@@ -83,22 +83,7 @@ async function findField(sql: Sql, id: number): Promise<FieldRow | null> {
 }
 
 export async function isVariableTaken(sql: Sql, variable: string, exceptId: number): Promise<boolean> {
-	const taken = 'SELECT EXISTS (SELECT 1 FROM fields WHERE variable = ? AND id <> ?)';
-	return (await sql.number(taken, [variable, exceptId])) === 1;
-}
-
-async function renameInMeta(sql: Sql, from: string, to: string): Promise<void> {
-	await eachUse(sql, from, async (id, { [from]: value, ...rest }) => {
-		writeMeta(sql, id, { ...rest, [to]: value });
-	});
-}
-
-async function removeFromMeta(sql: Sql, variable: string): Promise<void> {
-	await eachUse(sql, variable, without(sql, variable));
-}
-
-async function removeSlice(sql: Sql, slice: Slice): Promise<number | null> {
-	return await eachOfSlice(sql, slice, without(sql, slice.variable));
+	return await exists(sql, 'SELECT 1 FROM fields WHERE variable = ? AND id <> ?', [variable, exceptId]);
 }
 
 function without(sql: Sql, variable: string): Use {
@@ -141,9 +126,7 @@ async function eachOfSlice(sql: Sql, { variable, after, limit }: Slice, use: Use
 	return rows.length < limit ? null : (rows.at(-1)?.[0] ?? null);
 }
 
-async function written(sql: Sql, id: number) {
+async function getField(sql: Sql, id: number): Promise<Field | null> {
 	const row = await findField(sql, id);
-	return row === null
-		? ({ kind: 'not_found' } as const)
-		: ({ kind: 'written', record: toField(row) } as const);
+	return row === null ? null : toField(row);
 }

@@ -1,12 +1,13 @@
 import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/lists.js';
+import type { List } from '../../api/records.js';
 import type { Operations } from '../operations.js';
 import { quarterHour } from './figures/tally.js';
 import { findAddedList, rememberList } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
-import { type ListRow, selectPage, toList } from './rows.js';
+import { type ListRow, selectPage, toList, writtenOf } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = `id, name, email_reason, created_at,
@@ -15,14 +16,8 @@ const columns = `id, name, email_reason, created_at,
 
 export function createLists(sql: Sql) {
 	return {
-		pageLists: async (page) => {
-			const { count, rows } = await selectPage<ListRow>(sql, { columns, from: 'lists', order: 'id' }, page);
-			return { count, results: rows.map(toList) };
-		},
-		getList: async ({ id }) => {
-			const row = await findList(sql, id);
-			return row === null ? null : toList(row);
-		},
+		pageLists: (page) => selectPage(sql, { columns, from: 'lists', order: 'id' }, page, toList),
+		getList: ({ id }) => getList(sql, id),
 		getListDetails: ({ id }) => findDetails(sql, id),
 		createList: async ({ input, now, unless_named, key = null }) => {
 			const earlier = key === null ? null : await findAddedList(sql, key, now);
@@ -36,7 +31,7 @@ export function createLists(sql: Sql) {
 				[input.name, input.email_reason, now],
 			);
 			if (key !== null) rememberList(sql, key, { list: id, now });
-			return await written(sql, id);
+			return writtenOf(await getList(sql, id));
 		},
 		patchList: async ({ id, patch }) => {
 			sql.write(
@@ -45,13 +40,12 @@ export function createLists(sql: Sql) {
 				WHERE id = ?`,
 				[patch.name ?? null, patch.email_reason ?? null, id],
 			);
-			return await written(sql, id);
+			return writtenOf(await getList(sql, id));
 		},
 		patchListDetails: async ({ id, patch: { public_name } }) => {
 			if (public_name !== undefined)
 				sql.write('UPDATE lists SET public_name = ? WHERE id = ?', [public_name, id]);
-			const record = await findDetails(sql, id);
-			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
+			return writtenOf(await findDetails(sql, id));
 		},
 		deleteList: async ({ id, now }) => {
 			if (!(await hasList(sql, id))) return false;
@@ -116,9 +110,7 @@ async function emptyList(sql: Sql, id: number): Promise<number> {
 	return changes;
 }
 
-async function written(sql: Sql, id: number) {
+async function getList(sql: Sql, id: number): Promise<List | null> {
 	const row = await findList(sql, id);
-	return row === null
-		? ({ kind: 'not_found' } as const)
-		: ({ kind: 'written', record: toList(row) } as const);
+	return row === null ? null : toList(row);
 }

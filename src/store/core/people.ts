@@ -31,7 +31,6 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 		left_out: [
 			...(await leftOutByName(sql, email_key)),
 			...(await leftOutOfCalls(sql, email_key)),
-			...(await leftOutOfLists(sql, email_key)),
 			...(await leftOutOf(sql, email_key, forms)),
 		].sort(newestFirst),
 		copies: await copiesOf(sql, email_key, forms),
@@ -155,37 +154,6 @@ async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]>
 		...{ campaign, key, state: 'released', date_created: formatDateTime(at), code },
 		error: sayLeftOut({ code, detail }, { list: String, campaign: String }),
 	}));
-}
-
-/**
- * Campaigns to a list of the address that made no message for it, of before that was kept by address. A list's outcomes are counted:
- * the reason is what holds now and held then, else unknown.
- */
-async function leftOutOfLists(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
-	return (
-		await sql.all<
-			Omit<LeftOutRow, 'to_email' | 'code' | 'error'> & { is_active: number; reason: string | null }
-		>(
-			// subscribers_by_key (email_key, list_id), messages_of_address
-			`SELECT g.id, g.key, g.state, g.created_at, b.is_active, (
-				SELECT s.reason FROM suppressions s
-				WHERE s.email_key = b.email_key AND s.list_id IN (0, b.list_id) AND s.created_at <= g.created_at
-				ORDER BY s.created_at, s.reason, s.list_id LIMIT 1
-			) AS reason
-			FROM subscribers b
-			JOIN campaign_lists l ON l.list_id = b.list_id
-			JOIN campaigns g ON g.seq = l.campaign_seq
-			WHERE b.email_key = ? AND l.counts IS NULL AND g.state = 'released' AND g.dropped_at IS NULL AND g.courier = 'smtp' AND b.created_at <= g.created_at
-				AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = b.email_key AND m.lane = g.seq)
-			ORDER BY g.seq DESC
-			LIMIT ${most}`,
-			[email_key],
-		)
-	).map(({ id: campaign, key, state, created_at, is_active, reason }) => {
-		const code = reason !== null ? 'suppressed' : is_active === 0 ? 'inactive' : 'not_staged';
-		const error = code === 'not_staged' ? 'suppressed, inactive or without a value at that time' : reason;
-		return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
-	});
 }
 
 async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<Uuid[]> {

@@ -106,12 +106,10 @@ function ownerOf(owner: string): { id: string; host: string; pid: number } | nul
 }
 
 /**
- * Whether a process is certainly gone: it ran in this place, and its pid is free or another's. `id`: `MARK/NAME`; one of an
- * earlier version has no mark, and only its host and pid are known.
+ * Whether a process is certainly gone: it ran in this place, and its pid is free or another's. `id`: `MARK/NAME`.
  */
-export function isLost({ id, host, pid }: { id: string; host: string; pid: number }): boolean {
-	const [place, start, name] = id.split('/');
-	if (name === undefined) return host === hostname() && !isRunning(pid);
+export function isLost({ id, pid }: { id: string; pid: number }): boolean {
+	const [place, start] = id.split('/');
 	if (place !== processPlace()) return false;
 	if (!isRunning(pid)) return true;
 	const stat = readStat(pid);

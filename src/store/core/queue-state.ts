@@ -10,7 +10,7 @@ import { holdingLimits } from './limits/holders.js';
 import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros, isLost } from './processes.js';
 import { commonReplies, isSendersRefusal } from './replies.js';
-import type { Sql } from './sql.js';
+import { exists, type Sql } from './sql.js';
 
 const mostDomains = 50;
 
@@ -119,7 +119,7 @@ async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]
 	);
 	for (const { id, role, host, pid, heard_at } of known)
 		workers.set(`${host}:${pid}`, {
-			...{ role: isLost({ id, host, pid }) ? null : role, host, pid },
+			...{ role: isLost({ id, pid }) ? null : role, host, pid },
 			...{ messages: 0, heard_at },
 		});
 	for (const { lease_owner, count } of leases) {
@@ -194,7 +194,7 @@ export async function findPauses(sql: Sql): Promise<QueuePause[]> {
 }
 
 export async function isHeld(sql: Sql): Promise<boolean> {
-	return (await sql.number("SELECT EXISTS (SELECT 1 FROM queue_pauses WHERE kind = 'manual')")) === 1;
+	return await exists(sql, "SELECT 1 FROM queue_pauses WHERE kind = 'manual'");
 }
 
 /** Another mail server, or another password, may work where the last one failed. */

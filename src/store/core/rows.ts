@@ -14,7 +14,7 @@ import type {
 } from '../../api/records.js';
 import { filledSubject } from '../../api/variables.js';
 import { damaged, parseStored } from '../errors.js';
-import type { PageOf } from '../store.js';
+import type { PageOf, Slice, Written } from '../store.js';
 import type { Columns, Sql, SqlValue } from './sql.js';
 
 export interface ListRow {
@@ -266,11 +266,12 @@ export interface Paged {
 	order: string;
 }
 
-export async function selectPage<Row>(
+export async function selectPage<Row, Record>(
 	sql: Sql,
 	{ columns, from, joins = '', where, values = [], order }: Paged,
 	page: PageOf,
-): Promise<{ count: number; rows: Row[] }> {
+	toRecord: (row: Row) => Record,
+): Promise<Slice<Record>> {
 	const wanted = where === undefined ? '' : `WHERE ${where}`;
 	const [count, rows] = await sql.together([
 		() => sql.number(`SELECT count(*) FROM ${from} ${wanted}`, values),
@@ -280,7 +281,12 @@ export async function selectPage<Row>(
 				...span(page),
 			]),
 	]);
-	return { count, rows };
+	return { count, results: rows.map(toRecord) };
+}
+
+/** The answer to a change of a record, as it is read afterwards; null: there is none. */
+export function writtenOf<Record>(record: Record | null): Written<Record> {
+	return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 }
 
 export function span({ page, page_size }: PageOf): [limit: number, offset: number] {

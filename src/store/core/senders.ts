@@ -1,20 +1,13 @@
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { type SenderRow, selectPage, toSender } from './rows.js';
+import { type SenderRow, selectPage, toSender, writtenOf } from './rows.js';
 import type { Sql } from './sql.js';
 
 const columns = 'id, full_name, email AS from_email, reply_to_email, created_at';
 
 export function createSenders(sql: Sql) {
 	return {
-		pageSenders: async (page) => {
-			const { count, rows } = await selectPage<SenderRow>(
-				sql,
-				{ columns, from: 'senders', order: 'id' },
-				page,
-			);
-			return { count, results: rows.map(toSender) };
-		},
+		pageSenders: (page) => selectPage(sql, { columns, from: 'senders', order: 'id' }, page, toSender),
 		getSender: ({ id }) => getSender(sql, id),
 		findSender: ({ email_key }) => findSender(sql, email_key),
 		createSender: async ({ from_email, email_key, full_name = '', reply_to_email = '', now }) => {
@@ -25,8 +18,7 @@ export function createSenders(sql: Sql) {
 				VALUES (?, ?, ?, ?, ?)`,
 				[full_name, from_email, email_key, reply_to_email, now],
 			);
-			const record = await findSender(sql, email_key);
-			return record === null ? { kind: 'not_found' } : { kind: 'written', record };
+			return writtenOf(await findSender(sql, email_key));
 		},
 		patchSender: async ({ id, patch, email_key }) => {
 			const stored = await getSender(sql, id);

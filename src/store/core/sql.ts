@@ -112,6 +112,11 @@ export interface Sql {
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
 }
 
+/** Whether a SELECT yields a row. */
+export async function exists(sql: Sql, select: string, values?: readonly SqlValue[]): Promise<boolean> {
+	return (await sql.number(`SELECT EXISTS (${select})`, values)) === 1;
+}
+
 /** Asks the same of each, as `together` does. */
 export function each<Item, Answer>(
 	sql: Sql,

@@ -26,6 +26,7 @@ import {
 	span,
 	storedEmail,
 	subscriberColumns,
+	writtenOf,
 } from './rows.js';
 import type { Dialect, Form, Insertion, Sql, SqlValue } from './sql.js';
 import { findLasting, findSuppressions } from './suppressions.js';
@@ -38,10 +39,7 @@ export function createSubscribers(sql: Sql) {
 	return {
 		pageSubscribers: (command) => readPage(sql, count, command, readSubscribers),
 		encodeSubscriberPage: (command) => readPage(sql, count, command, encodeSubscribers),
-		getSubscriber: async ({ list_id, id }) => {
-			const row = await findSubscriber(sql, list_id, id);
-			return row === null ? null : toSubscriber(row);
-		},
+		getSubscriber: ({ list_id, id }) => getSubscriber(sql, list_id, id),
 		sliceSubscribers: (command) => readSlice(sql, command, readSubscribers),
 		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeSubscribers),
 		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(command)),
@@ -184,7 +182,7 @@ async function createSubscriber(
 	]);
 	if (!isKnown) return { kind: 'not_found' };
 	if (there !== null && if_exists !== undefined) {
-		if (if_exists === 'skip') return await written(sql, list_id, there);
+		if (if_exists === 'skip') return writtenOf(await getSubscriber(sql, list_id, there));
 		const { email: _, meta: merge_meta, ...given } = input;
 		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
 		return await patchSubscriber(sql, { list_id, id: there, patch, now });
@@ -278,7 +276,7 @@ async function patchSubscriber(
 	moveCounters(sql, list_id, counterMove(row.is_active === 1, is_active), null);
 	if (isMoved && patch.is_active !== true) {
 		await carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
-		return await written(sql, list_id, id);
+		return writtenOf(await getSubscriber(sql, list_id, id));
 	}
 	const changed = { email, email_key, name, is_active: flag(is_active), disable_reason, meta: meta.text };
 	return { kind: 'written', record: toSubscriber({ ...row, ...changed }) };
@@ -303,11 +301,9 @@ async function findByAddress(sql: Sql, list_id: number, email_key: string): Prom
 	return (await sql.get<{ id: number }>(found, [email_key, list_id]))?.id ?? null;
 }
 
-async function written(sql: Sql, list_id: number, id: number) {
+async function getSubscriber(sql: Sql, list_id: number, id: number): Promise<Subscriber | null> {
 	const row = await findSubscriber(sql, list_id, id);
-	return row === null
-		? ({ kind: 'not_found' } as const)
-		: ({ kind: 'written', record: toSubscriber(row) } as const);
+	return row === null ? null : toSubscriber(row);
 }
 
 /** Every key in the order of the wire, with its column and the form there. The other columns are internal. */

@@ -23,18 +23,10 @@ import { allLists } from './suppressions.js';
  */
 export function createSuppressions(sql: Sql) {
 	return {
-		pageSuppressions: async ({ filter, now, ...page }) => {
-			const { count, rows } = await selectPage<SuppressionTableRow>(
-				sql,
-				{
-					columns,
-					from: 'suppressions',
-					...conditions(sql, filter, now),
-					order: 'email_key, reason, list_id',
-				},
-				page,
-			);
-			return { count, results: rows.map(toSuppression) };
+		pageSuppressions: ({ filter, now, ...page }) => {
+			const order = 'email_key, reason, list_id';
+			const paged = { columns, from: 'suppressions', ...conditions(sql, filter, now), order };
+			return selectPage(sql, paged, page, toSuppression);
 		},
 		sliceSuppressions: async ({ after, limit, filter, now }) => {
 			const { where, values } = conditions(sql, filter, now);
@@ -85,13 +77,12 @@ export async function selectSuppressions(
 	).map(toSuppression);
 }
 
-// Sources were once written in lower case.
 function toSuppression(row: SuppressionTableRow): Suppression {
 	return {
 		email: row.email_key,
 		reason: row.reason,
 		list_id: row.list_id === allLists ? null : row.list_id,
-		source: row.source.toUpperCase(),
+		source: row.source,
 		date_created: formatDateTime(row.created_at),
 		expires_at: row.expires_at === null ? null : formatDateTime(row.expires_at),
 	};
@@ -105,7 +96,7 @@ function conditions(sql: Sql, filter: SuppressionFilter, now: Micros): { where: 
 		// Not LIKE: % and _ are literal.
 		[`${sql.dialect.position}(email_key, ?) > 0`, part === undefined ? undefined : foldCase(part)],
 		['reason = ?', reason],
-		['upper(source) = ?', source],
+		['source = ?', source],
 		['list_id = ?', list_id],
 	];
 	const used = given.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));

@@ -8,7 +8,7 @@ import type { SuppressionReason } from '../../api/suppressions.js';
 import type { UnsubscribeScope } from '../../engine/rules/subscription.js';
 import { isWanted, stopping } from '../../engine/rules/subscription.js';
 import { isErased, openErased } from './erasures.js';
-import type { Sql } from './sql.js';
+import { exists, type Sql } from './sql.js';
 
 /** Stored for a suppression of all lists: a part of the key is never NULL. */
 export const allLists = 0;
@@ -86,7 +86,7 @@ export async function suppressedSince(
 
 /** False saves an import the look-up of each address. An expired suppression counts until it is deleted. */
 export async function hasSuppressions(sql: Sql): Promise<boolean> {
-	return (await sql.number('SELECT EXISTS (SELECT 1 FROM suppressions)')) === 1;
+	return await exists(sql, 'SELECT 1 FROM suppressions');
 }
 
 export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]): Promise<EmailKey[]> {

@@ -1,18 +1,14 @@
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { selectPage, type TemplateRow, toTemplate } from './rows.js';
-import type { Sql } from './sql.js';
+import { selectPage, type TemplateRow, toTemplate, writtenOf } from './rows.js';
+import { exists, type Sql } from './sql.js';
 
 const columns = 'id, name, text_body, html_body, created_at, updated_at';
 
 export function createTemplates(sql: Sql) {
 	return {
-		pageTemplates: async (page) => {
-			// In the order of creation: ids are random.
-			const paged = { columns, from: 'templates', order: 'seq' };
-			const { count, rows } = await selectPage<TemplateRow>(sql, paged, page);
-			return { count, results: rows.map(toTemplate) };
-		},
+		// In the order of creation: ids are random.
+		pageTemplates: (page) => selectPage(sql, { columns, from: 'templates', order: 'seq' }, page, toTemplate),
 		getTemplate: ({ id }) => findTemplate(sql, id),
 		createTemplate: async ({ id, input, now }) => {
 			if (await isNameTaken(sql, input.name, '')) return { kind: 'refused', errors: notUnique('name') };
@@ -21,7 +17,7 @@ export function createTemplates(sql: Sql) {
 				VALUES (?, ?, ?, ?, ?, ?)`,
 				[id, input.name, input.text_body, input.html_body, now, now],
 			);
-			return await written(sql, id);
+			return writtenOf(await findTemplate(sql, id));
 		},
 		patchTemplate: async ({ id, patch, now }) => {
 			const stored = await findTemplate(sql, id);
@@ -35,7 +31,7 @@ export function createTemplates(sql: Sql) {
 				now,
 				id,
 			]);
-			return await written(sql, id);
+			return writtenOf(await findTemplate(sql, id));
 		},
 		deleteTemplate: async ({ id }) =>
 			(await sql.run('DELETE FROM templates WHERE id = ?', [id])).changes === 1,
@@ -48,11 +44,5 @@ async function findTemplate(sql: Sql, id: string) {
 }
 
 export async function isNameTaken(sql: Sql, name: string, exceptId: string): Promise<boolean> {
-	const taken = 'SELECT EXISTS (SELECT 1 FROM templates WHERE name = ? AND id <> ?)';
-	return (await sql.number(taken, [name, exceptId])) === 1;
-}
-
-async function written(sql: Sql, id: string) {
-	const record = await findTemplate(sql, id);
-	return record === null ? ({ kind: 'not_found' } as const) : ({ kind: 'written', record } as const);
+	return await exists(sql, 'SELECT 1 FROM templates WHERE name = ? AND id <> ?', [name, exceptId]);
 }

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { StoreError } from '../../../src/api/errors.js';
+import { processPlace } from '../../../src/store/core/processes.js';
 import { DatabaseMissing, UnsupportedDatabase } from '../../../src/store/errors.js';
 import { inspectStore, openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
@@ -169,14 +170,8 @@ describe('opening a SQLite database', () => {
 		await (await open()).close();
 		const db = new Database(path);
 		const dead = runProgram(process.execPath, ['-e', '0']).pid;
-		db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)').run(
-			'other',
-			'serve',
-			hostname(),
-			dead,
-			noon,
-			noon,
-		);
+		const insert = db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)');
+		insert.run(`${processPlace()}/1/other`, 'serve', hostname(), dead, noon, noon);
 		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
 		expect(findOthers(createSql(db), me, noon)).toEqual([]);
 		db.close();

@@ -20,7 +20,7 @@ import type { Seen } from '../../store.js';
 import { attachmentErrors } from '../attachments.js';
 import { findList } from '../lists.js';
 import { findSender } from '../senders.js';
-import { each, type Sql } from '../sql.js';
+import { each, exists, type Sql } from '../sql.js';
 import { countMessages, insertSubmission } from '../submissions.js';
 import { openSuppressions } from '../suppressions.js';
 import { createResultLog } from './results.js';
@@ -346,14 +346,12 @@ export async function addPeople(
 
 export async function isListOpen(sql: Sql, { seq, is_complete, courier }: CampaignRow): Promise<boolean> {
 	if (courier !== 'api' || is_complete === 1) return false;
-	return (
-		(await sql.number('SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ?)', [seq])) === 1
-	);
+	return await exists(sql, 'SELECT 1 FROM campaign_lists WHERE campaign_seq = ?', [seq]);
 }
 
 async function isOfOther(sql: Sql, { seq }: CampaignRow, list_id: number): Promise<boolean> {
-	const others = 'SELECT EXISTS (SELECT 1 FROM campaign_lists WHERE campaign_seq = ? AND list_id <> ?)';
-	return (await sql.number(others, [seq, list_id])) === 1;
+	const others = 'SELECT 1 FROM campaign_lists WHERE campaign_seq = ? AND list_id <> ?';
+	return await exists(sql, others, [seq, list_id]);
 }
 
 /** Nothing was released: what an earlier walk staged is deleted with its results. */

@@ -16,7 +16,7 @@ import { sumsOf } from '../messages/messages.js';
 import { commonReplies } from '../replies.js';
 import { deletedJoined } from '../retention/sums.js';
 import { parseRecord } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { exists, type Sql } from '../sql.js';
 import { type CallsCanceled, type CancelCalls, seenRows } from './rows.js';
 
 interface Calls {
@@ -53,12 +53,9 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 /** Whether a campaign with the UUID would take calls of others away from them. `client` undefined: it may. */
 export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | undefined): Promise<boolean> {
 	if (client === undefined) return false;
-	const found = await sql.number(
-		// submissions_of_campaign
-		'SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?)',
-		[id, client],
-	);
-	return found === 1;
+	// submissions_of_campaign
+	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
+	return await exists(sql, ofOthers, [id, client]);
 }
 
 export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus | null> {

@@ -23,7 +23,7 @@ import { loseLeases } from '../queue-lanes.js';
 import { commonReplies } from '../replies.js';
 import { flag } from '../rows.js';
 import { findSender } from '../senders.js';
-import type { Sql } from '../sql.js';
+import { exists, type Sql } from '../sql.js';
 import { insertSubmission } from '../submissions.js';
 import { addPeople, dropAcks, findAck, isListOpen, putBatch } from './batches.js';
 import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
@@ -209,11 +209,9 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 
 /** The name, with the first number that makes it one of no campaign. */
 async function freeName(sql: Sql, name: string): Promise<string> {
-	const isTaken = async (key: string) =>
-		(await sql.number('SELECT EXISTS (SELECT 1 FROM campaigns WHERE key = ?)', [key])) === 1;
 	for (let number = 1; ; number += 1) {
 		const numbered = number === 1 ? name : `${name}-${number}`;
-		if (!(await isTaken(numbered))) return numbered;
+		if (!(await exists(sql, 'SELECT 1 FROM campaigns WHERE key = ?', [numbered]))) return numbered;
 	}
 }
 

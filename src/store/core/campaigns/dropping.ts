@@ -3,12 +3,35 @@ import { dropContent } from '../attachments.js';
 import type { Sql } from '../sql.js';
 import { countMessages } from '../submissions.js';
 
-export async function dropStaged(sql: Sql, command: { campaign: Uuid; limit: number }): Promise<number> {
-	return Math.max(
-		await dropMessages(sql, command),
-		await dropResults(sql, command),
-		await dropLeftOut(sql, command),
-	);
+/** `of`: the campaign of its rows; what is staged waits in the lane of its campaign (messages_due). */
+const leavings = [
+	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
+	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },
+	{ table: 'campaign_left_out', key: 'id', of: 'campaign_seq' },
+];
+
+/** One slice of what a campaign leaves that was canceled before its release; the most rows of one kind. */
+export async function dropStaged(
+	sql: Sql,
+	{ campaign, limit }: { campaign: Uuid; limit: number },
+): Promise<number> {
+	let most = 0;
+	for (const { table, key, of } of leavings) {
+		const { changes } = await sql.run(
+			`DELETE FROM ${table}
+			WHERE (${key}) IN (
+				SELECT ${key} FROM ${table}
+				WHERE ${of} = (
+					SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL
+				)
+				LIMIT ?
+			)`,
+			[campaign, limit],
+		);
+		if (table === 'messages') countMessages(sql, -changes);
+		most = Math.max(most, changes);
+	}
+	return most;
 }
 
 export async function forget(sql: Sql, id: Uuid): Promise<void> {
@@ -29,57 +52,4 @@ export async function forget(sql: Sql, id: Uuid): Promise<void> {
 	sql.write('DELETE FROM campaigns WHERE seq = ?', [row.seq]);
 	// Other contents stay: they are small, and the same may be sent again.
 	for (const { sha256 } of contents) await dropContent(sql, sha256, 'at once');
-}
-
-const neverReleased =
-	"(SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL)";
-
-/** By messages_due: what is staged waits in the lane of its campaign. */
-async function dropMessages(
-	sql: Sql,
-	{ campaign, limit }: { campaign: Uuid; limit: number },
-): Promise<number> {
-	const { changes } = await sql.run(
-		`DELETE FROM messages
-				WHERE id IN (
-					SELECT id FROM messages
-					WHERE wake_at IS NOT NULL AND lane = ${neverReleased}
-					LIMIT ?
-				)`,
-		[campaign, limit],
-	);
-	countMessages(sql, -changes);
-	return changes;
-}
-
-async function dropResults(
-	sql: Sql,
-	{ campaign, limit }: { campaign: Uuid; limit: number },
-): Promise<number> {
-	const { changes } = await sql.run(
-		`DELETE FROM campaign_results
-		WHERE (campaign_seq, n) IN (
-			SELECT campaign_seq, n FROM campaign_results
-			WHERE campaign_seq = ${neverReleased}
-			LIMIT ?
-		)`,
-		[campaign, limit],
-	);
-	return changes;
-}
-
-async function dropLeftOut(
-	sql: Sql,
-	{ campaign, limit }: { campaign: Uuid; limit: number },
-): Promise<number> {
-	const { changes } = await sql.run(
-		`DELETE FROM campaign_left_out
-		WHERE id IN (
-			SELECT id FROM campaign_left_out
-			WHERE campaign_seq = ${neverReleased}
-			LIMIT ?
-		)`,
-		[campaign, limit],
-	);
-	return changes;
 }

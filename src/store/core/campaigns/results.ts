@@ -201,7 +201,7 @@ async function pageListed(
 	sql: Sql,
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {
-	const { count, rows } = await selectPage<ListedRow>(
+	const { count, results: rows } = await selectPage(
 		sql,
 		{
 			columns: `${campaignColumns}, created_at, ${isSending} AS is_sending,
@@ -215,6 +215,7 @@ async function pageListed(
 			order: `g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}`,
 		},
 		command,
+		(row: ListedRow) => row,
 	);
 	const figures = await each(sql, rows, async ({ courier, id }) =>
 		courier === 'api' ? null : await figuresOf(sql, id),

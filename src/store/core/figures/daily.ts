@@ -6,7 +6,7 @@ import { type Audience, hasAudiences } from '../../../engine/rules/outcomes.js';
 import type { Operations } from '../../operations.js';
 import type { ReportFigures } from '../../reports.js';
 import type { Day } from '../../store.js';
-import type { Sql } from '../sql.js';
+import { exists, type Sql } from '../sql.js';
 import { countBounced } from './detail.js';
 import { createTally, quarterHour, timeZone, total } from './tally.js';
 
@@ -56,13 +56,9 @@ export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigur
 }
 
 export async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
-	const isKnown = await sql.number(
-		// submissions_of_campaign; a campaign of requests has no submission before its first row.
-		`SELECT EXISTS (SELECT 1 FROM submissions WHERE campaign = ?)
-			OR EXISTS (SELECT 1 FROM campaigns WHERE id = ?)`,
-		[campaign, campaign],
-	);
-	return isKnown === 1;
+	// submissions_of_campaign; a campaign of requests has no submission before its first row.
+	const known = 'SELECT 1 FROM submissions WHERE campaign = ? UNION ALL SELECT 1 FROM campaigns WHERE id = ?';
+	return await exists(sql, known, [campaign, campaign]);
 }
 
 async function campaignLife(sql: Sql, campaign: Uuid): ReturnType<Operations['campaignLife']> {

@@ -23,7 +23,7 @@ import {
 import type { Operations } from '../../operations.js';
 import { nextDue } from '../messages/messages.js';
 import { setAside } from '../rows.js';
-import { each, type Insertion, type Sql } from '../sql.js';
+import { each, exists, type Insertion, type Sql } from '../sql.js';
 import { type HoldRow, readHolds, Used, type UseRow, writeHolds } from './used.js';
 
 const settingNames = Object.keys(limitSettings)
@@ -283,27 +283,23 @@ export function createLimitTurns(sql: Sql) {
 
 async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<boolean> {
 	if (scope === null) return true;
-	const found =
-		'submission' in scope
-			? await sql.number(
-					// messages_of_submission
-					`SELECT EXISTS (
-						SELECT 1
-						FROM submissions s
-						JOIN messages m ON m.submission_seq = s.seq
-						WHERE s.id = ? AND m.wake_at = ${setAside}
-					)`,
-					[scope.submission],
-				)
-			: await sql.number(
-					// messages_due (lane, wake_at)
-					`SELECT EXISTS (
-						SELECT 1
-						FROM campaigns g
-						JOIN messages m ON m.lane = g.seq
-						WHERE g.id = ? AND g.state = 'released' AND m.wake_at = ${setAside}
-					)`,
-					[scope.campaign],
-				);
-	return found === 1;
+	if ('submission' in scope)
+		return await exists(
+			sql,
+			// messages_of_submission
+			`SELECT 1
+			FROM submissions s
+			JOIN messages m ON m.submission_seq = s.seq
+			WHERE s.id = ? AND m.wake_at = ${setAside}`,
+			[scope.submission],
+		);
+	return await exists(
+		sql,
+		// messages_due (lane, wake_at)
+		`SELECT 1
+		FROM campaigns g
+		JOIN messages m ON m.lane = g.seq
+		WHERE g.id = ? AND g.state = 'released' AND m.wake_at = ${setAside}`,
+		[scope.campaign],
+	);
 }

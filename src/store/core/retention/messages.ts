@@ -8,7 +8,7 @@ import { dropContent } from '../attachments.js';
 import { isSending } from '../campaigns/rows.js';
 import type { SliceOfExpired } from '../expired.js';
 import { readEnvelope } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { exists, type Sql } from '../sql.js';
 import { countMessages } from '../submissions.js';
 import { cutoffs } from './cutoffs.js';
 import { keepLinks, type LeavingRow } from './old-messages.js';
@@ -151,8 +151,7 @@ async function dropSubmission(
 	{ without, now }: { without: ReadonlySet<number>; now: Micros },
 ): Promise<void> {
 	// messages_of_submission
-	if ((await sql.number('SELECT EXISTS (SELECT 1 FROM messages WHERE submission_seq = ?)', [seq])) === 1)
-		return;
+	if (await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ?', [seq])) return;
 	if (campaign === null && campaign_seq === null && without.has(seq)) {
 		sql.write('DELETE FROM submissions WHERE seq = ?', [seq]);
 		await dropContent(sql, content_sha256, { now });

@@ -28,8 +28,7 @@ export function createDeliveries(sql: Sql) {
 			// webhook_deliveries_of_hook (webhook_id, id)
 			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
 			const paged = { columns, from, joins, ...whereOf(conditions), order };
-			const { count, rows } = await selectPage<DeliveryRow>(sql, paged, { page, page_size });
-			return { count, results: rows.map(toDelivery) };
+			return await selectPage(sql, paged, { page, page_size }, toDelivery);
 		},
 		getDelivery: async ({ webhook_id, id }) => {
 			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(

@@ -11,7 +11,7 @@ import type {
 } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
 import { readEnvelope, subjectOf } from '../rows.js';
-import { each, type Insertion, type Sql, type SqlValue } from '../sql.js';
+import { each, exists, type Insertion, type Sql, type SqlValue } from '../sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 export function createNotifications(sql: Sql) {
@@ -46,11 +46,8 @@ interface DueRow {
  */
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
 	// webhook_deliveries_due: mostly nothing is due, and then nothing else is read.
-	const isAnyDue = await sql.number(
-		'SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?)',
-		[command.now],
-	);
-	if (isAnyDue === 0) return [];
+	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
+	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
 	const hooks = await sql.all<HookRow>(
 		`SELECT id, url, is_auth_enabled, login, password

@@ -1,9 +1,10 @@
 /** Webhooks and the secrets that sign their deliveries: one signs, and for a time the previous one as well. */
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
+import type { Webhook } from '../../../api/records.js';
 import type { StoredSecret } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
 import { insertKey, readKeys } from '../keys.js';
-import { flag, selectPage, toWebhook, type WebhookRow } from '../rows.js';
+import { flag, selectPage, toWebhook, type WebhookRow, writtenOf } from '../rows.js';
 import type { Sql } from '../sql.js';
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
@@ -11,11 +12,10 @@ const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
 /** Any change restarts a webhook that was stopped (410). */
 export function createWebhooks(sql: Sql) {
 	return {
-		pageWebhooks: async (page) => {
-			const paged = { columns, from: 'webhooks', order: 'id' };
-			const { count, rows } = await selectPage<WebhookRow>(sql, paged, page);
-			return { count, results: rows.map((row) => toWebhook(readable(sql, row))) };
-		},
+		pageWebhooks: (page) =>
+			selectPage(sql, { columns, from: 'webhooks', order: 'id' }, page, (row: WebhookRow) =>
+				toRecord(sql, row),
+			),
 		getWebhook: ({ id }) => findWebhook(sql, id),
 		stoppedWebhooks: () =>
 			sql.all<{ id: number; stopped_at: Micros; waiting: number }>(
@@ -38,7 +38,7 @@ export function createWebhooks(sql: Sql) {
 			);
 			// The wrapping is bound to the webhook's id.
 			setPassword(sql, id, input.password);
-			return await written(sql, id);
+			return writtenOf(await findWebhook(sql, id));
 		},
 		patchWebhook: async ({ id, patch }) => {
 			const stored = await findWebhook(sql, id);
@@ -51,7 +51,7 @@ export function createWebhooks(sql: Sql) {
 				[url, type, flag(is_auth_enabled), login, id],
 			);
 			setPassword(sql, id, password);
-			return await written(sql, id);
+			return writtenOf(await findWebhook(sql, id));
 		},
 		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', [id])).changes === 1,
 	} satisfies Partial<Operations>;
@@ -69,18 +69,13 @@ export function webhookPassword(
 	return secrets.unwrap(password, `webhooks ${id}`);
 }
 
-function readable(sql: Sql, row: WebhookRow): WebhookRow {
-	return { ...row, password: webhookPassword(sql, row) };
+function toRecord(sql: Sql, row: WebhookRow): Webhook {
+	return toWebhook({ ...row, password: webhookPassword(sql, row) });
 }
 
 async function findWebhook(sql: Sql, id: number) {
 	const row = await sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, [id]);
-	return row === undefined ? null : toWebhook(readable(sql, row));
-}
-
-async function written(sql: Sql, id: number) {
-	const record = await findWebhook(sql, id);
-	return record === null ? ({ kind: 'not_found' } as const) : ({ kind: 'written', record } as const);
+	return row === undefined ? null : toRecord(sql, row);
 }
 
 /** Both return the secrets that sign at `now`: the current one, then the previous one until it expires. */
