@@ -252,9 +252,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 				expect(
 					await refusal(subscribers.create({ email: 'a@example.com', meta: 'nonsense' as never })),
-				).toEqual({
-					meta: ['Value must be valid JSON.'],
-				});
+				).toEqual({ meta: ['Value must be valid JSON.'] });
 			});
 
 			it('PUT returns what is missing to its default, PATCH keeps it (11)', async () => {
@@ -381,10 +379,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			it('refuses other schemes and types', async () => {
 				expect(
 					await refusal(api.webhooks.create({ url: 'ftp://example.com/', type: 'CLICKED' as never })),
-				).toEqual({
-					url: ['Enter a valid URL.'],
-					type: ['"CLICKED" is not a valid choice.'],
-				});
+				).toEqual({ url: ['Enter a valid URL.'], type: ['"CLICKED" is not a valid choice.'] });
 			});
 
 			it.each([
@@ -436,21 +431,14 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			it('wants a body or a template, and a subject (23)', async () => {
 				expect(
 					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], subject: 's' })),
-				).toEqual({
-					text_body: ['This field is required.'],
-					html_body: ['This field is required.'],
-				});
+				).toEqual({ text_body: ['This field is required.'], html_body: ['This field is required.'] });
 				expect(
 					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], text_body: 't' })),
-				).toEqual({
-					subject: ['This field is required.'],
-				});
+				).toEqual({ subject: ['This field is required.'] });
 				const template_unique_id = '00000000-0000-4000-8000-000000000000';
 				expect(
 					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], template_unique_id })),
-				).toEqual({
-					template_unique_id: ['Template not found.'],
-				});
+				).toEqual({ template_unique_id: ['Template not found.'] });
 			});
 
 			it('creates nothing when anything is refused (20)', async () => {
@@ -593,9 +581,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(total).toMatchObject({ sent: 0, opened: 0, opened_percent: '0', hardbounced_percent: 0 });
 				expect(
 					await refusal(api.report({ campaign_unique_id: 'nonsense', event_types: ['X' as never] })),
-				).toMatchObject({
-					campaign_unique_id: ['Must be a valid UUID.'],
-				});
+				).toMatchObject({ campaign_unique_id: ['Must be a valid UUID.'] });
 			});
 		});
 	});

@@ -353,11 +353,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 					{ line: 2, request: request(['a@example.com'], { context: { x: '2' } }) },
 				];
 				const ack = await (await campaigns()).putRequests(id, { first: 0, requests });
-				expect(ack).toEqual({
-					position: 2,
-					counts: { staged: 3, suppressed: 0, rejected: 0 },
-					rejects: [],
-				});
+				expect(ack).toEqual({ position: 2, counts: { staged: 3, suppressed: 0, rejected: 0 }, rejects: [] });
 				expect(await (await campaigns()).putRequests(id, { first: 0, requests })).toEqual(ack);
 				expect((await (await campaigns()).page({ key: job })).results[0]).toMatchObject({
 					requests: true,

@@ -930,9 +930,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await messages.cancel(id)).toMatchObject({ id, state: 'canceled' });
 				await expect(messages.retry(id)).rejects.toMatchObject({
 					code: 'invalid',
-					fields: {
-						state: [{ message: 'The message was canceled; it cannot be retried.' }],
-					},
+					fields: { state: [{ message: 'The message was canceled; it cannot be retried.' }] },
 				});
 				expect(await messages.get(id)).toMatchObject({ state: 'canceled' });
 			});

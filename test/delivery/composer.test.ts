@@ -66,10 +66,7 @@ it('expects of threads only what was not asked for meanwhile', async () => {
 	const given: string[][] = [];
 	const html = { ...submission.content, text: null, html: '<p>Hi #k#</p>', disable_inline: true };
 	const composer = new Composer({
-		reads: {
-			getSubmission: async () => ({ ...submission, content: html }),
-			getAttachment: async () => null,
-		},
+		reads: { getSubmission: async () => ({ ...submission, content: html }), getAttachment: async () => null },
 		contents: createContentCache({ askHtml: readHere, maxBytes: 1e6 }),
 		publicUrl: null,
 		keyring: null,

@@ -195,9 +195,7 @@ describe('a worker with large messages', () => {
 	it('holds few of them at a time', async () => {
 		const memory = createMemoryQueue({ to: addresses(30) });
 		const compiled = await plainContents.get();
-		const contents = {
-			get: async () => ({ ...compiled, join: () => Buffer.alloc(5_000_000) }),
-		};
+		const contents = { get: async () => ({ ...compiled, join: () => Buffer.alloc(5_000_000) }) };
 		let held = 0;
 		let most = 0;
 		const slow: WorkerOptions['pool'] = {

@@ -50,12 +50,7 @@ async function settled<T>(answer: T, outcome: keyof typeof outcomes = 'sent'): P
 	const at = clock.now();
 	const leased = await store.queue.lease({ owner: 'w', now: at, until: at + 1e6, max: 100, scope: null });
 	await store.queue.settle({
-		settlements: leased.map(({ message, fence }) => ({
-			message,
-			fence,
-			at,
-			outcome: outcomes[outcome],
-		})),
+		settlements: leased.map(({ message, fence }) => ({ message, fence, at, outcome: outcomes[outcome] })),
 	});
 	return answer;
 }

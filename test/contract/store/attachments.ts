@@ -71,10 +71,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			const attachments = [1, 2].map((name) => ({ name: `${name}`, type: 'a/b', sha256 }));
 			expect(
 				await accept({ content: { ...plainContent, attachments }, content_sha256: 'large' }),
-			).toMatchObject({
-				kind: 'refused',
-				errors: { attachments: [{ code: 'too_large' }] },
-			});
+			).toMatchObject({ kind: 'refused', errors: { attachments: [{ code: 'too_large' }] } });
 		});
 
 		it('is there for another client once it uploads the bytes too, and not by the hash alone', async () => {

@@ -126,10 +126,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 			expect(await add(other)).toMatchObject({ counts: { staged: 0, rejected: 0 }, rejects: [] });
 			expect((await store.reads.campaignStatus({ id: campaign, now: 0 }))?.lists).toContainEqual(
-				expect.objectContaining({
-					list_id: other,
-					reasons: [{ code: 'duplicate', detail: null, count: 1 }],
-				}),
+				expect.objectContaining({ list_id: other, reasons: [{ code: 'duplicate', detail: null, count: 1 }] }),
 			);
 			expect(await add(list_id)).toMatchObject({ rejects: [] });
 			expect(await messageIds(store)).toHaveLength(4);

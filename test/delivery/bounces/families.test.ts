@@ -209,10 +209,7 @@ describe('a report is recognised', () => {
 			readReport(
 				disposition('Your message to <ann@example.org> was automatically rejected:\nQuota exceeded'),
 			),
-		).toMatchObject({
-			kind: 'bounce',
-			recipients: [{ address: 'ann@example.org', hard: false }],
-		});
+		).toMatchObject({ kind: 'bounce', recipients: [{ address: 'ann@example.org', hard: false }] });
 		expect(named(disposition('Your message was deleted without being read on Monday.'))).toEqual([
 			'not_a_report',
 		]);

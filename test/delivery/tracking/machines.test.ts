@@ -11,12 +11,7 @@ const chrome =
 	'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36';
 
 function reasonOf(userAgent: string | undefined, over: Partial<Visit> = {}): MachineReason | null {
-	return machineRequest({
-		kind: 'open',
-		method: 'GET',
-		headers: { 'user-agent': userAgent },
-		...over,
-	});
+	return machineRequest({ kind: 'open', method: 'GET', headers: { 'user-agent': userAgent }, ...over });
 }
 
 describe('a request', () => {

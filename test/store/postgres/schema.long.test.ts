@@ -47,9 +47,7 @@ const idRow = 'id_sequences';
 describePostgres('the schema on PostgreSQL', (server) => {
 	it('has the tables, columns, types and keys of the one on SQLite, and compares texts by their octets', async () => {
 		const url = await server.createDatabase();
-		const store = await openPostgresStore({
-			...{ url, clock: systemClock, mode: 'create' },
-		});
+		const store = await openPostgresStore({ ...{ url, clock: systemClock, mode: 'create' } });
 		await store.close();
 		const rows = (await ask(url, postgresColumns)) as unknown as (Column & { collation: string | null })[];
 		const shown = ({ table, name, type, required, key }: Column) =>
