@@ -69,17 +69,6 @@ describe('an import on a deployment that is not ours', () => {
 		});
 	});
 
-	it('finds everything unchanged when the same rows come again', async () => {
-		await start();
-		const rows = [
-			['email', 'name', 'meta.city', 'is_active'],
-			['ann@example.com', 'Ann', 'Oslo', 'false'],
-			['bob@example.com', null, null, null],
-		];
-		expect((await importRows(rows)).counts).toEqual(counts({ created: 2 }));
-		expect((await importRows(rows)).counts).toEqual(counts({ unchanged: 2 }));
-	});
-
 	it('gives the same counts and rejects however many requests are in flight', async () => {
 		const rows = Array.from({ length: 150 }, (_, at) => [at % 7 === 0 ? 'bad' : `p${at % 40}@example.com`]);
 		await start();
@@ -90,19 +79,6 @@ describe('an import on a deployment that is not ours', () => {
 		expect(many).toEqual(one);
 		expect(one.counts).toEqual(counts({ created: 40, duplicate: 88, rejected: 22 }));
 		expect(deployment.busiest).toBe(16);
-	});
-
-	it('makes nobody active again without reactivate, and says nothing of activity', async () => {
-		await start();
-		await deployment.add({ email: 'ann@example.com', is_active: false });
-		const rows = [
-			['email', 'name', 'is_active'],
-			['ann@example.com', 'Ann', 'true'],
-		];
-		expect((await importRows(rows)).counts).toEqual(counts({ updated: 1 }));
-		expect(await deployment.people()).toMatchObject({ 'ann@example.com': { name: 'Ann', is_active: false } });
-		expect((await importRows(rows, { reactivate: true })).counts).toEqual(counts({ updated: 1 }));
-		expect(await deployment.people()).toMatchObject({ 'ann@example.com': { is_active: true } });
 	});
 
 	it('leaves out reasons, counts them, and takes a reason alone for inactive', async () => {
@@ -117,27 +93,6 @@ describe('an import on a deployment that is not ours', () => {
 			'ann@example.com': { is_active: false },
 			'bob@example.com': { is_active: true },
 		});
-	});
-
-	it('skips or refuses who is there when told, without a change', async () => {
-		await start();
-		await deployment.add({ email: 'ann@example.com', name: 'Ann' });
-		const rows = [
-			['email', 'name'],
-			['ann@example.com', 'X'],
-			['bob@example.com', 'Bob'],
-		];
-		expect((await importRows(rows, { on_conflict: 'skip' })).counts).toEqual(
-			counts({ created: 1, unchanged: 1 }),
-		);
-		expect(await importRows(rows, { on_conflict: 'error' })).toMatchObject({
-			counts: counts({ rejected: 2 }),
-			rejects: [
-				'0 unique email: Subscriber with this email already exists in this list.',
-				'1 unique email: Subscriber with this email already exists in this list.',
-			],
-		});
-		expect(await deployment.people()).toMatchObject({ 'ann@example.com': { name: 'Ann' } });
 	});
 
 	it("rejects a row with the service's own words and code", async () => {

@@ -19,7 +19,6 @@ import {
 	plainContent,
 	send,
 	stateOf,
-	unknown550,
 	verify,
 } from './fixture.js';
 
@@ -92,16 +91,6 @@ export function describeCalls(open: OpenEmpty): void {
 					results: [],
 				});
 			expect(await pageOf(id, { page: 2 })).toEqual({ count: 1, results: [] });
-		});
-
-		it('is finished once none of its messages waits', async () => {
-			const id = await sendBulk(['a@example.org', 'b@example.org']);
-			await deliver(store, { kind: 'sent', reply: accepted250 });
-			await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
-			expect(await statusOf(id)).toMatchObject({ is_finished: true, messages: { bounced: 1, sent: 1 } });
-			expect((await pageOf(id)).results).toMatchObject([
-				{ is_finished: true, figures: { created: 2, sent: 1 } },
-			]);
 		});
 
 		it('is all the calls that name its UUID, and tells type, subject and list of the newest', async () => {
@@ -230,28 +219,6 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(rest?.next).toBeNull();
 			const person = await store.reads.getPerson({ email_key: 'gone@example.org' });
 			expect(person.left_out).toMatchObject([{ campaign: named.id, key: 'named', code: 'suppressed' }]);
-		});
-
-		it('keeps nobody of a call without a campaign', async () => {
-			await store.writes.putSuppressions({
-				rows: [
-					{
-						...{ email_key: 'bad@example.org', reason: 'HARDBOUNCED', list_id: null, source: 'API' },
-						...{ created_at: noon, expires_at: null },
-					},
-				],
-				now: noon,
-			});
-			await send(store, ['bad@example.org']);
-			expect((await store.reads.getPerson({ email_key: 'bad@example.org' })).left_out).toEqual([]);
-		});
-
-		it('forgets a person who is erased', async () => {
-			await suppress('gone@example.org');
-			const id = await sendBulk(['gone@example.org', 'a@example.org']);
-			const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
-			await store.writes.erasePerson({ email_key: 'gone@example.org', fresh, now: noon });
-			expect(await leftOutOf(id)).toEqual({ results: [], next: null });
 		});
 
 		it('cancels what waits, leaves what is being sent, and counts as finished then', async () => {

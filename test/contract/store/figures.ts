@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
-	busy451,
 	day,
 	deliver,
 	eventOf,
@@ -13,7 +12,6 @@ import {
 	noon,
 	type OpenEmpty,
 	send,
-	unknown550,
 	verify,
 } from './fixture.js';
 
@@ -30,50 +28,6 @@ export function describeFigures(open: OpenEmpty): void {
 			return deliver(store, { kind: 'sent', reply: accepted250 }, noon + day);
 		};
 		const record = (...events: ReturnType<typeof eventOf>[]) => store.writes.recordEvents({ events });
-
-		it('counts each message on the day it was created and the day it was sent', async () => {
-			await sent({ tag: 't', campaign: 'c' });
-			const expected = ['2026-03-10 CREATED 1', '2026-03-11 SENT 1'];
-			expect(await figures(store)).toEqual(expected);
-			expect(await figures(store, { campaign: 'c' })).toEqual(expected);
-			expect(await figures(store, { tag: 't' })).toEqual(expected);
-			expect(await figures(store, { tag: 'other' })).toEqual([]);
-			expect(await figures(store, { campaign: 'other' })).toEqual([]);
-		});
-
-		it('counts a message once a type: not again, not for another link', async () => {
-			const message = await sent();
-			await record(eventOf(message, 'REDIRECTED', { link: 1, at: noon + day }));
-			await record(
-				eventOf(message, 'REDIRECTED', { link: 2, at: noon + 2 * day }),
-				eventOf(message, 'REDIRECTED', { link: 1, at: noon + 3 * day }),
-			);
-			expect(await figures(store)).toContain('2026-03-11 REDIRECTED 1');
-			expect((await figures(store)).filter((line) => line.includes('REDIRECTED'))).toHaveLength(1);
-		});
-
-		it('moves a count to the day of an earlier event that is reported late', async () => {
-			const message = await sent();
-			await record(eventOf(message, 'OPENED', { at: noon + 3 * day }));
-			await record(eventOf(message, 'OPENED', { at: noon + 2 * day }));
-			expect((await figures(store)).filter((line) => line.includes('OPENED'))).toEqual([
-				'2026-03-12 OPENED 1',
-			]);
-		});
-
-		it('counts machines among all, and humans by their own first event', async () => {
-			const message = await sent({ tag: 't' });
-			await record(
-				eventOf(message, 'OPENED', { at: noon + day, machine: true }),
-				eventOf(message, 'OPENED', { at: noon + 2 * day }),
-			);
-			const opens = async (more: object) =>
-				(await figures(store, more)).filter((line) => line.includes('OPENED'));
-			for (const tag of [null, 't']) {
-				expect(await opens({ tag })).toEqual(['2026-03-11 OPENED 1']);
-				expect(await opens({ tag, human: true })).toEqual(['2026-03-12 OPENED 1']);
-			}
-		});
 
 		it('counts a bounce that is reported before the sending as one of a sent message', async () => {
 			await send(store, ['a@example.org'], { tag: 't', campaign: 'c' });
@@ -97,17 +51,6 @@ export function describeFigures(open: OpenEmpty): void {
 			expect(await attempted('2026-03-12', '2026-03-12')).toBe(1);
 			expect(await attempted('2026-03-11', '2026-03-12')).toBe(1);
 			expect((await store.reads.checkCounts({})).figures).toBe(0);
-		});
-
-		it('counts a failure as a soft bounce and a bounce as a hard one, once each', async () => {
-			await send(store, ['a@example.org', 'b@example.org']);
-			const failed = await deliver(store, { kind: 'failed', reply: busy451 });
-			const bounced = await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
-			await record(eventOf(failed, 'SOFTBOUNCED', { at: noon + day }));
-			await record(eventOf(bounced, 'HARDBOUNCED', { at: noon + day }));
-			const expected = ['2026-03-10 CREATED 2', '2026-03-10 HARDBOUNCED 1', '2026-03-10 SOFTBOUNCED 1'];
-			expect(await figures(store)).toEqual(expected);
-			expect(await figures(store, { human: true })).toEqual(expected);
 		});
 
 		it('counts clicks by link, and each message once a link and audience', async () => {

@@ -41,23 +41,6 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await lease(store)).toMatchObject([{ to: 'a@example.org', attempts: 0 }]);
 		});
 
-		it('records what was leased before', async () => {
-			await send(store, ['a@example.org']);
-			const [leased] = await lease(store);
-			await pause();
-			const settlement = { message: leased?.message ?? '', fence: leased?.fence ?? 0, at: noon };
-			const sent = { kind: 'sent', reply: { ...busy451, code: 250 } } as const;
-			expect(await store.queue.settle({ settlements: [{ ...settlement, outcome: sent }] })).toEqual([
-				'recorded',
-			]);
-		});
-
-		it('keeps when it was paused first, and the last reason', async () => {
-			await pause('one');
-			await pause('two', noon + hour);
-			expect(await store.reads.queuePauses()).toMatchObject([{ reason: 'two', since: noon }]);
-		});
-
 		it('counts faults in a row and keeps the latest time to try again, and lets whoever tries', async () => {
 			await send(store, ['a@example.org']);
 			await fault('connect: refused', noon + hour);

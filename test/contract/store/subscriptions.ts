@@ -48,25 +48,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			return deliver(store, { kind: 'bounced', reply: unknown550, suppress: true });
 		};
 
-		it('gives no reason to who is made inactive by hand', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			await patch(id, false);
-			expect(await activity(id)).toEqual([false, null]);
-			await patch(id, true);
-			expect(await activity(id)).toEqual([true, null]);
-		});
-
-		it('makes the unsubscribed inactive, until somebody says otherwise', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			await unsubscribe('ann@example.org');
-			expect(await activity(id)).toEqual([false, 'UNSUBSCRIBED']);
-			await patch(id, false);
-			expect(await activity(id)).toEqual([false, 'UNSUBSCRIBED']);
-			await patch(id, true);
-			expect(await activity(id)).toEqual([true, null]);
-			expect((await send(store, ['ann@example.org'], { type: 'BULK' })).answer.messages_created).toBe(1);
-		});
-
 		it('remembers an address when its row or its list is gone', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			await unsubscribe('ann@example.org');
@@ -122,29 +103,12 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await left()).toEqual([list_id]);
 			});
 
-			it('stays out of that list when the row is deleted, and may be in any other', async () => {
-				await unsubscribe(ann);
-				await store.writes.deleteSubscriber({ list_id, id: here, now: noon });
-				here = (await newSubscriber(store, list_id, ann)).id;
-				expect(await activity(here)).toEqual(off);
-				const third = await newList(store, 'Third');
-				expect((await newSubscriber(store, third, ann)).is_active).toBe(true);
-			});
-
 			it('is out of all lists when the one that was left is deleted', async () => {
 				await unsubscribe(ann);
 				await store.writes.deleteList({ id: list_id, now: noon });
 				expect(await activity(there, other)).toEqual(off);
 				expect(await counts(other)).toEqual([0, 1]);
 				expect(await left()).toEqual([null]);
-			});
-
-			it('leaves all lists by the link of one that is deleted', async () => {
-				await send(store, [ann], { type: 'BULK', list_id });
-				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
-				await store.writes.deleteList({ id: list_id, now: noon });
-				await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
-				expect(await activity(there, other)).toEqual(off);
 			});
 
 			it('leaves all lists where the person says so, or the setting', async () => {
@@ -161,14 +125,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(elsewhere.id, other)).toEqual(off);
 			});
 
-			it('gets no bulk mail of no list after leaving any, and that is how it is counted', async () => {
-				await unsubscribe(ann);
-				const bulk = { type: 'BULK' } as const;
-				expect((await send(store, [ann], bulk)).answer.messages_created).toBe(0);
-				expect((await send(store, [ann], { ...bulk, list_id: other })).answer.messages_created).toBe(1);
-				expect((await send(store, [ann])).answer.messages_created).toBe(1);
-			});
-
 			it('is taken back into one list alone after leaving all', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
@@ -179,15 +135,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				await store.writes.deleteSubscriber({ list_id: other, id: there, now: noon });
 				there = (await newSubscriber(store, other, ann)).id;
 				expect(await activity(there, other)).toEqual(off);
-			});
-
-			it('takes an unsubscription along to another address', async () => {
-				await unsubscribe(ann);
-				const move = { email: 'anna@example.org' };
-				await store.writes.patchSubscriber({ list_id, id: here, patch: move, now: noon });
-				await store.writes.deleteSubscriber({ list_id, id: here, now: noon });
-				const again = await newSubscriber(store, list_id, 'anna@example.org');
-				expect(await activity(again.id)).toEqual(off);
 			});
 
 			it('leaves with the address the subscriber has by now, too', async () => {
@@ -203,29 +150,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			});
 		});
 
-		it('counts nobody who was made inactive by hand among the recipients of bulk mail', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			await patch(id, false);
-			for (const list of [list_id, null]) {
-				const { answer } = await send(store, ['ann@example.org'], { type: 'BULK', list_id: list });
-				expect(answer.messages_created).toBe(0);
-			}
-		});
-
-		it('makes inactive whoever moves to a suppressed address', async () => {
-			await newSubscriber(store, list_id, 'ann@example.org');
-			await unsubscribe('ann@example.org');
-			await store.writes.deleteSubscriber({ list_id, id: 1, now: noon });
-			const bob = await newSubscriber(store, list_id, 'bob@example.org');
-			await store.writes.patchSubscriber({
-				list_id,
-				id: bob.id,
-				patch: { email: 'ann@example.org' },
-				now: noon,
-			});
-			expect(await activity(bob.id)).toEqual([false, 'UNSUBSCRIBED']);
-		});
-
 		it('makes a hard-bounced address inactive in every list, and refuses to activate it by hand', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			const other = await newList(store, 'Other');
@@ -239,25 +163,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				errors: { is_active: [{ code: 'suppressed' }] },
 			});
 			expect((await store.reads.status()).suppressions).toBe(1);
-		});
-
-		it('unsubscribes everywhere when the message belonged to no list', async () => {
-			const other = await newList(store, 'Other');
-			const here = await newSubscriber(store, list_id, 'ann@example.org');
-			const there = await newSubscriber(store, other, 'ann@example.org');
-			await send(store, ['ann@example.org'], { type: 'BULK' });
-			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
-			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
-			expect(await activity(here.id)).toEqual([false, 'UNSUBSCRIBED']);
-			expect(await activity(there.id, other)).toEqual([false, 'UNSUBSCRIBED']);
-		});
-
-		it('unsubscribes again who came back and follows an old link', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			const message = await unsubscribe('ann@example.org');
-			await patch(id, true);
-			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED', { at: noon + day })] });
-			expect(await activity(id)).toEqual([false, 'UNSUBSCRIBED']);
 		});
 
 		it('counts no refusal of the sender or the content, from a server or in a report', async () => {
@@ -277,17 +182,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			}
 			expect(await activity(id)).toEqual([true, null]);
 			expect((await figures(store)).join()).not.toContain('SOFTBOUNCED');
-		});
-
-		it('starts a run of soft bounces anew when a message arrives', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			for (const days of [0, 2, 4, 6, 8, 10]) {
-				const at = noon + days * day;
-				await send(store, ['ann@example.org'], { now: at });
-				if (days === 6) await deliver(store, { kind: 'sent', reply: accepted250 }, at);
-				else await deliver(store, { kind: 'failed', reply: busy451 }, at);
-			}
-			expect(await activity(id)).toEqual([true, null]);
 		});
 
 		it('takes a late bounce report as it takes one at once', async () => {

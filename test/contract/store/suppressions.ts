@@ -15,8 +15,6 @@ import {
 	newUuid,
 	noon,
 	type OpenEmpty,
-	put,
-	releasedCampaign,
 	send,
 	stateOf,
 	verify,
@@ -125,23 +123,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await add(rows)).toEqual(compared.counts);
 		});
 
-		it('make the subscribers with the address inactive in all lists, and leave an earlier reason', async () => {
-			const other = await newList(store, 'Other');
-			const { id } = await newSubscriber(store, list_id, ann);
-			const there = await newSubscriber(store, other, ann);
-			await newSubscriber(store, list_id, bob);
-			await add([row(ann)]);
-			await add([row(ann, { reason: 'COMPLAINED' })]);
-			expect(await activity(id)).toEqual([false, 'MANUAL']);
-			expect(await store.reads.getSubscriber({ list_id: other, id: there.id })).toMatchObject({
-				is_active: false,
-			});
-			expect(await store.reads.getList({ id: list_id })).toMatchObject({
-				active_subscribers_count: 1,
-				inactive_subscribers_count: 1,
-			});
-		});
-
 		it('with an end leave subscribers as they are: mail passes them over, and goes to them after it', async () => {
 			const { id } = await newSubscriber(store, list_id, ann);
 			await add([row(ann, { expires_at: noon + day })]);
@@ -197,18 +178,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await queued('MANUAL', 'BULK')).toBe('canceled');
 		});
 
-		it('are respected when a staged campaign is released, also where the address is of no list', async () => {
-			await newSubscriber(store, list_id, ann);
-			await releasedCampaign(store, list_id, 'list');
-			const table = campaignOf('table');
-			await store.writes.openCampaign(table);
-			expect(await put(store, table.id, 0, [ann, bob])).toMatchObject({ ack: { counts: { staged: 2 } } });
-			await add([row(ann, { expires_at: noon + hour }), row(bob)]);
-			await store.writes.releaseCampaign({ campaign: table.id, expect_count: 2, now: noon });
-			expect(await lease(store)).toEqual([]);
-			expect(await store.reads.countMessages({ scope: null })).toEqual({ canceled: 3 });
-		});
-
 		it('keep copies of a message from the hard-bounced and those who complained, at acceptance', async () => {
 			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
 			const envelope = {
@@ -233,16 +202,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
 			const [second] = await lease(store, { max: 1 });
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
-		});
-
-		it('by what happened outlast those that were added with an end', async () => {
-			await newSubscriber(store, list_id, ann);
-			for (const days of [0, 2, 4, 6, 8]) {
-				await send(store, [ann], { now: noon + days * day });
-				await deliver(store, { kind: 'failed', reply: busy451 }, noon + days * day);
-				if (days === 6) await add([row(ann, { reason: 'SOFTBOUNCED', expires_at: noon + 30 * day })]);
-			}
-			expect(await found({}, noon + 99 * day)).toEqual([`${ann} SOFTBOUNCED`]);
 		});
 
 		it('of soft bounces need five in a row over a week, for one address and the same one', async () => {

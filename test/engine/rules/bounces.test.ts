@@ -60,26 +60,4 @@ describe('findings of a report', () => {
 			}),
 		);
 	});
-
-	it('with copies are about whoever is named, and about nobody where that is none of them', () => {
-		const to = 'ann@a.test';
-		const said = (...addresses: string[]) => ({
-			kind: 'bounce' as const,
-			matched: 'return_path' as const,
-			recipients: [{ addresses, hard: true, smtp_code: null, diagnostic: null }],
-		});
-		const found = (...addresses: string[]) =>
-			findingsOf({ to, copies: ['bob@b.test'] }, said(...addresses)).map(({ address }) => address);
-		expect(found('victim@v.test')).toEqual([]);
-		expect(found('bob@b.test')).toEqual(['bob@b.test']);
-		expect(found('victim@v.test', 'ann@a.test')).toEqual(['ann@a.test']);
-	});
-
-	it('by a Message-ID alone need the recipient to be named', () => {
-		const forwarded = [{ addresses: ['eve@e.test'], hard: true, smtp_code: null, diagnostic: null }];
-		for (const kind of ['bounce', 'complaint'] as const)
-			expect(
-				findingsOf({ to: 'ann@a.test', copies: [] }, { kind, matched: 'message_id', recipients: forwarded }),
-			).toEqual([]);
-	});
 });
