@@ -167,11 +167,7 @@ export type Session = Infer<typeof Session>;
 
 export const Reject = t.named(
 	'Reject',
-	t.record({
-		row: t.needed(t.count),
-		code: t.needed(t.text),
-		error: t.needed(t.text),
-	}),
+	t.record({ row: t.needed(t.count), code: t.needed(t.text), error: t.needed(t.text) }),
 );
 export type Reject = Infer<typeof Reject>;
 

@@ -81,12 +81,8 @@ interface ApiErrorOptions {
 	/** The request was sent without a complete answer: it may have been carried out. */
 	unanswered?: boolean;
 	scopes?: Scopes;
-	misdirected?: Misdirection;
 	cause?: unknown;
 }
-
-/** A sign that something else than the service answers there: a port that may speak TLS, or no HTTP at all, or a web page. */
-export type Misdirection = 'tls' | 'protocol' | 'page';
 
 /** The scopes that a call takes, all of one of these sets (`admin` is always enough), and those that its token has. */
 export interface Scopes {
@@ -103,7 +99,6 @@ export class ApiError extends Error {
 	readonly retryAfterMs: number | null;
 	readonly unanswered: boolean;
 	readonly scopes: Scopes | null;
-	readonly misdirected: Misdirection | null;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -113,7 +108,6 @@ export class ApiError extends Error {
 		this.retryAfterMs = options.retryAfterMs ?? null;
 		this.unanswered = options.unanswered ?? false;
 		this.scopes = options.scopes ?? null;
-		this.misdirected = options.misdirected ?? null;
 	}
 }
 

@@ -5,10 +5,7 @@ import * as t from './schema/record.js';
 import { fieldSet, type Infer } from './schema.js';
 
 /** Service document, "Lists". Assumption: both texts have at most 255 characters. A PUT keeps what it does not give (api-decisions 11). */
-export const listFields = fieldSet({
-	name: char({ max: 255 }),
-	email_reason: char({ max: 255 }),
-});
+export const listFields = fieldSet({ name: char({ max: 255 }), email_reason: char({ max: 255 }) });
 
 /** What a list has beyond the document. */
 export const ListDetails = t.named(

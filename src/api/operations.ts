@@ -270,9 +270,7 @@ export const operations = {
 	events: get('/message/events/{uuid}/', 'read', loggedEvents),
 
 	send: post('/message/send/', 'send', SendResult, { body: 'SendRequest', isKeyed: true }),
-	report: get('/stat/reports/events-report/', 'read', reported, {
-		query: reportQuery,
-	}),
+	report: get('/stat/reports/events-report/', 'read', reported, { query: reportQuery }),
 
 	...crud('ext.templates', Template, { all: '/ext/templates/', one: '/ext/templates/{uuid}/' }),
 
@@ -280,9 +278,7 @@ export const operations = {
 		messages,
 		'read',
 		t.pageOf(Message, { cursor: t.text, deleted: DeletedMessages }),
-		{
-			query: { ...messageFilters, ...paging },
-		},
+		{ query: { ...messageFilters, ...paging } },
 	),
 	'ext.messages.slice': get(`${messages}slice/`, 'read', MessageSlice, {
 		query: { ...messageFilters, cursor: { ...cursor, default: '' }, limit },

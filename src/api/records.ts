@@ -274,11 +274,7 @@ export const Message = t.named(
 );
 export type Message = Infer<typeof Message>;
 
-const limitName = {
-	setting: t.text,
-	limit: t.text,
-	domain: t.orNull(t.text),
-};
+const limitName = { setting: t.text, limit: t.text, domain: t.orNull(t.text) };
 export type LimitName = t.RecordOf<typeof limitName>;
 
 const MessageHold = t.record({ ...limitName, until: t.moment });

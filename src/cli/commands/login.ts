@@ -6,10 +6,10 @@ import { builtIn, remoteTarget } from '../config/target.js';
 import { checkToken, givenToken, refusedTokenHint } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
-import { joinHints, mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
+import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
-import { exits, hinted } from '../frame/exit.js';
+import { classify, hinted } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 
 export { login as command };
@@ -167,42 +167,27 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 		if (lacks !== null) await cx.note(lacks);
 		return service;
 	} catch (error) {
-		throw cx.signal.aborted ? error : await untried(cx, baseUrl, error);
+		throw cx.signal.aborted ? error : untried(cx, baseUrl, error);
 	} finally {
 		await close();
 	}
 }
 
-async function untried(cx: CommandContext, baseUrl: string, error: unknown): Promise<unknown> {
+function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
-	const { rightBaseHints, wrongBaseHints } = await import('../connect/wrong-base.js');
-	const { serverAtOrigin } = await import('../doctor/origin.js');
-	const ways = {
-		doctor: mailctl('--base-url', baseUrl, 'doctor'),
-		serverAtOrigin: () => serverAtOrigin(cx, baseUrl, cx.signal),
-		moveTo: (to: string) => loginAt(cx, to),
-	};
-	const cause = error;
-	if (error.code === 'not_found') {
-		const http = error.http !== null && { http: error.http };
-		const text = `${baseUrl} has no lists: it is not the base URL of a deployment`;
-		const hints = [...(await rightBaseHints(ways)), unstored];
-		return hinted(new ApiError('bad_answer', text, { cause, ...http }), hints);
+	if (error.code === 'not_authenticated') {
+		// That of a profile was not sent.
+		const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
+		return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 	}
-	if (error.code !== 'not_authenticated') {
-		const likely = await wrongBaseHints(error, baseUrl, ways);
-		if (error.code !== 'network') return hinted(error, [...likely, unstored]);
-		const look = likely.length > 0 ? likely : [[ways.doctor, ' looks at each step of the way there']];
-		const hint = joinHints([...look, unstored]);
-		return new CliError('network', exits.network, error.message, { hint, retryable: true, cause });
-	}
-	// That of a profile was not sent.
-	const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
-	return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
-}
-
-function loginAt({ globals }: CommandContext, baseUrl: string): OwnCommand {
-	const words = targetWords({ ...globals, baseUrl });
-	return mailctl('login', ...words, ...(globals.tokenStdin === true ? ['--token-stdin'] : []));
+	const isFound = error.code !== 'not_found';
+	const { code, exit, message, retryable } = classify(
+		isFound
+			? error
+			: new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`),
+	);
+	if (code !== 'network' && code !== 'bad_answer') return hinted(error, [unstored]);
+	const look: Hint = [mailctl('--base-url', baseUrl, 'doctor'), ' looks at each step of the way there'];
+	return new CliError(code, exit, message, { hint: joinHints([look, unstored]), retryable, cause: error });
 }

@@ -101,11 +101,7 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 		const foreign = readable(file, () => backup.findForeign());
 		if (foreign !== null)
 			throw new StoreError('not_a_database', `${file} has ${foreign}, which no backup of mailctl has`);
-		return {
-			place,
-			old: oldAt(place, clock),
-			newest: textOf(backup.newest('records')),
-		};
+		return { place, old: oldAt(place, clock), newest: textOf(backup.newest('records')) };
 	} finally {
 		backup.close();
 	}
@@ -144,9 +140,7 @@ function damagedBackup(file: string, damage: string): CliError {
 		'damaged',
 		exits.disk,
 		`${file}: this backup is damaged, and nothing was changed (${words})`,
-		{
-			hint: 'take another backup',
-		},
+		{ hint: 'take another backup' },
 	);
 }
 

@@ -40,10 +40,7 @@ export async function connectLocal(
 	const isNew = isMissingFile(target.url);
 	// As it would be: empty, and nowhere.
 	const isImagined = dependencies.isTrial === true && isNew && target.create;
-	const presence: Presence = {
-		whyPaused: () => null,
-		storeFailed: () => {},
-	};
+	const presence: Presence = { whyPaused: () => null, storeFailed: () => {} };
 	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
 	const opening = { ...dependencies, keys, presence };
 	const isUnmade = isNew && target.create && dependencies.firstWrite !== undefined && !isImagined;

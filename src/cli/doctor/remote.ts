@@ -3,7 +3,6 @@ import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import { need } from '../../api/capabilities.js';
 import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js';
-import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { causeOf } from '../../api/pauses.js';
 import type { SendingProgress } from '../../api/records.js';
@@ -197,9 +196,7 @@ async function judgeHandshake(
 }
 
 /** The answer of a deployment, or the reason for its silence. */
-type Heard =
-	| { kind: 'answer'; response: WireResponse; at: Micros }
-	| { kind: 'silence'; why: string; mayBeTls: boolean };
+type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
 
 const unserved = 'the service does not answer as it should';
 
@@ -216,8 +213,7 @@ function serviceChecks(cx: CommandContext, connection: Connection, around: Surro
 				const response = await exchange({ method: 'GET', path, ...(token === null && { token }), signal });
 				return { kind: 'answer', response, at: clock.now() };
 			} catch (error) {
-				const mayBeTls = error instanceof ApiError && error.misdirected === 'tls';
-				return { kind: 'silence', why: firstError(signal.aborted ? signal.reason : error), mayBeTls };
+				return { kind: 'silence', why: firstError(signal.aborted ? signal.reason : error) };
 			}
 		});
 	// Without the token, which this request does not need.
@@ -252,7 +248,7 @@ function serviceChecks(cx: CommandContext, connection: Connection, around: Surro
 					const origin = (await isElsewhere()) ? await serverAtOrigin(cx, baseUrl, timeout()) : null;
 					return judgeAnswer(heard.response, { baseUrl, origin, move });
 				}
-				if (!heard.mayBeTls || !(await speaksTls(new URL(baseUrl), timeout())))
+				if (!baseUrl.startsWith('http:') || !(await speaksTls(new URL(baseUrl), timeout())))
 					return problem(heard.why, 'look at the base URL, and whether the service runs');
 				const says = `${new URL(baseUrl).host} speaks TLS, and the base URL is http://`;
 				return problem(says, rightBase(baseUrl.replace(/^http:/i, 'https:'), move));

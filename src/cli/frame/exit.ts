@@ -87,9 +87,7 @@ interface Meaning {
 const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	invalid: { exit: exits.refused },
 	parse_error: { exit: exits.refused },
-	not_authenticated: {
-		exit: exits.authentication,
-	},
+	not_authenticated: { exit: exits.authentication },
 	permission_denied: {
 		exit: exits.authentication,
 		hint: [
@@ -133,10 +131,7 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 		exit: exits.disk,
 		hint: ['stop what uses it, keep a copy, then ', mailctl('engine', 'restore', 'BACKUP')],
 	},
-	read_only: {
-		exit: exits.disk,
-		hint: readOnlyHint,
-	},
+	read_only: { exit: exits.disk, hint: readOnlyHint },
 	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
 	denied: { exit: exits.authentication },
 	unreachable: { exit: exits.network, retryable: true },
@@ -207,8 +202,8 @@ function flatten(error: ApiError): readonly unknown[] {
 function hintOf(error: ApiError): Hint | null {
 	if (error.code === 'throttled') return waitHint(error);
 	if (error.scopes !== null) return tokenHint(error.scopes);
-	const isUnreached = error.code === 'network' && error.http === null && !error.unanswered;
-	return isUnreached ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
+	const isElsewhere = error.code === 'bad_answer' || (error.code === 'network' && error.http === null);
+	return isElsewhere ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
 }
 
 function tokenHint({ accepted, held }: Scopes): Hint {

@@ -80,12 +80,7 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		// A closed output is not reported.
 		throw error instanceof OutputClosed
 			? error
-			: hinted(error, [
-					...refusedToken(error, parsed, cx),
-					...missingDatabase(error, cx),
-					...(await wrongBase(error, parsed, cx)),
-					...takeHints(),
-				]);
+			: hinted(error, [...refusedToken(error, parsed, cx), ...missingDatabase(error, cx), ...takeHints()]);
 	} finally {
 		deadline.stop();
 		await close();
@@ -120,22 +115,6 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	if (!(error instanceof DatabaseMissing)) return [];
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
-}
-
-/** The hint where the base URL seems to be that of something else; a command that administers profiles has its own. */
-async function wrongBase(error: unknown, { command }: Run, cx: CommandContext): Promise<Hint[]> {
-	const cause = error instanceof CliError ? error.cause : error;
-	if (!(cause instanceof ApiError) || command.profiles === true) return [];
-	const target = cx.settings.target.target();
-	if (target.kind !== 'remote') return [];
-	const { baseUrl } = target;
-	const { wrongBaseHints } = await import('../connect/wrong-base.js');
-	const { moveTo, serverAtOrigin } = await import('../doctor/origin.js');
-	return wrongBaseHints(error, baseUrl, {
-		doctor: mailctl('doctor'),
-		serverAtOrigin: () => serverAtOrigin(cx, baseUrl, cx.signal),
-		moveTo: (to) => moveTo(cx, baseUrl, to),
-	});
 }
 
 /** Names the command in the refusal of an extension: users know commands, not extensions. */

@@ -103,7 +103,7 @@ async function reach(probe: Probe): Promise<Answer> {
 		return await probe.call({ method: 'GET', path: listsPath, retries: 1 });
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'network') throw new Halted('unreachable', error.message);
-		if (error instanceof ApiError && error.misdirected === 'protocol')
+		if (error instanceof ApiError && error.code === 'bad_answer' && error.http === null)
 			throw new Halted('elsewhere', `this is not the service: ${error.message}`);
 		throw error;
 	}

@@ -1,4 +1,4 @@
-import { ApiError, type Misdirection, tlsReason, whyUnreachable } from '../../api/errors.js';
+import { ApiError, tlsReason, whyUnreachable } from '../../api/errors.js';
 
 /**
  * `unsendable`: the request cannot be expressed in HTTP; `unreachable`: no connection, nothing was written;
@@ -10,60 +10,35 @@ type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout
 export class TransportFailure extends Error {
 	override readonly name = 'TransportFailure';
 	readonly kind: FailureKind;
+	/** At least a part of the request was sent. */
 	readonly written: boolean;
-	/** Null: no sign that something else than the service answers there. */
-	readonly misdirected: Misdirection | null;
 
-	constructor(
-		kind: FailureKind,
-		message: string,
-		{
-			written,
-			misdirected = null,
-			cause,
-		}: { written: boolean; misdirected?: Misdirection | null; cause?: unknown },
-	) {
+	constructor(kind: FailureKind, message: string, { written, cause }: { written: boolean; cause?: unknown }) {
 		super(message, { cause });
 		this.kind = kind;
 		this.written = written;
-		this.misdirected = misdirected;
 	}
 }
 
-export function toApiError(failure: TransportFailure): ApiError {
-	const { kind, message, written, misdirected, cause } = failure;
-	const options = { cause, unanswered: written, ...(misdirected !== null && { misdirected }) };
-	return new ApiError(
-		kind === 'garbled' || kind === 'too_large' ? 'bad_answer' : 'network',
-		message,
-		options,
-	);
+export function toApiError({ kind, message, written, cause }: TransportFailure): ApiError {
+	const isAnswered = kind === 'garbled' || kind === 'too_large';
+	return new ApiError(isAnswered ? 'bad_answer' : 'network', message, { cause, unanswered: written });
 }
 
 /** The target, and the way to it: ` through the proxy host:port` or nothing. */
 export interface Way {
 	origin: string;
 	through: string;
-	isUnheard: boolean;
 }
 
-export function toFailure(error: Error, way: Way, written: boolean): TransportFailure {
-	const { origin, through } = way;
+export function toFailure(error: Error, { origin, through }: Way, written: boolean): TransportFailure {
 	const code = codeOf(error);
-	const misdirected = written && way.isUnheard && through === '' ? misdirectionOf(error, origin) : null;
-	const tell = (kind: FailureKind, text: string) =>
-		new TransportFailure(kind, text, { written, misdirected, cause: error });
 	const said = saidByProxy(error);
-	// The proxy did not pass the request on.
+	const tell = (kind: FailureKind, text: string) =>
+		// A proxy that wants a login did not pass the request on.
+		new TransportFailure(kind, text, { written: written && said !== 'authenticate', cause: error });
 	if (said === 'authenticate')
-		return new TransportFailure(
-			'untrusted',
-			`no way to ${origin}${through}: it wants to know who asks (407)`,
-			{
-				written: false,
-				cause: error,
-			},
-		);
+		return tell('untrusted', `no way to ${origin}${through}: it wants to know who asks (407)`);
 	if (code === 'UND_ERR_INVALID_ARG')
 		return tell('unsendable', `the request cannot be sent to ${origin}: ${error.message}`);
 	if (code === 'UND_ERR_CONNECT_TIMEOUT')
@@ -75,12 +50,7 @@ export function toFailure(error: Error, way: Way, written: boolean): TransportFa
 	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
-		return tell(
-			'garbled',
-			misdirected === null
-				? `what ${origin} answered is not HTTP (${parserReason(error) ?? code})`
-				: `what answers at ${origin} does not speak HTTP`,
-		);
+		return tell('garbled', `what ${origin} answered is not HTTP (${parserReason(error) ?? code})`);
 	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
 	const why = whyUnreachable(code);
 	return tell(
@@ -108,25 +78,9 @@ export function isPermanent({ kind, written, cause }: TransportFailure): boolean
 	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
 }
 
-/** By the answer to the first request of all, with no proxy in between. */
-function misdirectionOf(error: Error, origin: string): Misdirection | null {
-	if (origin.startsWith('http://') && endsAsTlsDoes(error)) return 'tls';
-	return parserReason(error)?.startsWith('Expected HTTP/') === true ? 'protocol' : null;
-}
-
 /** What undici's parser found: undici 7.30 tells it by this text alone. */
 function parserReason({ message }: Error): string | null {
 	return /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1] ?? null;
-}
-
-/**
- * A TLS server answers a request in the clear with an alert (RFC 8446 s.5.1 and s.6: content type 21, version 3.x), or
- * closes before any octet. undici keeps what it could not parse in `data`, and the count of octets in `socket`.
- */
-function endsAsTlsDoes(error: Error): boolean {
-	if ('data' in error) return String(error.data).startsWith('\x15\x03');
-	const { socket } = error as { socket?: { bytesRead?: unknown } | null }; // read only where it is there
-	return socket?.bytesRead === 0 || codeOf(error) === 'ECONNRESET';
 }
 
 function codeOf(error: Error): string {

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
 import type { Accepted, Api, Call } from '../../api/api.js';
 import { type Capabilities, type Extensions, NoSenders } from '../../api/capabilities.js';
-import { ApiError, type Misdirection } from '../../api/errors.js';
+import { ApiError } from '../../api/errors.js';
 import { type TupleKeys, tupleKeys } from '../../api/exports.js';
 import { isRecord, readJson } from '../../api/json.js';
 import {
@@ -296,27 +296,22 @@ export function decode(success: Success, shape: Shape<unknown>): Readonly<Record
 }
 
 /** Refuses an HTML page, which comes from a program in the service's place. The answer to a deletion is ignored else. */
-export function assertNoPage(success: Success): void {
+function assertNoPage(success: Success): void {
 	const { body } = success.answer;
 	if (/^\s*</.test(body.toString('utf8', 0, 1_000)))
-		throw badAnswer(success, `is a web page, not JSON: ${titleOf(success)}`, 'page');
+		throw badAnswer(success, `is a web page, not JSON: ${titleOf(success)}`);
 }
 
 /** Our own servers answer 204 where there is no result; any other success is not theirs. */
-export function assertNothing(success: Success): void {
+function assertNothing(success: Success): void {
 	const { status } = success.answer;
 	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);
 }
 
-export function badAnswer(
-	{ answer, requested }: Success,
-	fault: string,
-	misdirected?: Misdirection,
-): ApiError {
+function badAnswer({ answer, requested }: Success, fault: string): ApiError {
 	const { status } = answer;
 	return new ApiError('bad_answer', `The answer ${fault} (${requested.method} ${requested.path}).`, {
 		http: { status, method: requested.method, path: requested.path },
-		...(misdirected !== undefined && { misdirected }),
 	});
 }
 

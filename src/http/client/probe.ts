@@ -56,16 +56,11 @@ function decides(status: number): boolean {
 }
 
 /** Nothing was requested but this, so nothing can have happened. */
-function undecided({ code, message, http, retryAfterMs, misdirected, cause }: ApiError): ApiError {
+function undecided({ code, message, http, retryAfterMs, cause }: ApiError): ApiError {
 	return new ApiError(
 		code === 'invalid' ? 'network' : code,
 		`What this service is cannot be learnt: ${message}`,
-		{
-			cause,
-			...(http !== null && { http }),
-			...(retryAfterMs !== null && { retryAfterMs }),
-			...(misdirected !== null && { misdirected }),
-		},
+		{ cause, ...(http !== null && { http }), ...(retryAfterMs !== null && { retryAfterMs }) },
 	);
 }
 

@@ -118,14 +118,13 @@ function isDefinite(tried: Exclude<Attempt, { kind: 'success' }>): boolean {
 }
 
 /** The last attempt says nothing about an earlier one that may have been carried out. */
-function unclear({ code, message, fields, http, retryAfterMs, misdirected, cause }: ApiError): ApiError {
+function unclear({ code, message, fields, http, retryAfterMs, cause }: ApiError): ApiError {
 	return new ApiError(code, message, {
 		cause,
 		unanswered: true,
 		...(fields !== null && { fields }),
 		...(http !== null && { http }),
 		...(retryAfterMs !== null && { retryAfterMs }),
-		...(misdirected !== null && { misdirected }),
 	});
 }
 

@@ -40,14 +40,12 @@ export function createTransport(options: TransportOptions): Transport {
 	const proxy = proxyFor(options);
 	const through = proxy === null ? '' : throughText(proxy);
 	let opened: Promise<Dispatcher> | null = null;
-	let isUnheard = true;
 	return {
 		exchange: async (outgoing) => {
 			opened ??= openDispatcher(options, proxy);
 			const dispatcher = await opened;
 			const started = process.hrtime();
-			const raw = await dispatch({ dispatcher, origin, through, isUnheard, maxBytes }, outgoing);
-			isUnheard = false;
+			const raw = await dispatch({ dispatcher, origin, through, maxBytes }, outgoing);
 			const encoding = raw.headers['content-encoding'] ?? '';
 			const body = await decompress(raw.body, encoding, { maxBytes, origin });
 			const [seconds, nanos] = process.hrtime(started);
