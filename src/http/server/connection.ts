@@ -23,13 +23,11 @@ export interface Connection {
 	readonly exchanges: Set<SocketExchange>;
 	/** Null until the socket speaks HTTP. */
 	feed: Feed | null;
-	/** When it was opened, or its last response was sent; by the monotonic clock, in ms. */
-	idleSince: number;
 	/** One of its requests is being answered, and waits for nothing from the client. */
 	hasSlot: boolean;
 	pipeline: Promise<void>;
-	/** A request whose method node's parser does not support is read, or answered: it is the last of the connection. */
-	unknownMethod: 'head' | 'whole' | null;
+	/** A request whose method node's parser does not support is answered: it is the last of the connection. */
+	hasUnknownMethod: boolean;
 	/** Sent once everything before it is answered, and then the connection ends. */
 	finalResponse: FinalResponse | null;
 	isFinalSent: boolean;
@@ -65,11 +63,6 @@ interface NodeRequest {
 	outgoing: ServerResponse;
 	expectsContinue: boolean;
 }
-
-/** New connections of one address may exceed its limit by this factor. */
-const crowd = 4;
-/** How long a connection may take for its first request before it makes room for another of its address. */
-const graceMs = 2_000;
 
 /** Connections are forgotten, and the exchanges on them aborted, when they close. */
 export class Connections {
@@ -149,18 +142,23 @@ export class Connections {
 		if (!exchanges.delete(exchange)) return;
 		if (exchanges.size < this.#limits.maxPipelined) feed?.release();
 		if (exchanges.size > 0) return;
-		connection.idleSince = performance.now();
 		// At the end: the first are the longest idle.
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	#hasRoom(peer: Peer): boolean {
+	/** Where there is none, the connection of the same client that is idle for the longest ends. */
+	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
-		const own = this.#isProxied ? 0 : peer.connections.size;
-		if (own >= crowd * maxConnectionsPerAddress) return makeRoom([peer], 0);
-		// Many at once are a crowd behind one address, or a page of pictures: a new one has time for its request.
-		if (own >= maxConnectionsPerAddress) makeRoom([peer], graceMs);
-		return this.#bySocket.size < maxConnections || makeRoom(this.#peers.byConnections(), 0);
+		const own = this.#isProxied ? 0 : connections.size;
+		if (own < maxConnectionsPerAddress && this.#bySocket.size < maxConnections) return true;
+		for (const connection of connections) {
+			if (connection.exchanges.size > 0 || connection.socket.writableLength > 0) continue;
+			connection.tcpSocket.destroy();
+			connection.socket.destroy();
+			connections.delete(connection);
+			return true;
+		}
+		return false;
 	}
 
 	#forget(connection: Connection): void {
@@ -179,10 +177,9 @@ function newConnection(socket: Socket, of: Pick<Connection, 'remoteAddress' | 'p
 		...of,
 		exchanges: new Set(),
 		feed: null,
-		idleSince: performance.now(),
 		hasSlot: false,
 		pipeline: Promise.resolve(),
-		unknownMethod: null,
+		hasUnknownMethod: false,
 		finalResponse: null,
 		isFinalSent: false,
 	};
@@ -263,10 +260,6 @@ class Peers {
 	forget({ name, connections, slots, bytes }: Peer): void {
 		if (connections.size === 0 && slots === 0 && bytes === 0) this.#byName.delete(name);
 	}
-
-	byConnections(): Peer[] {
-		return [...this.#byName.values()].sort((a, b) => b.connections.size - a.connections.size);
-	}
 }
 
 /** The address, or the first 64 bits of an IPv6 one. */
@@ -283,36 +276,6 @@ export function peerName(address: string | null): string {
 /** A TLS socket and the one below it have the same remote end. */
 function farEnd({ remoteAddress, remotePort }: Socket): string {
 	return `${remoteAddress} ${remotePort}`;
-}
-
-/**
- * Ends the longest idle connection of the first of these peers that has one; else one that waits for its client (for a
- * head, a body, or that a response is read). So a peer with many connections loses one of them, and a new client is
- * admitted. False: all are being answered, or idle for less than `idleMs` milliseconds.
- */
-function makeRoom(peers: Iterable<Peer>, idleMs: number): boolean {
-	const before = performance.now() - idleMs;
-	const isOld = ({ idleSince }: Connection) => idleSince <= before;
-	for (const { connections } of peers) {
-		const victim =
-			first(connections, (one) => isOld(one) && isIdle(one)) ??
-			first(connections, (one) => isOld(one) && !one.hasSlot);
-		if (victim === null) continue;
-		victim.tcpSocket.destroy();
-		victim.socket.destroy();
-		victim.peer.connections.delete(victim);
-		return true;
-	}
-	return false;
-}
-
-function isIdle({ exchanges, socket }: Connection): boolean {
-	return exchanges.size === 0 && socket.writableLength === 0;
-}
-
-function first<T>(values: Iterable<T>, fits: (value: T) => boolean): T | null {
-	for (const value of values) if (fits(value)) return value;
-	return null;
 }
 
 const lingerMs = 1_000;

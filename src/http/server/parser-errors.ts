@@ -7,14 +7,12 @@
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from '../messages.js';
 import { type Connection, closeLingering, type FinalResponse } from './connection.js';
-import type { Limits } from './limits.js';
 import type { Router, UnknownRequest } from './pipeline.js';
 import { protocolError } from './respond.js';
 import type { Metrics, RequestLog } from './telemetry.js';
 
 interface ParserErrorsOptions {
 	router: Pick<Router, 'routeUnknown'>;
-	limits: Pick<Limits, 'maxHeaderBytes'>;
 	metrics: Metrics | null;
 	log: RequestLog;
 }
@@ -25,7 +23,7 @@ export interface ParserErrors {
 	breakOff(connection: Connection, code: string): void;
 }
 
-export function createParserErrors({ router, limits, metrics, log }: ParserErrorsOptions): ParserErrors {
+export function createParserErrors({ router, metrics, log }: ParserErrorsOptions): ParserErrors {
 	const breakOff = (connection: Connection, code: string) => {
 		const { exchanges } = connection;
 		if (connection.finalResponse !== null) return;
@@ -45,31 +43,15 @@ export function createParserErrors({ router, limits, metrics, log }: ParserError
 		if (last === undefined) closeLingering(connection);
 	};
 
-	/** The parser cannot continue: the head is read here, in any number of pieces. Node keeps its timeout. */
-	const collectHead = (connection: Connection, error: Error) => {
+	/** The parser cannot continue: a head that came in one piece is read here. */
+	const readHead = (connection: Connection, error: Error) => {
 		const { rawPacket, bytesParsed } = error as { rawPacket?: unknown; bytesParsed?: unknown };
-		const { feed } = connection;
-		if (feed === null || !Buffer.isBuffer(rawPacket) || typeof bytesParsed !== 'number') {
-			breakOff(connection, 'HPE_INVALID_METHOD');
-			return;
-		}
-		connection.unknownMethod = 'head';
-		let head = unknownHead(rawPacket, bytesParsed, feed.before());
-		const read = () => {
-			if (connection.unknownMethod !== 'head' || connection.finalResponse !== null) return;
-			const request = readUnknown(head);
-			if (request === null) breakOff(connection, 'HPE_INVALID_METHOD');
-			else if (request !== 'partial') {
-				connection.unknownMethod = 'whole';
-				feed.drop();
-				connection.pipeline = connection.pipeline.then(() => answerUnknown(connection, request));
-			} else if (head.length > limits.maxHeaderBytes) breakOff(connection, 'HPE_HEADER_OVERFLOW');
-		};
-		feed.divert((octets) => {
-			head = Buffer.concat([head, octets]);
-			read();
-		});
-		read();
+		const isKnown = Buffer.isBuffer(rawPacket) && typeof bytesParsed === 'number';
+		const request = isKnown ? readUnknown(rawPacket, bytesParsed) : null;
+		if (request === null) return breakOff(connection, 'HPE_INVALID_METHOD');
+		connection.hasUnknownMethod = true;
+		connection.feed?.drop();
+		connection.pipeline = connection.pipeline.then(() => answerUnknown(connection, request));
 	};
 
 	/** In its turn, like any other request. */
@@ -91,29 +73,20 @@ export function createParserErrors({ router, limits, metrics, log }: ParserError
 				return;
 			}
 			// Its response is on its way, whatever the parser reports about later octets.
-			if (connection.unknownMethod === 'whole') return;
-			const isFirst = connection.unknownMethod === null && connection.finalResponse === null;
-			if (code === 'HPE_INVALID_METHOD' && isFirst) collectHead(connection, error);
+			if (connection.hasUnknownMethod) return;
+			const isOpen = connection.finalResponse === null;
+			if (code === 'HPE_INVALID_METHOD' && isOpen) readHead(connection, error);
 			else breakOff(connection, code);
 		},
 	};
 }
 
-/**
- * From the first octet of the method. `packet` was passed to the parser, which stopped in it at `offset`, maybe within
- * the method; `before` was passed earlier.
- */
-function unknownHead(packet: Buffer, offset: number, before: Buffer): Buffer {
-	const octets = Buffer.concat([before, packet]);
-	const stopped = before.length + offset;
-	const [known = ''] = knownSoFar.exec(octets.toString('latin1', 0, stopped)) ?? [];
-	return octets.subarray(stopped - known.length);
-}
-
-/** `partial`: more of the head has to come. Null: this is no head of a request, or one without a Host. */
-function readUnknown(head: Buffer): UnknownRequest | 'partial' | null {
+/** From the first octet of the method, of which the parser has read a part. Null: no head of a request, or one without a Host. */
+function readUnknown(packet: Buffer, stopped: number): UnknownRequest | null {
+	const [known = ''] = knownSoFar.exec(packet.toString('latin1', 0, stopped)) ?? [];
+	const head = packet.subarray(stopped - known.length);
 	const end = head.indexOf('\r\n\r\n');
-	if (end < 0) return mayBecomeOne(head) ? 'partial' : null;
+	if (end < 0) return null;
 	const [first = '', ...lines] = head.toString('latin1', 0, end).split('\r\n');
 	const [, method, target] = requestLine.exec(first) ?? [];
 	const headers = readHeaders(lines);
@@ -124,14 +97,6 @@ function readUnknown(head: Buffer): UnknownRequest | 'partial' | null {
 /** The part of a known method that the parser may have read: the longest is UNSUBSCRIBE. */
 const knownSoFar = /[!#-'*+.^_`|~\w-]{0,11}$/;
 const requestLine = /^([!#-'*+.^_`|~\w-]{1,64}) (\/\S*) HTTP\/1\.[01]$/;
-const beginning = /^[!#-'*+.^_`|~\w-]{1,64}(?: (?:\/\S*(?: [HTP/1.0]{0,8}\r?)?)?)?$/;
-
-function mayBecomeOne(head: Buffer): boolean {
-	const end = head.indexOf('\r\n');
-	return end < 0
-		? beginning.test(head.toString('latin1'))
-		: requestLine.test(head.toString('latin1', 0, end));
-}
 
 /** Null: one of the lines is no header. Of repeated ones the first counts, as node has it for tokens and the like. */
 function readHeaders(lines: readonly string[]): Record<string, string> | null {

@@ -11,17 +11,11 @@ const pieceBytes = 1024;
 /** In one turn, of all connections together: about 4 ms of work, or 512 KiB of bodies. */
 const requestsATurn = 64;
 const piecesATurn = 512;
-/** The last octets of the parser: it may know the beginning of a method, and stop behind it. */
-const keptOctets = 16;
 
 export interface Feed {
 	hold(): void;
 	release(): void;
 	drop(): void;
-	/** Waiting and later octets go to `take`, and no longer to the parser. */
-	divert(take: (octets: Buffer) => void): void;
-	/** The last octets before the piece that the parser has now. */
-	before(): Buffer;
 }
 
 /** The feeds with more than one piece, which give one piece each in turn. */
@@ -66,19 +60,12 @@ export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 	let rest: Buffer = none;
 	let isHeld = false;
 	let isDropped = false;
-	let before: Buffer = none;
-	let take: ((octets: Buffer) => void) | null = null;
-	const mayFeed = () =>
-		!isHeld && !isDropped && take === null && !socket.destroyed && !isPausedByNode(socket);
-	const give = (piece: Buffer) => {
-		parse.call(socket, piece);
-		before = piece.length >= keptOctets ? piece : Buffer.concat([before, piece]).subarray(-keptOctets);
-	};
+	const mayFeed = () => !isHeld && !isDropped && !socket.destroyed && !isPausedByNode(socket);
 	const feedPiece = (): boolean => {
 		if (!mayFeed()) return false;
 		const piece = rest.subarray(0, pieceBytes);
 		rest = rest.length > pieceBytes ? rest.subarray(pieceBytes) : none;
-		if (piece.length > 0) give(piece);
+		if (piece.length > 0) parse.call(socket, piece);
 		if (!mayFeed()) return false;
 		if (rest.length === 0) socket.resume();
 		return rest.length > 0;
@@ -89,12 +76,8 @@ export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 	};
 	socket.on('data', (chunk: Buffer) => {
 		if (isDropped) return;
-		if (take !== null) {
-			take(chunk);
-			return;
-		}
 		if (chunk.length <= pieceBytes && rest.length === 0 && mayFeed()) {
-			give(chunk);
+			parse.call(socket, chunk);
 			return;
 		}
 		rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
@@ -103,7 +86,7 @@ export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 	});
 	// Node resumes the socket when a body is to be read, or the client has read its responses.
 	socket.on('resume', () => {
-		if (isDropped || take !== null || (!isHeld && rest.length === 0)) return;
+		if (isDropped || (!isHeld && rest.length === 0)) return;
 		socket.pause();
 		if (mayFeed()) queue.add(feedPiece);
 	});
@@ -121,14 +104,6 @@ export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 			isDropped = true;
 			rest = none;
 		},
-		divert: (to) => {
-			const come = rest;
-			take = to;
-			rest = none;
-			if (come.length > 0) to(come);
-			if (!isDropped) socket.resume();
-		},
-		before: () => before.subarray(-keptOctets),
 	};
 }
 

@@ -55,7 +55,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const slots = new Slots(limits);
 	const connections = new Connections(limits, { isProxied: options.trustProxy === true });
 	const router = createRouter({ handler, publicPages, limits, slots, metrics, log });
-	const parserErrors = createParserErrors({ router, limits, metrics, log });
+	const parserErrors = createParserErrors({ router, metrics, log });
 	const responder = createResponder({ limits, isClosing });
 	const budget = new Budget(limits);
 	// As many as there is memory for at once.
