@@ -43,12 +43,6 @@ describe('the default database', () => {
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
 
-	it('tells a person where else commands could go', async () => {
-		const { stderr } = await cli(['engine', 'queue', 'pause'], { columns: 120 });
-		expect(stderr).toContain('made a new database: ');
-		expect(stderr).toContain('--db or MAILCTL_DB names another one; mailctl login is for a deployment');
-	});
-
 	it('is made without a word by engine init, which tells it itself, and under --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');
@@ -97,25 +91,6 @@ describe('the default database', () => {
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
-	it('has no size before it is made', async () => {
-		const env = { HOME: await makeHome() };
-		const status = async () => JSON.parse((await cli(['engine', 'status', '-o', 'json'], { env })).stdout);
-		const { size_bytes, size } = await status();
-		const none = {
-			messages: 0,
-			events: 0,
-			bodies: 0,
-			links: 0,
-			subscribers: 0,
-			figures: 0,
-			other: 0,
-			free: 0,
-		};
-		expect({ size_bytes, size }).toEqual({ size_bytes: 0, size: { ...none, is_estimate: false } });
-		await cli(['engine', 'init'], { env });
-		expect((await status()).size_bytes).toBeGreaterThan(0);
-	});
-
 	it('is not made by an import whose rows are all refused', async () => {
 		const HOME = await makeHome();
 		const file = join(HOME, 'gone.csv');
@@ -123,23 +98,6 @@ describe('the default database', () => {
 		const run = await cli(['suppressions', 'import', file], { env: { HOME } });
 		expect(run.stderr).toContain(': read as an empty one\n');
 		expect([run.code, existsSync(join(HOME, '.local/share'))]).toEqual([9, false]);
-	});
-
-	it('is made by the settings of which one is set', async () => {
-		const HOME = await makeHome();
-		const unset = await cli(['engine', 'settings', 'unset', 'public_url'], { env: { HOME } });
-		expect(unset.stdout).toBe('public_url\t\n');
-		await cli(['engine', 'settings', 'set', 'time_zone', 'Europe/Oslo'], { env: { HOME } });
-		const kept = await cli(['engine', 'settings', 'get', 'time_zone'], { env: { HOME } });
-		expect(kept).toEqual({ code: 0, stdout: 'Europe/Oslo\n', stderr: '' });
-	});
-
-	it('is told to be missing with each way on, to a machine in one object', async () => {
-		const { code, stdout, stderr } = await cli(['lists', 'list', '-o', 'json']);
-		expect([code, stdout]).toEqual([0, '[]\n']);
-		const { warning, hint } = JSON.parse(stderr);
-		expect(warning).toMatch(/^there is no database at .*mailctl\.db: read as an empty one$/);
-		expect(hint).toBe('mailctl engine init makes it; mailctl login URL is for a deployment');
 	});
 
 	it('is not made by an erasure, which a script would take for done', async () => {
@@ -170,28 +128,6 @@ describe('the default database', () => {
 		});
 	});
 
-	it('has no secrets to count, which is said', async () => {
-		const { code, stdout, stderr } = await cli(['engine', 'secrets', 'status']);
-		expect([code, stdout]).toEqual([0, '']);
-		expect(stderr).toContain('warning: there is no database at ');
-	});
-
-	it('is not made by a guided import that is left', async () => {
-		const HOME = await makeHome();
-		const file = join(HOME, 'people.csv');
-		await writeFile(file, 'email,name\nann@example.com,Ann\n');
-		const run = await typing(
-			[
-				['Which list', 'news'],
-				['Why do its subscribers', '\x03', 'all'],
-			],
-			(options) => cli(['subscribers', 'import', file], { ...options, env: { HOME } }),
-		);
-		expect([run.code, run.stderr]).toEqual([130, expect.stringContaining('declined, nothing was changed')]);
-		expect(run.stderr).not.toContain('made a new database');
-		expect(existsSync(join(HOME, '.local'))).toBe(false);
-	});
-
 	it('is not made by smoke, which would find nothing wrong with it', async () => {
 		const HOME = await makeHome();
 		const run = await cli(['smoke'], { env: { HOME } });
@@ -200,18 +136,6 @@ describe('the default database', () => {
 		expect(run.stderr).toContain(
 			'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
 		);
-	});
-
-	it.each([
-		'engine queue stats',
-		'report',
-		'campaigns list',
-	])('is not made by a view of %s that is drawn again', async (line) => {
-		const HOME = await makeHome();
-		const words = [...line.split(' '), '--watch', '1s', '--deadline', '1s'];
-		const { stderr } = await cli(words, { env: { HOME } });
-		expect(stderr.split(': read as an empty one\n')).toHaveLength(2);
-		expect(existsSync(join(HOME, '.local/share'))).toBe(false);
 	});
 
 	it('is seen by a view from when another command makes it', async () => {
@@ -270,16 +194,6 @@ describe('the default database', () => {
 			]);
 		},
 	);
-
-	it('is not made by a command that needs none', async () => {
-		for (const words of [['version'], ['config', 'explain'], ['help', 'states']])
-			expect((await cli(words)).stderr).toBe('');
-	});
-
-	it('is not made by a name that is none: what --db names has to be there', async () => {
-		const run = await cli(['--db', join(await makeHome(), 'none.db'), 'lists', 'list']);
-		expect([run.code, run.stderr]).toEqual([2, expect.not.stringContaining('made')]);
-	});
 
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],

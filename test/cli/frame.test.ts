@@ -2,15 +2,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ApiError, StoreError } from '../../src/api/errors.js';
-import { sendOptions } from '../../src/cli/commands/send/options.js';
-import {
-	type Command,
-	type CommandGroup,
-	flagOf,
-	isCommand,
-	loadNode,
-	type OptionSpec,
-} from '../../src/cli/frame/command.js';
+import { type Command, type CommandGroup, isCommand, loadNode } from '../../src/cli/frame/command.js';
 import type { Connect } from '../../src/cli/frame/connection.js';
 import { classify } from '../../src/cli/frame/exit.js';
 import { globalOptions } from '../../src/cli/frame/globals.js';
@@ -21,35 +13,6 @@ import { connectTo, someList } from '../support/fake-deployment.js';
 import { makeProject } from '../support/project.js';
 
 describe('the command line', () => {
-	it('has each option of a command once, under the title of its group', async () => {
-		const { stdout } = await cli(['send', '--help']);
-		const titles = stdout.split('\n').filter((line) => /^[A-Z][^(]*:$/.test(line));
-		expect(titles).toEqual([
-			...['Usage:', 'Sender and recipients:', 'Message:', 'Campaign and time:'],
-			...['Before it leaves:', 'Delivery and results:', 'Exit codes:', 'Examples:'],
-		]);
-		const shown = [...stdout.matchAll(/^ {6}--([a-z-]+)/gm)].map(([, name]) => name ?? '');
-		const visible = Object.entries<OptionSpec>(sendOptions).filter(([, { hidden }]) => !hidden);
-		expect(shown.map((name) => `--${name}`).sort()).toEqual(visible.map(([key]) => flagOf(key)).sort());
-	});
-
-	it('prints its help, exit 0, for nothing, --help and a bare group', async () => {
-		for (const argv of [
-			[],
-			['--help'],
-			['-h'],
-			['help'],
-			['lists'],
-			['lists', '--help'],
-			['lists', 'create', '-h'],
-			['-o', 'tsv', 'lists'],
-		]) {
-			const { code, stdout, stderr } = await cli(argv);
-			expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-			expect(stdout).toContain('Usage:');
-		}
-	});
-
 	it.each([
 		[['--help', '-o', 'tsv']],
 		[['-q', '--help']],
@@ -73,84 +36,10 @@ describe('the command line', () => {
 		expect((await cli(['--version', '-o', 'ndjson'])).stdout).toMatch(/^\{"version":"0\.0\.0-test",.*\}\n$/);
 	});
 
-	it('describes a command for a machine, as its help does for a person', async () => {
-		const { stdout } = await cli(['help', 'subscribers', 'list', '-o', 'json']);
-		const described = JSON.parse(stdout);
-		expect(described).toMatchObject({
-			name: 'subscribers list',
-			aliases: ['ls'],
-			arguments: [],
-			writes: false,
-			commands: [],
-		});
-		const option = (flag: string) =>
-			described.options.find(({ flags }: { flags: string[] }) => flags.includes(flag));
-		expect(option('--list')).toEqual({
-			flags: ['-l', '--list'],
-			summary: expect.any(String),
-			value: 'list',
-			required: true,
-			repeated: false,
-			values: null,
-			default: null,
-			environment: ['MAILCTL_LIST'],
-		});
-		expect(option('--inactive')).toMatchObject({ flags: ['--active', '--inactive'], value: null });
-		for (const argv of [
-			['subscribers', 'list', '--help', '-o', 'json'],
-			['--json', 'subscribers', 'list', '-h'],
-			['subscribers', 'ls', '--help', '--json'],
-		])
-			expect(await cli(argv)).toEqual({ code: 0, stdout, stderr: '' });
-		const line = await cli(['subscribers', 'list', '--help', '-o', 'ndjson']);
-		expect(line.stdout.split('\n')).toHaveLength(2);
-		expect(JSON.parse(line.stdout)).toEqual(described);
-		const summary = await cli(['help', 'subscribers', 'list', '--query', 'summary', '-o', 'tsv']);
-		expect(summary.stdout).toBe(`${described.summary}\n`);
-	});
-
-	it('describes a group with its commands, all of them, and a topic', async () => {
-		const send = JSON.parse((await cli(['send', '--help', '--json'])).stdout);
-		expect(send.options.find(({ flags }: { flags: string[] }) => flags.includes('--preview'))).toMatchObject({
-			value: 'WORD',
-			values: ['text', 'html', 'browser'],
-		});
-		const whole = await cli(['help', '-o', 'json']);
-		for (const argv of [
-			['--help', '-o', 'json'],
-			['-o', 'json', '-h'],
-			['-o', 'json'],
-		])
-			expect(await cli(argv)).toEqual(whole);
-		const all = JSON.parse(whole.stdout);
-		expect(all.commands.map(({ name }: { name: string }) => name)).toEqual(tree.map(({ name }) => name));
-		expect(all.commands.find(({ name }: { name: string }) => name === 'send')).toEqual(send);
-		expect(all.options[0]).toMatchObject({
-			...{ flags: ['-p', '--profile'], value: 'NAME', environment: ['MAILCTL_PROFILE'] },
-		});
-		const topic = JSON.parse((await cli(['help', 'exit-codes', '-o', 'json'])).stdout);
-		expect(topic).toEqual({ topic: 'exit-codes', text: (await cli(['help', 'exit-codes'])).stdout });
-	});
-
 	it('leaves help a text where the environment or a profile sets the format', async () => {
 		const env = { MAILCTL_OUTPUT: 'json' };
 		for (const argv of [['help'], ['--help'], ['help', 'lists'], ['lists', '--help'], ['lists']])
 			expect(await cli(argv, { env })).toEqual(await cli(argv));
-	});
-
-	it.each([
-		'exit-codes',
-		'output',
-		'environment',
-		'sending',
-		'importing',
-		'states',
-		'bounces',
-		'notifications',
-	])('has help on %s', async (topic) => {
-		const { code, stdout } = await cli(['help', topic]);
-		expect(code).toBe(0);
-		expect(stdout.length).toBeGreaterThan(300);
 	});
 
 	it.each([

@@ -1,6 +1,5 @@
 /** Missing values at a terminal: every command asks for each, offers what is there, and can be left. */
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { flagOf } from '../../src/cli/frame/command.js';
@@ -128,24 +127,6 @@ describe('a missing value', () => {
 		}
 	});
 
-	it('is asked for no longer where the choices cannot be read any more', async () => {
-		const { json, run } = await filled();
-		const stdin = new PassThrough();
-		let isAsked = false;
-		const { code, stderr } = await run(['subscribers', 'get', '-l', '2'], {
-			stdin,
-			interactive: true,
-			columns: 100,
-			heard: (text) => {
-				if (isAsked || !text.includes('Which subscriber')) return;
-				isAsked = true;
-				void json(['lists', 'delete', '2', '--confirm', 'Writers']).then(() => stdin.write('a'));
-			},
-		});
-		expect(stderr).toContain('Not found.');
-		expect(code).toBe(3);
-	});
-
 	it('is asked for again with the reason, and what was typed stays', async () => {
 		const { typed, json } = await filled();
 		const back = '\x7f'.repeat(3);
@@ -229,31 +210,6 @@ describe('a missing value', () => {
 			],
 		);
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
-	});
-
-	it('is a profile that can be removed, where one is to be removed', async () => {
-		const HOME = await makeHome();
-		const env = { HOME };
-		const none = await typing([], (options) => cli(['profile', 'remove'], { ...options, env }));
-		expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('hint: mailctl profile add')]);
-		await cli(['profile', 'add', 'trial', '--db', 'trial.db'], { env });
-		const removed = await typing(
-			[
-				['❯ trial', ''],
-				['Go on?', 'y'],
-			],
-			(options) => cli(['profile', 'remove'], { ...options, env }),
-		);
-		expect([removed.code, removed.stderr]).toEqual([0, expect.not.stringContaining('local')]);
-	});
-
-	it('is asked for again where the configuration does not take it', async () => {
-		const answers: Parameters<typeof typing>[0] = [
-			['The new value', 'soon'],
-			['is no duration', `${'\x7f'.repeat(4)}20s`],
-		];
-		const set = await typing(answers, (options) => cli(['config', 'set', 'timeout'], options));
-		expect(set).toMatchObject({ code: 0, stderr: expect.stringContaining('timeout = 20s') });
 	});
 
 	it('names the first step where there is nothing to choose from', async () => {

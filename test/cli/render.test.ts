@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { clean } from '../../src/cli/render/clean.js';
 import { csvCell, linesOf, markdownCell, tsvCell } from '../../src/cli/render/lines.js';
-import { card, squeeze, table } from '../../src/cli/render/table.js';
+import { card, table } from '../../src/cli/render/table.js';
 import { hasColor } from '../../src/cli/render/terminal.js';
 import { createTimes } from '../../src/cli/render/times.js';
 import { pad, shorten, widthOf, wrap } from '../../src/cli/render/width.js';
@@ -144,11 +144,6 @@ describe('tables', () => {
 	];
 	const layout = { width: 20, header: true, truncate: true, strong: (text: string) => text, times };
 
-	it('shrinks the widest column first, and gives up where nothing fits', () => {
-		expect(squeeze([4, 30], 30)).toEqual([4, 24]);
-		expect(squeeze([30, 30, 30], 40)).toBeNull();
-	});
-
 	it('lines up wide graphemes', async () => {
 		const rows = [
 			{ a: '日本', b: '1' },
@@ -159,16 +154,6 @@ describe('tables', () => {
 
 	it('keeps empty cells in place', async () => {
 		expect(await drawn([{ a: '', b: 'z' }], columns, layout)).toBe('A  B\n   z\n');
-	});
-
-	it('turns rows into cards on a line too short', async () => {
-		const rows = [
-			{ a: 'one two three four', b: '2' },
-			{ a: 'x', b: '' },
-		];
-		expect(await drawn(rows, columns, { ...layout, width: 10 })).toBe(
-			'A  one two\n   three\n   four\nB  2\n\nA  x\nB\n',
-		);
 	});
 });
 

@@ -4,30 +4,10 @@ import { type Command, type CommandGroup, isCommand, loadNode } from '../../src/
 import { topicNames } from '../../src/cli/frame/topic-names.js';
 import { topicText } from '../../src/cli/frame/topics.js';
 import { tree } from '../../src/cli/tree.js';
-import { cli } from '../support/cli.js';
 
 const nodes = await Promise.all(tree.map(loadNode));
 
 describe('the topics of the help', () => {
-	it('are all listed by the help', async () => {
-		const { stdout } = await cli(['help']);
-		for (const topic of topicNames) expect(stdout).toContain(topic);
-		const { stdout: own } = await cli(['help', 'help']);
-		expect(own.replaceAll(/\s+/g, ' ')).toContain(`Topics: ${topicNames.join(', ')}.`);
-	});
-
-	it('are listed behind a word that is none, with what is like it', async () => {
-		const topics = `topics: ${topicNames.join(', ')}`;
-		expect(await cli(['help', 'qqqqqq'])).toMatchObject({
-			code: 2,
-			stderr: `error: no help on "qqqqqq"\nhint: ${topics}\n`,
-		});
-		expect((await cli(['help', 'stats'])).stderr).toBe(
-			`error: no help on "stats"\nhint: did you mean states? ${topics}\n`,
-		);
-		expect((await cli(['help', 'lists', 'limits'])).stderr).toContain(`hint: ${topics}`);
-	});
-
 	it.each(topicNames)('name commands that there are: %s', (topic) => {
 		const commands = topicText(topic).matchAll(/mailctl (?!server)((?:[a-z][a-z-]*(?: |$))+)/gm);
 		const unknown = [...commands].map(([, words = '']) => words.trim()).filter((words) => !exists(words));
@@ -36,14 +16,6 @@ describe('the topics of the help', () => {
 
 	it('explain each state of a message', () => {
 		for (const state of messageStates) expect(topicText('states')).toMatch(new RegExp(`^  ${state} `, 'm'));
-	});
-
-	it.each(topicNames)('fit a terminal of 120 columns: %s', (topic) => {
-		expect(
-			topicText(topic)
-				.split('\n')
-				.filter((line) => line.length >= 120),
-		).toEqual([]);
 	});
 });
 

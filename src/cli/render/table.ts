@@ -151,7 +151,7 @@ function cellOf<T>(column: Columns<T>[number], row: T, times: Times): string {
 }
 
 /** Shrinks the widest columns first, none below its least; `null` when even that does not fit. */
-export function squeeze(
+function squeeze(
 	natural: readonly number[],
 	total: number,
 	least: readonly number[] = natural.map(() => leastCells),

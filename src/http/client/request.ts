@@ -234,9 +234,9 @@ const pauses = { first: 250, longest: 8_000 };
  * The result of an attempt for the next one. `unprocessed`: the service says that it did nothing (429, or 503 with
  * Retry-After), or was not reached. `unclear`: the request may have been carried out. `final`: it was decided.
  */
-export type Verdict = 'unprocessed' | 'unclear' | 'final';
+type Verdict = 'unprocessed' | 'unclear' | 'final';
 
-export interface Tried {
+interface Tried {
 	verdict: Verdict;
 	retryAfterMs: number | null;
 	tries: number;
@@ -247,7 +247,7 @@ export interface Tried {
 	random: number;
 }
 
-export function nextTry(tried: Tried): number | null {
+function nextTry(tried: Tried): number | null {
 	if (tried.tries > tried.retries || tried.verdict === 'final') return null;
 	if (tried.verdict === 'unclear' && !tried.isRepeatable) return null;
 	const pause = backoff(pauses, tried.tries);
@@ -258,7 +258,7 @@ export function nextTry(tried: Tried): number | null {
 }
 
 /** The verdict of an answer that is no success. `hasRetryAfter`: it names a time for the next attempt. */
-export function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
+function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
 	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
 	// 501 and 505 do not change.
 	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';

@@ -213,7 +213,7 @@ const maxQueued = 32;
  * way, against 50 when each was written between other work: presumably fewer writes find their reader asleep. A `write`
  * must not throw: later ones in the same turn would be lost.
  */
-export function createWriteQueue(): (write: () => void) => void {
+function createWriteQueue(): (write: () => void) => void {
 	let queued: (() => void)[] = [];
 	const flush = () => {
 		const writes = queued;

@@ -57,33 +57,6 @@ describe('complaints about fields', () => {
 		expect(refusal(400, deep)).toMatchObject({ code: 'invalid', fields: null });
 	});
 
-	it('have the codes of Django REST framework’s texts', () => {
-		const texts = {
-			a: ['This field is required.'],
-			b: ['This field may not be blank.'],
-			c: ['This field may not be null.'],
-			d: ['This list may not be empty.'],
-			e: ['list with this name already exists.'],
-			f: ['"X" is not a valid choice.'],
-			g: ['Expected a list of items but got type "str".'],
-			h: ['Ensure this field has no more than 255 characters.'],
-			i: ['Whatever else.'],
-			j: ['This field must be unique.'],
-		};
-		expect(codes(refusal(400, texts))).toEqual([
-			['a', 'required'],
-			['b', 'blank'],
-			['c', 'null'],
-			['d', 'empty'],
-			['e', 'unique'],
-			['f', 'invalid_choice'],
-			['g', 'not_a_list'],
-			['h', 'max_length'],
-			['i', 'invalid'],
-			['j', 'unique'],
-		]);
-	});
-
 	it('the code of the header is that of the only complaint', () => {
 		const header = { 'x-error-code': 'reserved' };
 		expect(codes(refusal(400, { name: ['No.'] }, header))).toEqual([['name', 'reserved']]);

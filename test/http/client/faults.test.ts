@@ -145,24 +145,6 @@ describe('pages that lead nowhere', () => {
 		expect(foreign.connections()).toBe(0);
 		await foreign.close();
 	});
-
-	it.each([
-		['to itself', '?page=1'],
-		['on and on to the same rows', '?page=2'],
-		['to no page', 'not a link'],
-	])('%s end as bad_answer, exit 7', async (_, next) => {
-		service.answer(json(page({ count: 9, next, results: [list] })));
-		const { api } = client();
-		const error = await failure(
-			take(
-				iterate((request) => api.lists.page(request)),
-				10,
-			),
-		);
-		expect(error.code).toBe('bad_answer');
-		expect(classify(error).exit).toBe(7);
-		expect(service.asked().length).toBeLessThanOrEqual(2);
-	});
 });
 
 describe('no whole answer is network, exit 6', () => {
@@ -229,34 +211,5 @@ describe('no whole answer is network, exit 6', () => {
 		stop.abort(reason);
 		await expect(call).rejects.toBe(reason);
 		await expect(api.lists.page({}, { signal: stop.signal })).rejects.toBe(reason);
-	});
-});
-
-describe('errors of a service', () => {
-	it.each([
-		[400, 5],
-		[401, 4],
-		[403, 4],
-		[404, 3],
-		[409, 5],
-		[413, 5],
-		[422, 5],
-		[429, 7],
-		[500, 7],
-		[502, 7],
-		[503, 7],
-		[507, 7],
-	])('a %d is exit %d, whatever its body', async (status, exit) => {
-		const { api } = client();
-		for (const act of [
-			{ kind: 'json', status, body: { detail: 'No.' } },
-			{ kind: 'text', status, text: '<html><head><title>Sorry</title></head></html>', type: 'text/html' },
-			{ kind: 'empty', status },
-		] satisfies Act[]) {
-			service.answer(act);
-			const error = await failure(api.lists.get(7));
-			expect(classify(error).exit).toBe(exit);
-			expect(error.http).toEqual({ status, method: 'GET', path: '/sub/lists/7/' });
-		}
 	});
 });

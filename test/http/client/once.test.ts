@@ -106,19 +106,4 @@ describe('an answer that was lost', () => {
 		expect(ack).toMatchObject({ position: 2, counts: { created: 2, updated: 0, unchanged: 0 } });
 		expect(await served.engine.lists.get(list.id)).toMatchObject({ overall_subscribers_count: 2 });
 	});
-
-	it('to a deletion: it is done, and no error', async () => {
-		const list = await client.api.lists.create({ name: 'News', email_reason: 'asked' });
-		wire.lose('DELETE /sub/lists/', 1);
-		await client.api.lists.delete(list.id);
-		expect(wire.lost()).toBe(1);
-		await expect(served.engine.lists.get(list.id)).rejects.toMatchObject({ code: 'not_found' });
-	});
-
-	it('to a creation: it is not repeated, and said to be uncertain', async () => {
-		wire.lose('POST /sub/lists/', 1);
-		const creation = client.api.lists.create({ name: 'News', email_reason: 'asked' });
-		await expect(creation).rejects.toMatchObject({ code: 'network', unanswered: true });
-		expect((await served.engine.lists.page({})).count).toBe(1);
-	});
 });

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { type ClientWishes, clientOptions } from '../../support/client.js';
-import { eventually } from '../../support/eventually.js';
 import { type Act, type HostileService, ours, startHostileService } from '../../support/hostile-service.js';
 
 let service: HostileService;
@@ -76,22 +75,6 @@ describe('a deployment that is', () => {
 		expect((await api.capabilities()).service).toBe('mailctl');
 	});
 
-	it('not there at all does not tell', async () => {
-		const url = service.url;
-		await service.close();
-		await expect(client({ baseUrl: url }).api.capabilities()).rejects.toMatchObject({ code: 'network' });
-		service = await startHostileService();
-	});
-
-	it('stopped while it is silent ends with the reason', async () => {
-		service.introduce({ kind: 'silent' });
-		const stop = new AbortController();
-		const learning = client({ signal: stop.signal }).api.capabilities();
-		await eventually(() => expect(service.seen).toHaveLength(1));
-		stop.abort(new Error('Ctrl-C'));
-		await expect(learning).rejects.toThrow('Ctrl-C');
-	});
-
 	it.each<[string, unknown, string[]]>([
 		['ours has what it names', ['templates', 'imports', 'dancing', 7, '__proto__'], ['imports', 'templates']],
 		['ours may number what it names', { templates: 1, dancing: 2 }, ['templates']],
@@ -110,11 +93,6 @@ it('is asked below the base URL, and gets no token', async () => {
 	expect((await api.capabilities()).service).toBe('mailctl');
 	expect(service.seen.map(({ method, url }) => [method, url])).toEqual([['GET', '/prefix/']]);
 	expect(service.seen[0]?.headers).not.toHaveProperty('x-secure-token');
-});
-
-it('is asked by nothing that can do without', async () => {
-	await client().api.lists.page({});
-	expect(service.seen.map(({ url }) => url)).toEqual(['/sub/lists/']);
 });
 
 it('is asked once, however long the command runs', async () => {

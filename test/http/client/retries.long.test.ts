@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { nextTry, type Tried, verdictOf } from '../../../src/http/client/request.js';
 import { clientOptions } from '../../support/client.js';
 import {
 	type Act,
@@ -240,56 +239,6 @@ describe('what may have been processed is tried again where twice is once', () =
 		await expect(traced.api.lists.get(1, { signal: stop.signal })).rejects.toBe(reason);
 		expect(lines.at(-1)).toBe('* again in 30000 ms');
 		await traced.close();
-	});
-});
-
-describe('the rules', () => {
-	const tried: Tried = {
-		verdict: 'unclear',
-		retryAfterMs: null,
-		tries: 1,
-		retries: 3,
-		waitedMs: 0,
-		isRepeatable: true,
-		random: 0.5,
-	};
-
-	it.each([
-		[1, 0, 125],
-		[1, 1, 250],
-		[2, 0.5, 375],
-		[3, 0, 500],
-		[6, 0, 4_000],
-		[12, 1, 8_000],
-	])('back off twice as long each time, up to 8 s, half of it chance: try %d', (tries, random, wait) => {
-		expect(nextTry({ ...tried, tries, random, retries: 20 })).toBe(wait);
-	});
-
-	it('waits no longer than a minute in all', () => {
-		expect(nextTry({ ...tried, retryAfterMs: 60_000 })).toBe(60_000);
-		expect(nextTry({ ...tried, retryAfterMs: 60_001 })).toBeNull();
-		expect(nextTry({ ...tried, retryAfterMs: 30_000, waitedMs: 30_001 })).toBeNull();
-	});
-
-	it('never repeats what is final', () => {
-		expect(nextTry({ ...tried, verdict: 'final' })).toBeNull();
-		expect(nextTry({ ...tried, isRepeatable: false })).toBeNull();
-		expect(nextTry({ ...tried, isRepeatable: false, verdict: 'unprocessed' })).not.toBeNull();
-	});
-
-	it.each([
-		[429, false, 'unprocessed'],
-		[503, true, 'unprocessed'],
-		[503, false, 'unclear'],
-		[500, true, 'unclear'],
-		[501, false, 'final'],
-		[505, false, 'final'],
-		[507, false, 'unclear'],
-		[400, false, 'final'],
-		[404, false, 'final'],
-		[302, false, 'final'],
-	])('a %d (Retry-After: %s) is %s', (status, hasRetryAfter, verdict) => {
-		expect(verdictOf(status, hasRetryAfter)).toBe(verdict);
 	});
 });
 

@@ -170,18 +170,6 @@ describe('a proxy', () => {
 		expect(proxyFor({ baseUrl: new URL(url), proxy: 'http://p.example', env })).toBeNull();
 	});
 
-	it('is not asked for what NO_PROXY names', async () => {
-		const { url, tunnels } = await proxy({ to: portOf(target.url) });
-		for (const name of ['NO_PROXY', 'no_proxy']) {
-			const { api } = client({
-				baseUrl: 'http://mail.nowhere.invalid',
-				env: { HTTP_PROXY: url, [name]: 'example.com, .nowhere.invalid' },
-			});
-			expect(await failure(api.lists.page({}))).toMatchObject({ code: 'network' });
-		}
-		expect(tunnels).toEqual([]);
-	});
-
 	it.each([
 		[407, 'https://mail.example.com'],
 		[403, 'https://mail.example.com'],

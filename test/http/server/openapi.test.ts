@@ -26,15 +26,6 @@ describe('the OpenAPI document', () => {
 		expect(names.length).toBe(Object.keys(operations).length + 5);
 	});
 
-	it('names for each operation every part of its path, and a success', () => {
-		for (const { path, operation } of described) {
-			const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-			const named = (operation.parameters ?? []).filter((one) => one.in === 'path').map(({ name }) => name);
-			expect(named).toEqual(parts);
-			expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true);
-		}
-	});
-
 	it('refers to nothing that is not there, and keeps nothing that is not referred to', () => {
 		const references = new Set(referencesIn(document));
 		for (const reference of references) expect(lookUp(reference), reference).toBeDefined();
@@ -42,12 +33,6 @@ describe('the OpenAPI document', () => {
 			.filter(([kind]) => kind !== 'securitySchemes')
 			.flatMap(([kind, entries]) => Object.keys(entries).map((name) => `#/components/${kind}/${name}`));
 		expect(kept.filter((name) => !references.has(name))).toEqual([]);
-	});
-
-	it('is plain JSON without undefined, and its schemas are objects', () => {
-		expect(JSON.parse(JSON.stringify(document))).toEqual(document);
-		for (const { operation } of described)
-			for (const { schema } of operation.parameters ?? []) expect(typeof schema).toBe('object');
 	});
 
 	it('is served without a token, with the version of the program', async () => {
