@@ -1,7 +1,3 @@
-/**
- * Messages that a run has leased and not yet recorded: their fences, the ends of their leases, and those that wait to
- * begin.
- */
 import { type Micros, microsPerMs, steadyOf } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { Fence, Leased } from '../store/queue.js';

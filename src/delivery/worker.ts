@@ -27,10 +27,6 @@ export interface RunRequest {
 }
 
 export interface RunResult {
-	/**
-	 * `paused`: login, TLS or connection fault, or a person's pause (`isHeldReason`); every message is back in the queue
-	 * unchanged.
-	 */
 	kind: 'done' | 'paused' | 'aborted';
 	reason: string | null;
 	counts: DeliveryCounts;

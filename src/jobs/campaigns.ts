@@ -1,8 +1,3 @@
-/**
- * The rows of a campaign, read from a table or from lines of NDJSON, and put in numbered batches: acknowledged rows
- * stay, and a later run continues after them. Memory: one batch.
- */
-
 import type { AcceptCounts, Recipient, RequestRow } from '../api/campaigns.js';
 import type { Ack, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';

@@ -1,7 +1,3 @@
-/**
- * A batch of an import, bundled here or packed by the thread that reads; and the answers to batches of earlier runs,
- * requested again.
- */
 import type { Ack, ImportCounts, Imports, Reject } from '../api/capabilities.js';
 import type { RejectedRow } from '../tables/finding.js';
 import { batchColumns, type Mapping } from '../tables/map-columns.js';

@@ -14,9 +14,6 @@ import { type FileLock, lockFile } from './lock.js';
 export interface JobFiles {
 	readonly database: string;
 	hold(key: string, what: string): Promise<FileLock>;
-	/**
-	 * Records that the deployment itself has the job. The caller holds it, and knows that the database has no such job.
-	 */
 	leaveToDeployment(key: string): Promise<void>;
 	/** Throws `JobError` `other_road` where the deployment itself has the job. */
 	assertNotThere(key: string): void;

@@ -1,6 +1,3 @@
-/**
- * The outcome of one row on a deployment that supports single subscribers only: POST, or PATCH for an existing address.
- */
 import { type EmailKey, emailKey, isEmailAddress } from '../api/address.js';
 import type { ImportBatch, ImportSpec } from '../api/capabilities.js';
 import { ApiError, listFieldErrors, nonFieldErrors } from '../api/errors.js';

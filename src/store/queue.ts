@@ -32,10 +32,6 @@ export interface Queue {
 	 * lost lease. `gathers`: the write may wait for others to share its commit, for about as long as a commit takes.
 	 */
 	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
-	/**
-	 * Writes state, attempt, figures, suppression, subscriber and events of each message in one operation. `gathers`: as
-	 * in `setCalling`.
-	 */
 	settle(c: {
 		settlements: readonly Settlement[];
 		gathers?: boolean;

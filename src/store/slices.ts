@@ -133,10 +133,6 @@ async function cancelCallsInSlices(
 	}
 }
 
-/**
- * The list is there until the last step, its subscribers are gone slice by slice: a repeated call ends what was broken
- * off. Answers how many went before the last step.
- */
 async function emptyInSlices({ step, isTrial }: Steps, list_id: number, limit: number): Promise<number> {
 	let gone = 0;
 	for (let slice = limit; !isTrial && slice === limit; gone += slice)

@@ -1,8 +1,3 @@
-/**
- * A mail that came back: read once, matched to its message, and recorded in the store. `readExtract` has the order in
- * which readers are tried.
- */
-
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';

@@ -164,10 +164,6 @@ function reply(code: number, text: string, recipient: RecipientKind | null = nul
 	return new Refusal(code, text, recipient);
 }
 
-/**
- * Before a mail: logs why it is refused, once a minute for the same network and reason. An error that is no refusal is
- * ours, and is passed on.
- */
 function refuse(
 	{ clock, refusals }: Pick<Intake, 'clock'> & { refusals: SummedLog },
 	{ error, ip }: { error: unknown; ip: string },

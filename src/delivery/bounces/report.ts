@@ -1,7 +1,3 @@
-/**
- * The result of reading a mail that came back, in the terms of RFC 3464 and RFC 5965, and the verdict on each recipient
- * by the codes in the text.
- */
 import type { Reply } from '../../engine/rules/outcomes.js';
 import { classify, isVague } from '../reply.js';
 import { expiries } from './wordings.js';

@@ -70,10 +70,6 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	};
 }
 
-/**
- * `message.attempts` are those before this one. An infrastructure fault releases the message unchanged. Refused copies
- * do not change its outcome; the reply names them.
- */
 export function outcomeOf(
 	message: Pick<Leased, 'attempts' | 'created_at'>,
 	conversation: Conversation,

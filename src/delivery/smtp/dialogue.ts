@@ -47,10 +47,6 @@ interface Entry {
 
 type Addressee = Entry | 'reset' | 'empty_body' | 'quit';
 
-/**
- * For one session that is ready for mail, with its latest extensions. The caller owns the socket, and passes on its
- * data and its end.
- */
 export class Dialogue {
 	readonly #options: DialogueOptions;
 	readonly #isPipelined: boolean;

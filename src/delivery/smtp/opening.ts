@@ -1,6 +1,3 @@
-/**
- * Translates nodemailer's errors while a session is opened into phases and replies; TLS faults come with their remedy.
- */
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { whyUnreachable } from '../../api/errors.js';
 import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';

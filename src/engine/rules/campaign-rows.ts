@@ -35,9 +35,6 @@ export type RecipientRow =
 /** `smtp`: the mail server of the database. `api`: the send API of a service. */
 export type Courier = 'smtp' | 'api';
 
-/**
- * A checked request whose template is not read yet; `alike` is equal for requests of the same mail (`requestIdentity`).
- */
 export type ParsedRequest =
 	| {
 			kind: 'request';

@@ -46,10 +46,6 @@ export interface Core extends Operations, Slices, Emptying, FieldUses {
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
-/**
- * One for each connection, which its owner closes. Begins no transaction: writes need one around them, reads a
- * snapshot. `isTrial`: the transactions are undone.
- */
 export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } = {}): Core {
 	const batchRows = createBatchRows();
 	return {

@@ -1,7 +1,3 @@
-/**
- * Additional fields: the variables that meta may hold. Renaming or deleting a field changes the meta of every
- * subscriber.
- */
 import type { Field } from '../../api/records.js';
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
@@ -65,10 +61,6 @@ export function createFields(sql: Sql) {
 }
 
 export interface FieldUses {
-	/**
-	 * Takes the variable out of the meta of subscribers above `after`, at most so many of them; answers the last one, null
-	 * behind the end.
-	 */
 	dropFieldUses(c: { id: number; after: number; limit: number }): Promise<number | null>;
 }
 

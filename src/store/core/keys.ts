@@ -95,10 +95,6 @@ export async function assertKeys(sql: Sql, keys: readonly WrappingKey[]): Promis
 		if (id !== null && keys.every((key) => key.id !== id)) throw keyMissing(id, keys);
 }
 
-/**
- * Writes each secret anew, wrapped with the first key or plain, and overwrites the old one. Runs in a transaction of
- * the caller.
- */
 export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> {
 	await sql.overwriting(async () => {
 		for (const { table, column, key, where } of secretColumns) {

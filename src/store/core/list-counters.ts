@@ -1,7 +1,3 @@
-/**
- * The counters of a list, in all and by the time its subscribers came, which change with them in the same transaction, and
- * counts of its subscribers by other filters.
- */
 import type { Micros } from '../../api/datetime.js';
 import { quarterHour } from './figures/tally.js';
 import { flag } from './rows.js';

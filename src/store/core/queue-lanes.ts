@@ -144,10 +144,6 @@ export async function takeTurns(
 
 const maxSwept = 500;
 
-/**
- * Cancels the messages of a canceled campaign, a few at each lease; leases of a worker that died in the meantime end
- * here too.
- */
 function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
 	sql.write(
 		`UPDATE messages

@@ -1,6 +1,3 @@
-/**
- * The queue as a person sees it: how much waits, why, which processes work on it, and what holds it up for all of them.
- */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { Operations } from '../operations.js';
 import type { DeferredDomain, QueuePause, QueueState, QueueWorker } from '../queue.js';

@@ -11,10 +11,6 @@ const mostReplies = 5;
 export const isSendersRefusal =
 	"(m.last_reply LIKE '5%' AND (m.last_reply NOT LIKE '552 %' OR m.last_reply LIKE '552 5.%'))";
 
-/**
- * Of the messages that meet a condition. Replies that differ in their recipient or in numbers of the server are one; its
- * commonest text stands for it.
- */
 export async function commonReplies(
 	sql: Sql,
 	condition: string,

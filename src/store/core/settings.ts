@@ -6,10 +6,6 @@ import { countByState } from './messages/messages.js';
 import { forgetFault } from './queue-state.js';
 import type { Sql } from './sql.js';
 
-/**
- * `putSettings` applies its consequences in the same transaction: it sums figures, forgets a fault, and has
- * the messages looked at that wait for a limit.
- */
 export function createSettings(sql: Sql) {
 	return {
 		getSettings: async () =>

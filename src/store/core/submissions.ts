@@ -28,10 +28,6 @@ export async function openLanes(sql: Sql): Promise<number[]> {
 	return [lanes.transactional, lanes.bulk, ...campaigns.map(({ seq }) => seq)];
 }
 
-/**
- * Runs in one transaction of the caller. A key used within 24 hours gets its answer first, whatever happened to sender
- * and list.
- */
 export function createSubmissions(sql: Sql) {
 	return {
 		acceptSubmission: async ({ key, only_of, ...submission }) => {
@@ -58,10 +54,6 @@ export function createSubmissions(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/**
- * Stores content (once for each body) and submission, whose owner is that of its campaign; returns its number within the
- * database.
- */
 export async function insertSubmission(
 	sql: Sql,
 	submission: Omit<Submission, 'recipients'>,

@@ -31,9 +31,6 @@ import {
 import type { Dialect, Form, Insertion, Sql, SqlValue } from './sql.js';
 import { findLasting, findSuppressions } from './suppressions.js';
 
-/**
- * One for each connection: counts of filters are kept until the next write. Each runs in one transaction of the caller.
- */
 export function createSubscribers(sql: Sql) {
 	const count = createFilteredCounts(sql);
 	return {

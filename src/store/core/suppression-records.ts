@@ -18,9 +18,6 @@ import { selectPage } from './rows.js';
 import { each, type Sql, type SqlValue } from './sql.js';
 import { allLists } from './suppressions.js';
 
-/**
- * A suppression that has expired by `now` is treated as absent. Adding and removing need one transaction of the caller.
- */
 export function createSuppressions(sql: Sql) {
 	return {
 		pageSuppressions: ({ filter, now, ...page }) => {

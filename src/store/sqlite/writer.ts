@@ -100,10 +100,6 @@ export class Writer {
 		};
 	}
 
-	/**
-	 * Runs `operate`, which is synchronous, in the next group. Rejects with its error, or with the error that failed the
-	 * whole group.
-	 */
 	write<R>(
 		operate: () => R,
 		{ maxDelayMs = 0, group = 'shared', isSetup = false }: WriteOptions = {},

@@ -1,8 +1,3 @@
-/**
- * A campaign's rows in numbered batches: recipients, or send requests. The position, the answer and the results commit
- * with the rows.
- */
-
 import type { AcceptCounts } from '../../../api/campaigns.js';
 import type { Ack, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -45,10 +40,6 @@ interface Batch extends Seen {
 	now: Micros;
 }
 
-/**
- * Runs in one transaction of the caller. A repeated batch gets `stored`, its first answer, without reading its rows;
- * `closed` once the campaign is released or canceled.
- */
 export async function putBatch(
 	sql: Sql,
 	campaign: CampaignRow,

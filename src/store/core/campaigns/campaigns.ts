@@ -42,10 +42,6 @@ import {
 } from './rows.js';
 import { findSame } from './same-mail.js';
 
-/**
- * Each runs in one transaction of the caller. `stageSlice` and `dropStaged` do a slice: call them until nothing is
- * left.
- */
 export function createCampaigns(sql: Sql) {
 	return {
 		campaignStatus: async ({ id, now, ...seen }) => {

@@ -127,9 +127,6 @@ function toResult({ line, to_email, uuid, state, code, text, attempts }: ResultR
 
 const complained: ReadonlySet<unknown> = new Set(['failed', 'uncertain']);
 
-/**
- * For a message that a service makes: the service's id for it, and the error that the service gave, as far as known.
- */
 function toldResult(row: ResultRow): CampaignResult {
 	const { line, to_email, attempts, text, said, said_code } = row;
 	const state = toldState(row);

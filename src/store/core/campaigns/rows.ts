@@ -57,10 +57,6 @@ export interface Slices {
 	 * be put. Null: they are the next, behind `ahead` rows that are about to be put.
 	 */
 	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): Promise<ImportAck | null>;
-	/**
-	 * Puts rows that are next, each slice behind the one before. Each slice has its own acknowledgement, which a repeated
-	 * put of the same first row gets again.
-	 */
 	putImportSlices(command: {
 		session: Uuid;
 		slices: readonly ImportSlice[];

@@ -18,10 +18,6 @@ const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, $
 	d.status_code, d.error, substr(d.answer, 1, ${excerptLength}) AS excerpt, d.due_at, d.created_at, d.attempted_at,
 	d.finished_at`;
 
-/**
- * A replay makes up to `limit` deliveries due in the caller’s transaction. `last` says where to go on; null: nothing is
- * left.
- */
 export function createDeliveries(sql: Sql) {
 	return {
 		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {

@@ -41,9 +41,6 @@ interface DueRow {
 	fence: number;
 }
 
-/**
- * Gives every webhook its share, however much waits for the others. Rows of deleted and stopped webhooks are not read.
- */
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
 	// webhook_deliveries_due: mostly nothing is due, and then nothing else is read.
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
