@@ -1,8 +1,10 @@
 // What every implementation that offers suppressions must do with them (api-decisions 14, 22, 38).
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import { need } from '../../src/api/capabilities.js';
 import type { Suppressions } from '../../src/api/suppressions.js';
+import { refuses } from '../support/refuses.js';
 import type { Subject } from './api.suite.js';
 
 export function suppressionsSuite(name: string, open: () => Promise<Subject>): void {
@@ -69,8 +71,8 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			await expect(suppressions.create({ email, expires_at: '2020-01-01T00:00:00' })).rejects.toMatchObject(
 				invalid({ expires_at: [{ message: 'This time is past.' }] }),
 			);
-			await expect(suppressions.page({ reason: 'NO' as never })).rejects.toMatchObject({ code: 'invalid' });
-			await expect(suppressions.slice({ limit: 9, cursor: 'x' })).rejects.toMatchObject({ code: 'invalid' });
+			await refuses(suppressions.page({ reason: 'NO' as never }), 'invalid');
+			await refuses(suppressions.slice({ limit: 9, cursor: 'x' }), 'invalid');
 			expect((await suppressions.page({ email__exact: email })).count).toBe(0);
 		});
 
@@ -132,7 +134,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send(mail)).messages_created).toBe(1);
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
 			await suppressions.remove({ email });
-			await expect(suppressions.remove({ email })).rejects.toMatchObject({ code: 'not_found' });
+			await refuses(suppressions.remove({ email }), 'not_found');
 			// The subscriber stays inactive, so that bulk mail would be canceled when it is due.
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
 			await api.subscribers(list.id).patch(id, { is_active: true });
@@ -150,7 +152,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 				expect(await subscribers.replace(id, { email, name: 'Ann' })).toMatchObject(renamed);
 				expect((await suppressions.page({ email__exact: email })).count).toBe(1);
 				const activated = subscribers.replace(id, { email, is_active: true });
-				if (reason === 'HARDBOUNCED') await expect(activated).rejects.toMatchObject({ code: 'invalid' });
+				if (reason === 'HARDBOUNCED') await refuses(activated, 'invalid');
 				else expect(await activated).toMatchObject({ is_active: true, disable_reason: null });
 			}
 			const other = await subscribers.create({ email: unique('put'), is_active: false });

@@ -1,4 +1,5 @@
 // A disk that fills up, a small one of its own: what is written is bounded so that the log can always be copied back.
+
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { openStore } from '../../../src/store/open.js';
 import { newUuid, send, submissionOf, verify } from '../../contract/store/fixture.js';
 import { cli } from '../../support/cli.js';
 import { eventually } from '../../support/eventually.js';
+import { refuses } from '../../support/refuses.js';
 import { fill, smallDisk } from '../../support/small-disk.js';
 
 const mebibyte = 1_048_576;
@@ -50,9 +52,7 @@ describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log cop
 		// The log has given back what it took; the file holds most of the disk.
 		expect(statSync(path).size).toBeGreaterThan(36 * mebibyte);
 		fill(folder);
-		await expect(store.writes.acceptSubmission({ ...big(2_000), key: null })).rejects.toMatchObject({
-			code: 'disk_full',
-		});
+		await refuses(store.writes.acceptSubmission({ ...big(2_000), key: null }), 'disk_full');
 		last.free();
 		await send(store, ['again@example.org'], {});
 		const { messages } = await store.reads.status();
