@@ -69,7 +69,6 @@ export interface HeaderFinding {
 		| 'same_target'
 		| 'unknown'
 		| 'state' // it says who may get mail, and is not mapped
-		| 'two_emails' // a second column that is called e-mail
 		| 'ambiguous'
 		| 'unknown_map_source'
 		| 'unknown_map_target'
@@ -138,7 +137,6 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	if (email !== null) named.set(email, 'email');
 	const leftOutStart = findLeftOutStart(header);
 	findings.push(...findDuplicates(header));
-	findings.push(...findTwins(header.slice(0, leftOutStart), named, options.fields));
 	const parts = new Set(joins.flatMap(({ parts }) => parts));
 	const fixed = passedOver(header, options);
 	const tellsLeavers = hasStates(header, named);
@@ -158,7 +156,7 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	const { columns, newFields, ignored, leftOut } = collected(decided, findings);
 	findings.push(...findSameTargets(batchColumns(columns), header));
 	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
-	if (findings.length > 0) return { kind: 'refused', findings: namingEmails(findings, columns, header) };
+	if (findings.length > 0) return { kind: 'refused', findings };
 	const codeColumn = findCodeColumn(header);
 	const isRejects = codeColumn !== null && columns.every(({ index }) => index !== codeColumn);
 	const states = statesOf(columns, header, options);
@@ -216,19 +214,6 @@ export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 		if (column.target !== 'state') return [column];
 		return column === first ? ['is_active', 'disable_reason'].map((target) => ({ ...column, target })) : [];
 	});
-}
-
-function namingEmails(
-	findings: readonly HeaderFinding[],
-	columns: readonly MappedColumn[],
-	header: readonly string[],
-): HeaderFinding[] {
-	const email = columns.find(({ target }) => target === 'email');
-	return findings.map((finding) =>
-		finding.code === 'unknown' && email !== undefined && emailNames.has(fold(finding.column))
-			? twoEmails(header[email.index] ?? '', finding.column)
-			: finding,
-	);
 }
 
 const leaveOut: Decision = { kind: 'left_out' };
@@ -377,27 +362,6 @@ function readMap(
 	return { named, joins, findings };
 }
 
-/**
- * A person cannot tell twins apart, and neither can a program that ignores case. Fields with such names stay apart: an
- * export names them.
- */
-function findTwins(
-	header: readonly string[],
-	named: ReadonlyMap<string, string>,
-	fields: readonly KnownField[],
-): HeaderFinding[] {
-	const firsts = new Map<string, string>();
-	return header.flatMap((column) => {
-		if (named.has(column)) return [];
-		const first = firsts.get(column.toLowerCase()) ?? column;
-		firsts.set(column.toLowerCase(), first);
-		const areFields = [first, column].every((one) => exactTarget(one, fields) !== null);
-		if (first === column || areFields) return [];
-		const message = `the columns ${show(first)} and ${show(column)} differ in case alone: --map ${show(`${column}=-`)}`;
-		return [finding('duplicate', column, message)];
-	});
-}
-
 /** The name of a column without a mark of the file's beginning. */
 export function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
@@ -455,15 +419,6 @@ function findSameTargets(
 		}
 	}
 	return findings;
-}
-
-/** `first`: the one that is taken. */
-function twoEmails(first: string, column: string): HeaderFinding {
-	return finding(
-		'two_emails',
-		column,
-		`the columns ${show(first)} and ${show(column)} both look like addresses`,
-	);
 }
 
 /** `cells`: those of its first rows. */

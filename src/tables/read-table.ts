@@ -102,7 +102,7 @@ async function nearlyUtf8(
 function sniffOptions(name: string, options: TableOptions, isWhole: boolean): SniffOptions {
 	const { encoding = 'auto', delimiter = 'auto' } = options;
 	const format = /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto';
-	return { encoding, delimiter, format, name, isWhole };
+	return { encoding, delimiter, format, isWhole };
 }
 
 function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text' }> {

@@ -16,7 +16,6 @@ export interface SniffOptions {
 	delimiter: string;
 	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
 	format: 'auto' | 'ndjson';
-	name?: string;
 	isWhole: boolean;
 	/** Lines beyond ASCII of the whole source, where a second reading is possible. */
 	evidence?: Buffer;
@@ -61,7 +60,7 @@ export const delimiters = [',', ';', '\t', '|'] as const;
 export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if (prefix.length === 0 && options.format === 'ndjson') return noLines;
 	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header', { hint: hintOfEmpty });
-	const what = isUtf32(options.encoding) ? null : recognizeBinary(prefix, options.name ?? '');
+	const what = recognizeBinary(prefix);
 	if (what !== null) return refuse('binary', `is ${what}`);
 	const found = chooseEncoding(prefix, options);
 	if ('kind' in found) return found;
@@ -239,8 +238,6 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 		return refuse('unknown_encoding', what);
 	}
 	const chosen = { encoding, bomBytes: 0, isGuessed: false };
-	if (isUtf32(encoding))
-		return { ...chosen, bomBytes: /^(?:0000feff|fffe0000)/.test(prefix.toString('hex', 0, 4)) ? 4 : 0 };
 	const found = detectSilent(prefix, options);
 	const marked = found === null ? null : byMark(prefix);
 	const seems = found ?? (encoding === 'utf-8' ? nearly(prefix, options) : null);
@@ -272,10 +269,6 @@ function nearly(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFo
 
 /** Codecs of iconv-lite that are no encodings of texts. */
 const noText = new Set(['base64', 'hex']);
-
-function isUtf32(encoding: string): boolean {
-	return /^utf-?32/i.test(encoding) || /^ucs-?4/i.test(encoding);
-}
 
 /**
  * Letters of UTF-8 are byte pairs that no text in a code page has, except for a few ideographs: in the given encoding
@@ -340,75 +333,35 @@ function chooseDelimiter(
 	return /^[^"\r\n\0]$/u.test(delimiter) ? delimiter : null;
 }
 
-/** The kind of a binary file ("a zip archive") with the remedy; null when no signature matches. `name`: of the file. */
-export function recognizeBinary(prefix: Buffer, name: string): string | null {
-	if (startsWith(prefix, 'PK')) return describeZip(prefix, name);
-	if (startsWith(prefix, '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return describeContainer(prefix);
-	return signatures.find(([magic]) => startsWith(prefix, magic))?.[1] ?? null;
+/** The kind of a binary file ("a zip archive") with the remedy; null when no signature matches. */
+function recognizeBinary(prefix: Buffer): string | null {
+	const start = prefix.toString('latin1', 0, 8192);
+	if (start.startsWith('PK\x03\x04'))
+		return officeEntries.test(start)
+			? 'an Excel workbook (.xlsx) or another Office file: save it as CSV'
+			: 'a zip archive: unpack it first';
+	return signatures.find(([magic]) => magic.test(start))?.[1] ?? null;
 }
 
-const signatures: readonly (readonly [magic: string, what: string])[] = [
-	['\x1f\x8b', 'gzip-compressed: unpack it with "gzip -dc FILE | mailctl … -"'],
-	['BZh', 'bzip2-compressed: unpack it first'],
-	['\xfd7zXZ\x00', 'xz-compressed: unpack it first'],
-	['\x28\xb5\x2f\xfd', 'zstd-compressed: unpack it first'],
-	['7z\xbc\xaf\x27\x1c', 'a 7-Zip archive: unpack it first'],
-	['Rar!\x1a\x07', 'a RAR archive: unpack it first'],
-	['%PDF-', 'a PDF document, which holds no rows: export the table as CSV from the program that has it'],
-	['{\\rtf', 'an RTF document: save its table as CSV'],
-	['\x89PNG\r\n\x1a\n', 'a PNG image'],
-	['\xff\xd8\xff', 'a JPEG image'],
-	['SQLite format 3\x00', 'an SQLite database'],
-	['\x7fELF', 'a program'],
-	['\x00\x00\xfe\xff', 'UTF-32 text: save it as UTF-8'],
-	['\xff\xfe\x00\x00', 'UTF-32 text: save it as UTF-8'],
+/** Names of the first entries of an Office file, which is a zip archive. */
+const officeEntries =
+	/\[Content_Types\]\.xml|xl\/|_rels\/|docProps\/|application\/vnd\.oasis|Index\/|Index\.zip/;
+
+const signatures: readonly (readonly [magic: RegExp, what: string])[] = [
+	[
+		/^\xd0\xcf\x11\xe0/,
+		'an old Office file (.xls or .doc), or one with a password: open it and save it as CSV',
+	],
+	[/^\x1f\x8b/, 'gzip-compressed: unpack it with "gzip -dc FILE | mailctl … -"'],
+	[
+		/^(?:BZh|\xfd7zXZ|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!|%PDF-|\{\\rtf|\x89PNG|\xff\xd8\xff|SQLite format 3|\x7fELF)/,
+		'a file that holds no text of rows: save its table as CSV, and name that file',
+	],
 ];
 
 /** The kind of a text that is no table ("an HTML page") with the remedy; null for other texts. */
 function recognizeMarkup(text: string): string | null {
-	return markup.find(([start]) => start.test(text))?.[1] ?? null;
-}
-
-const markup: readonly (readonly [start: RegExp, what: string])[] = [
-	[
-		/^\s*<(?:!doctype html|html|head|meta|style|table)[\s>]/i,
-		`an HTML page, which some programs write as .xls: open it in a spreadsheet and save it as CSV`,
-	],
-	[
-		/^\s*<\?xml[\s\S]{0,2000}<(?:\w+:)?Workbook\b/,
-		'an Excel workbook in XML: open it in a spreadsheet and save it as CSV',
-	],
-	[/^\s*<\?xml\s/, 'an XML document: export its table as CSV'],
-	[/^\s*BEGIN:VCARD\s/i, 'a file of contacts (vCard): export the contacts as CSV'],
-];
-
-/**
- * An OLE container, [MS-CFB]: old Office files, and new ones with a password ([MS-OFFCRYPTO] s.2.3.4.4). Its streams are
- * named in UTF-16, in a directory that may stand behind the first bytes.
- */
-function describeContainer(prefix: Buffer): string {
-	const has = (stream: string) => prefix.includes(stream, 0, 'utf16le');
-	if (has('EncryptedPackage'))
-		return 'an Office file with a password (.xlsx): open it with the password and save it as CSV';
-	if (has('Workbook') || has('Book')) return 'an old Excel workbook (.xls): save it as CSV';
-	return 'an old Office file (.xls or .doc), or one with a password: open it and save it as CSV';
-}
-
-/** Office documents are zip archives; the names of their first entries, stored uncompressed, distinguish them. */
-function describeZip(prefix: Buffer, name: string): string | null {
-	if (!/^PK(?:\x03\x04|\x05\x06|\x07\x08)/.test(prefix.toString('latin1', 0, 4))) return null;
-	const names = prefix.toString('latin1', 0, 8192);
-	if (names.includes('mimetypeapplication/vnd.oasis')) return 'an OpenDocument file (.ods): save it as CSV';
-	if (/\[Content_Types\]\.xml|xl\/|_rels\/|docProps\//.test(names)) {
-		return 'an Excel workbook (.xlsx) or another Office file: save it as CSV';
-	}
-	if (/Index\/[^\0]{1,80}\.iwa|Index\.zip/.test(names))
-		return 'an Apple iWork file (.numbers): in Numbers, File > Export To > CSV';
-	if (/\.(?:xls[xmb]?|ods|numbers)$/i.test(name))
-		return 'a zip archive, which its name calls a spreadsheet: save it as CSV in the spreadsheet program';
-	return 'a zip archive: unpack it first';
-}
-
-function startsWith(bytes: Buffer, magic: string): boolean {
-	return bytes.toString('latin1', 0, magic.length) === magic;
+	if (/^\s*<(?:!doctype html|html|head|meta|style|table)[\s>]/i.test(text))
+		return 'an HTML page, which some programs write as .xls: open it in a spreadsheet and save it as CSV';
+	return /^\s*<\?xml\s/.test(text) ? 'an XML document: open it in a spreadsheet and save it as CSV' : null;
 }

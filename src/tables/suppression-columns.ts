@@ -97,7 +97,6 @@ export function mapSuppressionHeader(
 			findings.push(`a second column for ${part}: ${show(column)}`);
 		else columns.push({ index, part });
 	}
-	findings.push(...findTwins(header.slice(0, leftOutStart), named));
 	if (!columns.some(({ part }) => part === 'email')) findings.push('no column for email');
 	return findings.length > 0
 		? { kind: 'refused', findings }
@@ -110,21 +109,6 @@ function partFinder(header: readonly string[], named: ReadonlyMap<string, Suppre
 	const hasReason = header.some((column) => given(column) === 'reason');
 	return (column: string) =>
 		given(column) ?? (!hasReason && reasonNames.has(fold(column)) ? 'reason' : undefined);
-}
-
-/** Names that differ only in case, also where they would be silently left out. */
-function findTwins(header: readonly string[], named: ReadonlyMap<string, unknown>): string[] {
-	const columns = header
-		.map((raw) => raw.trim())
-		.filter((column) => column !== '' && !named.has(fold(column)));
-	const seen = new Map<string, string>();
-	return columns.flatMap((column) => {
-		const first = seen.get(column.toLowerCase());
-		seen.set(column.toLowerCase(), first ?? column);
-		// Parts are reported above.
-		if (first === undefined || names.has(fold(column))) return [];
-		return [`the columns ${show(first)} and ${show(column)} have one name: --map ${show(`${column}=-`)}`];
-	});
 }
 
 /** The row of a table; `missing` supplies the values of empty cells. It is checked later. */

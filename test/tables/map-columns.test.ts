@@ -186,20 +186,6 @@ describe('hostile headers', () => {
 	});
 });
 
-describe('columns that differ in case alone', () => {
-	it.each(['refuse', 'create', 'ignore'] as const)('are refused where unknown ones are to %s', (unknown) => {
-		expect(findings(['email', 'Town', 'town'], { unknown })).toContain('duplicate town');
-		expect(findings(['email', 'City', 'city'], { unknown })).toContain('duplicate city');
-	});
-
-	it('are taken when --map says what they are', () => {
-		const options = { unknown: 'create', map: ['Town=-'] } as const;
-		expect(targets(['email', 'Town', 'town'], options)).toEqual(['0→email', '2→meta.town']);
-		const behind = ['email', 'town', '_line', '_code', '_error', 'Town'];
-		expect(targets(behind, { unknown: 'create' })).toEqual(['0→email', '1→meta.town']);
-	});
-});
-
 describe('columns that are joined', () => {
 	const joins = (header: readonly string[], options: Partial<HeaderOptions> = {}) => {
 		const result = map(header, options);
@@ -259,7 +245,7 @@ describe('names in other words', () => {
 	it('gives way to a plainer name, to a field of that name and to --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
-			findings: [{ code: 'two_emails', column: 'Courriel' }],
+			findings: [{ code: 'unknown', column: 'Courriel' }],
 		});
 		const fields = [{ variable: 'courriel', name: 'Courriel' }];
 		expect(map(['email', 'Courriel'], { fields })).toMatchObject({

@@ -292,20 +292,6 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toHaveLength(2);
 	});
 
-	it('is refused where two columns look like addresses, with how to take either', async () => {
-		const path = await project.file('people.csv', 'E-Mail;E-Mail-Adresse\nann@example.com;ann@example.org\n');
-		const result = await project.run([...words(path), '-o', 'json']);
-		expect(errorOf(result)).toMatchObject({
-			details: ['the columns "E-Mail" and "E-Mail-Adresse" both look like addresses'],
-			hint:
-				'--map E-Mail-Adresse=- or --ignore-unknown leaves it out; ' +
-				'--map E-Mail-Adresse=email takes it, with the other one as --map COLUMN=-',
-		});
-		const second = ['--map', 'E-Mail-Adresse=email', '--map', 'E-Mail=-'];
-		await project.json([...words(path), ...second]);
-		expect(await people()).toMatchObject([{ email: 'ann@example.org' }]);
-	});
-
 	it('is refused with all that is wrong with the columns, and nothing is imported', async () => {
 		const path = await project.file('people.csv', 'mail,Town,Town,Fax\nann@example.com,Oslo,Oslo,1\n');
 		const result = await project.run([...words(path), '-o', 'json']);

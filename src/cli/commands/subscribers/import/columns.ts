@@ -141,7 +141,7 @@ function detail({ message, suggestions }: HeaderFinding): string {
 	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
 }
 
-/** The `--map` of what its cells or its name show: addresses, states, a second address. A name too long to be read has none. */
+/** The `--map` of what its cells or its name show: addresses or states. A name too long to be read has none. */
 function mapHint(findings: readonly HeaderFinding[], emails: readonly string[]): string | null {
 	const map = (column: string, target: string) => `--map ${shellWord(`${column}=${target}`)}`;
 	const of = (wanted: HeaderFinding['code']) =>
@@ -157,9 +157,7 @@ function mapHint(findings: readonly HeaderFinding[], emails: readonly string[]):
 		const maps = states.map(({ column }) => map(column, 'state')).slice(0, maxShown);
 		return `${maps.join(' ')} reads ${maps.length > 1 ? 'them' : 'it'}; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
 	}
-	const [second] = of('two_emails');
-	if (second === undefined) return null;
-	return `${map(second.column, '-')} or --ignore-unknown leaves it out; ${map(second.column, 'email')} takes it, with the other one as --map COLUMN=-`;
+	return null;
 }
 
 /** First and last name, or the first alone, where nothing explains them: the command that takes them as the name. */
