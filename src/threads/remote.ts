@@ -6,11 +6,12 @@ import {
 	StoreError,
 	type StoreErrorCode,
 } from '../api/errors.js';
-import { DatabaseMissing, UnsupportedDatabase } from '../store/errors.js';
+import { DatabaseMissing } from '../store/errors.js';
 import type { OpenOptions } from '../store/open.js';
 import { type Command, driverOf, type Parts, type Run } from '../store/operations.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads, TrackedEvent, Writes } from '../store/store.js';
+import { TableError, type TableErrorOptions, type TableFault } from '../tables/finding.js';
 
 /** `thread`: `open`, `stop` and `close`; the others are the parts of the store. */
 export interface Operation {
@@ -83,40 +84,35 @@ export function isStopped(error: unknown): boolean {
 	return error instanceof Error && error.name === 'Stopped';
 }
 
-interface Told {
-	message: string;
-	stack: string | null;
-	/** The message of the cause; the cause itself stays in its thread. */
-	cause: string | null;
-}
-
-export type Failure = Told &
-	(
-		| { kind: 'store'; code: StoreErrorCode }
-		| { kind: 'missing'; path: string }
-		| { kind: 'unsupported'; scheme: string }
-		| { kind: 'api'; code: ApiErrorCode; fields: FieldErrors | null }
-		| { kind: 'other'; name: string; code: string | null }
-	);
+/** An error as a message: it loses its class between threads. `cause`: its message; the cause itself stays there. */
+export type Failure = { message: string; stack: string | null; cause: string | null } & (
+	| { kind: 'store'; code: StoreErrorCode }
+	| { kind: 'missing'; path: string }
+	| { kind: 'api'; code: ApiErrorCode; fields: FieldErrors | null }
+	| { kind: 'table'; code: TableFault; options: TableErrorOptions }
+	| { kind: 'other'; name: string; code: string | null }
+);
 
 /** For anything thrown; a value that is not an `Error` becomes one with its text. */
-export function formatFailure(error: unknown): Failure {
-	if (!(error instanceof Error)) {
-		return { kind: 'other', name: 'Error', code: null, message: String(error), stack: null, cause: null };
+export function formatFailure(thrown: unknown): Failure {
+	if (!(thrown instanceof Error))
+		return formatFailure(Object.assign(new Error(String(thrown)), { stack: null }));
+	const { cause } = thrown;
+	const why = cause instanceof Error ? cause.message : String(cause);
+	const told = { message: thrown.message, stack: thrown.stack ?? null, cause: cause == null ? null : why };
+	if (thrown instanceof StoreError) return { kind: 'store', code: thrown.code, ...told };
+	if (thrown instanceof DatabaseMissing) return { kind: 'missing', path: thrown.path, ...told };
+	if (thrown instanceof ApiError) return { kind: 'api', code: thrown.code, fields: thrown.fields, ...told };
+	if (thrown instanceof TableError) {
+		const { code, hint, details } = thrown;
+		const options = { ...(hint !== null && { hint }), ...(details !== null && { details }) };
+		return { kind: 'table', code, options, ...told };
 	}
-	const told = { message: error.message, stack: error.stack ?? null, cause: causeOf(error) };
-	if (error instanceof StoreError) return { kind: 'store', code: error.code, ...told };
-	if (error instanceof DatabaseMissing) return { kind: 'missing', path: error.path, ...told };
-	if (error instanceof UnsupportedDatabase) return { kind: 'unsupported', scheme: error.scheme, ...told };
-	if (error instanceof ApiError) return { kind: 'api', code: error.code, fields: error.fields, ...told };
-	const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
-	return { kind: 'other', name: error.name, code, ...told };
+	const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : null;
+	return { kind: 'other', name: thrown.name, code, ...told };
 }
 
-/**
- * The error to throw here: errors of store and API by class and code, others by name; with the stack of the other
- * thread.
- */
+/** The error to throw here: those of store, API and tables by class and code, others by name; with the stack of the other thread. */
 export function parseFailure(failure: Failure): Error {
 	const error = rebuild(failure);
 	if (failure.stack !== null) error.stack = failure.stack;
@@ -131,12 +127,13 @@ function rebuild(failure: Failure): Error {
 			return new StoreError(failure.code, message, because);
 		case 'missing':
 			return new DatabaseMissing(failure.path);
-		case 'unsupported':
-			return new UnsupportedDatabase(failure.scheme);
-		case 'api': {
-			const fields = failure.fields === null ? {} : { fields: failure.fields };
-			return new ApiError(failure.code, message, { ...fields, ...because });
-		}
+		case 'api':
+			return new ApiError(failure.code, message, {
+				...because,
+				...(failure.fields !== null && { fields: failure.fields }),
+			});
+		case 'table':
+			return new TableError(failure.code, message, failure.options);
 		case 'other':
 			return Object.assign(
 				new Error(message, because),
@@ -144,9 +141,4 @@ function rebuild(failure: Failure): Error {
 				failure.code === null ? {} : { code: failure.code },
 			);
 	}
-}
-
-function causeOf({ cause }: Error): string | null {
-	if (cause === undefined || cause === null) return null;
-	return cause instanceof Error ? cause.message : String(cause);
 }

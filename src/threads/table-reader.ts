@@ -1,7 +1,6 @@
 /** Bundles of a table that another thread reads, on demand. */
 import type { BundleRequest, LentBundle, PackedBundle, RowBytes } from '../jobs/import-bundles.js';
-import { TableError, type TableErrorOptions, type TableFault } from '../tables/finding.js';
-import { type Failure, formatFailure, parseFailure } from './remote.js';
+import { type Failure, parseFailure } from './remote.js';
 import { spawnThread } from './spawn.js';
 
 /** Besides bundles read ahead it keeps a block of the file and a bundle; beyond this only the thread dies. */
@@ -55,7 +54,7 @@ export async function* readInThread(
 				continue;
 			}
 			if (message.kind === 'end') return;
-			if (message.kind !== 'bundle') throw parseTableFailure(message);
+			if (message.kind === 'failed') throw parseFailure(message.failure);
 			reply('taken');
 			const { bundle } = message;
 			yield { ...bundle, giveBack: () => reply(bundle.rows, buffersOf(bundle.rows)) };
@@ -79,7 +78,6 @@ export type TableReply = 'taken' | RowBytes;
 export type TableMessage =
 	| { kind: 'bundle'; bundle: PackedBundle }
 	| { kind: 'end' }
-	| { kind: 'refused'; code: TableFault; message: string; options: TableErrorOptions }
 	| { kind: 'failed'; failure: Failure };
 
 export const maxSizeAhead = 12 * 1024 * 1024;
@@ -91,21 +89,4 @@ export const maxRowsAhead = 125_000;
 
 export function buffersOf({ put, originals }: RowBytes): ArrayBuffer[] {
 	return [put, originals].flatMap(({ bytes, ends }) => [bytes.buffer, ends.buffer]);
-}
-
-/** An error of the reader as a message: an error loses its class between threads. */
-export function formatTableFailure(error: unknown): TableMessage {
-	if (!(error instanceof TableError)) return { kind: 'failed', failure: formatFailure(error) };
-	const options = {
-		...(error.hint !== null && { hint: error.hint }),
-		...(error.details !== null && { details: error.details }),
-	};
-	return { kind: 'refused', code: error.code, message: error.message, options };
-}
-
-/** The error of the reader: a `TableError` again if it was one. */
-export function parseTableFailure(message: Extract<TableMessage, { kind: 'refused' | 'failed' }>): Error {
-	return message.kind === 'refused'
-		? new TableError(message.code, message.message, message.options)
-		: parseFailure(message.failure);
 }

@@ -3,7 +3,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { encodeRow, importRowParser } from '../engine/rules/import-rows.js';
 import { columnsOf } from '../jobs/import-batches.js';
 import {
-	type BundleRequest,
 	bundleInto,
 	type CheckRow,
 	type PackedBundle,
@@ -12,9 +11,9 @@ import {
 	sizeOf,
 } from '../jobs/import-bundles.js';
 import { openTable } from '../tables/read-table.js';
+import { formatFailure } from './remote.js';
 import {
 	buffersOf,
-	formatTableFailure,
 	maxRowsAhead,
 	maxSizeAhead,
 	type TableMessage,
@@ -29,17 +28,13 @@ let wake = () => {};
 async function send({ path, encoding, delimiter, request }: TableOrder): Promise<void> {
 	const table = await openTable(path, { encoding, delimiter });
 	const { mapping, maxRows, form } = request;
-	const check = form === 'checked' ? checkOf(request) : null;
+	const parse = form === 'checked' ? importRowParser(columnsOf(mapping)) : null;
+	const check: CheckRow | null = parse && ((cells) => encodeRow(parse(cells)));
 	const open = () => packRows(check, spares.pop());
 	for await (const { first, rows, rejects } of bundleInto(table.rows, mapping, maxRows, open)) {
 		post({ first, rows, rejects, form });
 		while (isFarAhead()) await taken();
 	}
-}
-
-function checkOf({ mapping }: BundleRequest): CheckRow {
-	const parse = importRowParser(columnsOf(mapping));
-	return (cells) => encodeRow(parse(cells));
 }
 
 function post(bundle: PackedBundle): void {
@@ -82,6 +77,6 @@ parentPort?.on('message', (reply: TableReply) => {
 send(workerData as TableOrder)
 	.then(
 		() => say({ kind: 'end' }),
-		(error: unknown) => say(formatTableFailure(error)),
+		(error: unknown) => say({ kind: 'failed', failure: formatFailure(error) }),
 	)
 	.finally(() => parentPort?.close());

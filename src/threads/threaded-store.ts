@@ -47,13 +47,10 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 	const writer = start('writing thread');
 	const reader = isOneThread || isPrivate(url) ? writer : start('reading thread');
 	const channels = [...new Set([reader, writer])];
-	try {
-		await open(writer, { role: 'writer', url, options: { upkeep: 'apart', ...opening } });
-		if (reader !== writer) await open(reader, { role: 'reader', url, options: opening });
-	} catch (error) {
-		await endAll(channels);
-		throw error;
-	}
+	await openAll([
+		[writer, { role: 'writer', url, options: { upkeep: 'apart', ...opening } }],
+		...(reader === writer ? [] : [[reader, { role: 'reader', url, options: opening }] as const]),
+	]);
 	let closing: Promise<void> | null = null;
 	const through = (channel: Channel, part: Operation['part']): Run => {
 		return async (method, command, means) => {
@@ -86,12 +83,7 @@ export async function openThreadedReader(
 		name: 'reading thread',
 		onFailure: (error) => onFailure?.(error),
 	});
-	try {
-		await open(channel, { role: 'reader', url, options: { mode: 'existing', ...options } });
-	} catch (error) {
-		await channel.end();
-		throw error;
-	}
+	await openAll([[channel, { role: 'reader', url, options: { mode: 'existing', ...options } }]]);
 	return {
 		reads: remoteReads((method, command, means) =>
 			channel.call({ part: 'reads', method, command }, means?.signal),
@@ -100,8 +92,13 @@ export async function openThreadedReader(
 	};
 }
 
-async function open(channel: Channel, command: OpenCommand): Promise<void> {
-	await channel.call({ part: 'thread', method: 'open', command });
+async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promise<void> {
+	try {
+		for (const [channel, command] of all) await channel.call({ part: 'thread', method: 'open', command });
+	} catch (error) {
+		await endAll(all.map(([channel]) => channel));
+		throw error;
+	}
 }
 
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
@@ -151,23 +148,20 @@ export function openChannel(
 		return asker;
 	};
 
-	const send = () => {
-		const operations = queued;
-		queued = [];
+	const send = (operations: readonly Operation[]) => {
 		try {
 			worker.postMessage(operations);
-		} catch {
+		} catch (error) {
 			// One of them cannot be copied; the others are sent one by one.
-			for (const operation of operations) sendAlone(operation);
+			if (operations.length > 1) for (const operation of operations) send([operation]);
+			else for (const { id } of operations) take(id)?.reject(error);
 		}
 	};
 
-	const sendAlone = (operation: Operation) => {
-		try {
-			worker.postMessage([operation]);
-		} catch (error) {
-			take(operation.id)?.reject(error);
-		}
+	const sendQueued = () => {
+		const operations = queued;
+		queued = [];
+		send(operations);
 	};
 
 	const onAnswers = (answers: readonly Answer[]) => {
@@ -202,7 +196,7 @@ export function openChannel(
 			lastId += 1;
 			waiting[lastId] = { resolve, reject };
 			// After the other work of this tick: a message costs more than its content.
-			if (queued.length === 0) setImmediate(send);
+			if (queued.length === 0) setImmediate(sendQueued);
 			queued.push({ id: lastId, ...operation });
 		});
 

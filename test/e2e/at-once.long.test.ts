@@ -1,22 +1,14 @@
 // Eight processes that do the same at the same moment: one does it, the others do it too or say who is at it.
-import { once } from 'node:events';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cli, startProgram } from '../support/cli.js';
-import { startWitness, witnessMissing } from '../support/drf.js';
+import { ended } from '../support/fault-points.js';
 import { startServer } from '../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
-interface Ended {
-	code: number | null;
-	stdout: string;
-	stderr: string;
-}
-
 const eight = [1, 2, 3, 4, 5, 6, 7, 8];
-const missing = await witnessMissing();
 const endings: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
 	for (const end of endings.splice(0).reverse()) await end();
@@ -27,20 +19,7 @@ beforeEach(async () => {
 	home = await mkdtemp(join(tmpdir(), 'mailctl-at-once-'));
 });
 
-async function run(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<Ended> {
-	const child = startProgram(['--no-input', ...words], env);
-	const text = { stdout: '', stderr: '' };
-	child.stdout.on('data', (chunk) => {
-		text.stdout += String(chunk);
-	});
-	child.stderr.on('data', (chunk) => {
-		text.stderr += String(chunk);
-	});
-	const [code] = (await once(child, 'close')) as [number | null];
-	return { code, ...text };
-}
-
-type Call = (...words: string[]) => Promise<Ended>;
+type Call = (...words: string[]) => Promise<{ code: number | null; stdout: string; stderr: string }>;
 
 /** A process a call, and calls of this process: what stands before and after, and clients that share nothing but a service. */
 interface Calls {
@@ -50,7 +29,7 @@ interface Calls {
 
 function callsWith(env: Readonly<Record<string, string>>): Calls {
 	return {
-		call: (...words) => run(env, words),
+		call: (...words) => ended(startProgram(['--no-input', ...words], env)),
 		here: (...words) => cli(['--no-input', ...words], { env }),
 	};
 }
@@ -142,47 +121,3 @@ describe.each(places)('eight at once on %s', (_, start) => {
 		expect(await json(here, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 3 });
 	});
 });
-
-describe.skipIf(missing !== null)(
-	`eight at once on a service of others${missing === null ? '' : ` (${missing})`}`,
-	() => {
-		it.each(['skip', 'update'])('that create one subscriber with --if-exists %s', async (mode) => {
-			const witness = await startWitness();
-			endings.push(witness.stop);
-			const env = { HOME: home, MAILCTL_BASE_URL: witness.baseUrl, MAILCTL_TOKEN: witness.token };
-			const { here } = callsWith(env);
-			await here('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-			for (const round of [1, 2, 3]) {
-				const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];
-				const all = await Promise.all(
-					eight.map((at) => here(...words, '--name', `N${at}`, '--if-exists', mode)),
-				);
-				expect(all.map(({ code, stderr }) => [code, stderr])).toEqual(eight.map(() => [0, '']));
-			}
-			expect(await json(here, 'subscribers', 'list', '-l', '1')).toHaveLength(3);
-		});
-
-		it('that import one file: its rows are there once, the others are told by whom', async () => {
-			const witness = await startWitness();
-			endings.push(witness.stop);
-			const env = { HOME: home, MAILCTL_BASE_URL: witness.baseUrl, MAILCTL_TOKEN: witness.token };
-			const { call, here } = callsWith(env);
-			await here('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-			const path = join(home, 'people.csv');
-			const rows = Array.from({ length: 200 }, (_, at) =>
-				at % 40 === 0 ? `nobody ${at}` : `p${at}@example.com`,
-			);
-			await writeFile(path, `email\n${rows.join('\n')}\n`);
-			const all = await Promise.all(eight.map(() => call('subscribers', 'import', path, '-l', '1')));
-			expect(
-				all.filter(({ code }) => code === 9),
-				JSON.stringify(all),
-			).toHaveLength(1);
-			for (const { code, stderr } of all.filter((one) => one.code !== 9)) {
-				expect(code, stderr).toBe(2);
-				expect(stderr).toMatch(busy);
-			}
-			expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 5);
-		});
-	},
-);

@@ -101,19 +101,6 @@ describe('the cluster', () => {
 		}
 	});
 
-	it.each(['compose.yaml', '../compose.yaml'])('%s asks each service what it can answer', async (file) => {
-		const { services } = parseYaml(await read(file), { merge: true }) as Compose; // what is ours of it is checked below
-		for (const [name, { image, command, healthcheck, tmpfs = [] }] of Object.entries(services)) {
-			// PostgreSQL makes a new database before it answers.
-			if (healthcheck?.test.includes('pg_isready')) expect(healthcheck.start_period).toBe('2m');
-			if (image !== 'mailctl') continue;
-			if (command[0] === 'worker')
-				expect([name, healthcheck?.test]).toEqual([name, ['CMD', 'mailctl', 'engine', 'status']]);
-			for (const place of tmpfs.filter((one) => one !== '/tmp'))
-				expect(place).toMatch(/^\/(data|home\/node):uid=1000,gid=1000,mode=0700$/);
-		}
-	});
-
 	it.skipIf(missing !== null || !isBuilt)(
 		`sends a campaign from its files${missing === null ? '' : ` (skipped: ${missing})`}`,
 		async () => {

@@ -1,24 +1,18 @@
 // What a browser takes for a link is what is counted, and its page is otherwise the one that was written.
-import { existsSync } from 'node:fs';
 import fc from 'fast-check';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findLinks } from '../../src/content/links.js';
 import { hasCorpora, templates } from '../content/support.js';
-
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-	(path) => existsSync(path),
-);
+import { hasChromium, launchChromium } from '../support/chromium.js';
 
 let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-	if (executablePath === undefined) return;
-	browser = await chromium.launch({
-		executablePath,
-		args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-	});
+	const launched = await launchChromium();
+	if (launched === undefined) return;
+	browser = launched;
 	page = await browser.newPage();
 });
 afterAll(() => browser?.close());
@@ -73,7 +67,7 @@ async function expectReadAlike(documents: readonly string[]): Promise<void> {
 
 const url = 'https://x.example/a';
 
-describe.skipIf(executablePath === undefined)('a link (needs Chromium)', () => {
+describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 	it.each([
 		`<a href="${url}?a=1&amp;b=2&copy=3&lt;">x</a>`,
 		`<A HREF=${url} CLASS=b>x</A>`,

@@ -1,16 +1,13 @@
 // A mail looks the same in a real browser before and after its CSS was inlined and its links were rewritten.
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { createInliner } from '../../src/threads/readers.js';
 import { newsletter } from '../content/newsletter.js';
 import { content, envelope, hasCorpora, recipient, templates } from '../content/support.js';
+import { hasChromium, launchChromium } from '../support/chromium.js';
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-	(path) => existsSync(path),
-);
 const inliner = createInliner({ deadlineMs: 20_000 });
 const views = [
 	{ viewport: { width: 1000, height: 800 }, colorScheme: 'light', media: 'screen' },
@@ -23,11 +20,9 @@ let browser: Browser;
 let pages: Page[];
 
 beforeAll(async () => {
-	if (executablePath === undefined) return;
-	browser = await chromium.launch({
-		executablePath,
-		args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-	});
+	const launched = await launchChromium();
+	if (launched === undefined) return;
+	browser = launched;
 	pages = await Promise.all(
 		views.map(async ({ viewport, colorScheme, media }) => {
 			const page = await browser.newPage({ viewport, colorScheme });
@@ -79,7 +74,7 @@ function expectSame(old: readonly Looks[], now: readonly Looks[]): void {
 	);
 }
 
-describe.skipIf(executablePath === undefined)('with its CSS inlined (needs Chromium)', () => {
+describe.skipIf(!hasChromium)('with its CSS inlined (needs Chromium)', () => {
 	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
 		for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
 	});
@@ -186,7 +181,7 @@ async function tracked(html: string, openUrl: string): Promise<string> {
 	return email.html ?? '';
 }
 
-describe.skipIf(executablePath === undefined)('with its pixel (needs Chromium)', () => {
+describe.skipIf(!hasChromium)('with its pixel (needs Chromium)', () => {
 	const doctype = '<!doctype html>';
 	const endings: [string, string][] = [
 		['a paragraph', `${doctype}<body><p>x</p></body>`],

@@ -3,7 +3,7 @@
  * who was sent to. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` name another size.
  */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MailService, type Reaction, startMailService } from '../support/campaigns-service.js';
@@ -135,24 +135,6 @@ describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
 		},
 		timeLimit,
 	);
-
-	it('is sent by one process at a time: the second is told which one has it', async () => {
-		const first = start(send());
-		const begun = new Promise<void>((go) => {
-			react = () => {
-				go();
-				return { kind: 'make', delayMs: 20 };
-			};
-		});
-		const end = ended(first);
-		await begun;
-		const second = await run(resume);
-		expect(second.stderr).toContain(`process ${first.pid} on ${hostname()} is at work on this campaign`);
-		expect(second.code).toBe(2);
-		expect(await run(['campaigns', 'get', 'j'])).toMatchObject({ code: 0 });
-		expect(await end).toMatchObject({ code: 0 });
-		expectOnce(new Set());
-	});
 
 	it.skipIf(!hasStrace)(
 		'reaches everybody once, killed at any write of its own, or with a disk that fails there (needs strace)',

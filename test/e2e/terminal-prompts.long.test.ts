@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isBuilt, programPath } from '../support/cli.js';
-import { allCommands, changing } from '../support/command-tree.js';
 import { copyOf, onceFor } from '../support/model.js';
 import { isInstalled, runProgram } from '../support/run-program.js';
 
@@ -91,47 +90,6 @@ function rowsOf(file: string): Record<string, unknown[]> {
 	db.close();
 	return Object.fromEntries(rows);
 }
-
-/** Their missing value is not asked for: the shell calls it, and it answers with nothing. */
-const silent = new Set(['completion complete']);
-
-const asking = (await allCommands()).filter(({ path, command }) => {
-	const isAsked = command.args.some(({ optional }) => optional !== true);
-	const required = Object.values(command.options).some((spec) => spec.required === true);
-	return (isAsked || required) && !silent.has(path) && command.hidden !== true;
-});
-
-/** Ways to leave a question, and how the program ends then; the closed terminal ends it as it ends every program. */
-const ways = [
-	{ way: 'Ctrl-C', keys: '\\x03', columns: 40, end: '130' },
-	{ way: 'Ctrl-D', keys: '\\x04', columns: 80, end: '130' },
-	{ way: 'a closed terminal', keys: 'hang-up', columns: 120, end: '-1' },
-] as const;
-
-describe.skipIf(!canRun)('the first question of a command', () => {
-	let place: ReturnType<typeof filled>;
-	let before: ReturnType<typeof rowsOf>;
-	beforeAll(() => {
-		place = filled();
-		before = rowsOf(place.db);
-	});
-
-	// test/cli/prompts.test.ts goes through every command, without a terminal.
-	const cases = asking.slice(0, 2 * ways.length).map(({ path, command }, at) => ({
-		...{ path, more: changing(command) },
-		...(ways[at % ways.length] ?? ways[0]),
-	}));
-	it.each(cases)('of $path is left by $way at $columns columns', ({ path, more, keys, columns, end }) => {
-		const words = [...path.split(' '), ...more];
-		const isOfProfiles = words[0] === 'profile' || words[0] === 'config';
-		const where = isOfProfiles ? { ...place.options, env: place.env as never } : place.options;
-		const ended = place.at(columns, words, [['? ', keys]], where);
-		if (!/there is no [a-z]+ to choose/.test(ended.shown)) expect(ended.end).toBe(end);
-		else expect(ended.end).toBe('2');
-		expect(ended.raw).not.toContain('\x07');
-		expect(rowsOf(place.db)).toEqual(before);
-	});
-});
 
 describe.skipIf(!canRun)('a confirmation', () => {
 	const place = () => filled();

@@ -204,24 +204,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWell(serving, project);
 	});
 
-	it('whose lock another session holds is waited for as long as --timeout says', async () => {
-		const project = await begin(await server.createDatabase());
-		const holder = new pg.Client(project.admin);
-		await holder.connect();
-		onTestFinished(() => holder.end());
-		await holder.query('BEGIN');
-		await holder.query("SELECT pg_advisory_xact_lock(hashtextextended('mailctl public project 0', 0))");
-		const waiting = project.run('lists', 'create', '--name', 'A', '--email-reason', 'r', '--timeout', '5s');
-		const begun =
-			"SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE '%''lock_timeout'', ''5000''%' AND wait_event = 'advisory'";
-		await eventually(async () => expect(await ask(project.admin, begun)).toEqual([{ n: '1' }]));
-		expect(await waiting).toMatchObject({
-			code: 6,
-			stderr: expect.stringContaining('held the lock for too long'),
-		});
-		await holder.query('ROLLBACK');
-	});
-
 	it('whose operator ends what is idle or slow does not end `serve`', async () => {
 		const project = await begin(await server.createDatabase());
 		for (const [name, value] of Object.entries({

@@ -1,6 +1,6 @@
 /** Writes at the same time, from two processes on one database, end as some order of them would: see `holds.ts`. */
 import Database from 'better-sqlite3';
-import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
 import { inSlices } from '../../src/store/slices.js';
 import { carryOut, createCore } from '../../src/store/sqlite/core.js';
@@ -34,28 +34,6 @@ const pairs = [
 	...Object.keys(alone).flatMap((one) => holders.map((other) => [one, other] as const)),
 ];
 
-const lack = vi.hoisted(() => ({ of: null as string | null }));
-
-vi.mock('../../src/store/postgres/holds.js', async (original) => {
-	const actual = await original<typeof import('../../src/store/postgres/holds.js')>();
-	const takeHolds: typeof actual.takeHolds = (schema, holds) =>
-		actual.takeHolds(
-			schema,
-			holds.map((hold) => (hold.level === lack.of ? { ...hold, isAlone: false } : hold)),
-		);
-	return { ...actual, takeHolds };
-});
-
-vi.mock('../../src/store/postgres/sql.js', async (original) => {
-	const actual = await original<typeof import('../../src/store/postgres/sql.js')>();
-	const createSql: typeof actual.createSql = (...given) => {
-		const sql = actual.createSql(...given);
-		const unlocked = { lockRows: () => '', skipLocked: '' };
-		return lack.of === 'rows' ? { ...sql, dialect: { ...sql.dialect, ...unlocked } } : sql;
-	};
-	return { ...actual, createSql };
-});
-
 describePostgres('writes at the same time', (server) => {
 	const orders = openOrders();
 	afterAll(orders.close);
@@ -87,24 +65,6 @@ describePostgres('writes at the same time', (server) => {
 	it.each(pairs)('%s and %s', async (one, other) => {
 		const { outcome, found, another } = await race(one, other);
 		expect(found ? outcome : another).toBe(outcome);
-	});
-
-	it.each([
-		['project', 'deleteList', 'createSubscriber'],
-		['people', 'patchSubscriber of its meta', 'patchSubscriber of its meta'],
-		['address', 'createSubscriber', 'createSubscriber'],
-		['key', 'acceptSubmission under a key', 'acceptSubmission under a key'],
-		['deliveries', 'leaseDeliveries', 'leaseDeliveries'],
-		['rows', 'lease', 'lease'],
-		['rows', 'recordEvents, opened', 'recordEvents, opened'],
-	])('break without the hold of %s: %s and %s', async (level, one, other) => {
-		lack.of = level;
-		onTestFinished(() => {
-			lack.of = null;
-		});
-		let isBroken = false;
-		for (let tries = 0; tries < 50 && !isBroken; tries += 1) isBroken = !(await race(one, other)).found;
-		expect(isBroken).toBe(true);
 	});
 });
 
