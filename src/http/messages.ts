@@ -38,6 +38,4 @@ export interface PublicHandler {
 	(request: PublicRequest): Promise<HttpResponse | null>;
 	/** The same response without a promise; null: this request needs the asynchronous way. Never throws. */
 	synchronously?(request: PublicRequest): HttpResponse | null;
-	/** The page for its reader where the server is full, or an error was not foreseen: to be tried again. Never throws. */
-	unavailable?(request: PublicRequest): HttpResponse;
 }

@@ -210,7 +210,7 @@ const remove = command({
 			await mayBreakOff(cx, deleting, { left: left(api, list), again: () => deleteAgain([...rest]) });
 			rest.delete(list);
 		};
-		return deleteEach(cx, found, { noun: 'list', remove, again: deleteAgain, also: canceledNote(waiting) });
+		return deleteEach(cx, found, { noun: 'list', remove, also: canceledNote(waiting) });
 	},
 });
 

@@ -163,9 +163,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	}
 	const few = action === 'cancel' ? 'ask' : 'go on';
 	await agreeToAll(cx, { what, count: found.length, few });
-	const again = (rest: readonly Message[]) =>
-		mailctl('messages', action, ...rest.map(({ id }) => id), ...(few === 'ask' ? ['--yes'] : []));
-	const { failed } = await eachOf(cx, found, changeOne, again);
+	const { failed } = await eachOf(cx, found, changeOne);
 	await cx.out.rows(changed, messageColumns, { all: true });
 	const isIdle = local !== null && action === 'retry' && changed.length > 0;
 	if (isIdle && !(await local.queue.hasWorker()))

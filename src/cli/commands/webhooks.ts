@@ -200,9 +200,7 @@ const deletion = command({
 		await agreeToAll(cx, { what, count: hooks.length, few: 'ask' });
 		const { webhooks } = await cx.api();
 		const remove = ({ id }: Webhook) => webhooks.delete(id, { signal: cx.signal });
-		const again = (rest: readonly Webhook[]) =>
-			mailctl('webhooks', 'delete', ...rest.map(({ id }) => String(id)), '--yes');
-		return deleteEach(cx, hooks, { noun: 'webhook', remove, again });
+		return deleteEach(cx, hooks, { noun: 'webhook', remove });
 	},
 });
 

@@ -137,26 +137,5 @@ function hasPassword(value: string): boolean {
 export function shellWord(text: string): string {
 	// zsh looks a word behind `=` up as a command.
 	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
-	if (unseen.test(text))
-		return `$'${text.replaceAll(/['\\]/g, '\\$&').replaceAll(new RegExp(unseen, 'gu'), spelled)}'`;
 	return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** Controls, and marks without a width: they must be visible before a paste, and a terminal must not obey them. */
-const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
-
-const letters: ReadonlyMap<string, string> = new Map([
-	['\n', '\\n'],
-	['\t', '\\t'],
-	['\r', '\\r'],
-]);
-
-/** As POSIX.1-2024 (2.2.4, dollar-single-quotes), bash, zsh and ksh read it between `$'` and `'`. */
-function spelled(mark: string): string {
-	const code = mark.codePointAt(0) ?? 0;
-	const letter = letters.get(mark);
-	if (letter !== undefined) return letter;
-	return code < 0x80
-		? `\\x${code.toString(16).padStart(2, '0')}`
-		: `\\U${code.toString(16).padStart(8, '0')}`;
 }

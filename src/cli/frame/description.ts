@@ -16,32 +16,13 @@ interface Description {
 	aliases: readonly string[];
 	summary: string;
 	description: string | null;
-	arguments: readonly DescribedArgument[];
-	options: readonly DescribedOption[];
+	arguments: readonly ReturnType<typeof describeArgument>[];
+	options: readonly ReturnType<typeof describeOption>[];
 	output: string | null;
 	exit_codes: readonly { code: number; meaning: string }[];
 	examples: readonly string[];
 	writes: boolean;
 	commands: readonly Description[];
-}
-
-interface DescribedArgument {
-	name: string;
-	summary: string;
-	required: boolean;
-	repeated: boolean;
-	values: readonly string[] | null;
-}
-
-interface DescribedOption {
-	flags: readonly string[];
-	summary: string;
-	value: string | null;
-	required: boolean;
-	repeated: boolean;
-	values: readonly string[] | null;
-	default: string | number | null;
-	environment: readonly string[];
 }
 
 export function describeNode(node: Command | CommandGroup, path: readonly string[]): Description {
@@ -82,7 +63,7 @@ function isHidden(node: Command | CommandGroup): boolean {
 	return isCommand(node) && node.hidden === true;
 }
 
-function describeArgument({ name, summary, optional, many, choices }: ArgSpec): DescribedArgument {
+function describeArgument({ name, summary, optional, many, choices }: ArgSpec) {
 	return {
 		name,
 		summary,
@@ -92,13 +73,13 @@ function describeArgument({ name, summary, optional, many, choices }: ArgSpec): 
 	};
 }
 
-function describeOptions(options: OptionSpecs): DescribedOption[] {
+function describeOptions(options: OptionSpecs) {
 	return Object.entries(options).flatMap(([key, spec]) =>
 		spec.hidden === true ? [] : [describeOption(key, spec)],
 	);
 }
 
-function describeOption(key: string, spec: OptionSpec): DescribedOption {
+function describeOption(key: string, spec: OptionSpec) {
 	const { summary, short, env, kind } = spec;
 	return {
 		flags: [...(short === undefined ? [] : [`-${short}`]), ...flagsOf(key, spec)],
@@ -112,8 +93,8 @@ function describeOption(key: string, spec: OptionSpec): DescribedOption {
 	};
 }
 
-function describeGlobal({ flags, summary, environment }: GlobalOption): DescribedOption {
-	const names: readonly string[] = flags.match(/--?[a-z][a-z-]*/g) ?? [];
+function describeGlobal({ flags, summary, environment }: GlobalOption): ReturnType<typeof describeOption> {
+	const names: string[] = flags.match(/--?[a-z][a-z-]*/g) ?? [];
 	return {
 		flags: names,
 		summary,

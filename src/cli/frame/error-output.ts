@@ -46,7 +46,7 @@ async function lines(
 	const errors = said.map((text, at) => {
 		// A caret points into the line before it, and both belong to the message.
 		const isBelow = isCaret(text) || isCaret(said[at + 1]);
-		return `${isBelow ? '       ' : mark}${clean(shorten(text))}`;
+		return `${isBelow ? '       ' : mark}${clean(text.length > maxMessage ? `${text.slice(0, maxMessage)}…` : text)}`;
 	});
 	const { hint } = complaint;
 	const hints = hint === null ? [] : eachHint(hint).map((one) => `hint: ${clean(hintText(one, target))}`);
@@ -75,13 +75,6 @@ function spokenPath(path: string): string {
 
 function isCaret(text: string | undefined): boolean {
 	return text?.trimStart() === '^';
-}
-
-/** A word that is longer than any address gets a gap, so that what is said of it is still read. */
-function shorten(text: string): string {
-	if (text.length <= maxMessage) return text;
-	const short = text.replaceAll(/\S{255,}/g, (word) => `${word.slice(0, 120)}…${word.slice(-60)}`);
-	return short.length <= maxMessage ? short : `${short.slice(0, maxMessage)}…`;
 }
 
 function stackOf(error: Error): string {

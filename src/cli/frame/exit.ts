@@ -6,15 +6,12 @@ import {
 	ApiError,
 	type ApiErrorCode,
 	listFieldErrors,
-	type Scopes,
 	StoreError,
 	type StoreErrorCode,
 	systemReason,
 } from '../../api/errors.js';
 import { JobError, type JobFault } from '../../jobs/errors.js';
 import { DatabaseMissing, DatabaseUnwritable, UnsupportedDatabase } from '../../store/errors.js';
-import { DatabaseMarked } from '../../store/moving.js';
-import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
 import { type Hint, joinHints, mailctl, system } from './command-line.js';
 import { CliError, type ExitCode, exits, NoSmtp } from './errors.js';
@@ -190,30 +187,15 @@ function fromApiError(error: ApiError): Complaint {
 		...found,
 		exit: remote ? exits.server : found.exit,
 		hint: hintOf(error) ?? found.hint,
-		details: error.fields === null ? null : flatten(error),
+		details: error.fields === null ? null : listFieldErrors(error.fields),
 		http: error.http,
 	};
 }
 
-function flatten(error: ApiError): readonly unknown[] {
-	return error.fields === null ? [] : listFieldErrors(error.fields);
-}
-
 function hintOf(error: ApiError): Hint | null {
 	if (error.code === 'throttled') return waitHint(error);
-	if (error.scopes !== null) return tokenHint(error.scopes);
 	const isElsewhere = error.code === 'bad_answer' || (error.code === 'network' && error.http === null);
 	return isElsewhere ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
-}
-
-function tokenHint({ accepted, held }: Scopes): Hint {
-	const all = [...new Set([...held, ...(accepted[0] ?? [])])];
-	const scopes = all.includes('admin') ? ['admin'] : all;
-	const words = scopes.flatMap((scope) => ['--scope', scope]);
-	return [
-		'on its machine the server makes such a token by ',
-		mailctl('engine', 'tokens', 'create', '--name', 'NAME', ...words),
-	];
 }
 
 function waitHint({ retryAfterMs }: ApiError): Hint | null {
@@ -243,21 +225,8 @@ function fromNamedError(error: Error): Complaint | null {
 
 function fromStoreError(error: StoreError): Complaint {
 	const found = complaint(error.code, storeCodes[error.code], error.message);
-	if (error instanceof DatabaseMarked) return { ...found, hint: hintOfMarked(error) };
 	if (!(error instanceof DatabaseUnwritable) || error.code === 'read_only') return found;
 	return { ...found, hint: unwritableHint(error.path, '--db PATH names another place') };
-}
-
-function hintOfMarked({ database, mark, wanted }: DatabaseMarked): Hint | null {
-	if (!mark.isOver) return null;
-	if (wanted === 'data')
-		return [
-			'it goes on there (or MAILCTL_DB, or a profile): ',
-			mailctl('--db', mark.other, 'engine', 'status'),
-		];
-	return isPostgres(database)
-		? 'name another database, or a schema of its own by ?schema=NAME'
-		: 'name a file that is not there';
 }
 
 function fromTableError({ code, message, hint, details, unwritten }: TableError): Complaint {

@@ -22,7 +22,7 @@ export interface Choice<T> {
 export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
 
 /**
- * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`, once more after another word,
+ * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`,
  * `--confirm NAME` answers it and `-y` does not. `what` completes "This will …".
  */
 export type Question = { kind: 'mild'; what: string } | { kind: 'severe'; what: string; name: string };
@@ -88,14 +88,7 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }
 			);
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
 		const question = await tell(`This will ${what}.`, `Type ${name} to go on:`);
-		let isAgain = false;
-		const check = async (text: string) => {
-			const typed = text.trim();
-			if (isAgain || typed === '' || typed === name) return null;
-			isAgain = true;
-			return `"${typed}" is not "${name}"`;
-		};
-		const typed = (await (await questions(question)).line({ question, check })).trim();
+		const typed = (await (await questions(question)).line({ question })).trim();
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};
 	return {

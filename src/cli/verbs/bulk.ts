@@ -1,14 +1,10 @@
 import { createInterface } from 'node:readline';
 import { ApiError } from '../../api/errors.js';
-import type { Hint, OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { counted, numberText } from '../render/units.js';
 
 const severeCount = 100;
-
-const mostNamed = 20;
 
 /** The records that are named, each once however often it is named: all are found before any is changed. */
 export async function findEach<T extends { id: number | string }>(
@@ -49,11 +45,8 @@ export interface Outcome<T> {
 interface Deletion<T> {
 	noun: string;
 	remove: (record: T) => Promise<void>;
-	again: Again<T>;
 	also?: string;
 }
-
-type Again<T> = (rest: readonly T[]) => OwnCommand;
 
 /**
  * Deletes records one after the other; prints `{"deleted": [ids]}`, for people with what `also` went. Exit 9 when one of
@@ -62,9 +55,9 @@ type Again<T> = (rest: readonly T[]) => OwnCommand;
 export async function deleteEach<T extends { id: number | string }>(
 	cx: CommandContext,
 	records: readonly T[],
-	{ noun, remove, again, also = '' }: Deletion<T>,
+	{ noun, remove, also = '' }: Deletion<T>,
 ): Promise<ExitCode> {
-	const { done, failed } = await eachOf(cx, records, remove, again);
+	const { done, failed } = await eachOf(cx, records, remove);
 	const count = failed === 0 ? '' : `${numberText(done.length)} of `;
 	await cx.out.document(
 		{ deleted: done.map(({ id }) => id) },
@@ -75,13 +68,12 @@ export async function deleteEach<T extends { id: number | string }>(
 
 /**
  * One after the other, with progress. Of several, a refused or missing one is reported and counted, and the rest goes
- * on. Any other error ends the run, after a report of how far it came and of the command that goes on (`again`).
+ * on. Any other error ends the run, after a report of how far it came.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,
 	records: readonly T[],
 	change: (record: T) => Promise<unknown>,
-	again: Again<T> | null = null,
 ): Promise<Outcome<T>> {
 	const done: T[] = [];
 	let failed = 0;
@@ -101,21 +93,12 @@ export async function eachOf<T extends { id: number | string }>(
 		}
 	} catch (error) {
 		progress.stop();
-		// Such an error says itself how it goes on.
-		const isTold = error instanceof CliError && error.cause === cx.signal.reason;
-		const rest = records.slice(done.length + failed);
-		const hints = again === null || isTold ? [] : [wayOn(rest, again)];
-		if (records.length > 1 && (done.length > 0 || hints.length > 0))
-			await cx.warn(`stopped after ${numberText(done.length)} of ${numberText(records.length)}`, ...hints);
+		if (records.length > 1 && done.length > 0)
+			await cx.warn(`stopped after ${numberText(done.length)} of ${numberText(records.length)}`);
 		throw error;
 	}
 	progress.stop();
 	return { done, failed };
-}
-
-function wayOn<T extends { id: number | string }>(rest: readonly T[], again: Again<T>): Hint {
-	if (rest.length <= mostNamed) return [again(rest), ' goes on'];
-	return `${rest[0]?.id} and the ${numberText(rest.length - 1)} after it are left`;
 }
 
 function isRefusal(error: unknown): error is ApiError {

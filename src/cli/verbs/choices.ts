@@ -1,4 +1,3 @@
-import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { withoutSecrets } from '../../api/quote.js';
@@ -54,36 +53,27 @@ export async function choicesOf(
 		if (!mayBeNew || isRecordId(typed.trim()))
 			return [...found, ...(all.length < mostRead ? [] : asTyped(typed))];
 		const added = asTyped(typed, `a new ${of}`);
-		return beginsAs(found[0], typed) ? [...found, ...added] : [...added, ...found];
+		return found[0] !== undefined && beginsAs(found[0], typed) ? [...found, ...added] : [...added, ...found];
 	};
 }
 
 /** The exact name before those that begin with what is typed, and these before those that have it inside. */
 export function matching<T extends Named>(all: readonly T[], typed: string): readonly T[] {
-	if (typed.trim() === '') return all;
-	return all
-		.map((choice) => ({ choice, rank: rankOf(choice, typed.trim()) }))
-		.filter(({ rank }) => rank !== -1)
-		.sort((one, other) => one.rank - other.rank)
-		.map(({ choice }) => choice);
-}
-
-/** The less, the better; -1: no match. */
-function rankOf({ name, names, id }: Named, typed: string): number {
 	const part = folded(typed);
-	return [
-		...names.map((one) => one === typed),
-		name === typed,
-		...names.map((one) => folded(one) === part),
-		id?.toLowerCase() === part,
-		...names.map((one) => folded(one).startsWith(part)),
-		...names.map((one) => folded(one).includes(part)),
-	].indexOf(true);
+	if (part === '') return all;
+	const rankOf = ({ name, names, id }: Named) =>
+		[
+			[name, ...names].includes(typed.trim()),
+			names.some((one) => folded(one) === part) || id?.toLowerCase() === part,
+			names.some((one) => folded(one).startsWith(part)),
+			names.some((one) => folded(one).includes(part)),
+		].indexOf(true);
+	const ranked = all.map((choice) => ({ choice, rank: rankOf(choice) })).filter(({ rank }) => rank !== -1);
+	return ranked.sort((one, other) => one.rank - other.rank).map(({ choice }) => choice);
 }
 
-function beginsAs(choice: Named | undefined, typed: string): boolean {
-	if (choice === undefined) return false;
-	return [choice.name, ...choice.names].some((one) => folded(one).startsWith(folded(typed)));
+function beginsAs({ name, names }: Named, typed: string): boolean {
+	return [name, ...names].some((one) => folded(one).startsWith(folded(typed)));
 }
 
 function folded(text: string): string {
@@ -102,71 +92,107 @@ async function recordsOf(
 	known: Readonly<Record<string, unknown>>,
 ): Promise<Records> {
 	const { signal } = cx;
+	const all = <T>(collection: Parameters<typeof walk<object, T>>[0], choice: (record: T) => Named) =>
+		chosenFrom(walk(collection, {}, { signal, limit: mostRead }), choice);
+	const named = (names: readonly string[], ...hint: readonly string[]): Records => ({
+		choices: names.map((name) => ({ name, value: name, names: [name] })),
+		hint: mailctl(...hint),
+	});
 	switch (of) {
-		case 'list':
-			return {
-				choices: choosing((await cx.api()).lists, signal, (list) => ({
-					...(known['active'] === true ? asRecipients(list) : withSize(list)),
-					value: known['by'] === 'name' ? list.name : String(list.id),
-					names: [list.name],
-					id: String(list.id),
-				})),
-				hint: mailctl('lists', 'create'),
-			};
-		case 'field':
-			return {
-				choices: choosing((await cx.api()).fields, signal, ({ id, variable, name }) => ({
-					name: name === variable ? variable : `${variable} (${name})`,
-					value: variable,
-					names: [variable, name],
-					id: String(id),
-				})),
-				hint: mailctl('fields', 'create'),
-			};
-		case 'webhook':
-			return {
-				choices: choosing((await cx.api()).webhooks, signal, ({ id, type, url }) => ({
-					name: `${id} ${type} ${withoutSecrets(url)}`,
-					value: String(id),
-					names: [withoutSecrets(url), type],
-					id: String(id),
-				})),
-				hint: mailctl('webhooks', 'create'),
-			};
-		case 'template':
-			return {
-				choices: choosing(await need(await cx.api(), 'templates'), signal, ({ id, name }) => ({
-					name,
-					value: id,
-					names: [name],
-					id,
-				})),
-				hint: mailctl('templates', 'create'),
-			};
-		case 'sender':
-			return {
-				choices: choosing((await cx.api()).senders, signal, ({ id, from_email }) => ({
-					name: from_email,
-					value: from_email,
-					names: [from_email],
-					id: String(id),
-				})),
-				hint: mailctl('senders', 'add', 'ADDRESS'),
-			};
-		case 'campaign':
-			return {
-				choices: choosing(await need(await cx.api(), 'campaigns'), signal, (campaign) => ({
-					name: `${campaign.key} (${campaignState(campaign)})`,
-					value: campaign.key,
-					names: [campaign.key],
-					id: campaign.id,
-				})),
-				hint: mailctl('send', '--list', 'LIST'),
-			};
-		case 'message':
-			return { choices: messagesOf(await cx.api(), signal), hint: mailctl('messages', 'list') };
-		default:
-			return ofThisMachine(cx, of, known);
+		case 'list': {
+			const choices = all((await cx.api()).lists, (list) => ({
+				...(known['active'] === true ? asRecipients(list) : withSize(list)),
+				value: known['by'] === 'name' ? list.name : String(list.id),
+				names: [list.name],
+				id: String(list.id),
+			}));
+			return { choices, hint: mailctl('lists', 'create') };
+		}
+		case 'field': {
+			const choices = all((await cx.api()).fields, ({ id, variable, name }) => ({
+				name: name === variable ? variable : `${variable} (${name})`,
+				value: variable,
+				names: [variable, name],
+				id: String(id),
+			}));
+			return { choices, hint: mailctl('fields', 'create') };
+		}
+		case 'webhook': {
+			const choices = all((await cx.api()).webhooks, ({ id, type, url }) => ({
+				name: `${id} ${type} ${withoutSecrets(url)}`,
+				value: String(id),
+				names: [withoutSecrets(url), type],
+				id: String(id),
+			}));
+			return { choices, hint: mailctl('webhooks', 'create') };
+		}
+		case 'template': {
+			const templates = await need(await cx.api(), 'templates');
+			const choices = all(templates, ({ id, name }) => ({ name, value: id, names: [name], id }));
+			return { choices, hint: mailctl('templates', 'create') };
+		}
+		case 'sender': {
+			const choices = all((await cx.api()).senders, ({ id, from_email: name }) => ({
+				...{ name, value: name, names: [name], id: String(id) },
+			}));
+			return { choices, hint: mailctl('senders', 'add', 'ADDRESS') };
+		}
+		case 'campaign': {
+			const choices = all(await need(await cx.api(), 'campaigns'), (campaign) => ({
+				name: `${campaign.key} (${campaignState(campaign)})`,
+				value: campaign.key,
+				names: [campaign.key],
+				id: campaign.id,
+			}));
+			return { choices, hint: mailctl('send', '--list', 'LIST') };
+		}
+		case 'message': {
+			const messages = walk(await need(await cx.api(), 'messages'), {}, { signal, limit: mostMessages });
+			const choices = chosenFrom(messages, ({ id, to, subject, state }) => ({
+				...{ name: `${to}: ${subject} (${state})`, value: id, names: [to, subject], id },
+			}));
+			return { choices, hint: mailctl('messages', 'list') };
+		}
+		case 'token': {
+			const tokens = await (await cx.local()).tokens.list();
+			const alive = tokens.filter(({ date_revoked }) => date_revoked === null);
+			return named(
+				alive.map(({ name }) => name),
+				'engine',
+				'tokens',
+				'create',
+				'--name',
+				'NAME',
+			);
+		}
+		case 'profile':
+		case 'stored profile': {
+			const stored = Object.keys(readConfig(cx.paths).profiles).filter((name) => name !== builtIn);
+			return named(of === 'profile' ? [...stored, builtIn] : stored, 'profile', 'add');
+		}
+		case 'setting': {
+			const settings = Object.entries((await cx.local()).settings.names);
+			const choices = settings.map(([value, meaning]) => ({
+				...{ name: `${value}: ${meaning}`, value, names: [value] },
+			}));
+			return { choices, hint: mailctl('engine', 'settings', 'get') };
+		}
+		case 'signed domain': {
+			const domains = (await (await cx.local()).dkim.list()).map((key) => key.domain);
+			return named([...new Set(domains)], 'engine', 'dkim', 'add');
+		}
+		case 'DKIM key': {
+			const keys = await (await cx.local()).dkim.list();
+			const own = keys.filter((key) => key.domain === known['domain']);
+			return named(
+				own.map(({ selector }) => selector),
+				'engine',
+				'dkim',
+				'list',
+			);
+		}
+		case 'profile-key':
+			return named(['profile', ...Object.keys(profileKeys)], 'config', 'list');
 	}
 }
 
@@ -178,64 +204,11 @@ export function asRecipients(list: List): Omit<Choice<never>, 'value'> {
 	return list.active_subscribers_count > 0 ? withSize(list) : { name: list.name, disabled: '(0 active)' };
 }
 
-async function ofThisMachine(
-	cx: CommandContext,
-	of: 'token' | 'profile' | 'stored profile' | 'setting' | 'profile-key' | 'signed domain' | 'DKIM key',
-	{ domain }: Readonly<Record<string, unknown>>,
-): Promise<Records> {
-	const named = (names: readonly string[]) => names.map((name) => ({ name, value: name, names: [name] }));
-	switch (of) {
-		case 'token': {
-			const tokens = await (await cx.local()).tokens.list();
-			const alive = tokens.filter(({ date_revoked }) => date_revoked === null);
-			return {
-				choices: named(alive.map(({ name }) => name)),
-				hint: mailctl('engine', 'tokens', 'create', '--name', 'NAME'),
-			};
-		}
-		case 'profile':
-		case 'stored profile': {
-			const stored = Object.keys(readConfig(cx.paths).profiles).filter((name) => name !== builtIn);
-			const names = of === 'profile' ? [...stored, builtIn] : stored;
-			return { choices: named(names), hint: mailctl('profile', 'add') };
-		}
-		case 'setting': {
-			const { names } = (await cx.local()).settings;
-			const choices = Object.entries(names).map(([name, meaning]) => ({
-				name: `${name}: ${meaning}`,
-				value: name,
-				names: [name],
-			}));
-			return { choices, hint: mailctl('engine', 'settings', 'get') };
-		}
-		case 'signed domain': {
-			const domains = (await (await cx.local()).dkim.list()).map((key) => key.domain);
-			return { choices: named([...new Set(domains)]), hint: mailctl('engine', 'dkim', 'add') };
-		}
-		case 'DKIM key': {
-			const keys = (await (await cx.local()).dkim.list()).filter((key) => key.domain === domain);
-			return {
-				choices: named(keys.map(({ selector }) => selector)),
-				hint: mailctl('engine', 'dkim', 'list'),
-			};
-		}
-		case 'profile-key':
-			return { choices: named(['profile', ...Object.keys(profileKeys)]), hint: mailctl('config', 'list') };
-	}
-}
-
-async function* choosing<T>(
-	collection: Parameters<typeof walk<object, T>>[0],
-	signal: AbortSignal,
+async function* chosenFrom<T>(
+	records: AsyncIterable<T>,
 	choice: (record: T) => Named,
 ): AsyncGenerator<Named> {
-	for await (const record of walk(collection, {}, { signal, limit: mostRead })) yield choice(record);
-}
-
-async function* messagesOf(api: Api, signal: AbortSignal): AsyncGenerator<Named> {
-	const messages = await need(api, 'messages');
-	for await (const { id, to, subject, state } of walk(messages, {}, { signal, limit: mostMessages }))
-		yield { name: `${to}: ${subject} (${state})`, value: id, names: [to, subject], id };
+	for await (const record of records) yield choice(record);
 }
 
 /** The service searches the list: it may be of any size. A deployment that ignores the filter is searched in its first page. */
@@ -258,17 +231,13 @@ async function subscribersOf(
 		// Many others may have the address inside theirs.
 		const exact = some.length < mostMessages || part === '' ? [] : await page({ email__exact: part });
 		const read = new Map([...exact, ...some].map((subscriber) => [subscriber.id, subscriber]));
-		const found = matching([...read.values()].map(named), part);
+		const found = matching([...read.values()].map(personOf), part);
 		for (const { name, names } of found) emails.set(name, names[0] ?? name);
 		return found.length > 0 ? found : asTyped(part);
 	};
 }
 
-function named({ id, email, name }: Subscriber): Named {
-	return {
-		name: name === '' ? email : `${email} (${name})`,
-		value: String(id),
-		names: [email, name],
-		id: String(id),
-	};
+function personOf({ id, email, name }: Subscriber): Named {
+	const shown = name === '' ? email : `${email} (${name})`;
+	return { name: shown, value: String(id), names: [email, name], id: String(id) };
 }

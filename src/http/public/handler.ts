@@ -1,10 +1,10 @@
-import { type TrackingPorts, unbranded } from '../../delivery/tracking/lookup.js';
+import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { createClickWindow } from '../../delivery/tracking/machines.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
 import { click } from './click.js';
-import { commonHeaders, failedPage, notFoundPage } from './pages.js';
+import { commonHeaders, notFoundPage } from './pages.js';
 import { pixel } from './pixel.js';
-import { chooseLanguage, presentationOf } from './presentation.js';
+import { presentationOf } from './presentation.js';
 import { createRecorder } from './recorder.js';
 import { unsubscribe } from './unsubscribe.js';
 import { view } from './view.js';
@@ -12,7 +12,6 @@ import { view } from './view.js';
 /** The pages of one server. Never throw: where the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
-	unavailable(request: PublicRequest): HttpResponse;
 	/** Resolves when every answered open and click is recorded, or lost: wait for it before closing the store. */
 	settled(): Promise<void>;
 }
@@ -40,10 +39,7 @@ export function createPublicHandler(ports: TrackingPorts): PublicPages {
 		request.method === 'GET' && request.path.startsWith('/o/')
 			? pixel(visits, request, request.path.slice(3))
 			: null;
-	// Without settings: the store may be the fault.
-	const unavailable = ({ headers }: PublicRequest) =>
-		failedPage({ language: chooseLanguage(headers['accept-language']), branding: unbranded }, null);
-	return Object.assign(handler, { synchronously, unavailable, settled: recorder.settled });
+	return Object.assign(handler, { synchronously, settled: recorder.settled });
 }
 
 async function allowed(

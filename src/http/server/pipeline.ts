@@ -174,16 +174,9 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 		} catch (error) {
 			const known = asApiError(error);
 			if (known === null || isStorageFailure(known)) log.failed(exchange, error, { path: maskToken(page) });
-			if (known !== null) return shownOn(page, exchange, errorResponse(known));
-			const answer = json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
-			return shownOn(page, exchange, answer);
+			if (known !== null) return errorResponse(known);
+			return json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
 		}
-	};
-	/** A reader of mail gets a page in place of what is for programs, where it helps to try again. */
-	const shownOn = (page: string | null, exchange: SocketExchange, answer: HttpResponse): HttpResponse => {
-		if (page === null || publicPages?.unavailable === undefined || answer.status < 500) return answer;
-		exchange.shownPath = maskToken(page);
-		return publicPages.unavailable(publicRequest(exchange, page, exchange.ip));
 	};
 	return {
 		route: async (exchange) => {
@@ -191,7 +184,7 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 			if (refused !== null) return refused;
 			const page = publicPages === null ? null : publicPath(exchange.target);
 			const full = await slots.acquire(exchange).catch(asApiError);
-			if (full instanceof ApiError) return shownOn(page, exchange, errorResponse(full));
+			if (full instanceof ApiError) return errorResponse(full);
 			if (page !== null && publicPages !== null) {
 				const finish = metrics?.begin();
 				const response = await askPages(publicPages, exchange, page);

@@ -64,10 +64,9 @@ it('deleting several that is interrupted says how far it came', async () => {
 	});
 	const argv = ['subscribers', 'delete', ...emails, '-l', 'L', '-y'];
 	const { code, stderr } = await project.run(argv, { connect, interrupts: stop.signal });
-	const again = `mailctl --db ${project.db} subscribers delete 4 --list 1 --yes`;
 	expect({ code, stderr }).toEqual({
 		code: 130,
-		stderr: `warning: stopped after 2 of 3\nhint: ${again} goes on\ninterrupted\n`,
+		stderr: 'warning: stopped after 2 of 3\ninterrupted\n',
 	});
 	expect(await project.json(['subscribers', 'list', '-l', 'L'])).toHaveLength(2);
 });

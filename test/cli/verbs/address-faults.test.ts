@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAddress, parseMailbox } from '../../../src/api/address.js';
 import { addressFault, rowError } from '../../../src/cli/verbs/address-faults.js';
-import { makeProject } from '../../support/project.js';
 
 const localAscii = (character: string) =>
 	`the part before @ has a character outside ASCII (${character}), where this service takes ASCII only`;
@@ -71,14 +70,4 @@ it('stands in the error of a row where its address was refused, and in no other'
 	expect(rowError({ code: 'blank', error: 'email: This field may not be blank.' }, '')).toBe(
 		'email: This field may not be blank.',
 	);
-});
-
-describe('a very long address', () => {
-	it('has a gap where it is longer than any, and no command repeats it', async () => {
-		const { run, json } = await makeProject();
-		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
-		const { stderr } = await run(['subscribers', 'get', `${'x'.repeat(900)}@example.com`, '-l', '1']);
-		expect(stderr).toMatch(/^error: subscriber x{120}…x+@example\.com of list 1 "Readers" not found\n/);
-		expect(stderr).toContain('\nhint: it has 912 characters, and 254 are the most\n');
-	});
 });

@@ -45,11 +45,6 @@ const page = (more: object) => ({ ...emptyPage, ...more });
 const json = (body: unknown): Act => ({ kind: 'json', body });
 
 describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
-	const bomb = (encoding: 'gzip' | 'deflate' | 'br'): Act => ({
-		kind: 'bomb',
-		encoding,
-		bytes: 65 * 2 ** 20,
-	});
 	it.each<[string, Act]>([
 		['a page of HTML', { kind: 'text', type: 'text/html', text: '<html><title>Log in</title></html>' }],
 		['no body', { kind: 'empty', status: 200 }],
@@ -66,9 +61,7 @@ describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
 		['a result without an id', json(page({ count: 1, results: [{ name: 'News' }] }))],
 		['a result whose id is a text', json(page({ count: 1, results: [{ id: '1', name: 'News' }] }))],
 		['a result that is null', json(page({ count: 1, results: [null] }))],
-		['a gzip bomb', bomb('gzip')],
-		['a deflate bomb', bomb('deflate')],
-		['a brotli bomb', bomb('br')],
+		['a gzip bomb', { kind: 'bomb', encoding: 'gzip', bytes: 65 * 2 ** 20 }],
 		[
 			'an encoding nobody knows',
 			{ kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } },

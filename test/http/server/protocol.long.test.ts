@@ -1,9 +1,7 @@
 /** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { unbranded } from '../../../src/delivery/tracking/lookup.js';
 import type { HttpResponse } from '../../../src/http/messages.js';
-import { createPublicHandler } from '../../../src/http/public/handler.js';
 import { peerName } from '../../../src/http/server/connection.js';
 import { createMetrics } from '../../../src/http/server/telemetry.js';
 import { eventually } from '../../support/eventually.js';
@@ -158,35 +156,6 @@ describe('what is too large', () => {
 		expect(answer.headers.get('retry-after')).toBe('1');
 		for (const one of release) one();
 		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
-	});
-});
-
-describe('a reader of mail', () => {
-	it('gets a page where the server is full, in the language asked for', async () => {
-		const release: (() => void)[] = [];
-		const none = async () => null;
-		const publicPages = createPublicHandler({
-			keyring: () => new Promise<null>((resolve) => release.push(() => resolve(null))),
-			branding: async () => unbranded,
-			record: async () => undefined,
-			find: none,
-			link: none,
-			view: none,
-			listName: none,
-			now: () => 0,
-		});
-		await start({ server: { limits: { maxRequests: 1 }, publicPages } });
-		const headers = { 'Accept-Language': 'fr' };
-		const waiting = ask(deployment, 'GET', '/u/nothing', { headers });
-		await eventually(() => expect(release).toHaveLength(1));
-		const answer = await ask(deployment, 'GET', '/u/nothing', { headers });
-		expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60']);
-		expect(answer.text).toContain('<h1>Une erreur est survenue</h1>');
-		expect((await ask(deployment, 'GET', '/sub/lists/')).headers.get('content-type')).toBe(
-			'application/json',
-		);
-		release[0]?.();
-		expect((await waiting).status).toBe(404);
 	});
 });
 

@@ -1,7 +1,7 @@
 import { emailKey } from '../../../api/address.js';
 import { ApiError, type FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
-import type { List, Subscriber } from '../../../api/records.js';
+import type { Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -252,7 +252,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const lifted = is_active ? liftedIn(found) : '';
 			const what = [`${name} ${describe(found)}`, lifted].filter(Boolean).join('; ');
 			await agreeToAll(cx, { what, count: found.length, few: lifted === '' ? 'go on' : 'ask' });
-			const { failed } = await eachOf(cx, found, toggleOne, againIn(within.list, name));
+			const { failed } = await eachOf(cx, found, toggleOne);
 			await cx.out.rows(changed, columns, { all: true });
 			if (lifted !== '') await cx.warn(lifted);
 			return failed === 0 ? exits.done : exits.partly;
@@ -293,14 +293,9 @@ export const remove = command({
 		const what = `delete ${describe(found)} of list ${list.id} "${list.name}"`;
 		await agreeToAll(cx, { what, count: found.length, few: 'ask' });
 		const remove = ({ id }: Subscriber) => subscribers.delete(id, { signal: cx.signal });
-		return deleteEach(cx, found, { noun: 'subscriber', remove, again: againIn(list, 'delete', '--yes') });
+		return deleteEach(cx, found, { noun: 'subscriber', remove });
 	},
 });
-
-function againIn({ id: list }: List, verb: string, ...consent: readonly string[]) {
-	return (rest: readonly Subscriber[]) =>
-		mailctl('subscribers', verb, ...rest.map(({ id }) => String(id)), '--list', String(list), ...consent);
-}
 
 function creationHint({ code }: Refused): Hint | undefined {
 	return code === 'unique' ? '--if-exists update changes the one that is there' : undefined;

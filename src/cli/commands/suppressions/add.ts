@@ -8,7 +8,6 @@ import {
 	suppressionReasons,
 } from '../../../api/suppressions.js';
 import { command } from '../../frame/command.js';
-import { mailctl, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -73,14 +72,7 @@ export const suppressionAdd = command({
 			// Of several, a refused one is reported by its address, and the others follow.
 			made.push(await (named.length === 1 ? explained(creation, { input }) : creation));
 		};
-		const again = (rest: readonly Named[]) =>
-			mailctl(
-				'suppressions',
-				'add',
-				...rest.map(({ email }) => email),
-				...optionWords(addOptions, options, cx),
-			);
-		const { failed } = await eachOf(cx, inputs, add, again);
+		const { failed } = await eachOf(cx, inputs, add);
 		const [only] = made;
 		if (cx.out.isBare) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
 		else if (inputs.length === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);

@@ -6,7 +6,7 @@ import {
 	suppressionReasons,
 } from '../../../api/suppressions.js';
 import { command } from '../../frame/command.js';
-import { mailctl, optionWords } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -54,16 +54,8 @@ export const suppressionRemove = command({
 		const remove = async ({ id: email }: { id: string }) => {
 			removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
 		};
-		const again = (rest: readonly { id: string }[]) => {
-			const words = [...rest.map(({ id }) => id), ...optionWords(removeOptions, options, cx)];
-			return mailctl('suppressions', 'remove', ...words, '--yes');
-		};
-		const { done } = await eachOf(
-			cx,
-			standing.map((id) => ({ id })),
-			remove,
-			again,
-		);
+		const records = standing.map((id) => ({ id }));
+		const { done } = await eachOf(cx, records, remove);
 		const deleted = done.map(({ id }) => id);
 		const lifted = removals.reduce((sum, { removed }) => sum + removed.length, 0);
 		const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
