@@ -1,6 +1,6 @@
 /** A deployment behind a base URL: the remote client with the settings of the command line. */
 import { createClient } from '../../http/client/client.js';
-import { type ProxyQuestion, proxyFor } from '../../http/client/proxy.js';
+import { isProxied, type ProxyQuestion } from '../../http/client/proxy.js';
 import type { ConnectDependencies, Connection, Target } from '../frame/connection.js';
 
 /**
@@ -50,5 +50,5 @@ function lazyComposer() {
 
 /** `proxy` is `--proxy`; null: the environment decides. */
 export function goesThroughProxy(question: ProxyQuestion): boolean {
-	return proxyFor(question) !== null;
+	return isProxied(question);
 }

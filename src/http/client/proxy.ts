@@ -23,6 +23,25 @@ export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | 
 	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
 }
 
+/** Whether its calls use one of the proxies: hosts in NO_PROXY do not, as EnvHttpProxyAgent reads it. */
+export function isProxied(question: ProxyQuestion): boolean {
+	const choice = proxyFor(question);
+	const { baseUrl } = question;
+	if (choice === null || isExempt(baseUrl, choice.noProxy)) return false;
+	return choice.httpProxy !== '' || (baseUrl.protocol === 'https:' && choice.httpsProxy !== '');
+}
+
+/** By host, or host and port; a name includes its subdomains, `*` alone matches every host. */
+function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
+	if (noProxy === '*') return true;
+	const own = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
+	return noProxy.split(/[,\s]/).some((entry) => {
+		const [, named = entry, at = own] = /^(.+):(\d+)$/.exec(entry) ?? [];
+		const host = named.replace(/^\*?\./, '').toLowerCase();
+		return host !== '' && at === own && (hostname === host || hostname.endsWith(`.${host}`));
+	});
+}
+
 /** `host:port` is an http proxy, as other programs read these variables. */
 function withScheme(proxy: string): string {
 	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
