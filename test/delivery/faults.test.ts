@@ -27,22 +27,25 @@ async function sendTo(script: FaultScript, settings: Partial<SmtpSettings> = {},
 	return { result, memory, outcome: memory.row(0).outcomes[0], state: memory.row(0).state };
 }
 
+/** So many messages to a server that ends connections. */
+async function sendMany(
+	count: number,
+	script: FaultScript,
+	options: { connections: number; maxMessages?: number },
+) {
+	server = await startFaultServer(script);
+	pool = testPool(server.port, options);
+	const memory = createMemoryQueue({
+		to: Array.from({ length: count }, (_, index) => `r${index}@example.net`),
+	});
+	const { connections } = options;
+	const result = await testWorker(memory, pool, { connections }).run({ scope: null, until: 'settled' });
+	return { server, result };
+}
+
 const login = { user: 'me', password: 'hunter2-secret', security: 'required' } as const;
 
 describe('a fault before a session pauses the queue and touches no message', () => {
-	it('a port nobody listens on', async () => {
-		server = await startFaultServer({});
-		const { port } = server;
-		await server.close();
-		pool = testPool(port);
-		const memory = createMemoryQueue({ to: ['a@example.net'] });
-		const result = await testWorker(memory, pool).run({ scope: null, until: 'settled' });
-		expect(result).toMatchObject({
-			kind: 'paused',
-			reason: `connect ECONNREFUSED 127.0.0.1:${port}: no program takes connections there`,
-		});
-	});
-
 	it('never says a password in clear when STARTTLS is stripped', async () => {
 		await sendTo({ ehlo: ['AUTH PLAIN LOGIN'] }, login);
 		const said = server?.lines.join('\n') ?? '';
@@ -53,73 +56,64 @@ describe('a fault before a session pauses the queue and touches no message', () 
 
 describe('a used connection that the server has ended', () => {
 	it.each([[[]], [['PIPELINING']]])('is replaced once, without a mark on the message (%j)', async (ehlo) => {
-		server = await startFaultServer({
-			ehlo,
-			on: (phase, _line, { mails }) =>
-				phase === 'MAIL' && mails > 2 ? { answer: '421 4.7.0 Enough', thenClose: true } : undefined,
-		});
-		pool = testPool(server.port, { connections: 2 });
-		const memory = createMemoryQueue({
-			to: Array.from({ length: 20 }, (_, index) => `r${index}@example.net`),
-		});
-		const result = await testWorker(memory, pool, { connections: 2 }).run({ scope: null, until: 'settled' });
+		const { server, result } = await sendMany(
+			20,
+			{
+				ehlo,
+				on: (phase, _line, { mails }) =>
+					phase === 'MAIL' && mails > 2 ? { answer: '421 4.7.0 Enough', thenClose: true } : undefined,
+			},
+			{ connections: 2 },
+		);
 		expect(result.counts).toMatchObject({ sent: 20, deferred: 0 });
 		expect(server.bodies).toHaveLength(20);
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
 	it('leaves in doubt only the message whose dot had left', async () => {
-		server = await startFaultServer({
-			ehlo: ['PIPELINING'],
-			on: (phase, _line, { number, mails }) =>
-				phase === 'dot' && number === 1 && mails === 3 ? { drop: true } : undefined,
-		});
-		pool = testPool(server.port, { connections: 1 });
-		const memory = createMemoryQueue({
-			to: Array.from({ length: 20 }, (_, index) => `r${index}@example.net`),
-		});
-		const result = await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+		const { server, result } = await sendMany(
+			20,
+			{
+				ehlo: ['PIPELINING'],
+				on: (phase, _line, { number, mails }) =>
+					phase === 'dot' && number === 1 && mails === 3 ? { drop: true } : undefined,
+			},
+			{ connections: 1 },
+		);
 		expect(result.counts).toMatchObject({ sent: 19, uncertain: 1, deferred: 0 });
 		expect(server.bodies).toHaveLength(20);
 	});
 
 	it('goes on after a body that nobody was to get', async () => {
-		server = await startFaultServer({
-			ehlo: ['PIPELINING'],
-			on: (phase, line) =>
-				phase === 'RCPT' && line.includes('<r3@') ? { answer: '550 5.1.1 No such user' } : undefined,
-		});
-		pool = testPool(server.port, { connections: 1 });
-		const memory = createMemoryQueue({
-			to: Array.from({ length: 10 }, (_, index) => `r${index}@example.net`),
-		});
-		const result = await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+		const { server, result } = await sendMany(
+			10,
+			{
+				ehlo: ['PIPELINING'],
+				on: (phase, line) =>
+					phase === 'RCPT' && line.includes('<r3@') ? { answer: '550 5.1.1 No such user' } : undefined,
+			},
+			{ connections: 1 },
+		);
 		expect(result.counts).toMatchObject({ sent: 9, bounced: 1 });
 		expect([server.connections, server.bodies.filter((body) => body === '')]).toEqual([1, ['']]);
 	});
 
 	it('is shared when the server allows no more connections', async () => {
-		server = await startFaultServer({
-			on: (phase, _line, { number }) =>
-				phase === 'connect' && number > 2
-					? { answer: '421 4.7.0 Too many connections', thenClose: true }
-					: undefined,
-		});
-		pool = testPool(server.port, { connections: 5 });
-		const memory = createMemoryQueue({
-			to: Array.from({ length: 40 }, (_, index) => `r${index}@example.net`),
-		});
-		const result = await testWorker(memory, pool).run({ scope: null, until: 'settled' });
+		const { result } = await sendMany(
+			40,
+			{
+				on: (phase, _line, { number }) =>
+					phase === 'connect' && number > 2
+						? { answer: '421 4.7.0 Too many connections', thenClose: true }
+						: undefined,
+			},
+			{ connections: 5 },
+		);
 		expect(result).toMatchObject({ kind: 'done', counts: { sent: 40 } });
 	});
 
 	it('ends after its limit of messages', async () => {
-		server = await startFaultServer({});
-		pool = testPool(server.port, { connections: 1, maxMessages: 5 });
-		const memory = createMemoryQueue({
-			to: Array.from({ length: 20 }, (_, index) => `r${index}@example.net`),
-		});
-		await testWorker(memory, pool, { connections: 1 }).run({ scope: null, until: 'settled' });
+		const { server } = await sendMany(20, {}, { connections: 1, maxMessages: 5 });
 		expect(server.connections).toBe(4);
 		expect(server.lines.filter((line) => line === 'QUIT').length).toBeGreaterThanOrEqual(3);
 	});

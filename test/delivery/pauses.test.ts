@@ -5,7 +5,7 @@ import { systemClock } from '../../src/api/datetime.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
 import type { Queue } from '../../src/store/queue.js';
-import { testPool, testWorker } from '../support/delivery.js';
+import { endless, testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
 import { createMemoryQueue, type MemoryQueue } from '../support/memory-queue.js';
 import {
@@ -32,21 +32,12 @@ async function start(script: FaultScript, count: number) {
 }
 
 /** An endless run with waits of no time, and what it told. */
-function endless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2] = {}) {
-	const control = new AbortController();
+function waitless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2] = {}) {
 	const events: WorkerEvent[] = [];
 	if (pool === undefined) throw new Error('no pool');
-	const worker = testWorker(memory, pool, {
-		sleep: () => setImmediatePromise(),
-		onEvent: (event) => events.push(event),
-		...options,
-	});
-	const running = worker.run({ scope: null, until: 'aborted', signal: control.signal });
-	const stop = () => {
-		control.abort();
-		return running;
-	};
-	return { events, stop, wake: worker.wake };
+	const onEvent = (event: WorkerEvent) => events.push(event);
+	const run = endless(memory, pool, { sleep: () => setImmediatePromise(), onEvent, ...options });
+	return { events, ...run };
 }
 
 const hold = (memory: MemoryQueue, reason: string | null) =>
@@ -64,7 +55,7 @@ describe('a queue that a person has paused', () => {
 
 	it('gets back what a worker had leased, and is gone on with when it is resumed', async () => {
 		const { memory, server: own } = await start({}, 150);
-		const { events, stop } = endless(memory, { rate: 30 });
+		const { events, stop } = waitless(memory, { rate: 30 });
 		await eventually(() => expect(own.bodies.length).toBeGreaterThan(3));
 		await hold(memory, null);
 		await eventually(() => expect(events).toEqual([{ kind: 'held', reason: 'the queue is paused' }]));
@@ -147,7 +138,7 @@ describe('a mail server that refuses the sender', () => {
 		);
 		const sleep = (ms: number, signal: AbortSignal) =>
 			delay(Math.min(ms, 20), undefined, { signal }).catch(() => undefined);
-		const { events, stop } = endless(memory, { sleep });
+		const { events, stop } = waitless(memory, { sleep });
 		await eventually(() =>
 			expect(events).toContainEqual({
 				kind: 'waiting',
@@ -190,7 +181,7 @@ describe('a mail server that takes nothing', () => {
 			},
 			40,
 		);
-		const { stop } = endless(memory);
+		const { stop } = waitless(memory);
 		await eventually(() => expect(memory.states()).toEqual({ sent: 40 }));
 		await stop();
 		// Five connections met it together; each connection after that stands for one more try.
@@ -208,7 +199,7 @@ describe('a mail server that takes nothing', () => {
 			if (sleeps === 19) expect(own.connections).toBe(0);
 			await setImmediatePromise();
 		};
-		const { events, stop } = endless(memory, { sleep });
+		const { events, stop } = waitless(memory, { sleep });
 		await eventually(() => expect(memory.states()).toEqual({ sent: 5 }));
 		await stop();
 		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
@@ -220,7 +211,7 @@ describe('a mail server that takes nothing', () => {
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
 		const sleep = (ms: number, signal: AbortSignal) =>
 			delay(ms, undefined, { signal }).catch(() => undefined);
-		const { events, stop, wake } = endless(memory, { sleep });
+		const { events, stop, wake } = waitless(memory, { sleep });
 		await eventually(() => expect(events).toMatchObject([{ kind: 'waiting' }]));
 		for (let wakes = 0; wakes < 100; wakes += 1) {
 			wake();

@@ -3,39 +3,54 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { StoreError } from '../../src/api/errors.js';
 import { createContentCache } from '../../src/content/cache.js';
-import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
-import { trackingKey, verifyToken } from '../../src/delivery/tracking/tokens.js';
 import type { WorkerEvent, WorkerOptions } from '../../src/delivery/worker.js';
 import { openStore } from '../../src/store/open.js';
-import { testPool, testWorker } from '../support/delivery.js';
+import { endless, testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
 import { createMemoryQueue, plainContents } from '../support/memory-queue.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
 import { readHere } from '../support/read-here.js';
-import { type FaultServer, startFaultServer } from '../support/smtp-fault.js';
-import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
+import { type FaultScript, startFaultServer } from '../support/smtp-fault.js';
+import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
 
 const addresses = (count: number) => Array.from({ length: count }, (_, index) => `r${index}@example.net`);
 const settled = { scope: null, until: 'settled' } as const;
 
-let sink: SmtpSink | undefined;
-let server: FaultServer | undefined;
-let pool: SmtpPool | undefined;
-
+const ends: (() => unknown)[] = [];
 afterEach(async () => {
-	pool?.abort();
-	await sink?.close();
-	await server?.close();
-	sink = undefined;
-	server = undefined;
-	pool = undefined;
+	for (const end of ends.splice(0).reverse()) await end();
 });
+
+function begin<Server extends { port: number; close(): unknown }>(
+	server: Server,
+	queue: Parameters<typeof createMemoryQueue>[0],
+	options?: Parameters<typeof testPool>[1],
+) {
+	const pool = testPool(server.port, options);
+	ends.push(
+		() => server.close(),
+		() => pool.abort(),
+	);
+	return { pool, memory: createMemoryQueue(queue) };
+}
+
+async function toSink(queue: Parameters<typeof begin>[1]) {
+	const sink = await startSmtpSink();
+	return { sink, ...begin(sink, queue) };
+}
+
+async function toFaults(
+	script: FaultScript,
+	queue: Parameters<typeof begin>[1],
+	options?: Parameters<typeof begin>[2],
+) {
+	const server = await startFaultServer(script);
+	return { server, ...begin(server, queue, options) };
+}
 
 describe('a worker before a server that takes everything', () => {
 	it('delivers each message once and records it as sent', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(250) });
+		const { sink, pool, memory } = await toSink({ to: addresses(250) });
 		const result = await testWorker(memory, pool).run(settled);
 		expect(result).toEqual({
 			kind: 'done',
@@ -49,9 +64,7 @@ describe('a worker before a server that takes everything', () => {
 	});
 
 	it('sends all that it has leased, however slowly the store takes the outcomes', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(250) });
+		const { pool, memory } = await toSink({ to: addresses(250) });
 		const slow: typeof memory.queue = {
 			...memory.queue,
 			settle: async (command) => {
@@ -66,46 +79,31 @@ describe('a worker before a server that takes everything', () => {
 	});
 
 	it.each([
-		'a scope',
-		'everything',
-	])('waits for what a process that died has leased, before %s is over', async (what) => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(3) });
+		'a message of a scope that a process which died has leased',
+		'a message of everything that a process which died has leased',
+		'a message of a scope that is queued for later, as one on which a worker ended is',
+	])('waits for %s', async (what) => {
+		const { pool, memory } = await toSink({ to: addresses(3) });
 		const { submission } = memory.row(0).message;
 		const now = systemClock.now();
-		await memory.queue.lease({ owner: 'dead', now, until: now + 3_600_000_000, max: 1, scope: null });
+		if (what.includes('later')) memory.row(0).due = now + 60_000_000;
+		else await memory.queue.lease({ owner: 'dead', now, until: now + 3_600_000_000, max: 1, scope: null });
 		const run = testWorker(memory, pool, {
-			// The lease runs out while the run waits.
+			// An hour passes while the run waits.
 			sleep: async () => {
-				memory.row(0).until = 0;
+				Object.assign(memory.row(0), { until: 0, due: 0 });
 			},
 		}).run(
-			what === 'everything' ? { scope: null, until: 'idle' } : { scope: { submission }, until: 'settled' },
+			what.includes('everything')
+				? { scope: null, until: 'idle' }
+				: { scope: { submission }, until: 'settled' },
 		);
 		expect((await run).counts.sent).toBe(3);
 		expect(memory.states()).toEqual({ sent: 3 });
 	});
 
-	it('waits for what is queued for later, as one on which a worker ended is, before a scope counts as settled', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(3) });
-		memory.row(0).due = systemClock.now() + 60_000_000;
-		const run = testWorker(memory, pool, {
-			// A minute passes while the run waits.
-			sleep: async () => {
-				memory.row(0).due = 0;
-			},
-		}).run({ scope: { submission: memory.row(0).message.submission }, until: 'settled' });
-		expect((await run).counts.sent).toBe(3);
-		expect(memory.states()).toEqual({ sent: 3 });
-	});
-
 	it('says the envelope and the bytes as they are, dots and all', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({
+		const { sink, pool, memory } = await toSink({
 			to: ['Ann <ann@example.net>'],
 			envelope: { cc: ['C <c@example.net>'], bcc: ['b@example.net', 'ann@example.net'] },
 			now: 1_700_000_000_000_000,
@@ -129,21 +127,8 @@ describe('a worker before a server that takes everything', () => {
 		expect(memory.row(0).outcomes).toMatchObject([{ kind: 'sent', reply: { phase: 'answer', code: 250 } }]);
 	});
 
-	it('puts signed links into bulk mail', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const keyring = [trackingKey(1, Buffer.from('secret'))] as const;
-		const memory = createMemoryQueue({ to: ['a@example.net'], type: 'BULK' });
-		await testWorker(memory, pool, { publicUrl: 'https://m.test/', keyring }).run(settled);
-		const raw = sink.received[0]?.raw.toString() ?? '';
-		const token = /^List-Unsubscribe: <https:\/\/m\.test\/u\/([\w-]{50})>\r$/m.exec(raw)?.[1] ?? '';
-		expect(verifyToken(keyring, 'u', token)).toBe(memory.row(0).message.message);
-	});
-
 	it('keeps to its rate', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(21) });
+		const { sink, pool, memory } = await toSink({ to: addresses(21) });
 		const start = performance.now();
 		await testWorker(memory, pool, { rate: 50 }).run(settled);
 		expect(performance.now() - start).toBeGreaterThan(380);
@@ -151,19 +136,14 @@ describe('a worker before a server that takes everything', () => {
 	});
 
 	it('runs until the signal and notices new work when woken', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(2) });
+		const { sink, pool, memory } = await toSink({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
-		const control = new AbortController();
-		const worker = testWorker(memory, pool);
-		const running = worker.run({ scope: null, until: 'aborted', signal: control.signal });
+		const { stop, wake } = endless(memory, pool);
 		await sink.until(1);
 		memory.row(1).due = 0;
-		worker.wake();
+		wake();
 		await sink.until(2);
-		control.abort();
-		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 2 } });
+		expect(await stop()).toMatchObject({ kind: 'aborted', counts: { sent: 2 } });
 		expect(memory.states()).toEqual({ sent: 2 });
 	});
 
@@ -217,35 +197,27 @@ describe('a worker with large messages', () => {
 
 describe('a worker that is told to stop', () => {
 	it('gives back what it has not begun, and cuts what takes too long', async () => {
-		server = await startFaultServer({ at: { MAIL: { hang: true } } });
-		pool = testPool(server.port, { timeouts: {} });
-		const memory = createMemoryQueue({ to: addresses(20) });
-		const control = new AbortController();
-		const running = testWorker(memory, pool, { drainMs: 50 }).run({
-			scope: null,
-			until: 'aborted',
-			signal: control.signal,
-		});
+		const { server, pool, memory } = await toFaults(
+			{ at: { MAIL: { hang: true } } },
+			{ to: addresses(20) },
+			{ timeouts: {} },
+		);
+		const { stop } = endless(memory, pool, { drainMs: 50 });
 		await eventually(() => expect(server?.lines.filter((line) => line.startsWith('MAIL')).length).toBe(5));
-		control.abort();
-		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
+		expect(await stop()).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
 		expect(memory.states()).toEqual({ queued: 20 });
 		expect(memory.row(0).outcomes).toEqual([{ kind: 'released', why: 'drain' }]);
 	});
 
 	it('records as uncertain what it cut after the dot', async () => {
-		server = await startFaultServer({ at: { dot: { hang: true } } });
-		pool = testPool(server.port, { timeouts: {} });
-		const memory = createMemoryQueue({ to: addresses(1) });
-		const control = new AbortController();
-		const running = testWorker(memory, pool, { drainMs: 50 }).run({
-			scope: null,
-			until: 'aborted',
-			signal: control.signal,
-		});
+		const { server, pool, memory } = await toFaults(
+			{ at: { dot: { hang: true } } },
+			{ to: addresses(1) },
+			{ timeouts: {} },
+		);
+		const { stop } = endless(memory, pool, { drainMs: 50 });
 		await eventually(() => expect(server?.bodies).toHaveLength(1));
-		control.abort();
-		expect(await running).toMatchObject({ counts: { uncertain: 1 } });
+		expect(await stop()).toMatchObject({ counts: { uncertain: 1 } });
 	});
 });
 
@@ -255,9 +227,11 @@ describe('a worker whose time is limited', () => {
 		const later = new Promise<{ answer: string }>((resolve) => {
 			answer = resolve;
 		});
-		server = await startFaultServer({ at: { dot: { later } } });
-		pool = testPool(server.port, { connections: 1, timeouts: {} });
-		const memory = createMemoryQueue({ to: addresses(9) });
+		const { server, pool, memory } = await toFaults(
+			{ at: { dot: { later } } },
+			{ to: addresses(9) },
+			{ connections: 1, timeouts: {} },
+		);
 		const control = new AbortController();
 		const running = testWorker(memory, pool, { connections: 1 }).run({
 			scope: null,
@@ -274,45 +248,11 @@ describe('a worker whose time is limited', () => {
 		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 3, uncertain: 0 } });
 		expect(server.bodies).toHaveLength(3);
 	});
-
-	it('is done before its end when nothing is left', async () => {
-		let answer: (told: { answer: string }) => void = () => undefined;
-		const later = new Promise<{ answer: string }>((resolve) => {
-			answer = resolve;
-		});
-		server = await startFaultServer({ at: { dot: { later } } });
-		pool = testPool(server.port, { timeouts: {} });
-		const memory = createMemoryQueue({ to: addresses(1) });
-		const running = testWorker(memory, pool).run({ ...settled, leftMs: 2_000 });
-		await eventually(() => expect(server?.bodies).toHaveLength(1));
-		await new Promise((resolve) => setTimeout(resolve, 2_000));
-		answer({ answer: '250 2.0.0 Taken' });
-		expect(await running).toMatchObject({ kind: 'done', counts: { sent: 1 } });
-	});
-
-	it('cuts at its end what has not come to one', async () => {
-		server = await startFaultServer({ at: { MAIL: { hang: true } } });
-		pool = testPool(server.port, { timeouts: {} });
-		const memory = createMemoryQueue({ to: addresses(20) });
-		const control = new AbortController();
-		const running = testWorker(memory, pool, { drainMs: 1_000_000 }).run({
-			scope: null,
-			until: 'aborted',
-			signal: control.signal,
-			leftMs: 3_000,
-		});
-		await eventually(() => expect(server?.lines.filter((line) => line.startsWith('MAIL')).length).toBe(5));
-		setTimeout(() => control.abort(), 3_000);
-		expect(await running).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
-		expect(memory.states()).toEqual({ queued: 20 });
-	});
 });
 
 describe('a worker whose lease was taken over', () => {
 	it('does not record twice', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(1) });
+		const { pool, memory } = await toSink({ to: addresses(1) });
 		const events: WorkerEvent[] = [];
 		const { settle } = memory.queue;
 		memory.queue.settle = async (c) => {
@@ -325,9 +265,7 @@ describe('a worker whose lease was taken over', () => {
 	});
 
 	it('does not begin what has expired in its hands', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(1) });
+		const { sink, pool, memory } = await toSink({ to: addresses(1) });
 		let now = 1_000_000;
 		const events: WorkerEvent[] = [];
 		const clock = { now: () => now };
@@ -346,9 +284,7 @@ describe('a worker whose lease was taken over', () => {
 
 describe('a worker whose own leases ran out in its hands', () => {
 	it('takes them back without sending twice', async () => {
-		server = await startFaultServer({});
-		pool = testPool(server.port);
-		const memory = createMemoryQueue({ to: addresses(60) });
+		const { server, pool, memory } = await toFaults({}, { to: addresses(60) });
 		const { settle, lease } = memory.queue;
 		// The first group is held up until the same messages have been leased anew.
 		let relet: (() => void) | null = null;
@@ -365,25 +301,25 @@ describe('a worker whose own leases ran out in its hands', () => {
 			if (leased.some(({ fence }) => fence > 1)) relet?.();
 			return leased;
 		};
-		const control = new AbortController();
-		const running = testWorker(memory, pool).run({ scope: null, until: 'aborted', signal: control.signal });
+		const { stop } = endless(memory, pool);
 		await eventually(() => expect(memory.states()).toEqual({ sent: 60 }));
-		control.abort();
-		await running;
+		await stop();
 		expect(server.bodies).toHaveLength(60);
 	});
 });
 
 describe('a worker on a real database', () => {
 	it('records each outcome where the reader of messages finds it', async () => {
-		server = await startFaultServer({
-			on: (phase, line) => {
-				if (phase !== 'RCPT') return undefined;
-				if (line.includes('<r1@')) return { answer: '550 5.1.1 No such user' };
-				return line.includes('<r2@') ? { answer: '450 4.2.0 Later' } : undefined;
+		const { server, pool } = await toFaults(
+			{
+				on: (phase, line) => {
+					if (phase !== 'RCPT') return undefined;
+					if (line.includes('<r1@')) return { answer: '550 5.1.1 No such user' };
+					return line.includes('<r2@') ? { answer: '450 4.2.0 Later' } : undefined;
+				},
 			},
-		});
-		pool = testPool(server.port);
+			{ to: [] },
+		);
 		const { path, ids } = await createQueuedDatabase(250);
 		const store = await openStore(path, { clock: systemClock, mode: 'existing' });
 		const contents = createContentCache({ maxBytes: 1_000_000, askHtml: readHere });
@@ -409,9 +345,7 @@ describe('a worker on a real database', () => {
 
 describe('a worker whose store fails', () => {
 	it('stops with the error of the store when outcomes cannot be recorded', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(400) });
+		const { sink, pool, memory } = await toSink({ to: addresses(400) });
 		const full = new StoreError('disk_full', 'disk full');
 		memory.queue.settle = async () => {
 			throw full;
@@ -422,45 +356,37 @@ describe('a worker whose store fails', () => {
 	});
 
 	it('goes on when the store comes back, and repeats nothing', async () => {
-		sink = await startSmtpSink();
-		pool = testPool(sink.port);
-		const memory = createMemoryQueue({ to: addresses(150) });
+		const { sink, pool, memory } = await toSink({ to: addresses(150) });
 		const { settle } = memory.queue;
 		let failures = 3;
 		memory.queue.settle = async (c) => {
 			if (failures-- > 0) throw new Error('disk full');
 			return settle(c);
 		};
-		const control = new AbortController();
-		const running = testWorker(memory, pool, { sleep: () => setImmediatePromise() }).run({
-			scope: null,
-			until: 'aborted',
-			signal: control.signal,
-		});
+		const { stop } = endless(memory, pool, { sleep: () => setImmediatePromise() });
 		await eventually(() => expect(memory.states()).toEqual({ sent: 150 }));
-		control.abort();
-		await running;
+		await stop();
 		expect(sink.received).toHaveLength(150);
 	});
 });
 
 describe('a worker before a server it cannot use', () => {
 	it('waits 1 s, doubling, in an endless run and goes on when the server is back', async () => {
-		server = await startFaultServer({
-			on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined),
-		});
-		pool = testPool(server.port, { connections: 1 });
-		const memory = createMemoryQueue({ to: addresses(3) });
+		const { pool, memory } = await toFaults(
+			{
+				on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined),
+			},
+			{ to: addresses(3) },
+			{ connections: 1 },
+		);
 		const waits: number[] = [];
-		const control = new AbortController();
-		const running = testWorker(memory, pool, {
+		const { stop } = endless(memory, pool, {
 			connections: 1,
 			sleep: () => setImmediatePromise(),
 			onEvent: (event) => event.kind === 'waiting' && waits.push(event.ms),
-		}).run({ scope: null, until: 'aborted', signal: control.signal });
+		});
 		await eventually(() => expect(memory.states()).toEqual({ sent: 3 }));
-		control.abort();
-		await running;
+		await stop();
 		expect(waits).toEqual([1_000, 2_000, 4_000]);
 	});
 });

@@ -61,3 +61,15 @@ export function testWorker(
 		...options,
 	});
 }
+
+/** A run that ends when it is stopped. */
+export function endless(...given: Parameters<typeof testWorker>) {
+	const control = new AbortController();
+	const worker = testWorker(...given);
+	const running = worker.run({ scope: null, until: 'aborted', signal: control.signal });
+	const stop = () => {
+		control.abort();
+		return running;
+	};
+	return { stop, wake: worker.wake };
+}

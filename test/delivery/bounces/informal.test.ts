@@ -200,16 +200,6 @@ describe('a report in a form of its own', () => {
 		]);
 	});
 
-	it('that names nobody is about the one the returned message went to', () => {
-		const body =
-			'Your message could not be delivered.\n\n--- Original message ---\n\nTo: ann@example.org\nMessage-ID: <3@example.com>\n';
-		expect(readReport(informal(body))).toMatchObject({
-			kind: 'bounce',
-			recipients: [{ address: 'ann@example.org', form: 'returned message', hard: false }],
-			returned: { message_id: '3@example.com' },
-		});
-	});
-
 	it('in HTML and in a Japanese charset is read by its words', () => {
 		const html =
 			'Delivery has failed to these recipients:<br>\r\n<p>&lt;ann@example.org&gt;:</p>\r\n<b>550 5.1.1</b> no such user';

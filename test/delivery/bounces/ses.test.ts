@@ -105,10 +105,6 @@ describe('what SES publishes', () => {
 		expect(read(complaint({ complaintFeedbackType: 'not-spam' }))).toMatchObject({ kind: 'feedback' });
 	});
 
-	it('without the header of the message is matched by its source alone', () => {
-		expect(read({ ...bounce(), mail: { source: mail.source } })).toMatchObject({ returned: null });
-	});
-
 	it.each([
 		['a delivery', { notificationType: 'Delivery', delivery: {}, mail }],
 		['a bounce of nobody', bounce({ bouncedRecipients: [{ emailAddress: 7 }, null, 'x'] })],
