@@ -157,7 +157,7 @@ it.skipIf(!hasStrace)('a server says that its disk failed, and its log what the 
 		error: {
 			code: 'storage_failed',
 			message:
-				'the list "Readers" may have been created: The service answered 500: The disk of the service failed.',
+				'it may have been created all the same: The service answered 500: The disk of the service failed.',
 			http: { status: 500 },
 		},
 	});

@@ -3,7 +3,6 @@ import { headerNames } from '../../http/errors.js';
 import { type ContentSource, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { isMachine } from '../frame/globals.js';
 import { type Base, wirePath } from './api/wire-path.js';
 
 const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -52,7 +51,8 @@ const api = command({
 			signal: cx.signal,
 		};
 		if (options.paginate) {
-			assertPaging(request.method, options);
+			if (args.method.toUpperCase() !== 'GET' || options.data !== undefined || options.include)
+				throw new UsageError('--paginate goes with GET, without --data and --include');
 			const { printPages } = await import('./api/pages.js');
 			return printPages(cx, request);
 		}
@@ -66,21 +66,13 @@ const api = command({
 function assertOutput(cx: CommandContext): void {
 	const { output } = cx.globals;
 	if (output !== undefined && output !== 'json')
-		throw new UsageError(`-o ${output} does not go with api: it prints what is answered`, {
-			hint: isMachine(cx.out.format) ? '--paginate, or -o json' : '-o json insists on JSON',
-		});
+		throw new UsageError(`-o ${output} does not go with api: it prints what is answered`);
 }
 
 function methodOf(text: string): string {
 	const method = text.toUpperCase();
 	if (methods.includes(method)) return method;
 	throw new UsageError(`"${text}" is no method of the API`, { hint: `methods: ${methods.join(', ')}` });
-}
-
-function assertPaging(method: string, { data, include }: { data: unknown; include: boolean }): void {
-	if (method !== 'GET') throw new UsageError('--paginate goes with GET only');
-	if (data !== undefined || include)
-		throw new UsageError('--paginate goes with neither --data nor --include');
 }
 
 async function bodyOf(

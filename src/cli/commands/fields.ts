@@ -1,15 +1,11 @@
-import { need } from '../../api/capabilities.js';
-import { ApiError } from '../../api/errors.js';
 import type { Field } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
+import type { Question } from '../frame/prompts.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
-import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
-import { foresee, notTaken } from '../verbs/dry-run.js';
+import { change, create as createRecord } from '../verbs/changing.js';
 import { walk } from '../verbs/listing.js';
-import { explained, type Refused } from '../verbs/refusals.js';
 
 const columns: Columns<Field> = [
 	column('id', 'ID', { align: 'right' }),
@@ -66,20 +62,13 @@ const create = command({
 	columns,
 	async run(cx, { options }) {
 		const input = { variable: options.variable, name: options.name };
-		if (cx.dryRun) {
-			const { fieldFields } = await import('../../api/fields.js');
-			const how = { fields: fieldFields, input, mode: 'create', hint: fieldHint } as const;
-			await foresee(cx, (api) => api.fields.create(input), { ...how, beside: () => taken(cx, input, null) });
-			return cx.wouldDo(`create the field ${input.variable}`, { create: input });
-		}
-		const api = await cx.api();
-		const creating = explained(api.fields.create(input, { signal: cx.signal }), { input, hint: fieldHint });
-		const created = await maybeCreated(creating, {
-			what: `the field ${input.variable}`,
-			look: mailctl('fields', 'get', input.variable),
-			isUnique: true,
+		const created = await createRecord(cx, {
+			what: `create the field ${input.variable}`,
+			plan: { create: input },
+			input,
+			make: ({ fields }) => fields.create(input, { signal: cx.signal }),
 		});
-		await cx.out.created(created, columns);
+		if (created !== null) await cx.out.created(created, columns);
 	},
 });
 
@@ -107,31 +96,28 @@ const update = command({
 	columns,
 	async run(cx, { args, options }) {
 		const field = await find(cx, args.field);
-		const change = {
+		const input = {
 			...(options.variable !== undefined && { variable: options.variable }),
 			...(options.name !== undefined && { name: options.name }),
 		};
 		const renames = options.variable !== undefined && options.variable !== field.variable;
 		const uses = renames ? await countUses(cx, field.id) : 0;
-		const api = await cx.api();
-		// A PUT is sent as given: the service refuses a missing field in its own words.
 		const call = { signal: cx.signal };
-		const write = () =>
-			options.replace
-				? api.fields.replace(field.id, change as { variable: string; name: string }, call)
-				: api.fields.patch(field.id, change, call);
-		if (cx.dryRun) {
-			const { fieldFields } = await import('../../api/fields.js');
-			const mode = options.replace ? 'create' : 'patch';
-			const how = { fields: fieldFields, input: change, mode, hint: fieldHint } as const;
-			await foresee(cx, write, { ...how, beside: () => taken(cx, change, field.id) });
-			return cx.wouldDo(`change the field ${field.variable}${usesNote(uses)}`, {
-				update: field.id,
-				with: change,
-			});
-		}
-		if (uses !== 0) await confirm(cx, `rename ${field.variable} to ${options.variable}`, field, uses);
-		await cx.out.record(await explained(cx.undoable(write), { input: change, hint: fieldHint }), columns);
+		const changed = await change(cx, {
+			what: `change the field ${field.variable}${usesNote(uses)}`,
+			plan: { update: field.id, with: input },
+			input,
+			question:
+				uses === 0 ? undefined : severe(`rename ${field.variable} to ${options.variable}`, field, uses),
+			// A PUT is sent as given: the service refuses a missing field in its own words.
+			make: ({ fields }) =>
+				cx.undoable(() =>
+					options.replace
+						? fields.replace(field.id, input as { variable: string; name: string }, call)
+						: fields.patch(field.id, input, call),
+				),
+		});
+		if (changed !== null) await cx.out.record(changed, columns);
 	},
 });
 
@@ -152,23 +138,12 @@ const remove = command({
 	async run(cx, { args }) {
 		const field = await find(cx, args.field);
 		const uses = await countUses(cx, field.id);
-		if (cx.dryRun)
-			return cx.wouldDo(`delete the field ${field.variable}${usesNote(uses)}`, { delete: [field.id] });
+		const what = `delete the field ${field.variable}`;
+		if (cx.dryRun) return cx.wouldDo(`${what}${usesNote(uses)}`, { delete: [field.id] });
 		// A script that names the field has agreed, however many hold it today.
-		if (uses === 0 && cx.globals.confirm === undefined)
-			await cx.confirm({ kind: 'mild', what: `delete the field ${field.variable}` });
-		else await confirm(cx, `delete the field ${field.variable}`, field, uses);
-		const api = await cx.api();
-		await mayBreakOff(cx, api.fields.delete(field.id, { signal: cx.signal }), {
-			left: async (signal) => {
-				const isGone = await api.fields.get(field.id, { signal }).then(
-					() => false,
-					(error: unknown) => error instanceof ApiError && error.code === 'not_found',
-				);
-				return isGone ? null : `the field ${field.variable} is still there, and some subscribers hold it`;
-			},
-			again: () => mailctl('fields', 'delete', field.variable, '--confirm', field.variable),
-		});
+		const isMild = uses === 0 && cx.globals.confirm === undefined;
+		await cx.confirm(isMild ? { kind: 'mild', what } : severe(what, field, uses));
+		await (await cx.api()).fields.delete(field.id, { signal: cx.signal });
 		await cx.out.document({ deleted: [field.id] }, `deleted the field ${field.variable}`);
 	},
 });
@@ -185,30 +160,10 @@ async function find(cx: CommandContext, text: string): Promise<Field> {
 	return resolveField(await cx.api(), text, cx.signal);
 }
 
-/** `id`: the field that may have it; null: none. */
-async function taken(cx: CommandContext, { variable }: { variable?: string }, id: number | null) {
-	const { fields } = await cx.api();
-	return notTaken(walk(fields, {}, { signal: cx.signal }), {
-		field: 'variable',
-		isTaken: (one) => one.variable === variable && one.id !== id,
-	});
-}
-
-function fieldHint({ path, code }: Refused): Hint | undefined {
-	if (path !== 'variable') return undefined;
-	if (code === 'unique') return mailctl('fields', 'list');
-	return code === 'required' || code === 'blank'
-		? undefined
-		: 'a letter or _, then letters, digits and _, at most 64 in all: city, first_name';
-}
-
 /** How many subscribers hold a value; null where a deployment cannot say. */
 async function countUses(cx: CommandContext, id: number): Promise<number | null> {
-	const api = await cx.api();
-	const { ext } = await api.capabilities();
-	if (ext.fields === undefined) return null;
-	const fields = await need(api, 'fields');
-	return await cx.killable(() => fields.countUses(id));
+	const { fields } = (await (await cx.api()).capabilities()).ext;
+	return fields === undefined ? null : cx.killable(() => fields.countUses(id));
 }
 
 function usesNote(uses: number | null): string {
@@ -218,6 +173,6 @@ function usesNote(uses: number | null): string {
 		: `, held by ${counted(uses, 'subscriber')}`;
 }
 
-function confirm(cx: CommandContext, what: string, { variable }: Field, uses: number | null): Promise<void> {
-	return cx.confirm({ kind: 'severe', what: `${what}${usesNote(uses)}`, name: variable });
+function severe(what: string, { variable }: Field, uses: number | null): Question {
+	return { kind: 'severe', what: `${what}${usesNote(uses)}`, name: variable };
 }

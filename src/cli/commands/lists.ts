@@ -1,32 +1,28 @@
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
-import { ApiError } from '../../api/errors.js';
+import { invalid } from '../../api/errors.js';
+import type { ListsPlus } from '../../api/lists.js';
 import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { mailctl, type OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { type ExitCode, exits } from '../frame/exit.js';
-import { answer, type Columns, column } from '../render/columns.js';
-import { counted, numberText } from '../render/units.js';
+import { exits } from '../frame/exit.js';
+import { answer, type Columns, column, parseFields } from '../render/columns.js';
+import { counted } from '../render/units.js';
 import { deleteEach, eachOf, findEach } from '../verbs/bulk.js';
-import { mayBreakOff, maybeCreated } from '../verbs/changing.js';
-import { foresee } from '../verbs/dry-run.js';
+import { change, create as createRecord } from '../verbs/changing.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
 import { askReason } from './lists/offer.js';
-import {
-	assertNames,
-	type NamedList,
-	publicNameColumn,
-	putPublicName,
-	showsPublicName,
-	withPublicName,
-} from './lists/public-name.js';
-import { canceledNote, cancelNote, countWaiting } from './lists/waiting.js';
+
+/** The public name is an extension of ours: people see it beside the list, `-o json` is the list of the wire. */
+interface NamedList extends List {
+	public_name?: string | null;
+}
 
 const idColumn = column<List, 'id'>('id', 'ID', { align: 'right' });
 const nameColumn = column<List, 'name'>('name', 'NAME', { isKept: 'name', isName: true });
+const publicNameColumn = column<NamedList, 'public_name'>('public_name', 'PUBLIC NAME', { wide: true });
 const otherColumns: Columns<List> = [
 	column('active_subscribers_count', 'ACTIVE', { align: 'right', isCount: true }),
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right', isCount: true }),
@@ -35,7 +31,6 @@ const otherColumns: Columns<List> = [
 	column('date_created', 'CREATED', { isOptional: true, time: 'text' }),
 ];
 export const listColumns: Columns<List> = [idColumn, nameColumn, ...otherColumns];
-
 const namedColumns: Columns<NamedList> = [idColumn, nameColumn, publicNameColumn, ...otherColumns];
 
 const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'Which list:' } as const;
@@ -71,9 +66,14 @@ const get = command({
 	exits: [3],
 	examples: ['mailctl lists get 12', "mailctl lists get 'Monthly news' -o json"],
 	run: async (cx, { args, options }) => {
-		const found = await resolveList(await cx.api(), args.list, { by: options.by, signal: cx.signal });
-		const named = await withPublicName(cx, found);
-		await (named === null ? cx.out.record(found, listColumns) : cx.out.record(named, namedColumns));
+		const api = await cx.api();
+		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
+		if (!showsPublicName(cx)) return cx.out.record(found, listColumns);
+		if (isNamePicked(cx)) await need(api, 'lists', '--fields public_name');
+		const { lists } = (await api.capabilities()).ext;
+		if (lists === undefined) return cx.out.record(found, listColumns);
+		const { public_name } = await lists.get(found.id, { signal: cx.signal });
+		return cx.out.record({ ...found, public_name }, namedColumns);
 	},
 });
 
@@ -105,25 +105,16 @@ const create = command({
 	],
 	run: async (cx, { options }) => {
 		const input = { name: options.name, email_reason: options.emailReason };
-		const { publicName } = options;
-		const all = publicName === undefined ? input : { ...input, public_name: publicName };
-		const details = publicName === undefined ? null : await need(await cx.api(), 'lists', '--public-name');
-		if (details !== null) await assertNames(all, 'create');
-		if (cx.dryRun) {
-			const { listFields } = await import('../../api/lists.js');
-			await foresee(cx, (api) => api.lists.create(input), { fields: listFields, input, mode: 'create' });
-			return cx.wouldDo(`create list "${input.name}"`, { create: all });
-		}
-		const api = await cx.api();
-		const creating = explained(api.lists.create(input, { signal: cx.signal }), { input });
-		const created = await maybeCreated(creating, {
-			what: `the list "${input.name}"`,
-			look: mailctl('lists', 'list', '--match', input.name),
-			isUnique: false,
+		const { details, named } = await withPublicName(cx, input, options.publicName);
+		const created = await createRecord(cx, {
+			what: `create list "${input.name}"`,
+			plan: { create: named },
+			input,
+			make: (api) => api.lists.create(input, { signal: cx.signal }),
 		});
-		if (details === null || publicName === undefined) return cx.out.created(created, listColumns);
-		const named = await putPublicName(cx, details, { list: created, publicName });
-		await (showsPublicName(cx) ? cx.out.created(named, namedColumns) : cx.out.created(created, listColumns));
+		if (created === null) return;
+		const shown = await putPublicName(cx, created, { details, publicName: options.publicName });
+		await (isNamed(shown) ? cx.out.created(shown, namedColumns) : cx.out.created(shown, listColumns));
 	},
 });
 
@@ -152,38 +143,31 @@ const update = command({
 			...(options.name === undefined ? {} : { name: options.name }),
 			...(options.emailReason === undefined ? {} : { email_reason: options.emailReason }),
 		};
-		const { publicName } = options;
-		const all = publicName === undefined ? patch : { ...patch, public_name: publicName };
-		const api = await cx.api();
-		const details = publicName === undefined ? null : await need(api, 'lists', '--public-name');
-		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
-		const { id } = found;
-		if (details !== null) await assertNames(all, 'patch');
-		const write = async () =>
-			Object.keys(patch).length === 0
-				? found
-				: options.replace
-					? api.lists.replace(id, patch, { signal: cx.signal })
-					: api.lists.patch(id, patch, { signal: cx.signal });
-		if (cx.dryRun) {
-			const { listFields } = await import('../../api/lists.js');
-			await foresee(cx, write, { fields: listFields, input: patch, mode: 'patch' });
-			return cx.wouldDo(`change list ${id}`, { update: id, with: all });
-		}
-		const changed = await explained(write(), { input: patch });
-		if (details === null || publicName === undefined) return cx.out.record(changed, listColumns);
-		const named = await putPublicName(cx, details, { list: changed, publicName });
-		await (showsPublicName(cx) ? cx.out.record(named, namedColumns) : cx.out.record(changed, listColumns));
+		const found = await resolveList(await cx.api(), args.list, { by: options.by, signal: cx.signal });
+		const { details, named } = await withPublicName(cx, patch, options.publicName);
+		const verb = options.replace ? 'replace' : 'patch';
+		const changed = await change(cx, {
+			what: `change list ${found.id}`,
+			plan: { update: found.id, with: named },
+			input: patch,
+			make: async ({ lists }) =>
+				Object.keys(patch).length === 0 ? found : lists[verb](found.id, patch, { signal: cx.signal }),
+		});
+		if (changed === null) return;
+		const shown = await putPublicName(cx, changed, { details, publicName: options.publicName });
+		await (isNamed(shown) ? cx.out.record(shown, namedColumns) : cx.out.record(shown, listColumns));
 	},
 });
+
+const inSlices =
+	'A few thousand subscribers are deleted at a time, while others write. ' +
+	'After Ctrl-C or a kill the list is still there with the rest of them: the same command goes on.';
 
 const remove = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete lists with their subscribers',
-	description:
-		'A few thousand subscribers are deleted at a time, while others write. ' +
-		'After Ctrl-C or a kill the list is still there with the rest of them: the same command goes on.',
+	description: inSlices,
 	args: [{ ...listArg, summary: 'ids or exact names', many: true }],
 	options: { by: byOption },
 	writes: true,
@@ -196,30 +180,22 @@ const remove = command({
 		const api = await cx.api();
 		const how = { by: options.by, signal: cx.signal };
 		const found = await findEach(args.list, (text) => resolveList(api, text, how));
-		const ids = found.map(({ id }) => id);
-		const waiting = await countWaiting(cx, ids);
-		const what = `delete ${describe(found)}`;
-		const cancels = cancelNote(waiting);
-		if (cx.dryRun) return cx.wouldDo(`${what}${cancels}`, { delete: ids, ...(waiting > 0 && { waiting }) });
+		const people = found.reduce((sum, one) => sum + one.overall_subscribers_count, 0);
+		const names = found.map(({ id, name }) => `${id} "${name}"`).join(', ');
+		const what = `delete list${found.length === 1 ? '' : 's'} ${names} with ${counted(people, 'subscriber')}`;
+		if (cx.dryRun) return cx.wouldDo(what, { delete: found.map(({ id }) => id) });
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
-		await cx.confirm({ kind: 'severe', what: `${what} for good${cancels}`, name });
-		const rest = new Set(found);
-		const remove = async (list: List) => {
-			const deleting = api.lists.delete(list.id, { signal: cx.signal });
-			await mayBreakOff(cx, deleting, { left: left(api, list), again: () => deleteAgain([...rest]) });
-			rest.delete(list);
-		};
-		return deleteEach(cx, found, { noun: 'list', remove, also: canceledNote(waiting) });
+		await cx.confirm({ kind: 'severe', what: `${what} for good`, name });
+		const remove = ({ id }: List) => api.lists.delete(id, { signal: cx.signal });
+		return deleteEach(cx, found, 'list', remove);
 	},
 });
 
 const clear = command({
 	name: 'clear',
 	summary: 'delete all subscribers of a list',
-	description:
-		'A few thousand subscribers are deleted at a time, while others write. ' +
-		'After Ctrl-C or a kill the list is still there with the rest of them: the same command goes on.',
+	description: inSlices,
 	args: [listArg],
 	options: { by: byOption },
 	writes: true,
@@ -230,14 +206,14 @@ const clear = command({
 	examples: ["mailctl lists clear 12 --confirm 'Monthly news'"],
 	run: async (cx, { args, options }) => {
 		const api = await cx.api();
-		const found = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
-		const waiting = await countWaiting(cx, [found.id]);
-		const what = `delete the ${counted(found.overall_subscribers_count, 'subscriber')} of list ${found.id} "${found.name}"`;
-		const cancels = cancelNote(waiting);
-		const plan = { clear: found.id, subscribers: found.overall_subscribers_count };
-		if (cx.dryRun) return cx.wouldDo(`${what}${cancels}`, { ...plan, ...(waiting > 0 && { waiting }) });
-		await cx.confirm({ kind: 'severe', what: `${what} for good${cancels}`, name: found.name });
-		return clearSubscribers(cx, api, found, canceledNote(waiting));
+		const { id, name, ...found } = await resolveList(api, args.list, { by: options.by, signal: cx.signal });
+		const people = found.overall_subscribers_count;
+		const what = `delete the ${counted(people, 'subscriber')} of list ${id} "${name}"`;
+		if (cx.dryRun) return cx.wouldDo(what, { clear: id, subscribers: people });
+		await cx.confirm({ kind: 'severe', what: `${what} for good`, name });
+		const { deleted, failed } = await clearSubscribers(cx, api, id);
+		await cx.out.document({ list_id: id, deleted }, `deleted ${counted(deleted, 'subscriber')}`);
+		return failed === 0 ? exits.done : exits.partly;
 	},
 });
 
@@ -251,48 +227,56 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, remove, clear],
 };
 
-function describe(lists: readonly List[]): string {
-	const people = lists.reduce((sum, one) => sum + one.overall_subscribers_count, 0);
-	const names = lists.map((one) => `${one.id} "${one.name}"`).join(', ');
-	return `list${lists.length === 1 ? '' : 's'} ${names} with ${counted(people, 'subscriber')}`;
-}
-
-/** What a stopped deletion leaves of a list, as it is then: `list 3 "News" still has 40 of 50 subscribers`. */
-function left({ lists }: Api, { id, name, overall_subscribers_count: before }: List) {
-	return async (signal: AbortSignal): Promise<string | null> => {
-		const now = await lists.get(id, { signal }).then(
-			({ overall_subscribers_count }) => numberText(overall_subscribers_count),
-			(error: unknown) => (error instanceof ApiError && error.code === 'not_found' ? null : 'some'),
-		);
-		return now === null ? null : `list ${id} "${name}" still has ${now} of ${counted(before, 'subscriber')}`;
-	};
-}
-
-function deleteAgain(rest: readonly List[]): OwnCommand {
-	const [only] = rest;
-	const confirm = rest.length === 1 && only !== undefined ? only.name : String(rest.length);
-	return mailctl('lists', 'delete', ...rest.map(({ id }) => String(id)), '--confirm', confirm);
-}
-
 /** The document has no bulk deletion: at once where that is offered, elsewhere one by one, ids collected first. */
-async function clearSubscribers(cx: CommandContext, api: Api, found: List, also: string): Promise<ExitCode> {
-	const again = () => mailctl('lists', 'clear', String(found.id), '--confirm', found.name);
-	const leaves = { left: left(api, found), again };
+async function clearSubscribers(
+	cx: CommandContext,
+	api: Api,
+	id: number,
+): Promise<{ deleted: number; failed: number }> {
+	const call = { signal: cx.signal };
 	const { ext } = await api.capabilities();
-	if (ext.subscribers !== undefined) {
-		const { subscribers: ours } = ext;
-		const deleted = await mayBreakOff(cx, ours.clear(found.id, { signal: cx.signal }), leaves);
-		await cx.out.document({ list_id: found.id, deleted }, `deleted ${counted(deleted, 'subscriber')}${also}`);
-		return exits.done;
-	}
-	const subscribers = api.subscribers(found.id);
+	if (ext.subscribers !== undefined) return { deleted: await ext.subscribers.clear(id, call), failed: 0 };
+	const subscribers = api.subscribers(id);
 	const ids: { id: number }[] = [];
-	for await (const { id } of walk(subscribers, {}, { signal: cx.signal })) ids.push({ id });
-	const remove = ({ id }: { id: number }) => subscribers.delete(id, { signal: cx.signal });
-	const { done, failed } = await mayBreakOff(cx, eachOf(cx, ids, remove), leaves);
-	await cx.out.document(
-		{ list_id: found.id, deleted: done.length },
-		`deleted ${counted(done.length, 'subscriber')}`,
-	);
-	return failed === 0 ? exits.done : exits.partly;
+	for await (const { id } of walk(subscribers, {}, call)) ids.push({ id });
+	const { done, failed } = await eachOf(cx, ids, (one) => subscribers.delete(one.id, call));
+	return { deleted: done.length, failed };
+}
+
+/** Whether the answer has a place for it: a card, or `--fields` that names it. */
+function showsPublicName(cx: CommandContext): boolean {
+	return cx.out.format === 'table' || cx.out.format === 'wide' || isNamePicked(cx);
+}
+
+function isNamePicked({ globals }: CommandContext): boolean {
+	return parseFields(globals.fields)?.includes(publicNameColumn.key) === true;
+}
+
+/** The public name is a second write: what the service would refuse is refused before the first one, exit 5. */
+async function withPublicName<I extends object>(
+	cx: CommandContext,
+	input: I,
+	publicName: string | undefined,
+) {
+	if (publicName === undefined) return { details: null, named: input };
+	const details = await need(await cx.api(), 'lists', '--public-name');
+	const named = { ...input, public_name: publicName };
+	const { listDetailsFields } = await import('../../api/lists.js');
+	const parsed = listDetailsFields.parse(named, 'patch');
+	if (parsed.kind === 'invalid') await explained(Promise.reject(invalid(parsed.errors)), { input: named });
+	return { details, named };
+}
+
+async function putPublicName(
+	cx: CommandContext,
+	list: List,
+	{ details, publicName }: { details: ListsPlus | null; publicName: string | undefined },
+): Promise<NamedList> {
+	if (details === null || publicName === undefined) return list;
+	const { public_name } = await details.patch(list.id, { public_name: publicName }, { signal: cx.signal });
+	return showsPublicName(cx) ? { ...list, public_name } : list;
+}
+
+function isNamed(list: NamedList): boolean {
+	return 'public_name' in list;
 }

@@ -8,7 +8,7 @@ import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../verbs/bulk.js';
-import { beginningOf, listOptions, listRows, newestFirst, sayWhatIsLeftOut, walk } from '../verbs/listing.js';
+import { beginningOf, listOptions, listRows, newestFirst, walk } from '../verbs/listing.js';
 import { isUuid } from '../verbs/resolve.js';
 import { findCampaign } from './campaigns/find.js';
 import { deletedText, detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
@@ -79,7 +79,6 @@ const get = command({
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, detailColumns);
 		else await cx.out.rows(found, detailColumns, { all: true });
-		await sayWhatIsLeftOut(cx, 'every attempt and what was reported');
 	},
 });
 

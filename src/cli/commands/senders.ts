@@ -1,12 +1,9 @@
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { assertAddress } from '../verbs/address-faults.js';
-import { maybeCreated } from '../verbs/changing.js';
-import { foresee, notTaken } from '../verbs/dry-run.js';
+import { change, create } from '../verbs/changing.js';
 import { walk } from '../verbs/listing.js';
-import { explained } from '../verbs/refusals.js';
 
 const columns: Columns<Sender> = [
 	column('id', 'ID', { align: 'right' }),
@@ -41,27 +38,14 @@ const add = command({
 	columns,
 	async run(cx, { args }) {
 		assertAddress(args.address);
-		const { senders } = await cx.api();
 		const input = { from_email: args.address };
-		if (cx.dryRun) {
-			// A deployment without `/senders/` says so here, too.
-			await senders.page({ page_size: 1 }, { signal: cx.signal });
-			const { senderFields } = await import('../../api/inputs.js');
-			const { emailKey } = await import('../../api/address.js');
-			const isTaken = ({ from_email }: Sender) => emailKey(from_email) === emailKey(args.address);
-			const walked = () => walk(senders, {}, { signal: cx.signal });
-			const beside = () => notTaken(walked(), { field: 'from_email', isTaken });
-			const how = { fields: senderFields, input, mode: 'create', beside } as const;
-			await foresee(cx, () => senders.create(input), how);
-			return cx.wouldDo(`add the sender ${args.address}`, { create: input });
-		}
-		const creating = explained(senders.create(input, { signal: cx.signal }), { input });
-		const created = await maybeCreated(creating, {
-			what: `the sender ${args.address}`,
-			look: mailctl('senders', 'list'),
-			isUnique: true,
+		const created = await create(cx, {
+			what: `add the sender ${args.address}`,
+			plan: { create: input },
+			input,
+			make: ({ senders }) => senders.create(input, { signal: cx.signal }),
 		});
-		await cx.out.created(created, columns);
+		if (created !== null) await cx.out.created(created, columns);
 	},
 });
 
@@ -79,11 +63,14 @@ const remove = command({
 	async run(cx, { args }) {
 		const { resolveSender } = await import('../verbs/resolve.js');
 		const sender = await resolveSender(await cx.api(), args.address, cx.signal);
-		if (cx.dryRun) return cx.wouldDo(`remove the sender ${sender.from_email}`, { delete: [sender.id] });
-		await cx.confirm({ kind: 'mild', what: `remove the sender ${sender.from_email}` });
-		const { senders } = await cx.api();
-		await senders.delete(sender.id, { signal: cx.signal });
-		await cx.out.document({ deleted: [sender.id] }, `removed the sender ${sender.from_email}`);
+		const what = `remove the sender ${sender.from_email}`;
+		const deleted = await change(cx, {
+			what,
+			plan: { delete: [sender.id] },
+			question: { kind: 'mild', what },
+			make: ({ senders }) => senders.delete(sender.id, { signal: cx.signal }).then(() => [sender.id]),
+		});
+		if (deleted !== null) await cx.out.document({ deleted }, `removed the sender ${sender.from_email}`);
 	},
 });
 

@@ -1,15 +1,10 @@
 /** The subscribers of a list: the reading commands. Those that change are in the folder of that name. */
-import type { Api } from '../../api/api.js';
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
-import type { CommandContext } from '../frame/context.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
-import { addressFault, searching } from '../verbs/address-faults.js';
 import { sortByVariable, withMetaColumns } from '../verbs/field-names.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
-import { isRecordId } from '../verbs/resolve.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
 import { subscriberErase } from './subscribers/erase.js';
 import { subscriberExport } from './subscribers/export.js';
@@ -112,24 +107,11 @@ const find = command({
 			}
 		}
 		await cx.out.rows(rows(), await withMetaColumns(cx, foundColumns), { all: true });
-		if (found === 0) await sayWhere(cx, api, args.email);
+		if (found > 0) return;
+		const { count } = await api.lists.page({ page_size: 1 }, { signal: cx.signal });
+		await cx.note(`no subscriber has the address ${args.email}: looked in ${counted(count, 'list')}`);
 	},
 });
-
-/** No result is no error: prints the address and the number of lists. */
-async function sayWhere(cx: CommandContext, api: Api, email: string): Promise<void> {
-	const { count } = await api.lists.page({ page_size: 1 }, { signal: cx.signal });
-	await cx.note(`no subscriber has the address ${email}: looked in ${counted(count, 'list')}`);
-	const fault = addressFault(email);
-	if (fault === null) return;
-	if (email.includes('@')) await cx.hint(`it is no address: ${fault}`);
-	else if (isRecordId(email))
-		await cx.hint([
-			'it is no address; an id is of one list: ',
-			mailctl('subscribers', 'get', email, '--list', 'LIST'),
-		]);
-	else await cx.hint(['it is no address; ', ...searching(email)]);
-}
 
 export const group: CommandGroup = {
 	name: 'subscribers',

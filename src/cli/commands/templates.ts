@@ -4,17 +4,14 @@ import { need } from '../../api/capabilities.js';
 import { builtInVariables } from '../../api/fields.js';
 import type { Template } from '../../api/records.js';
 import { type CommandGroup, command, type FileSource, flagOf } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { maybeCreated } from '../verbs/changing.js';
+import { change, create as createRecord } from '../verbs/changing.js';
 import { readMarkdown } from '../verbs/content.js';
-import { foresee, notTaken } from '../verbs/dry-run.js';
 import { walk } from '../verbs/listing.js';
-import { explained } from '../verbs/refusals.js';
 import { outcomeColumns } from './templates/folders.js';
 
 const columns: Columns<Template> = [
@@ -83,19 +80,13 @@ const create = command({
 		};
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
-		if (cx.dryRun) {
-			const { templateFields } = await import('../../api/inputs.js');
-			const how = { fields: templateFields, input, mode: 'create' } as const;
-			await foresee(cx, () => templates.create(input), { ...how, beside: () => taken(cx, input, null) });
-			return cx.wouldDo(`create the template ${input.name}`, { create: input });
-		}
-		const creating = explained(templates.create(input, { signal: cx.signal }), { input });
-		const created = await maybeCreated(creating, {
-			what: `the template ${input.name}`,
-			look: mailctl('templates', 'get', input.name),
-			isUnique: true,
+		const created = await createRecord(cx, {
+			what: `create the template ${input.name}`,
+			plan: { create: input },
+			input,
+			make: () => templates.create(input, { signal: cx.signal }),
 		});
-		await cx.out.created(created, columns);
+		if (created !== null) await cx.out.created(created, columns);
 	},
 });
 
@@ -111,22 +102,20 @@ const update = command({
 	writes: true,
 	columns,
 	async run(cx, { args, options }) {
-		const change = {
+		const input = {
 			...(options.name !== undefined && { name: options.name }),
 			...(await readBodies(options)),
 		};
-		const template = await find(cx, args.template);
-		await lint(cx, { name: template.name, ...change });
+		const { id, name } = await find(cx, args.template);
+		await lint(cx, { name, ...input });
 		const templates = await need(await cx.api(), 'templates');
-		if (cx.dryRun) {
-			const { templateFields } = await import('../../api/inputs.js');
-			const beside = () => taken(cx, change, template.id);
-			const how = { fields: templateFields, input: change, mode: 'patch', beside } as const;
-			await foresee(cx, () => templates.patch(template.id, change), how);
-			return cx.wouldDo(`change the template ${template.name}`, { update: template.id, with: change });
-		}
-		const changed = templates.patch(template.id, change, { signal: cx.signal });
-		await cx.out.record(await explained(changed, { input: change }), columns);
+		const changed = await change(cx, {
+			what: `change the template ${name}`,
+			plan: { update: id, with: input },
+			input,
+			make: () => templates.patch(id, input, { signal: cx.signal }),
+		});
+		if (changed !== null) await cx.out.record(changed, columns);
 	},
 });
 
@@ -143,12 +132,16 @@ const remove = command({
 	writes: true,
 	severity: 'mild',
 	async run(cx, { args }) {
-		const template = await find(cx, args.template);
-		if (cx.dryRun) return cx.wouldDo(`delete the template ${template.name}`, { delete: [template.id] });
-		await cx.confirm({ kind: 'mild', what: `delete the template ${template.name}` });
+		const { id, name } = await find(cx, args.template);
 		const templates = await need(await cx.api(), 'templates');
-		await templates.delete(template.id, { signal: cx.signal });
-		await cx.out.document({ deleted: [template.id] }, `deleted the template ${template.name}`);
+		const what = `delete the template ${name}`;
+		const deleted = await change(cx, {
+			what,
+			plan: { delete: [id] },
+			question: { kind: 'mild', what },
+			make: () => templates.delete(id, { signal: cx.signal }).then(() => [id]),
+		});
+		if (deleted !== null) await cx.out.document({ deleted }, `deleted the template ${name}`);
 	},
 });
 
@@ -250,15 +243,6 @@ export const group: CommandGroup = {
 async function find(cx: CommandContext, text: string): Promise<Template> {
 	const { resolveTemplate } = await import('../verbs/resolve.js');
 	return resolveTemplate(await cx.api(), text, cx.signal);
-}
-
-/** `id`: the template that may be called so; null: none. */
-async function taken(cx: CommandContext, { name }: { name?: string }, id: string | null) {
-	const templates = await need(await cx.api(), 'templates');
-	return notTaken(walk(templates, {}, { signal: cx.signal }), {
-		field: 'name',
-		isTaken: (one) => one.name === name && one.id !== id,
-	});
 }
 
 type BodyFiles = Partial<Record<keyof typeof bodies, FileSource | undefined>>;

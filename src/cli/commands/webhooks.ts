@@ -6,38 +6,29 @@ import type { WebhookInput } from '../../api/inputs.js';
 import { withoutSecrets } from '../../api/quote.js';
 import { type Webhook, webhookDefaults, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { agreeToAll, deleteEach, findEach, nameOrCount } from '../verbs/bulk.js';
-import { maybeCreated } from '../verbs/changing.js';
-import { foresee } from '../verbs/dry-run.js';
+import { change, create as createRecord } from '../verbs/changing.js';
 import { walk } from '../verbs/listing.js';
-import { explained } from '../verbs/refusals.js';
+import { orNull } from '../verbs/resolve.js';
 import { deliveries, replay } from './webhooks/deliveries.js';
 import { listen } from './webhooks/listen.js';
 import {
 	hookColumns as columns,
 	findWebhook,
-	hasSecret,
 	hookArg,
 	mask,
 	maskInput,
-	readStopped,
-	type Stopped,
 	stateColumn,
-	unclearWebhook,
-	urlHint,
-	warnOfStopped,
 } from './webhooks/record.js';
 import { test } from './webhooks/test.js';
 
-const allColumns = [...columns, stateColumn(new Map())];
+const allColumns = [...columns, stateColumn(new Set())];
 const stateNote =
-	'A webhook whose target answered 410 is stopped: the embedded engine and mailctl servers say so, and -o wide and -o ' +
-	'csv have its STATE.';
+	'A webhook whose target answered 410 is stopped: on the embedded engine and mailctl servers -o wide and -o csv have ' +
+	'its STATE, and `webhooks replay` goes on with it.';
 
 const showSecrets = { kind: 'flag', summary: 'print passwords and secrets in URLs as they are' } as const;
 
@@ -52,17 +43,11 @@ const list = command({
 	columns: allColumns,
 	async run(cx, { options }) {
 		const api = await cx.api();
-		let isHidden = false;
 		async function* rows() {
-			for await (const hook of walk(api.webhooks, {}, { signal: cx.signal })) {
-				isHidden ||= !options.showSecrets && hasSecret(cx, hook);
+			for await (const hook of walk(api.webhooks, {}, { signal: cx.signal }))
 				yield options.showSecrets ? hook : mask(cx, hook);
-			}
 		}
-		const stopped = await readStopped(cx);
-		await cx.out.rows(rows(), shownColumns(options.showSecrets, stopped), { all: true });
-		if (isHidden) await cx.hint('secrets are hidden; --show-secrets prints them');
-		await warnOfStopped(cx, [...(stopped?.values() ?? [])]);
+		await cx.out.rows(rows(), await shownColumns(cx, options.showSecrets), { all: true });
 	},
 });
 
@@ -78,20 +63,18 @@ const get = command({
 	columns: allColumns,
 	async run(cx, { args, options }) {
 		const hook = await findWebhook(cx, args.id);
-		const stopped = await readStopped(cx);
 		const shown = options.showSecrets ? hook : mask(cx, hook);
-		await cx.out.record(shown, shownColumns(options.showSecrets, stopped));
-		if (!options.showSecrets && hasSecret(cx, hook))
-			await cx.hint('secrets are hidden; --show-secrets prints them');
-		const own = stopped?.get(hook.id);
-		if (own !== undefined) await warnOfStopped(cx, [own]);
+		await cx.out.record(shown, await shownColumns(cx, options.showSecrets));
 	},
 });
 
-function shownColumns(withSecrets: boolean, stopped: Stopped | null): Columns<Webhook> {
+/** Beside the wire's own columns the state, where the deployment tells it: JSON stays the service document's. */
+async function shownColumns(cx: CommandContext, withSecrets: boolean): Promise<Columns<Webhook>> {
+	const { deliveries } = (await (await cx.api()).capabilities()).ext;
+	const stopped = deliveries && (await orNull(deliveries.stopped({ signal: cx.signal })));
 	return [
 		...columns,
-		...(stopped === null ? [] : [stateColumn(stopped)]),
+		...(stopped ? [stateColumn(new Set(stopped.map(({ webhook_id }) => webhook_id)))] : []),
 		...(withSecrets ? [column<Webhook, 'password'>('password', 'PASSWORD')] : []),
 	];
 }
@@ -118,19 +101,14 @@ const create = command({
 	columns,
 	async run(cx, { options }) {
 		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
-		assertLogin(given);
 		const input: WebhookInput = await withPassword(cx, given);
-		const refusal = { input, hint: await urlHint(cx) };
-		if (cx.dryRun) {
-			const { webhookFields: fields } = await import('../../api/inputs.js');
-			await foresee(cx, (api) => api.webhooks.create(input), { ...refusal, fields, mode: 'create' });
-			return cx.wouldDo(`create a webhook to ${withoutSecrets(input.url)}`, { create: maskInput(cx, input) });
-		}
-		const { webhooks } = await cx.api();
-		const creating = explained(webhooks.create(input, { signal: cx.signal }), refusal);
-		const hook = await maybeCreated(creating, unclearWebhook(input));
-		await cx.out.created(mask(cx, hook), columns);
-		await hintSecrets(cx, hook);
+		const hook = await createRecord(cx, {
+			what: `create a webhook to ${withoutSecrets(input.url)}`,
+			plan: { create: maskInput(cx, input) },
+			input,
+			make: ({ webhooks }) => webhooks.create(input, { signal: cx.signal }),
+		});
+		if (hook !== null) await cx.out.created(mask(cx, hook), columns);
 	},
 });
 
@@ -155,25 +133,19 @@ const update = command({
 		const auth = await readAuth(cx, options);
 		const given = { ...(url !== undefined && { url }), ...(type !== undefined && { type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
-		assertLogin(given, replace ? '' : hook.login);
 		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
-		const change = replace || hook.password === '' ? await withPassword(cx, given) : given;
-		const { webhooks } = await cx.api();
-		// A PUT is sent as given: the service refuses a missing field in its own words.
-		const write = () =>
-			replace
-				? webhooks.replace(hook.id, change as WebhookInput, { signal: cx.signal })
-				: webhooks.patch(hook.id, change, { signal: cx.signal });
-		const refusal = { input: change, hint: await urlHint(cx) };
-		if (cx.dryRun) {
-			const { webhookFields: fields } = await import('../../api/inputs.js');
-			await foresee(cx, write, { ...refusal, fields, mode: replace ? 'create' : 'patch' });
-			const sent = maskInput(cx, replace ? { ...webhookDefaults, ...change } : change);
-			return cx.wouldDo(`change webhook ${hook.id}`, { update: hook.id, with: sent });
-		}
-		const changed = await explained(write(), refusal);
-		await cx.out.record(mask(cx, changed), columns);
-		await hintSecrets(cx, changed);
+		const input = replace || hook.password === '' ? await withPassword(cx, given) : given;
+		const changed = await change(cx, {
+			what: `change webhook ${hook.id}`,
+			plan: { update: hook.id, with: maskInput(cx, replace ? { ...webhookDefaults, ...input } : input) },
+			input,
+			// A PUT is sent as given: the service refuses a missing field in its own words.
+			make: ({ webhooks }) =>
+				replace
+					? webhooks.replace(hook.id, input as WebhookInput, { signal: cx.signal })
+					: webhooks.patch(hook.id, input, { signal: cx.signal }),
+		});
+		if (changed !== null) await cx.out.record(mask(cx, changed), columns);
 	},
 });
 
@@ -189,18 +161,14 @@ const deletion = command({
 	exits: [3, 9],
 	writes: true,
 	severity: 'mild',
-	async run(cx, { args }): Promise<ExitCode> {
+	async run(cx, { args }) {
 		const hooks = await findEach(args.id, (text) => findWebhook(cx, text));
 		const names = hooks.map(({ type, url }) => `the ${type} webhook to ${withoutSecrets(url)}`);
 		const what = `delete ${nameOrCount(names, 'webhooks')}`;
-		if (cx.dryRun) {
-			await cx.wouldDo(what, { delete: hooks.map(({ id }) => id) });
-			return exits.done;
-		}
+		if (cx.dryRun) return cx.wouldDo(what, { delete: hooks.map(({ id }) => id) });
 		await agreeToAll(cx, { what, count: hooks.length, few: 'ask' });
 		const { webhooks } = await cx.api();
-		const remove = ({ id }: Webhook) => webhooks.delete(id, { signal: cx.signal });
-		return deleteEach(cx, hooks, { noun: 'webhook', remove });
+		return deleteEach(cx, hooks, 'webhook', ({ id }) => webhooks.delete(id, { signal: cx.signal }));
 	},
 });
 
@@ -269,14 +237,6 @@ async function readAuth(
 	};
 }
 
-/** Throws `UsageError` where authorization is turned on without a login; `known`: that of the webhook. */
-function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = ''): void {
-	if (is_auth_enabled === true && (login ?? known) === '')
-		throw new UsageError('--auth without --login: HTTP authorization needs a user name', {
-			hint: '--login NAME --password-file FILE',
-		});
-}
-
 /** A login needs a password, since its target would refuse every notification: a person is asked for it. */
 async function withPassword<I extends Partial<WebhookInput>>(
 	cx: CommandContext,
@@ -285,13 +245,5 @@ async function withPassword<I extends Partial<WebhookInput>>(
 	const { login = '', is_auth_enabled, password } = input;
 	if (login === '' || is_auth_enabled === false || password !== undefined) return input;
 	if (cx.canAsk) return { ...input, password: await cx.askSecret(`Password of ${login}:`) };
-	throw new UsageError('missing --password-file or --password-stdin: the password that goes with --login', {
-		hint: 'one that is empty: --password-stdin < /dev/null',
-	});
-}
-
-/** For commands without `--show-secrets`. */
-async function hintSecrets(cx: CommandContext, hook: Webhook): Promise<void> {
-	const command = mailctl('webhooks', 'get', String(hook.id), '--show-secrets');
-	if (hasSecret(cx, hook)) await cx.hint(['secrets are hidden; ', command, ' prints them']);
+	throw new UsageError('missing --password-file or --password-stdin: the password that goes with --login');
 }

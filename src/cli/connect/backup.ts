@@ -22,7 +22,6 @@ import {
 	removeSecondNames,
 	takeOutOfUse,
 } from '../../store/open.js';
-import { isPostgres } from '../../store/url.js';
 import { TableError } from '../../tables/finding.js';
 import { createOutputFile, leftoverMs, type WhenThere } from '../../tables/output-file.js';
 import type { OtherProcess } from '../frame/connection.js';
@@ -85,8 +84,6 @@ export interface RestorePlan {
 }
 
 const keptSuffix = '.before-restore-';
-/** As the hint on a moved database names it. */
-const movedSuffix = '.moved-';
 
 /** Changes nothing. Throws `UsageError`, `UnsupportedDatabase` and `StoreError`: the backup is none, or a newer one. */
 export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
@@ -277,17 +274,6 @@ async function settle(
 	const settled = await settleAll().finally(() => store.close());
 	closeLog(copy, plan.place);
 	return settled;
-}
-
-/** Files beside it that hold what was in its place: of restores, and what `engine migrate` has left. */
-export async function copiesBeside(url: string): Promise<string[]> {
-	if (isPostgres(url) || isPrivate(url)) return [];
-	const place = realPlace(databaseFile(url));
-	const names = await readdir(dirname(place)).catch(() => []);
-	return names
-		.filter((name) => [keptSuffix, movedSuffix].some((suffix) => name.startsWith(basename(place) + suffix)))
-		.sort()
-		.map((name) => join(dirname(place), name));
 }
 
 function keptName(place: string, now: Micros): string {

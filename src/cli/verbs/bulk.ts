@@ -42,27 +42,17 @@ export interface Outcome<T> {
 	failed: number;
 }
 
-interface Deletion<T> {
-	noun: string;
-	remove: (record: T) => Promise<void>;
-	also?: string;
-}
-
-/**
- * Deletes records one after the other; prints `{"deleted": [ids]}`, for people with what `also` went. Exit 9 when one of
- * several was refused.
- */
+/** Deletes records one after the other; prints `{"deleted": [ids]}`. Exit 9 when one of several was refused. */
 export async function deleteEach<T extends { id: number | string }>(
 	cx: CommandContext,
 	records: readonly T[],
-	{ noun, remove, also = '' }: Deletion<T>,
+	noun: string,
+	remove: (record: T) => Promise<void>,
 ): Promise<ExitCode> {
 	const { done, failed } = await eachOf(cx, records, remove);
 	const count = failed === 0 ? '' : `${numberText(done.length)} of `;
-	await cx.out.document(
-		{ deleted: done.map(({ id }) => id) },
-		`deleted ${count}${counted(records.length, noun)}${failed === 0 ? also : ''}`,
-	);
+	const deleted = done.map(({ id }) => id);
+	await cx.out.document({ deleted }, `deleted ${count}${counted(records.length, noun)}`);
 	return failed === 0 ? exits.done : exits.partly;
 }
 
@@ -93,7 +83,7 @@ export async function eachOf<T extends { id: number | string }>(
 		}
 	} catch (error) {
 		progress.stop();
-		if (records.length > 1 && done.length > 0)
+		if (done.length > 0)
 			await cx.warn(`stopped after ${numberText(done.length)} of ${numberText(records.length)}`);
 		throw error;
 	}

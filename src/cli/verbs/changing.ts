@@ -1,54 +1,47 @@
+/** One change of one record: its dry run, its consent, and what an unclear answer means. */
+import type { Api } from '../../api/api.js';
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
-import type { OwnCommand } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { classify } from '../frame/exit.js';
+import type { Foreseen } from '../frame/plan.js';
+import type { Question } from '../frame/prompts.js';
+import { explained, type Refusal } from './refusals.js';
+
+interface Change<T> extends Partial<Refusal> {
+	/** Completes "would …". */
+	what: string;
+	plan: Foreseen;
+	/** Asked before the change, and not in a dry run. */
+	question?: Question | undefined;
+	make: (api: Api) => Promise<T>;
+}
 
 /**
- * The created record. Without a clear answer the error keeps its exit code, warns of a possible record, and is
- * retryable only where the service refuses the same name again. `what`: `the list "News"`; `look`: the showing command.
+ * The answer of the change; null for a dry run. On a database of this machine a dry run makes the change too, and its
+ * connection undoes it: it ends as the change would. A service is not asked to change anything.
  */
-export async function maybeCreated<T>(
-	creating: Promise<T>,
-	{ what, look, isUnique }: { what: string; look: OwnCommand; isUnique: boolean },
-): Promise<T> {
+export async function change<T>(
+	cx: CommandContext,
+	{ what, plan, question, make, input = {}, ...refusal }: Change<T>,
+): Promise<T | null> {
+	if (cx.dryRun) {
+		const { api, local } = await cx.connection();
+		if (local !== null) await explained(make(api), { input, ...refusal });
+		await cx.wouldDo(what, plan);
+		return null;
+	}
+	if (question !== undefined) await cx.confirm(question);
+	return explained(make(await cx.api()), { input, ...refusal });
+}
+
+/** As `change`; without a clear answer the error says so, and is not retryable: a repetition may make a second record. */
+export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T | null> {
 	try {
-		return await creating;
+		return await change(cx, how);
 	} catch (error) {
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
 		const { code, exit, message } = classify(error);
-		throw new CliError(code, exit, `${what} may have been created: ${message}`, {
-			hint: isUnique
-				? ['run it again: one that is there is refused; ', look, ' shows it']
-				: ['look at ', look, ' first: to create it again may make a second one'],
-			retryable: isUnique,
-			cause: error,
-		});
-	}
-}
-
-const askedMs = 2_000;
-
-/**
- * What goes slice by slice, so that Ctrl-C, SIGTERM and `--deadline` leave some of it. The error then says with `left`
- * what that is (null: nothing), and that `again` goes on. `left` takes a signal of its own: the command's is aborted.
- */
-export async function mayBreakOff<T>(
-	{ signal }: Pick<CommandContext, 'signal'>,
-	changing: Promise<T>,
-	{ left, again }: { left: (signal: AbortSignal) => Promise<string | null>; again: () => OwnCommand },
-): Promise<T> {
-	try {
-		return await changing;
-	} catch (error) {
-		if (!signal.aborted || !(signal.reason instanceof CliError)) throw error;
-		const { code, exit, message, retryable } = signal.reason;
-		const said = await left(AbortSignal.timeout(askedMs));
-		if (said === null) throw error;
-		throw new CliError(code, exit, `${message}: ${said}`, {
-			hint: [again(), ' goes on'],
-			retryable,
-			cause: signal.reason,
-		});
+		throw new CliError(code, exit, `it may have been created all the same: ${message}`, { cause: error });
 	}
 }

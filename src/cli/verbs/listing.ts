@@ -193,12 +193,3 @@ export function walk<F extends object, T>(
 	}
 	return { [Symbol.asyncIterator]: records, count: () => count };
 }
-
-/**
- * Hints that `-o json` has `what` too, where TSV is the default of a pipe. No hint for a named format or named columns:
- * those are a choice.
- */
-export async function sayWhatIsLeftOut(cx: CommandContext, what: string): Promise<void> {
-	const isChosen = cx.settings.output.value !== null || cx.globals.fields !== undefined;
-	if (cx.out.format === 'tsv' && !isChosen) await cx.hint(`-o json has ${what} too`);
-}

@@ -77,6 +77,10 @@ const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
 			'; --transactional sends a list mails without such links',
 		],
 	],
+	[
+		'private_target',
+		() => [mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true'), ' allows them'],
+	],
 	['suppressed', (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for']],
 	[
 		'erased',

@@ -15,16 +15,10 @@ describe('an answer nested a million deep', () => {
 			...options,
 		});
 
-	it('is 7, printed to a pipe as it came and to nothing else', async () => {
-		const piped = await call([]);
-		expect({ code: piped.code, stdout: piped.stdout.length }).toEqual({ code: 7, stdout: deep.length });
-		expect(piped.stderr).toContain('the answer is nested too deep');
+	it('is printed to a pipe as it came, and is 7 where JSON is wanted', async () => {
+		expect((await call([])).stdout).toHaveLength(deep.length);
 		expect(await call(['-o', 'json'])).toMatchObject({ code: 7, stdout: '' });
-		expect(await call(['--paginate'])).toMatchObject({
-			code: 7,
-			stderr: expect.stringContaining('too deep'),
-		});
-		expect(await call([], { columns: 80 })).toMatchObject({ code: 7, stdout: '' });
+		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
 	it('of a refusal leaves its status what it is', async () => {

@@ -474,16 +474,6 @@ describe('a dry run on a server', () => {
 	});
 
 	it.each<[code: number, path: string, ...words: string[]]>([
-		[5, 'fields create', '--variable', 'city', '--name', 'Town'],
-		[5, 'fields update', 'age', '--variable', 'city'],
-		[5, 'senders add', 'News@Example.com'],
-		[5, 'templates create', '--name', 'T', '--text-file', 'text.txt'],
-		[5, 'templates update', 'U', '--name', 'T'],
-		[5, 'subscribers create', '-l', '1', '--email', 'ANN@example.com'],
-		[5, 'subscribers create', '-l', '1', '--email', 'a@example.com', '--meta', 'zip=1'],
-		[5, 'subscribers update', 'ann@example.com', '-l', '1', '--meta', 'zip=1'],
-		[5, 'subscribers update', 'ann@example.com', '-l', '1', '--email', 'DORA@example.com'],
-		[3, 'subscribers erase', 'no@example.com', '--lift', '--yes'],
 		[9, 'suppressions add', 'erased@example.com', 'gone@example.com'],
 		[3, 'webhooks test', '9'],
 	])('ends with %i as the change does: %s', async (code, path, ...words) => {

@@ -83,21 +83,6 @@ describe('mailctl messages', () => {
 		]);
 	});
 
-	it('are one row of scalars in a pipe, with a hint at what that leaves out', async () => {
-		const { stdout, stderr } = await project.run(['messages', 'get', ids[1] ?? '']);
-		expect({ stdout, stderr }).toEqual({
-			stdout: `${ids[1]}\tlater@example.com\tdeferred\tHello\t2026-11-01T10:00:00.000000Z\t\n`,
-			stderr: 'hint: -o json has every attempt and what was reported too\n',
-		});
-		const chosen = await project.run(['messages', 'get', ids[1] ?? '', '-o', 'tsv']);
-		expect(chosen).toEqual({ code: 0, stdout, stderr: '' });
-		const cell = await project.run(['messages', 'get', ids[1] ?? '', '--fields', 'delivery_attempts']);
-		expect(JSON.parse(cell.stdout)).toMatchObject([
-			{ number: 1, text: expect.stringContaining('try later') },
-		]);
-		expect(cell.stderr).toBe('');
-	});
-
 	it('show what a mail server says without acting on it', async () => {
 		const shown = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 80 });
 		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');

@@ -73,7 +73,6 @@ describe('mailctl senders', () => {
 	it.each([
 		['senders', 'list'],
 		['senders', 'add', 'a@example.com'],
-		['senders', 'add', 'a@example.com', '-n'],
 		['senders', 'remove', 'a@example.com', '-y'],
 		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
 	])('of a service that has no /senders/: %s %s %s %s', async (...words) => {

@@ -55,7 +55,7 @@ async function foresee(
 	return exits.done;
 }
 
-function asked({ method, path }: WireRequest): string {
+function asked({ method, path }: Pick<WireRequest, 'method' | 'path'>): string {
 	return `${method} ${path}`;
 }
 
@@ -76,13 +76,9 @@ export function assertSuccess(request: WireRequest, { status, headers, body }: W
 	const [path = ''] = request.path.split('?', 1);
 	const http = { status, method: request.method, path };
 	if (status < 400)
-		throw new ApiError(
-			'bad_answer',
-			`the service answered ${status}, a redirect, to ${request.method} ${path}`,
-			{
-				http,
-			},
-		);
+		throw new ApiError('bad_answer', `the service answered ${status}, a redirect, to ${asked(http)}`, {
+			http,
+		});
 	const said = `the service answered ${status} to ${request.method} ${path}${saying(body)}`;
 	const scopes = status === 403 ? scopesIn(headers) : null;
 	throw new ApiError(codeOf(status), scopes === null ? said : refusedFor(said, scopes), {
@@ -93,16 +89,8 @@ export function assertSuccess(request: WireRequest, { status, headers, body }: W
 	});
 }
 
-/** The body of an answer as JSON; undefined for other content. Throws `bad_answer` for nesting that is too deep. */
+/** Undefined for other content, and for nesting that is too deep. */
 export function parsed(body: Uint8Array): unknown {
-	const json = readJson(body);
-	if (json.kind === 'invalid' && json.fault === tooDeep)
-		throw new CliError('bad_answer', exits.server, `the answer ${tooDeep}`);
-	return json.kind === 'valid' ? json.value : undefined;
-}
-
-/** Undefined where it cannot be handled. */
-function jsonOf(body: Uint8Array): unknown {
 	const json = readJson(body);
 	return json.kind === 'valid' ? json.value : undefined;
 }
@@ -171,14 +159,9 @@ async function printBody(cx: CommandContext, request: WireRequest, answer: WireR
 	if (body.length === 0) return;
 	const wantsJson = cx.globals.json === true || cx.globals.output === 'json';
 	if (!cx.io.stdout.isTTY && !wantsJson) await cx.out.raw(body);
-	// The body of a refusal is for people; its status becomes the error.
-	const json = answer.status < 400 ? parsed(body) : jsonOf(body);
-	if (wantsJson && json === undefined && answer.status < 400) {
-		const [path = ''] = request.path.split('?', 1);
-		throw new CliError('bad_answer', exits.server, `the answer to ${request.method} ${path} is no JSON`, {
-			hint: 'leave -o json out to see it',
-		});
-	}
+	const json = parsed(body);
+	if (wantsJson && json === undefined && answer.status < 400)
+		throw new CliError('bad_answer', exits.server, `the answer to ${asked(request)} is no JSON`);
 	if (!cx.io.stdout.isTTY) {
 		if (wantsJson) await cx.out.raw(body);
 		return;
@@ -192,7 +175,7 @@ async function printBody(cx: CommandContext, request: WireRequest, answer: WireR
 
 /** DRF's `detail`; other bodies are on stdout anyway. */
 function saying(body: Uint8Array): string {
-	const json = jsonOf(body);
+	const json = parsed(body);
 	const detail: unknown =
 		typeof json === 'object' && json !== null
 			? Object.getOwnPropertyDescriptor(json, 'detail')?.value

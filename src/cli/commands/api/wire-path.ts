@@ -17,13 +17,6 @@ export function wirePath(text: string, query: readonly string[], base: Base): st
 	return `${path}${path.includes('?') ? '&' : '?'}${added}`;
 }
 
-/** The same path with the query of a link; of a link only its query counts (it may name an inside address). */
-export function withQueryOf(path: string, link: string): string | null {
-	if (!canParseUrl(link, 'http://localhost/')) return null;
-	const [bare = path] = path.split('?', 1);
-	return `${bare}${new URL(link, 'http://localhost/').search}`;
-}
-
 function pathOfText(text: string): string {
 	const path = text.startsWith('/') ? text : `/${text}`;
 	const url = canParseUrl(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;

@@ -2,7 +2,7 @@
 import type { CommandContext } from '../../frame/context.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
-import { shorten, widthOf } from '../../render/width.js';
+import { shorten } from '../../render/width.js';
 import type { Kind, Value } from './plan.js';
 
 export const declaredOptions = {
@@ -40,7 +40,7 @@ export const changeColumns: Columns<Change> = [
 		header: 'CHANGES',
 		value: ({ changes }) =>
 			Object.entries(changes)
-				.map(([key, { from, to }]) => `${key}: ${inCell(from)} → ${inCell(to)}`)
+				.map(([key, change]) => `${key}: ${textOf(change)}`)
 				.join('; '),
 	},
 ];
@@ -48,49 +48,24 @@ export const changeColumns: Columns<Change> = [
 /** In characters: bodies of templates are longer. */
 const mostShown = 60;
 
-function inCell(value: Value): string {
-	const text = value === null ? '(nothing)' : String(value);
-	return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+function textOf({ from, to }: { from: Value; to: Value }): string {
+	const [old, wanted] = [from, to].map((value) => {
+		const text = value === null ? '(nothing)' : String(value);
+		return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+	});
+	return `${old} → ${wanted}`;
 }
 
 /** A table for people has too little room for two texts in a cell. */
 export async function printChanges(cx: CommandContext, changes: readonly Change[]): Promise<void> {
 	const { out, globals, io } = cx;
 	if (out.format === 'table' && globals.fields === undefined) {
-		const lines = changes.flatMap((change) => linesOf(change, io.stdout.columns));
+		const lines = changes.flatMap(({ action, kind, name, changes }) => [
+			`${action} ${kind.slice(0, -1)} ${clean(name)}`,
+			...Object.entries(changes).map(([key, change]) =>
+				shorten(clean(`  ${key}: ${textOf(change)}`), io.stdout.columns),
+			),
+		]);
 		await out.page(lines.map((line) => `${line}\n`).join(''));
 	} else await out.rows(changes, changeColumns, { all: true });
-}
-
-/** What is there and what is wanted, one below the other where a line has no room for both. */
-function linesOf({ action, kind, name, changes }: Change, width: number): string[] {
-	const values = Object.entries(changes).flatMap(([key, { from, to }]) => {
-		const [old, wanted] = [from, to].map((value) => (value === null ? null : clean(String(value))));
-		const given = [old, wanted].filter((text) => text != null);
-		const line = `  ${key}: ${given.join(' → ')}`;
-		if (given.length === 2 ? widthOf(line) <= width : action === 'create') return [shorten(line, width)];
-		const at = firstDifference(old ?? '', wanted ?? '');
-		const signed = (sign: string, text: string | null | undefined) =>
-			text == null ? [] : [`    ${sign} ${around(text, at, width - indent)}`];
-		return [`  ${key}:`, ...signed('-', old), ...signed('+', wanted)];
-	});
-	return [`${action} ${kind.slice(0, -1)} ${clean(name)}`, ...values];
-}
-
-const indent = '    - '.length;
-/** Characters before the first difference of two texts. */
-const shownBefore = 16;
-
-function firstDifference(one: string, other: string): number {
-	let at = 0;
-	while (at < one.length && one[at] === other[at]) at += 1;
-	return at;
-}
-
-/** The text, or as much of it as there is room for, from a little before that place on. */
-function around(text: string, at: number, cells: number): string {
-	const start = at - shownBefore;
-	if (widthOf(text) <= cells || start <= 0) return shorten(text, cells);
-	const isHalf = /^[\udc00-\udfff]/.test(text.slice(start));
-	return shorten(`…${text.slice(isHalf ? start + 1 : start)}`, cells);
 }

@@ -1,9 +1,9 @@
 /**
- * The file of `apply` and `diff`: resources by their names, in YAML 1.2 or JSON. Every finding names its line, before
- * anything is asked of a deployment.
+ * The file of `apply` and `diff`: resources by their names, in YAML 1.2 or JSON. All is checked before anything
+ * is asked of a deployment.
  */
 import { dirname, resolve } from 'node:path';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
 import { webhookTypes } from '../../../api/records.js';
 import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -59,45 +59,49 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 
 /** Throws `UsageError`, with every finding that it can make out at once in its details. */
 export async function readDeclaration(cx: CommandContext, file: FileSource): Promise<Declaration> {
-	const reader = new Reader(cx, file, await file.text());
-	const declaration = await reader.read();
+	const reader = new Reader(cx, file);
+	const declaration = await reader.read(parse(await file.text(), file.name));
 	refuseFindings(reader.findings);
 	return declaration;
 }
 
-interface Pair {
-	key: string;
-	at: number;
-	value: Node | null;
+/** Numbers stay texts: a name such as 2026 or 007 is meant as it is written. */
+const numbers: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
+
+function parse(text: string, name: string): unknown {
+	const lineCounter = new LineCounter();
+	const document = parseDocument(text, {
+		...{ lineCounter, prettyErrors: false, version: '1.2' },
+		customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !numbers.has(tag.tag)),
+	});
+	// The others follow from the first.
+	const [fault] = [...document.errors, ...document.warnings];
+	if (fault !== undefined) {
+		const { line, col } = lineCounter.linePos(fault.pos[0]);
+		throw new UsageError(`${name}:${line}:${col}: ${fault.message}`);
+	}
+	try {
+		return document.toJS();
+	} catch (cause) {
+		throw new UsageError(`${name}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+	}
 }
 
 class Reader {
 	readonly findings: string[] = [];
-	readonly #lines = new LineCounter();
-	readonly #document: ReturnType<typeof parseDocument>;
 	readonly #cx: CommandContext;
 	readonly #file: FileSource;
 
-	constructor(cx: CommandContext, file: FileSource, text: string) {
+	constructor(cx: CommandContext, file: FileSource) {
 		this.#cx = cx;
 		this.#file = file;
-		this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false, version: '1.2' });
-		// The others follow from the first.
-		const [fault] = [...this.#document.errors, ...this.#document.warnings];
-		if (fault === undefined) return;
-		const isSecond = fault.code === 'MULTIPLE_DOCS';
-		this.#find(
-			fault.pos[0],
-			isSecond ? 'the file is one document, and a second one begins here' : fault.message,
-		);
 	}
 
-	async read(): Promise<Declaration> {
-		if (this.findings.length > 0) return {};
+	async read(document: unknown): Promise<Declaration> {
 		const found: Partial<Record<Kind, Declared[]>> = {};
-		for (const { key, at, value } of this.#pairs(this.#document.contents, 'resources')) {
+		for (const [key, value] of this.#entries(document, this.#file.name)) {
 			const kind = kinds.find((one) => one === key);
-			if (kind === undefined) this.#unknown(at, key, kinds);
+			if (kind === undefined) this.#unknown(this.#file.name, key, kinds);
 			else if (kind === 'settings') found.settings = await this.#settings(value);
 			else found[kind] = await this.#resources(kind, value);
 		}
@@ -105,150 +109,112 @@ class Reader {
 			const seen = new Map<string, string>();
 			for (const { name, where } of resources) {
 				const first = seen.get(name);
-				if (first !== undefined) this.findings.push(`${where}: "${name}" is there already, at ${first}`);
+				if (first !== undefined) this.#find(where, `"${name}" is there already, at ${first}`);
 				seen.set(name, first ?? where);
 			}
 		}
 		return found;
 	}
 
-	async #settings(node: Node | null): Promise<Declared[]> {
+	async #settings(given: unknown): Promise<Declared[]> {
 		const found: Declared[] = [];
-		for (const { key, at, value } of this.#pairs(node, 'settings')) {
+		for (const [key, value] of this.#entries(given, `${this.#file.name}: settings`)) {
+			const where = `${this.#file.name}: settings.${key}`;
 			const isFile = key.endsWith('_file');
-			const text = this.#plain(value);
-			const given = text === null ? null : typeof text === 'object' ? undefined : String(text);
-			if (given === undefined) this.#find(at, `${key} is a text`);
+			const text =
+				value === null ? null : this.#text(typeof value === 'boolean' ? String(value) : value, where);
 			const read =
-				isFile && given ? await this.#content(given, at) : given && this.#fromEnvironment(given, at);
-			found.push({
-				name: isFile ? key.slice(0, -'_file'.length) : key,
-				values: { value: read ?? null },
-				where: this.#place(at),
-			});
+				isFile && text ? await this.#content(text, where) : text && this.#fromEnvironment(text, where);
+			found.push({ name: isFile ? key.slice(0, -'_file'.length) : key, values: { value: read }, where });
 		}
 		return found;
 	}
 
-	async #resources(kind: Exclude<Kind, 'settings'>, given: Node | null): Promise<Declared[]> {
-		const node = this.#resolved(given);
-		if (node === null || (isScalar(node) && node.value === null)) return [];
-		if (!isSeq<Node>(node)) {
-			this.#find(node.range?.[0] ?? 0, `${kind} is a list of resources, each with a "-"`);
+	async #resources(kind: Exclude<Kind, 'settings'>, given: unknown): Promise<Declared[]> {
+		if (given === null) return [];
+		if (!Array.isArray(given)) {
+			this.#find(`${this.#file.name}: ${kind}`, 'a list of resources is wanted, each with a "-"');
 			return [];
 		}
 		const found: Declared[] = [];
-		for (const item of node.items) {
-			const one = await this.#resource(specs[kind], item, kind);
+		for (const [at, item] of given.entries()) {
+			const one = await this.#resource(specs[kind], item, `${this.#file.name}: ${kind}[${at}]`);
 			if (one !== null) found.push(one);
 		}
 		return found;
 	}
 
-	async #resource(spec: KindSpec, given: Node, kind: string): Promise<Declared | null> {
-		const at = given.range?.[0] ?? 0;
+	async #resource(spec: KindSpec, given: unknown, where: string): Promise<Declared | null> {
 		const before = this.findings.length;
 		const values: Record<string, Value> = {};
-		const node = this.#resolved(given);
-		if (spec.short !== undefined && isScalar(node)) values[spec.short] = this.#text(node, at, spec.short);
-		else
-			for (const pair of this.#pairs(node, `a resource of ${kind}`)) await this.#put(spec.keys, pair, values);
+		const isShort = spec.short !== undefined && typeof given === 'string';
+		for (const [key, value] of this.#entries(isShort ? { [spec.short ?? '']: given } : given, where)) {
+			const shape = Object.hasOwn(spec.keys, key) ? spec.keys[key] : undefined;
+			if (shape === undefined) {
+				this.#unknown(where, key, Object.keys(spec.keys));
+				continue;
+			}
+			const name = shape === 'file' ? key.slice(0, -'_file'.length) : key;
+			if (name in values) this.#find(where, `${name} and ${name}_file both give it`);
+			values[name] = await this.#value(shape, value, `${where}.${key}`);
+		}
 		for (const key of spec.required)
-			if (!(key in values) && before === this.findings.length) this.#find(at, `${key} is missing`);
-		if (before !== this.findings.length) return null;
-		return { name: spec.nameOf(values), values, where: this.#place(at) };
+			if (!(key in values) && before === this.findings.length) this.#find(where, `${key} is missing`);
+		return before === this.findings.length ? { name: spec.nameOf(values), values, where } : null;
 	}
 
-	async #put(keys: KindSpec['keys'], pair: Pair, values: Record<string, Value>): Promise<void> {
-		const shape = Object.hasOwn(keys, pair.key) ? keys[pair.key] : undefined;
-		if (shape === undefined) return this.#unknown(pair.at, pair.key, Object.keys(keys));
-		const key = shape === 'file' ? pair.key.slice(0, -'_file'.length) : pair.key;
-		if (key in values) this.#find(pair.at, `${key} and ${key}_file both give it`);
-		values[key] = await this.#value(shape, pair);
-	}
-
-	async #value(shape: Shape, { key, at, value: node }: Pair): Promise<Value> {
-		const plain = this.#plain(node);
-		if (shape === 'flag' && typeof plain !== 'boolean') this.#find(at, `${key} is true or false`);
-		if (shape === 'flag') return plain === true;
-		if (shape === 'optional' && (plain === null || plain === '')) return null;
-		const text = this.#text(node, at, key);
-		if (shape === 'file') return this.#content(text, at);
-		if (shape === 'secret') return this.#fromEnvironment(text, at);
+	async #value(shape: Shape, value: unknown, where: string): Promise<Value> {
+		if (shape === 'flag' && typeof value !== 'boolean') this.#find(where, 'true or false is wanted');
+		if (shape === 'flag') return value === true;
+		if (shape === 'optional' && (value === null || value === '')) return null;
+		const text = this.#text(value, where);
+		if (shape === 'file') return this.#content(text, where);
+		if (shape === 'secret') return this.#fromEnvironment(text, where);
 		if (shape === 'type' && !webhookTypes.some((one) => one === text))
-			this.#find(at, `${key} is one of ${webhookTypes.join(', ')}`);
+			this.#find(where, `one of ${webhookTypes.join(', ')} is wanted`);
 		return text;
 	}
 
-	#text(node: Node | null, at: number, key: string): string {
-		const value = this.#plain(node);
-		// A name such as 2026 is a number to YAML, and so meant.
-		if (typeof value === 'number' && isScalar(node)) return String(node.source ?? value);
+	#text(value: unknown, where: string): string {
 		if (typeof value === 'string') return value;
-		this.#find(at, `${key} is a text: put it in quotes`);
+		this.#find(where, 'a text is wanted: put it in quotes');
 		return '';
 	}
 
 	/** A file beside the one that names it; its last line end is not part of a secret or a body. */
-	async #content(path: string, at: number): Promise<string> {
+	async #content(path: string, where: string): Promise<string> {
 		const from = this.#file.path === null ? '.' : dirname(this.#file.path);
 		try {
 			const text = await this.#cx.sources.file(resolve(from, path), 'file').text();
 			return text.replace(/\r?\n$/, '');
 		} catch (error) {
 			if (!(error instanceof UsageError)) throw error;
-			this.#find(at, error.message);
+			this.#find(where, error.message);
 			return '';
 		}
 	}
 
 	/** `${NAME}` as a whole stands for a variable of the environment. */
-	#fromEnvironment(text: string, at: number): string {
+	#fromEnvironment(text: string, where: string): string {
 		const name = /^\$\{([A-Za-z_]\w*)\}$/.exec(text)?.[1];
 		if (name === undefined) return text;
 		const value = this.#cx.io.env[name];
-		if (value === undefined) this.#find(at, `the variable ${name} is not set in the environment`);
+		if (value === undefined) this.#find(where, `the variable ${name} is not set in the environment`);
 		return value ?? '';
 	}
 
-	#pairs(given: Node | null, what: string): Pair[] {
-		const node = this.#resolved(given);
-		if (node === null || (isScalar(node) && node.value === null)) return [];
-		if (!isMap<Node, Node | null>(node)) {
-			this.#find(node.range?.[0] ?? 0, `${what}: keys with values are wanted here`);
-			return [];
-		}
-		return node.items.map(({ key, value }) => ({
-			key: isScalar(key) ? String(key.value) : '',
-			at: key.range?.[0] ?? 0,
-			value,
-		}));
+	#entries(given: unknown, where: string): [string, unknown][] {
+		if (given === null) return [];
+		if (typeof given === 'object' && !Array.isArray(given)) return Object.entries(given);
+		this.#find(where, 'keys with values are wanted');
+		return [];
 	}
 
-	#plain(given: Node | null): unknown {
-		const node = this.#resolved(given);
-		if (node === null) return null;
-		return isScalar(node) ? node.value : node;
+	#unknown(where: string, key: string, known: readonly string[]): void {
+		this.#find(where, `unknown key "${key}": ${didYouMean(key, known) ?? `known are ${known.join(', ')}`}`);
 	}
 
-	#resolved(node: Node | null): Node | null {
-		if (!isAlias(node)) return node;
-		const meant = node.resolve(this.#document);
-		if (meant === undefined) this.#find(node.range?.[0] ?? 0, `there is no anchor &${node.source}`);
-		return meant ?? null;
-	}
-
-	#unknown(at: number, key: string, known: readonly string[]): void {
-		const hint = didYouMean(key, known) ?? `known are ${known.join(', ')}`;
-		this.#find(at, `unknown key "${key}": ${hint}`);
-	}
-
-	#find(at: number, what: string): void {
-		this.findings.push(`${this.#place(at)}: ${what}`);
-	}
-
-	#place(at: number): string {
-		const { line, col } = this.#lines.linePos(at);
-		return `${this.#file.name}:${line}:${col}`;
+	#find(where: string, what: string): void {
+		this.findings.push(`${where}: ${what}`);
 	}
 }

@@ -2,8 +2,7 @@
 import type { List } from '../../../api/records.js';
 import { mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { maybeCreated } from '../../verbs/changing.js';
-import { explained } from '../../verbs/refusals.js';
+import { create } from '../../verbs/changing.js';
 
 export const askReason = 'Why do its subscribers get mail? (#email_reason# in mails):';
 
@@ -22,12 +21,13 @@ export async function offerList(
 		check: async (text) => (text.trim() === '' ? 'a value is needed' : null),
 	});
 	const input = { name, email_reason };
-	const api = await cx.api();
-	const list = await maybeCreated(explained(api.lists.create(input, { signal: cx.signal }), { input }), {
-		what: `the list "${name}"`,
-		look: mailctl('lists', 'list', '--match', name),
-		isUnique: false,
+	const list = await create(cx, {
+		what: `create list "${name}"`,
+		plan: { create: input },
+		input,
+		make: (api) => api.lists.create(input, { signal: cx.signal }),
 	});
+	if (list === null) throw new Error('a dry run offers no list');
 	await cx.note(`created the list "${list.name}" (${list.id})`);
 	return list;
 }

@@ -1,18 +1,16 @@
-import { emailKey } from '../../../api/address.js';
-import { ApiError, type FieldErrors } from '../../../api/errors.js';
+import { ApiError } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { type ExitCode, exits } from '../../frame/exit.js';
+import { exits } from '../../frame/exit.js';
+import type { Foreseen } from '../../frame/plan.js';
 import { answer } from '../../render/columns.js';
 import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/bulk.js';
-import { maybeCreated } from '../../verbs/changing.js';
-import { foresee } from '../../verbs/dry-run.js';
+import { change as changeRecord, create as createRecord } from '../../verbs/changing.js';
 import { withMetaColumns } from '../../verbs/field-names.js';
-import { explained, type Refused } from '../../verbs/refusals.js';
+import { explained } from '../../verbs/refusals.js';
 import {
 	findSubscriber,
 	type InList,
@@ -22,7 +20,7 @@ import {
 	subscriberArg,
 	subscriberColumns,
 } from './lookup.js';
-import { assertMeta, change, metaAfter, readMeta, unknownMeta } from './meta.js';
+import { assertMeta, change, metaAfter, readMeta } from './meta.js';
 
 const manyArg = {
 	name: 'subscriber',
@@ -69,50 +67,33 @@ export const create = command({
 		};
 		const columns = await withMetaColumns(cx, subscriberColumns);
 		const { ifExists } = options;
-		const write = () =>
-			ifExists === 'error'
-				? subscribers.create(input, { signal: cx.signal })
-				: addUnlessThere(cx, { list, subscribers }, { input, ifExists });
-		if (cx.dryRun) return foreseeCreation(cx, { list, subscribers }, { input, ifExists, write });
-		const creating = explained(write(), { input, hint: creationHint });
-		const created = await maybeCreated(creating, {
-			what: input.email,
-			look: mailctl('subscribers', 'get', input.email, '--list', String(list.id)),
-			isUnique: true,
+		const created = await createRecord(cx, {
+			...(await foreseen(cx, { list, subscribers }, { input, ifExists })),
+			input,
+			hint: ({ code }) =>
+				code === 'unique' ? '--if-exists update changes the one that is there' : undefined,
+			make: () =>
+				ifExists === 'error'
+					? subscribers.create(input, { signal: cx.signal })
+					: addUnlessThere(cx, { list, subscribers }, { input, ifExists }),
 		});
-		await cx.out.created(created, columns);
+		if (created !== null) await cx.out.created(created, columns);
 	},
 });
 
-/** An existing subscriber stays or changes, by `--if-exists`. */
-async function foreseeCreation(
+/** Under `--if-exists` a dry run looks whether the address is there. */
+async function foreseen(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
-	{
-		input,
-		ifExists,
-		write,
-	}: { input: SubscriberInput; ifExists: 'error' | 'skip' | 'update'; write: () => Promise<unknown> },
-): Promise<void> {
-	const { subscriberFields } = await import('../../../api/subscribers.js');
-	const there = await findSubscriber(cx, subscribers, input.email);
-	await foresee(cx, write, {
-		...{ fields: subscriberFields, input, mode: 'create', hint: creationHint },
-		beside: async () => ({
-			...(there !== null && ifExists === 'error' && alreadyThere),
-			...(await unknownMeta(cx, input.meta ?? {})),
-		}),
-	});
-	const where = `in list ${list.id}`;
-	if (there === null) return cx.wouldDo(`add ${input.email} ${where}`, { create: input });
-	if (ifExists === 'skip') return cx.wouldDo(`leave ${there.email} ${where} as it is`, { skip: there.id });
-	const { email: _, ...change } = input;
-	return cx.wouldDo(`update ${there.email} ${where}`, { update: there.id, with: change });
+	{ input, ifExists }: { input: SubscriberInput; ifExists: 'error' | 'skip' | 'update' },
+): Promise<{ what: string; plan: Foreseen }> {
+	const { email, ...patch } = input;
+	const there = cx.dryRun && ifExists !== 'error' ? await findSubscriber(cx, subscribers, email) : null;
+	if (there === null) return { what: `add ${email} in list ${list.id}`, plan: { create: input } };
+	if (ifExists === 'skip')
+		return { what: `leave ${there.email} in list ${list.id} as it is`, plan: { skip: there.id } };
+	return { what: `update ${there.email} in list ${list.id}`, plan: { update: there.id, with: patch } };
 }
-
-const alreadyThere: FieldErrors = {
-	email: [{ code: 'unique', message: 'Subscriber with this email already exists in this list.' }],
-};
 
 /**
  * One operation where the deployment has it. Elsewhere the address is looked up, and again after a refused creation:
@@ -187,30 +168,20 @@ export const update = command({
 		const current = await resolveSubscriber(cx, within, args.subscriber);
 		const meta = { ...replaceMeta, ...options.meta };
 		const whole = { email: current.email, ...patch, meta };
-		const write = () =>
-			options.replace
-				? subscribers.replace(current.id, whole, { signal: cx.signal })
-				: change(cx, list, current, wanted);
-		const told = { input: { ...patch, meta } };
-		if (cx.dryRun) {
-			const { subscriberFields } = await import('../../../api/subscribers.js');
-			const how = { ...told, fields: subscriberFields, mode: 'patch' } as const;
-			const { email = current.email } = patch;
-			const isOthers = async () =>
-				emailKey(email) !== emailKey(current.email) &&
-				(await findSubscriber(cx, subscribers, email)) !== null;
-			const beside = async () => ({
-				...((await isOthers()) && alreadyThere),
-				...(await unknownMeta(cx, meta)),
-			});
-			await foresee(cx, write, { ...how, beside });
-			const merged = metaAfter(current, wanted);
-			const changes = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
-			return cx.wouldDo(`change ${current.email}`, { update: current.id, with: changes });
-		}
+		const merged = metaAfter(current, wanted);
+		const plan = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
 		const lifted = options.active === true ? liftedIn([current]) : '';
-		if (lifted !== '') await cx.confirm({ kind: 'mild', what: `change ${current.email}; ${lifted}` });
-		await cx.out.record(await explained(write(), told), columns);
+		const changed = await changeRecord(cx, {
+			what: `change ${current.email}`,
+			plan: { update: current.id, with: plan },
+			question: lifted === '' ? undefined : { kind: 'mild', what: `change ${current.email}; ${lifted}` },
+			input: { ...patch, meta },
+			make: () =>
+				options.replace
+					? subscribers.replace(current.id, whole, { signal: cx.signal })
+					: change(cx, list, current, wanted),
+		});
+		if (changed !== null) await cx.out.record(changed, columns);
 	},
 });
 
@@ -283,23 +254,15 @@ export const remove = command({
 		'mailctl subscribers delete ann@example.com -l 12 --yes',
 		'mailctl subscribers delete - -l 12 --confirm 250 < ids.txt',
 	],
-	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
+	run: async (cx, { args, options }) => {
 		const { list, subscribers } = await inList(cx, options);
 		const found = await findAll(cx, { list, subscribers }, args.subscriber);
-		if (cx.dryRun) {
-			await cx.wouldDo(`delete ${describe(found)}`, { delete: found.map(({ id }) => id) });
-			return undefined;
-		}
+		if (cx.dryRun) return cx.wouldDo(`delete ${describe(found)}`, { delete: found.map(({ id }) => id) });
 		const what = `delete ${describe(found)} of list ${list.id} "${list.name}"`;
 		await agreeToAll(cx, { what, count: found.length, few: 'ask' });
-		const remove = ({ id }: Subscriber) => subscribers.delete(id, { signal: cx.signal });
-		return deleteEach(cx, found, { noun: 'subscriber', remove });
+		return deleteEach(cx, found, 'subscriber', ({ id }) => subscribers.delete(id, { signal: cx.signal }));
 	},
 });
-
-function creationHint({ code }: Refused): Hint | undefined {
-	return code === 'unique' ? '--if-exists update changes the one that is there' : undefined;
-}
 
 function describe(found: readonly Subscriber[]): string {
 	return nameOrCount(

@@ -1,13 +1,13 @@
 import { need } from '../../../api/capabilities.js';
 import type { Erasure, Erasures } from '../../../api/people.js';
 import { command } from '../../frame/command.js';
-import { mailctl, system } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 import { assertAddress } from '../../verbs/address-faults.js';
+import { change } from '../../verbs/changing.js';
 import { missing, orNull } from '../../verbs/resolve.js';
-import { findInAllLists } from './walk.js';
 
 export const subscriberErase = command({
 	name: 'erase',
@@ -37,44 +37,22 @@ export const subscriberErase = command({
 });
 
 async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
-	const { isKnown, ...found } = await lookUp(cx, email);
-	const what = isKnown
+	// For the question, so that a mistyped address is noticed before the answer.
+	const { is_known, ...person } = await (await need(await cx.api(), 'people')).get(email, {
+		signal: cx.signal,
+	});
+	const found = { subscribers: person.subscribers.length, messages: person.messages };
+	const what = is_known
 		? `erase ${email} for good: ${sizeOf(found)}`
 		: `block ${email}, which is not known here, in advance: it cannot be created or imported, and gets no bulk mail`;
 	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
 	await cx.confirm({ kind: 'severe', what, name: email });
 	const done = await cx.undoable(() => erasures.erase(email, { signal: cx.signal }));
 	await cx.out.document({ email, ...done }, sentenceOf(email, done));
-	if (isKnown) await sayUnreached(cx);
-}
-
-/** What no erasure in the database reaches; copies that stand beside it are named. */
-async function sayUnreached(cx: CommandContext): Promise<void> {
-	await cx.note('not reached: mails that were sent, backups, files of imports and results, mail logs');
-	const target = cx.settings.target.target();
-	if (target.kind !== 'local') return;
-	const { copiesBeside } = await import('../../connect/backup.js');
-	const copies = await copiesBeside(target.url);
-	if (copies.length > 0)
-		await cx.warn(`older copies of the database may still have the person: ${copies.join(', ')}`, [
-			'when nothing in them is wanted: ',
-			system('rm', ...copies),
-		]);
-}
-
-/** For the question, so that a mistyped address is noticed before the answer. */
-async function lookUp(
-	cx: CommandContext,
-	email: string,
-): Promise<{ isKnown: boolean; subscribers: number; messages: number }> {
-	const api = await cx.api();
-	const { people } = (await api.capabilities()).ext;
-	const person = await people?.get(email, { signal: cx.signal });
-	let subscribers = 0;
-	for await (const _ of findInAllLists(api, email, cx.signal)) subscribers += 1;
-	const messages = await need(api, 'messages');
-	const { count } = await messages.page({ to: email, page_size: 1 }, { signal: cx.signal });
-	return { isKnown: person?.is_known ?? subscribers + count > 0, subscribers, messages: count };
+	if (is_known)
+		await cx.note(
+			'not reached: mails that were sent, backups and copies of the database, files of imports and results, mail logs',
+		);
 }
 
 function sentenceOf(email: string, { subscribers, messages, canceled }: Erasure): string {
@@ -90,18 +68,15 @@ function sizeOf({ subscribers, messages }: Pick<Erasure, 'subscribers' | 'messag
 
 async function lift(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
 	const what = `let ${email} be added again`;
-	const notErased = () => missing('erased address', email, mailctl('subscribers', 'find', email));
-	if (!(await isErased(cx, email))) throw notErased();
-	if (cx.dryRun) return cx.wouldDo(what, { lift: email });
-	await cx.confirm({ kind: 'mild', what });
-	const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => true));
-	if (done === null) throw notErased();
-	await cx.out.document({ lifted: email }, `${email} may be added again`);
-}
-
-/** Erased addresses are kept as hashes and cannot be listed. The check of a suppression, which adds none, reveals one. */
-async function isErased(cx: CommandContext, email: string): Promise<boolean> {
-	const suppressions = await need(await cx.api(), 'suppressions');
-	const { rejects } = await suppressions.check([{ email, reason: 'MANUAL' }], { signal: cx.signal });
-	return rejects.some(({ code }) => code === 'erased');
+	const lifted = await change(cx, {
+		what,
+		plan: { lift: email },
+		question: { kind: 'mild', what },
+		make: async () => {
+			const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => email));
+			if (done === null) throw missing('erased address', email, mailctl('subscribers', 'find', email));
+			return done;
+		},
+	});
+	if (lifted !== null) await cx.out.document({ lifted }, `${email} may be added again`);
 }

@@ -1,12 +1,11 @@
 /** Shared by the commands on subscribers: their list, their columns, and finding one. */
-import { emailKey, maxAddressLength } from '../../../api/address.js';
+import { emailKey } from '../../../api/address.js';
 import type { Crud } from '../../../api/api.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
-import { addressFault } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
 import { type By, byOption, isRecordId, missing, orNull, resolveList } from '../../verbs/resolve.js';
 
@@ -100,8 +99,7 @@ export async function resolveSubscriber(
 		throw missing(
 			'subscriber',
 			`${text} of list ${list.id} "${list.name}"`,
-			// Too long for an address, it is in no list.
-			text.length > maxAddressLength ? `${addressFault(text)}` : mailctl('subscribers', 'find', text),
+			mailctl('subscribers', 'find', text),
 		);
 	return found;
 }

@@ -1,18 +1,15 @@
 /** Meta of a subscriber: read from options, merged where it is stored. */
 
 import type { Api } from '../../../api/api.js';
-import type { FieldErrors } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
-import { unknownVariableText } from '../../../api/refusals.js';
 import type { JsonNumber } from '../../../api/schema/number.js';
 import { texts } from '../../../api/schema/texts.js';
 import type { ContentSource } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { walk } from '../../verbs/listing.js';
+import { shorten } from '../../render/width.js';
 
 interface Change {
 	patch: Partial<Omit<SubscriberInput, 'meta'>>;
@@ -38,24 +35,21 @@ export async function change(
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined)
 		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
-	return readChangeWrite(api, list, current, wanted, call);
+	return readChangeWrite(subscribers, current, wanted, call);
 }
 
 async function readChangeWrite(
-	api: Api,
-	list: List,
+	subscribers: ReturnType<Api['subscribers']>,
 	current: Subscriber,
 	{ patch, set, unset }: Change,
 	call: { signal: AbortSignal },
 ): Promise<Subscriber> {
-	const subscribers = api.subscribers(list.id);
 	const meta = metaAfter(current, { patch, set, unset, replaceMeta: null }) ?? ({ ...current.meta } as Meta);
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
 	const after = await subscribers.get(current.id, call);
 	if (!isSame(after.meta, changed.meta)) {
 		const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
-		const hint = mailctl('subscribers', 'get', String(current.id), '--list', String(list.id));
-		throw new CliError('conflict', exits.refused, text, { hint, retryable: true });
+		throw new CliError('conflict', exits.refused, text, { retryable: true });
 	}
 	return after;
 }
@@ -66,19 +60,6 @@ export function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Chan
 	if (Object.keys(set).length === 0 && unset.length === 0) return null;
 	const kept = Object.entries(current.meta).filter(([key]) => !unset.includes(key));
 	return { ...Object.fromEntries(kept), ...set } as Meta;
-}
-
-/** The complaint about keys that no field defines, as our own deployments word it. */
-export async function unknownMeta(cx: CommandContext, meta: object): Promise<FieldErrors> {
-	const unknown = new Set(Object.keys(meta));
-	if (unknown.size === 0) return {};
-	const { fields } = await cx.api();
-	for await (const { variable } of walk(fields, {}, { signal: cx.signal })) unknown.delete(variable);
-	const errors = [...unknown].map((key) => ({
-		code: 'unknown_variable',
-		message: unknownVariableText(key),
-	}));
-	return errors.length === 0 ? {} : { meta: errors };
 }
 
 /** The order of keys is the service's affair. */
@@ -97,8 +78,7 @@ export async function readMeta(options: {
 	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
 	const parsed = parseJson(await options.metaJson.text(), { numbers: 'exact' });
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, numberOf) : null;
-	if (!isRecord(value))
-		throw new UsageError('--meta-json is no JSON object', { hint: `--meta-json '{"city": "Oslo"}'` });
+	if (!isRecord(value)) throw new UsageError('--meta-json is no JSON object');
 	// The service checks the values; here it is an object of JSON.
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }
@@ -107,25 +87,17 @@ export async function readMeta(options: {
 function numberOf(number: JsonNumber): number {
 	const value = number.toNumber();
 	if (value !== null) return value;
-	throw new UsageError(`--meta-json: ${cut(number.text)}: ${texts.digits}`, {
-		hint: 'a text may have any digits: quote it',
-	});
+	throw new UsageError(`--meta-json: ${shorten(number.text, 60)}: ${texts.digits}`);
 }
-
-function cut(text: string): string {
-	return text.length > mostQuoted ? `${text.slice(0, mostQuoted)}…` : text;
-}
-
-const mostQuoted = 60;
 
 /** A replacement of all of meta leaves no variable to remove. */
 export function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
+	if (unsetMeta.length > 0 && (metaJson !== undefined || replace))
+		throw new UsageError(
+			'--unset-meta does not go with --meta-json and --replace, which replace all variables',
+		);
 	const both = unsetMeta.find((key) => Object.hasOwn(meta, key));
 	if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
-	if (unsetMeta.length === 0) return;
-	if (metaJson !== undefined)
-		throw new UsageError('--unset-meta does not go with --meta-json, which replaces all variables');
-	if (replace) throw new UsageError('--unset-meta does not go with --replace, which replaces all variables');
 }
 
 interface MetaOptions {

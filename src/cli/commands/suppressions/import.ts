@@ -13,7 +13,6 @@ import type { Table } from '../../../tables/read-table.js';
 import type { SuppressionMapping } from '../../../tables/suppression-columns.js';
 import type { RejectsFile } from '../../../tables/write-rejects.js';
 import { command } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
@@ -40,9 +39,6 @@ import {
 import { expiresOption, parseExpires } from './filters.js';
 
 const defaultReason = 'MANUAL';
-
-/** The most rejected rows that a dry run lists. */
-const maxShown = 20;
 
 export const suppressionImport = command({
 	name: 'import',
@@ -119,12 +115,9 @@ async function mapColumns(
 	const { mapSuppressionHeader } = await import('../../../tables/suppression-columns.js');
 	const mapped = mapSuppressionHeader(header, { map, unknown: ignoreUnknown ? 'ignore' : 'refuse' });
 	if (mapped.kind === 'refused') {
-		const isBareList = header.length === 1 && (header[0] ?? '').includes('@');
 		throw new UsageError('the columns cannot be used as they are', {
 			details: mapped.findings.slice(0, 10),
-			hint: isBareList
-				? ['a bare list of addresses: ', mailctl('suppressions', 'add', '-'), ' < FILE']
-				: '--map COLUMN=email, --ignore-unknown; columns: email, reason, list_id, source, date_created, expires_at',
+			hint: '--map COLUMN=email, --ignore-unknown; columns: email, reason, list_id, source, date_created, expires_at',
 		});
 	}
 	const { ignored } = mapped.mapping;
@@ -134,19 +127,15 @@ async function mapColumns(
 
 async function plan(cx: CommandContext, job: Rows, name: string): Promise<undefined> {
 	const rejects = new PlannedRejects();
-	const shown: Omit<RejectedRow, 'cells'>[] = [];
 	const totals = emptyTally();
 	await walkRows(cx, job, totals, async (rows) => {
-		for (const { cells: _, ...row } of rows) {
-			if (shown.length < maxShown) shown.push(row);
-			rejects.add(row);
-		}
+		for (const row of rows) rejects.add(row);
 	});
 	// Half a plan would pass for a whole one.
 	cx.signal.throwIfAborted();
 	await cx.wouldDo(`stop mail to the addresses of ${name}: ${tallySentence(totals)}`, {
 		...{ import: name, ...totals },
-		rejects: shown,
+		rejects: rejects.first,
 		reject_kinds: rejects.kinds(),
 	});
 	await rejects.say(cx);
@@ -163,8 +152,7 @@ async function work(cx: CommandContext, job: Rows, rejects: RejectsFile): Promis
 	} catch (error) {
 		if (totals.read > 0) {
 			await cx.out.document(totals, `broken off after ${tallySentence(totals)}`);
-			const first = totals.rejected > 0 ? `remove ${rejects.path}, then ` : '';
-			await cx.hint(`what is counted stays; ${first}run the same command again for the rest`);
+			await cx.hint('what is counted stays; run the same command again for the rest');
 		}
 		throw error;
 	}

@@ -1,23 +1,15 @@
 import { need } from '../../../api/capabilities.js';
-import {
-	type RemovedSuppressions,
-	type SuppressionRemoval,
-	type Suppressions,
-	suppressionReasons,
-} from '../../../api/suppressions.js';
+import { ApiError } from '../../../api/errors.js';
+import { type SuppressionRemoval, suppressionReasons } from '../../../api/suppressions.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { CliError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
+import { counted } from '../../render/units.js';
 import { agreeToAll, eachOf } from '../../verbs/bulk.js';
+import { orNull } from '../../verbs/resolve.js';
 import { addressesArg, describeAddresses, listOf, readAddresses } from './filters.js';
-
-const removeOptions = {
-	reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
-	list: { kind: 'text', placeholder: 'LIST', summary: 'only what is of this list alone (id or name)' },
-} as const;
 
 export const suppressionRemove = command({
 	name: 'remove',
@@ -28,7 +20,10 @@ export const suppressionRemove = command({
 		'complained should have asked for it. ' +
 		'Subscribers stay inactive: "subscribers activate" lets single ones be written to again.',
 	args: [addressesArg],
-	options: removeOptions,
+	options: {
+		reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
+		list: { kind: 'text', placeholder: 'LIST', summary: 'only what is of this list alone (id or name)' },
+	},
 	writes: true,
 	severity: 'mild',
 	columns: answer('deleted', 'suppressions', 'inactive_subscribers'),
@@ -43,67 +38,48 @@ export const suppressionRemove = command({
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const named = await readAddresses(cx, args.address);
 		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
-		const standing = await findStanding(cx, suppressions, named, which);
-		const what = `let mail go to ${describeAddresses(standing)} again`;
-		if (cx.dryRun) {
-			await cx.wouldDo(what, { delete: standing, with: which });
-			return standing.length === named.length ? exits.done : exits.partly;
-		}
-		await agreeToAll(cx, { what, count: standing.length, few: 'ask' });
+		const what = `let mail go to ${describeAddresses(named)} again`;
+		const { local } = await cx.connection();
 		const removals: SuppressionRemoval[] = [];
 		const remove = async ({ id: email }: { id: string }) => {
-			removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
+			// Elsewhere the service decides; a dry run on a database of this machine is undone.
+			if (cx.dryRun && local === null) return;
+			const removed = await orNull(suppressions.remove({ email, ...which }, { signal: cx.signal }));
+			if (removed === null) throw notSuppressed(named.length === 1 ? `${email} is ` : '');
+			removals.push(removed);
 		};
-		const records = standing.map((id) => ({ id }));
-		const { done } = await eachOf(cx, records, remove);
-		const deleted = done.map(({ id }) => id);
-		const lifted = removals.reduce((sum, { removed }) => sum + removed.length, 0);
-		const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
-		await cx.out.document(
-			{ deleted, suppressions: lifted, inactive_subscribers: inactive },
-			`mail may go to ${describeAddresses(deleted)} again`,
+		if (!cx.dryRun) await agreeToAll(cx, { what, count: named.length, few: 'ask' });
+		const { done, failed } = await eachOf(
+			cx,
+			named.map((id) => ({ id })),
+			remove,
 		);
-		const [first] = deleted;
-		const who = inactive === 1 ? '1 subscriber stays' : `${inactive} subscribers stay`;
-		if (inactive > 0 && first !== undefined)
-			await cx.hint([`${who} inactive: `, mailctl('subscribers', 'activate', first, '--list', 'LIST')]);
-		return done.length === named.length ? exits.done : exits.partly;
+		const deleted = done.map(({ id }) => id);
+		if (cx.dryRun) await cx.wouldDo(what, { delete: deleted, with: which });
+		else await sayRemoved(cx, deleted, removals);
+		return failed === 0 ? exits.done : exits.partly;
 	},
 });
 
-/** The suppressed addresses; reports the others. Throws `not_found` (exit 3) when none is left. */
-async function findStanding(
+function notSuppressed(subject: string): ApiError {
+	return new ApiError('not_found', `${subject}not suppressed`);
+}
+
+async function sayRemoved(
 	cx: CommandContext,
-	suppressions: Suppressions,
-	named: readonly string[],
-	which: Omit<RemovedSuppressions, 'email'>,
-): Promise<readonly string[]> {
-	const standing: string[] = [];
-	const others: string[] = [];
-	const progress = cx.progress('looking up', named.length);
-	try {
-		for (const email of named) {
-			const filter = { email__exact: email, ...which, page_size: 1 };
-			const { count } = await suppressions.page(filter, { signal: cx.signal });
-			(count > 0 ? standing : others).push(email);
-			progress.update(standing.length + others.length);
-		}
-	} finally {
-		progress.stop();
-	}
-	const { reason, list_id } = which;
-	const list = list_id === undefined ? '' : ` in list ${list_id} alone`;
-	const as = `${reason === undefined ? '' : ` for ${reason}`}${list}`;
-	const [only] = others;
-	if (standing.length === 0)
-		throw new CliError(
-			'not_found',
-			exits.notFound,
-			named.length === 1
-				? `${only} is not suppressed${as}`
-				: `none of the ${describeAddresses(named)} is suppressed${as}`,
-			{ hint: mailctl('suppressions', 'list', ...(named.length === 1 ? ['--email', `${only}`] : [])) },
-		);
-	for (const email of others) await cx.warn(`${email} is not suppressed${as}`);
-	return standing;
+	deleted: readonly string[],
+	removals: readonly SuppressionRemoval[],
+): Promise<void> {
+	const lifted = removals.reduce((sum, { removed }) => sum + removed.length, 0);
+	const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
+	await cx.out.document(
+		{ deleted, suppressions: lifted, inactive_subscribers: inactive },
+		`mail may go to ${describeAddresses(deleted)} again`,
+	);
+	const [first] = deleted;
+	if (inactive > 0 && first !== undefined)
+		await cx.hint([
+			`${counted(inactive, 'subscriber stays', 'subscribers stay')} inactive: `,
+			mailctl('subscribers', 'activate', first, '--list', 'LIST'),
+		]);
 }

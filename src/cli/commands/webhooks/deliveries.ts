@@ -12,17 +12,10 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { answer, type Columns, column } from '../../render/columns.js';
-import {
-	beginningOf,
-	listOptions,
-	listRows,
-	newestFirst,
-	sayWhatIsLeftOut,
-	walk,
-} from '../../verbs/listing.js';
-import { explained } from '../../verbs/refusals.js';
+import { change } from '../../verbs/changing.js';
+import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../verbs/listing.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
-import { findWebhook, hookArg, readStopped, warnOfStopped } from './record.js';
+import { findWebhook, hookArg } from './record.js';
 
 /** One delivery has more to it than a row of the list. */
 type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
@@ -84,8 +77,7 @@ export const deliveries = command({
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
 		if (args.delivery !== undefined) {
-			await cx.out.record(await findDelivery(cx, log, id, deliveryId(args.delivery)), columns);
-			return sayWhatIsLeftOut(cx, 'its body, every attempt and the last answer');
+			return cx.out.record(await findDelivery(cx, log, id, deliveryId(args.delivery)), columns);
 		}
 		const { state, since } = options;
 		const { how, ordering } = newestFirst(options);
@@ -99,8 +91,6 @@ export const deliveries = command({
 		};
 		const rows = (limit: number | undefined) => walk(ofHook, filter, { signal: cx.signal, limit });
 		await listRows(cx, how, { columns, rows });
-		const stopped = (await readStopped(cx))?.get(id);
-		if (stopped !== undefined) await warnOfStopped(cx, [stopped]);
 	},
 });
 
@@ -142,14 +132,13 @@ export const replay = command({
 			...(failed && { failed }),
 			...(since !== undefined && { since: beginningOf(cx, since) }),
 		};
-		const hint = () => mailctl('webhooks', 'deliveries', String(id));
-		const replaying = () => explained(log.replay(id, input, { signal: cx.signal }), { input, hint });
-		if (cx.dryRun) {
-			// Undone where it is a database of this machine; elsewhere only the service knows.
-			if ((await cx.connection()).local !== null) await replaying();
-			return cx.wouldDo(`replay deliveries of webhook ${id}`, { replay: id, with: input });
-		}
-		const replayed = await replaying();
+		const replayed = await change(cx, {
+			what: `replay deliveries of webhook ${id}`,
+			plan: { replay: id, with: input },
+			input,
+			make: () => log.replay(id, input, { signal: cx.signal }),
+		});
+		if (replayed === null) return;
 		const are = replayed === 1 ? 'delivery is' : 'deliveries are';
 		await cx.out.document({ replayed }, `${replayed} ${are} due now`);
 	},

@@ -3,7 +3,6 @@ import { microsPerMs } from '../../../api/datetime.js';
 import { shownUrl } from '../../../api/quote.js';
 import { type Webhook, type WebhookType, webhookTypes } from '../../../api/records.js';
 import { canParseUrl } from '../../../api/schema/url.js';
-import { shownDatabase } from '../../../store/url.js';
 import { command, type FileSource } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -11,13 +10,11 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
-import { maybeCreated } from '../../verbs/changing.js';
 import { cannotListen, createInbox, type Inbox, showArrivals } from '../../verbs/inbox.js';
 import { explained } from '../../verbs/refusals.js';
 import { orNull } from '../../verbs/resolve.js';
 import type { Received } from './receiver.js';
-import { unclearWebhook, urlHint } from './record.js';
-import { hintTarget, sentenceOf } from './test.js';
+import { sentenceOf } from './test.js';
 
 const columns: Columns<Received> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
@@ -106,18 +103,17 @@ export const listen = command({
 				const url = publicUrl?.href ?? receiver.url;
 				await register(cx, api, { url, types: type.length > 0 ? type : webhookTypes, made });
 				if (test) await sendTest(cx, api, made, inbox);
-			} else
-				await cx.hint(
-					`only a webhook whose URL leads to ${receiver.url} is received here; --register makes one for as long as this runs, and --test with it sends a test`,
-				);
+			} else await cx.hint('--register makes a webhook that leads here for as long as this runs');
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
 			await unregister(cx, api, made);
 			await receiver.close();
 		}
 		if (cx.signal.aborted) throw cx.signal.reason;
-		if (inbox.count === 0) throw await nothingCame(cx);
-		return exits.done;
+		if (inbox.count > 0) return exits.done;
+		throw new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
+			retryable: true,
+		});
 	},
 });
 
@@ -129,8 +125,7 @@ async function register(
 ): Promise<void> {
 	for (const type of types) {
 		const input = { url, type };
-		const creating = explained(webhooks.create(input), { input, hint: await urlHint(cx) });
-		made.push(await maybeCreated(creating, unclearWebhook(input)));
+		made.push(await explained(webhooks.create(input), { input }));
 	}
 	const which = made.map(({ id, type }) => `${id} (${type})`).join(', ');
 	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${which}`);
@@ -154,39 +149,20 @@ async function sendTest(
 	const answer = await webhooks.test(hook.id, { signal: cx.signal });
 	// A target that --forward-to names may refuse what arrived here.
 	if (answer.result !== false || inbox.count > 0) return;
-	await hintTarget(cx, answer);
 	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
 
 /** Allows private targets by consent, on a database of this machine. Throws `UsageError` where a script gives none. */
 async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
 	const setting = 'allow_private_webhooks';
-	const { local, target } = await cx.connection();
+	const { local } = await cx.connection();
 	if (local === null || (await local.settings.get())[setting] === 'true') return;
-	if (cx.globals.yes !== true && !cx.canAsk)
-		throw new UsageError(`this will set ${setting} to true`, { hint: 'add --yes to agree' });
-	const database = target.kind === 'local' ? shownDatabase(target.url) : '';
-	const why =
-		`The database ${database} refuses webhooks to private addresses, such as that of this machine. The setting ${setting} allows ` +
-		'them, for all its webhooks, until it is unset.';
-	if (cx.globals.yes !== true) await cx.agree(why, 'Set it to true?');
+	await cx.confirm({
+		kind: 'mild',
+		what: `set ${setting} to true: all webhooks of ${local.path} may lead to private addresses, until it is unset`,
+	});
 	await local.settings.set({ [setting]: 'true' });
 	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
-}
-
-/** On a database of this machine the hint says what sends notifications, where no such process runs. */
-async function nothingCame(cx: CommandContext): Promise<CliError> {
-	const { local } = await cx.connection();
-	const isIdle = local !== null && !(await local.queue.hasWorker());
-	return new CliError('nothing_received', exits.outOfTime, 'no notification came within --wait', {
-		retryable: true,
-		...(isIdle && {
-			hint: [
-				...['notifications are sent while ', mailctl('serve'), ' or ', mailctl('worker')],
-				' runs on this database',
-			],
-		}),
-	});
 }
 
 async function givenSecret(file: FileSource | undefined): Promise<string | null> {

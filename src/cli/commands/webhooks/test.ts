@@ -1,12 +1,10 @@
 import type { TestResult } from '../../../api/records.js';
-import { codeOfText } from '../../../api/refusals.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
-import type { CommandContext } from '../../frame/context.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { missing, orNull } from '../../verbs/resolve.js';
-import { allowPrivateTargets, findWebhook, hookArg, idOf } from './record.js';
+import { findWebhook, hookArg, idOf } from './record.js';
 
 export const test = command({
 	name: 'test',
@@ -31,9 +29,7 @@ export const test = command({
 		if (result === null) throw missing('webhook', args.id, mailctl('webhooks', 'list'));
 		await cx.out.document(result, sentenceOf(result));
 		// The document shows no body: only a plain "false" means that the target refused.
-		if (result.result !== false) return exits.done;
-		await hintTarget(cx, result);
-		return exits.partly;
+		return result.result === false ? exits.partly : exits.done;
 	},
 });
 
@@ -46,10 +42,4 @@ export function sentenceOf({ result, status_code, error, duration_ms }: Partial<
 		return 'the test notification was sent; this deployment does not say what became of it';
 	const why = typeof error === 'string' && error !== '' ? `: ${error}` : '';
 	return code === '' ? `the target was not reached${time}${why}` : `the target refused${code}${time}${why}`;
-}
-
-/** Where the deployment refuses targets of this machine. */
-export async function hintTarget(cx: CommandContext, { error }: Partial<TestResult>): Promise<void> {
-	if (typeof error !== 'string' || codeOfText(error) !== 'private_target') return;
-	await cx.hint([await allowPrivateTargets(cx), ' allows such targets']);
 }

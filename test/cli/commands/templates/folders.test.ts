@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'n
 import { dirname, join, relative } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../../support/cli.js';
-import { type Act, emptyPage, startHostileService } from '../../../support/hostile-service.js';
+import { type Act, startHostileService } from '../../../support/hostile-service.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { startServer } from '../../../support/running-server.js';
 import { typing } from '../../../support/typing.js';
@@ -371,19 +371,5 @@ describe('a server that', () => {
 		});
 		expect(service.asked()).toHaveLength(7);
 		expect(await readdir(project.folder)).not.toContain('mails');
-	});
-
-	it('has got a template from another push meanwhile gets it as the folder is', async () => {
-		const there = template(1, 'Welcome', 'old');
-		const { service, call } = await answering(
-			json(emptyPage),
-			json({ name: ['This field must be unique.'] }, 400),
-			json({ ...emptyPage, count: 1, results: [there] }),
-			json({ ...there, text_body: 'new' }),
-		);
-		await put({ 'Welcome/body.txt': 'new' });
-		expect(await call('push')).toMatchObject({ code: 0 });
-		expect(service.asked().map(({ method }) => method)).toEqual(['GET', 'POST', 'GET', 'PATCH']);
-		expect(service.asked().at(-1)?.body).toBe('{"text_body":"new"}');
 	});
 });

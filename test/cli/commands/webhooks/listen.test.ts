@@ -1,7 +1,4 @@
-import { hostname } from 'node:os';
-import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../../src/api/datetime.js';
 import { formatSecret, signedHeaders } from '../../../../src/api/webhook-signatures.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject, type Project } from '../../../support/project.js';
@@ -66,26 +63,6 @@ describe('a receiver of notifications on this machine', () => {
 			{ type: 'OPENED', verified: true, refused: null, forwarded: null, body: { test: true } },
 		]);
 		expect(await hooks()).toEqual([]);
-	});
-
-	it('says in its end what sends notifications, where no such process runs', async () => {
-		const { code, stderr } = await listen(['--register', '--type', 'OPENED', '--wait', '300ms']).running;
-		const said = stderr.replaceAll(`--db ${project.db} `, '');
-		expect(code).toBe(12);
-		expect(said).toMatch(
-			/error: no notification came within --wait\nhint: notifications are sent while mailctl serve or mailctl worker runs/,
-		);
-	});
-
-	it('says nothing of that where one runs', async () => {
-		const db = new Database(project.db);
-		const now = systemClock.now();
-		db.prepare(
-			'INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)',
-		).run('worker', 'worker', hostname(), process.ppid, now, now);
-		db.close();
-		const { code, stderr } = await listen(['--register', '--type', 'OPENED', '--wait', '100ms']).running;
-		expect([code, stderr]).toEqual([12, expect.not.stringContaining('notifications are sent while')]);
 	});
 
 	it('has a test sent by the deployment with --test, shows it and ends', async () => {

@@ -49,17 +49,6 @@ describe('mailctl webhooks test', () => {
 		});
 	});
 
-	it('is exit 9 with the way out when the target is a private address', async () => {
-		const id = await hookTo(204);
-		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'false']);
-		const { code, stderr } = await project.run(['webhooks', 'test', id]);
-		expect(code).toBe(9);
-		expect(stderr).toBe(
-			`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows such targets\n`,
-		);
-		expect(target?.received).toEqual([]);
-	});
-
 	it('is exit 3 for an unknown webhook, 2 for what is no id, and notifies nobody in a dry run', async () => {
 		const id = await hookTo(204);
 		expect((await project.run(['webhooks', 'test', '99'])).code).toBe(3);
