@@ -94,6 +94,27 @@ function accessChecks({ connection, hasToken, names }: Given): Check[] {
 		},
 		refuses('wrong', 'a wrong token', `mailctl-smoke-${names.id}`),
 		refuses('none', 'a request without a token', null),
+		{
+			id: 'connection.slash',
+			title: 'a path without its last slash is found',
+			need: 'read',
+			run: async (probe) => {
+				const path = listsPath.slice(0, -1);
+				const answer = await probe.get(path);
+				if (answer.status === 403) throw unexpected(answer, 200);
+				if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
+				return undefined;
+			},
+		},
+		{
+			id: 'connection.unknown',
+			title: 'an unknown path is refused in JSON',
+			need: 'read',
+			run: async (probe) => {
+				probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404);
+				return undefined;
+			},
+		},
 	];
 }
 
@@ -138,10 +159,30 @@ interface Resource {
 	decided?: Json;
 	/** A key whose value a deployment is free to refuse, and the reason of the skip. */
 	mayRefuse?: { key: string; why: string };
-	looks?: readonly { verb: string; title: string; run: (probe: Probe, path: string) => Promise<undefined> }[];
+	looks?: readonly Step[];
+	/** Further checks of the run's own record and its collection, before the record is deleted. */
+	changes?: readonly Step[];
+	refusals: readonly Refusal[];
 }
 
-function resourcesOf({ names, touched }: Given): Resource[] {
+interface Step {
+	verb: string;
+	title: string;
+	/** Gets the path of the collection, or of the record that the run made. */
+	run: (probe: Probe, path: string) => Promise<undefined>;
+}
+
+/** A POST that is refused because of `key`. */
+interface Refusal {
+	verb: string;
+	what: string;
+	body: Json;
+	key: string;
+	/** The document leaves the refusal open: acceptance is a deviation. */
+	isOpen?: true;
+}
+
+function resourcesOf({ names, touched, mail }: Given): Resource[] {
 	const email_reason = 'a check of this deployment';
 	const at = (path: string) => ({ existing: async () => path, own: async () => path });
 	/** Subscribers are put only into a list with the run's name, and are deleted with it. */
@@ -163,6 +204,12 @@ function resourcesOf({ names, touched }: Given): Resource[] {
 			defaults: { active_subscribers_count: 0, inactive_subscribers_count: 0, overall_subscribers_count: 0 },
 			patch: { name: `${names.list}-patched` },
 			replace: { name: `${names.list}-replaced`, email_reason: 'a check, replaced' },
+			refusals: [
+				{
+					...{ verb: 'requires-reason', what: 'a list without email_reason', key: 'email_reason' },
+					body: { name: `${names.list}-refused` },
+				},
+			],
 		},
 		{
 			...{ group: 'subscribers', one: 'subscriber', shape: Subscriber, mark: 'email', kind: null },
@@ -181,6 +228,47 @@ function resourcesOf({ names, touched }: Given): Resource[] {
 					title: 'email__exact, email__icontains and is_active choose',
 					run: judgeFilters,
 				},
+				{
+					verb: 'unknown-list',
+					title: 'the subscribers of an unknown list are a 404',
+					run: async (probe) => {
+						probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404);
+						return undefined;
+					},
+				},
+			],
+			changes: [
+				{ verb: 'deactivate', title: 'PATCH deactivates, and the list counts it', run: deactivate },
+				{
+					verb: 'own-filters',
+					title: 'the filters find the new subscriber and no other',
+					run: async (probe, path) => {
+						const list = path.replace(/\d+\/$/, '');
+						const { email } = await probe.object({ method: 'GET', path }, 200);
+						const body = { email: `smoke-2.${names.email}` };
+						await probe.expect({ method: 'POST', path: list, body }, 201);
+						for (const query of [{ email__exact: String(email) }, { is_active: 'False' }]) {
+							const found = (await probe.page(withQuery(list, query))).results.map((row) => row['email']);
+							if (!isSame(found, [email])) probe.fault(`${shown(query)} finds ${shown(found)}`);
+						}
+						return undefined;
+					},
+				},
+			],
+			refusals: [
+				{ verb: 'requires-email', what: 'a subscriber without an email', key: 'email', body: { name: 'x' } },
+				{
+					...{ verb: 'malformed', what: 'a malformed address', key: 'email', isOpen: true },
+					body: { email: 'smoke' },
+				},
+				{
+					...{ verb: 'unique', what: 'the same address twice in a list', key: 'email', isOpen: true },
+					body: { email: `replaced-smoke-1.${names.email}` },
+				},
+				{
+					...{ verb: 'unknown-meta', what: 'a meta key that is not a field', key: 'meta', isOpen: true },
+					body: { email: `smoke-99.${names.email}`, meta: `{"${names.field}_none": "x"}` },
+				},
 			],
 		},
 		{
@@ -189,6 +277,16 @@ function resourcesOf({ names, touched }: Given): Resource[] {
 			body: { variable: names.field, name: 'Smoke' },
 			patch: { variable: `${names.field}_patched` },
 			replace: { variable: `${names.field}_replaced`, name: 'Smoke, replaced' },
+			refusals: [
+				{
+					...{ verb: 'requires-name', what: 'a field without a name', key: 'name' },
+					body: { variable: `${names.field}_refused` },
+				},
+				{
+					...{ verb: 'unique', what: 'a second field of the same variable', key: 'variable', isOpen: true },
+					body: { variable: `${names.field}_replaced`, name: 'Smoke, replaced' },
+				},
+			],
 		},
 		{
 			...{ group: 'webhooks', one: 'webhook', shape: Webhook, mark: 'url', kind: 'webhook' },
@@ -202,8 +300,36 @@ function resourcesOf({ names, touched }: Given): Resource[] {
 			decided: { is_auth_enabled: false, login: '', password: '' },
 			// A name that resolves belongs to a stranger, who must not get events (RFC 2606).
 			mayRefuse: { key: 'url', why: 'the deployment refuses a URL whose name does not resolve' },
+			// run_test calls a host outside of the deployment, which --send-to allows.
+			changes: mail === null ? [] : [{ verb: 'test', title: 'run_test is answered', run: runTest }],
+			refusals: [
+				{
+					...{ verb: 'requires-type', what: 'a webhook without a type', key: 'type' },
+					body: { url: `${names.webhook}-refused` },
+				},
+				{
+					...{ verb: 'known-type', what: 'a webhook of an unknown type', key: 'type' },
+					body: { url: `${names.webhook}-refused`, type: 'SMOKED' },
+				},
+			],
 		},
 	];
+}
+
+/** The document shows neither status nor body of run_test: any 2xx will do (api-decisions 33). */
+async function runTest(probe: Probe, path: string): Promise<undefined> {
+	const answer = await probe.get(`${path}run_test/`);
+	if (answer.status < 200 || answer.status > 299) throw unexpected(answer, 200);
+	if (!isRecord(answer.json) || typeof answer.json['result'] !== 'boolean')
+		probe.deviate('the answer to run_test has no result');
+}
+
+async function deactivate(probe: Probe, path: string): Promise<undefined> {
+	const after = await probe.object({ method: 'PATCH', path, body: { is_active: false } }, 200);
+	probe.values('fault', after, { is_active: false }, 'deactivated');
+	const list = await probe.object({ method: 'GET', path: path.replace(/subscribers\/\d+\/$/, '') }, 200);
+	const counts = { active_subscribers_count: 0, inactive_subscribers_count: 1, overall_subscribers_count: 1 };
+	probe.values('fault', list, counts, 'the list of it');
 }
 
 type Result = Promise<string | undefined>;
@@ -299,6 +425,11 @@ function resourceChecks(of: Resource, { touched }: Given): Check[] {
 			await expectStored(probe, path, record);
 			return undefined;
 		}),
+		change('listed', `the new ${one} is in the collection`, async (probe, path, { id }) => {
+			for await (const { results } of probe.pages(path.replace(/\d+\/$/, '')))
+				if (results.some((record) => record['id'] === id)) return undefined;
+			throw new Broken(`the collection has no ${one} ${shown(id)}`);
+		}),
 		change('patch', 'PATCH changes what it names and nothing else', async (probe, path, record) => {
 			const ask = { method: 'PATCH', path, body: of.patch } as const;
 			await written(probe, ask, { ...known(record), ...of.patch }, 'after PATCH');
@@ -310,6 +441,18 @@ function resourceChecks(of: Resource, { touched }: Given): Check[] {
 			probe.values('deviate', after, of.decided ?? {}, 'after a PUT that omits it');
 			return undefined;
 		}),
+		...of.refusals.map(({ verb, what, body, key, isOpen }) =>
+			change(verb, `${what} is refused`, async (probe, path) => {
+				const ask = { method: 'POST', path: path.replace(/\d+\/$/, ''), body } as const;
+				const answer = await create(probe, touched, kind, ask);
+				if (isOpen && answer.status < 300) probe.deviate(`${what} is accepted`);
+				else probe.refusal(answer, what, 400);
+				if (answer.status === 400 && isRecord(answer.json) && !Object.hasOwn(answer.json, key))
+					probe.deviate(`the 400 for ${what} does not name ${key}`);
+				return undefined;
+			}),
+		),
+		...(of.changes ?? []).map(({ verb, title, run }) => change(verb, title, run)),
 		change('delete', `the ${one} is deleted and then gone`, async (probe, path) => {
 			await probe.expect({ method: 'DELETE', path }, 204);
 			const after = await probe.get(path);
@@ -403,6 +546,22 @@ const reportChecks: readonly Check[] = [
 			return `${query.date_from} to ${query.date_to}`;
 		},
 	},
+	{
+		...{ id: 'report.events', title: 'event_types may be repeated', need: 'read' },
+		run: async (probe) => {
+			await readReport(probe, `${reportPath}?event_types=SENT&event_types=OPENED`);
+			return undefined;
+		},
+	},
+	{
+		...{ id: 'report.refusals', title: 'a date in another format is refused', need: 'read' },
+		run: async (probe) => {
+			const answer = await probe.get(withQuery(reportPath, { date_from: '2026-11-01' }));
+			if (answer.status === 200) probe.deviate('a date in another format is ignored, not refused');
+			else probe.refusal(answer, 'a date in another format', 400);
+			return undefined;
+		},
+	},
 ];
 
 async function readReport(probe: Probe, path: string) {
@@ -426,6 +585,14 @@ function sendChecks(given: Given): Check[] {
 	let accepted: { id: string; submission: string | null } | null = null;
 	const { from = '', to = '' } = given.mail ?? {};
 	return [
+		{
+			...{ id: 'send.requires-body', title: 'a message without subject and body is refused', need: 'send' },
+			run: async (probe) => {
+				const answer = await probe.call({ method: 'POST', path: '/message/send/', body: { from, to: [to] } });
+				probe.refusal(answer, 'a message without subject and body', 400);
+				return undefined;
+			},
+		},
 		{
 			...{ id: 'send.message', title: 'one transactional message is accepted', need: 'send' },
 			run: async (probe) => {

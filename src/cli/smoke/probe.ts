@@ -198,7 +198,7 @@ export class Probe {
 	refusal(answer: Answer, what: string, wanted: number): void {
 		const { status, headers, json } = answer;
 		if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
-		if (status < 400 || status >= 500 || (status === 403 && wanted === 404)) throw unexpected(answer, wanted);
+		if (status < 400 || status >= 500 || (status === 403 && wanted !== 401)) throw unexpected(answer, wanted);
 		if (status !== wanted) this.deviate(`${what} is a ${status}, not a ${wanted}`);
 		if (isRecord(json)) return;
 		const type = headers['content-type'] ?? 'no type';

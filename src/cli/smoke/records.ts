@@ -12,17 +12,17 @@ const places: Readonly<Record<Kind, { collection: string; key: string; name: Reg
 	list: {
 		collection: '/sub/lists/',
 		key: 'name',
-		name: /^mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced|subscribers))?$/,
+		name: /^mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced|refused|subscribers))?$/,
 	},
 	field: {
 		collection: '/sub/fields/',
 		key: 'variable',
-		name: /^mailctl_smoke_(\d{8}t\d{6}_[0-9a-f]{6})(?:_(?:patched|replaced))?$/,
+		name: /^mailctl_smoke_(\d{8}t\d{6}_[0-9a-f]{6})(?:_(?:patched|replaced|refused))?$/,
 	},
 	webhook: {
 		collection: '/webhooks/',
 		key: 'url',
-		name: /^https:\/\/mailctl-smoke\.invalid\/mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced))?$/,
+		name: /^https:\/\/mailctl-smoke\.invalid\/mailctl-smoke-(\d{8}T\d{6}-[0-9a-f]{6})(?:-(?:patched|replaced|refused))?$/,
 	},
 };
 
