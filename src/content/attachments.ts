@@ -52,7 +52,6 @@ export function withImages(
 	});
 }
 
-/** In attributes and in CSS. */
 function cidPattern(): RegExp {
 	return /(?<=["'(=\s])cid:([^\s"'<>()]{1,800})/gi;
 }
@@ -70,7 +69,6 @@ interface CidLink {
 	name: string;
 }
 
-/** Each once. */
 function cidLinks(html: string | null): CidLink[] {
 	if (html === null || !/cid:/i.test(html)) return [];
 	const written = [...html.matchAll(cidPattern())].map(([, text = '']) => text);

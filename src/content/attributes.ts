@@ -15,7 +15,6 @@ export interface Attribute {
 	/** The number of the tag, style elements not counted: inlining removes those. */
 	readonly tagIndex: number;
 	readonly name: string;
-	/** Of several attributes of one name in a tag only the first counts; the others are repeated. */
 	readonly isRepeated: boolean;
 	readonly isQuoted: boolean;
 	readonly start: number;
@@ -124,7 +123,6 @@ function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 
 function ignore(): void {}
 
-/** For a reader that wants some of the tokens. */
 export const ignoreAll: TokenizerCallbacks = {
 	onattribdata: ignore,
 	onattribentity: ignore,

@@ -23,7 +23,6 @@ interface Entry {
 
 /** In memory, for all users of compiled contents. A content that does not compile rejects at each call. */
 export function createContentCache({ askHtml, maxBytes }: ContentCacheOptions): ContentCache {
-	// A Map keeps the order of insertion: first is oldest.
 	const entries = new Map<string, Entry>();
 	let used = 0;
 

@@ -75,7 +75,6 @@ async function readWith(
 
 interface Sources {
 	subject: string;
-	/** Line ends are LF. */
 	text: string | null;
 	read: ReadHtml | null;
 	sha256: string;

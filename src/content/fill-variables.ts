@@ -24,7 +24,6 @@ export interface Template<S = Slot> {
 }
 
 export type Variables = Readonly<Record<string, string>>;
-/** How a value is written in its place: HTML-escaped, raw, or cleaned for a header. */
 export type Escape = (value: string) => string;
 
 const noGuards: ReadonlyMap<number, ValueGuard> = new Map();

@@ -96,7 +96,6 @@ function fold(tokens: readonly string[], startColumn: number): string {
 	return text;
 }
 
-/** The unbreakable pieces of one address: words of the name, then the address. */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
 	const match = written.includes('<') ? /^(.*?)<([^<>]*)>\s*$/s.exec(written) : null;

@@ -82,7 +82,6 @@ interface StyleElement {
 	outerEnd: number;
 }
 
-/** The style elements for every screen, by position. */
 function styleElements(html: string): StyleElement[] {
 	const found: StyleElement[] = [];
 	let open: { outerStart: number; start: number } | null = null;
@@ -242,7 +241,6 @@ interface Declaration {
 /** Strings, and escapes: their content has no meaning here. */
 const opaque = /"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|\\[\s\S]/;
 
-/** The statements of a sheet, or of the block of an at-rule. Comments are dropped. */
 export function cssStatements(css: string): CssStatement[] {
 	const sheet = withoutComments(css);
 	const statements: CssStatement[] = [];
@@ -267,7 +265,6 @@ export function cssStatements(css: string): CssStatement[] {
 			braces = Math.max(0, braces - 1);
 		} else if (braces === 0) end(at);
 	}
-	// The end closes everything that is open.
 	if (open !== -1) end(sheet.length);
 	return statements;
 }
@@ -295,7 +292,6 @@ export function formatStatement(statement: CssStatement): string {
 }
 
 function statementOf(before: string, block: string | null): CssStatement | null {
-	// The comment marks of HTML are blanks to CSS.
 	const prelude = before.replace(/^(?:\s|<!--|-->)+/, '').trim();
 	const at = /^@([\w-]+)([\s\S]*)$/.exec(prelude);
 	if (at !== null) {

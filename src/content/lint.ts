@@ -76,7 +76,6 @@ function markupFindings(html: string): ContentFinding[] {
 interface Tag {
 	name: string;
 	offset: number;
-	/** The first of each name, decoded. */
 	attributes: ReadonlyMap<string, string>;
 }
 

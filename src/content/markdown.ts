@@ -15,7 +15,6 @@ interface MarkdownBodies {
 	text: string;
 }
 
-/** Pure; throws what the parser throws. */
 export function markdownBodies(markdown: string): MarkdownBodies {
 	const { hidden, restore } = hideVariables(markdown);
 	const marked = new Marked({ gfm: true, async: false });
@@ -28,7 +27,6 @@ export function markdownBodies(markdown: string): MarkdownBodies {
 	return { heading: heading === '' ? null : heading, html, text: textAlternative(html) };
 }
 
-/** On one line, for a subject. */
 function plainText(html: string): string {
 	return textAlternative(html).replace(/\s+/g, ' ');
 }

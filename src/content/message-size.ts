@@ -14,7 +14,6 @@ export class TooLarge extends Error {
 	override readonly name = 'TooLarge';
 }
 
-/** The field error for the context of a request, the same for sending and for previews. */
 export function contextErrors(fault: string): FieldErrors {
 	return { context: [{ code: 'too_large', message: `With this context ${fault}.` }] };
 }
@@ -29,7 +28,6 @@ export async function refusingTooLarge<T>(work: () => Promise<T>): Promise<T> {
 	}
 }
 
-/** The constant part of a content's size, and how often it uses each variable. Plain data. */
 export interface ContentSize {
 	readonly subject: string;
 	/** Octets of text and HTML as written. */

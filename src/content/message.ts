@@ -101,7 +101,6 @@ interface SharedFields {
  */
 export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
 	const known = new WeakMap<Envelope, SharedFields>();
-	// Mails of a campaign have one date.
 	let date = { ms: Number.NaN, field: '' };
 	return (subject, envelope, recipient) => {
 		let shared = known.get(envelope);

@@ -48,7 +48,6 @@ const paragraph = words('p');
 const blocks =
 	'address article aside blockquote center details dialog dir div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr ' +
 	'main menu nav ol p pre section table ul';
-/** By element: the open elements that it ends. */
 const implied: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 	...blocks.split(' ').map((name) => [name, paragraph] as const),
 	['li', words('li p')],

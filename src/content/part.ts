@@ -19,7 +19,6 @@ interface PartSource<S> {
 	/** Line ends are LF, in the literals and in the output of `fill`. */
 	template: Template<S>;
 	subtype: 'plain' | 'html';
-	/** Writes the content of a slot for a recipient, already escaped, in pieces or at once. */
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
@@ -99,7 +98,6 @@ function bytesOfFragments(fragments: readonly Fragment[]): number {
 	return bytes;
 }
 
-/** Every recipient gets a new line counter; pieces and values are appended in turn. */
 function quotedPrintable<S>(
 	{ fragments, slots }: { fragments: readonly Fragment[]; slots: readonly S[] },
 	fill: PartSource<S>['fill'],

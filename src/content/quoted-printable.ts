@@ -122,7 +122,6 @@ export class QuotedPrintableLine {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
 			this.append(this.#last.fragment);
 		} else if (isPlain(value)) {
-			// Most values: copied unchanged.
 			this.#makeRoom(value.length);
 			this.#sink.text(value);
 			this.#column += value.length;

@@ -26,7 +26,6 @@ export interface ReadHtml {
 	/** What was requested and not done. */
 	readonly warnings: readonly string[];
 	readonly links: readonly Link[];
-	/** By the offset of the opening hash of a variable. */
 	readonly guards: ReadonlyMap<number, ValueGuard>;
 	/** Offset before the last `</body>`, or the end. */
 	readonly bodyEnd: number;

@@ -85,7 +85,6 @@ export function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Tem
 	return { literals, slots };
 }
 
-/** The content of link slots and the pixel, escaped once for each message. */
 export function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tracking {
 	return { openUrl: htmlValue(openUrl), clickUrl: htmlValue(clickUrl), clickEnds };
 }

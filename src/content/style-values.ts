@@ -43,7 +43,6 @@ interface Range {
 function loadingRanges(css: string): Range[] {
 	const ranges: Range[] = [];
 	let start: number | null = null;
-	/** Open brackets within a range. */
 	let depth = 0;
 	let isImport = false;
 	for (const { 0: mark, 1: bracket, index } of css.matchAll(marks)) {

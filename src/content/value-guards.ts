@@ -13,7 +13,6 @@ const urlAttributes = new Set(
 		'lowsrc manifest ping poster profile src srcset usemap xlink:href xml:base'
 	).split(' '),
 );
-/** The guards of a document, by the offset of the opening hash of their variable. */
 export function valueGuards(html: string): Map<number, ValueGuard> {
 	const guards = new Map<number, ValueGuard>();
 	const { attributes, styles } = markupWithVariables(html);
@@ -40,7 +39,6 @@ function* cutReferences(html: string, attributes: readonly Attribute[]): Generat
 	}
 }
 
-/** The same for a plain text: only values in its URLs have one. */
 export function textGuards(text: string): Map<number, ValueGuard> {
 	const guards = new Map<number, ValueGuard>();
 	if (!text.includes('#')) return guards;

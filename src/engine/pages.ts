@@ -12,7 +12,6 @@ import { readSettings } from './settings.js';
 const defaultPageSize = 100;
 const maxPageSize = 1000;
 
-/** The parts of a link: the path below the base URL and the filters to keep. */
 interface PagePlace {
 	path: string;
 	filters?: Readonly<Record<string, string | number | boolean | undefined>>;

@@ -50,7 +50,6 @@ function timeOf(text: string): Micros {
 	return parseDateTime(text) ?? refuse('since', texts.datetime);
 }
 
-/** The key created with the first erasure; each database has one. */
 const firstKeyId = 1;
 
 export function createErasures({

@@ -130,7 +130,6 @@ function eachDay(from: Day, to: Day): Day[] {
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }
 
-/** Days of the range are zero-filled. */
 function detailsOf(
 	figures: DetailFigures,
 	{ from, to, days }: { from: Day; to: Day; days: readonly Day[] },
@@ -264,7 +263,6 @@ function linkAt(
 	return link;
 }
 
-/** What is counted for all is of machines, less what is counted for people. */
 function count(link: Counted, { audience, clicks, messages }: LinkFigures['figures'][number]): void {
 	const sign = audience === 'all' ? 1 : -1;
 	link.machine_clicks += sign * clicks;

@@ -136,7 +136,6 @@ function namesIn(flags: string): string[] {
 	return flags.match(/--?[a-z][a-z-]*/g) ?? [];
 }
 
-/** The command's own options first; what was given and counts once is left out. */
 function optionsOf({ node, used }: Line): Candidate[] {
 	const own = specsOf(node).flatMap(([key, spec]) => {
 		if (spec.hidden === true) return [];
@@ -163,7 +162,6 @@ const namesOfFlags: Readonly<Record<string, NameKind>> = {
 	'--from': 'sender',
 };
 
-/** Global options whose values are known, or are paths. */
 const ofGlobals: Readonly<Record<string, 'formats' | 'profiles' | 'paths' | readonly string[]>> = {
 	'--output': 'formats',
 	'-o': 'formats',
@@ -197,7 +195,6 @@ function valuesOfSpec(spec: OptionSpec, begun: string): Completion {
 	if (spec.kind === 'file' || spec.kind === 'path' || spec.placeholder === 'FILE') return paths;
 	if (spec.kind === 'choice') return startingWith(begun, plain(spec.choices));
 	if (spec.kind !== 'choices') return nothing;
-	// Commas part several: those that stand there already stay.
 	const done = begun.slice(0, begun.lastIndexOf(',') + 1);
 	const left = spec.choices.filter((choice) => !done.split(',').includes(choice));
 	return startingWith(begun, plain(left.map((choice) => done + choice)));
@@ -242,7 +239,6 @@ function plain(values: readonly string[]): Candidate[] {
 	return values.map((value) => ({ value, about: '' }));
 }
 
-/** Letters of either case: what is offered is what is meant. */
 function startingWith(begun: string, candidates: readonly Candidate[]): Completion {
 	const start = begun.toLowerCase();
 	return {

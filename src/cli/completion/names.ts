@@ -91,7 +91,6 @@ function write(file: string, all: object): void {
 	}
 }
 
-/** Answers are read on their way and passed on unchanged. */
 function listening(api: Api, told: Told): Api {
 	const lists = heard(api.lists, told.list, 'name');
 	const fields = heard(api.fields, told.field, 'variable');

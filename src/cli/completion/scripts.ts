@@ -113,7 +113,6 @@ Register-ArgumentCompleter -Native -CommandName mailctl -ScriptBlock {
 }
 `;
 
-/** What loads each of them, for its help. */
 export const scripts: Readonly<Record<Shell, { text: string; load: string }>> = {
 	bash: { text: bash, load: 'Put this into ~/.bashrc:\n\n  source <(mailctl completion bash)' },
 	zsh: { text: zsh, load: 'Put this into ~/.zshrc, behind compinit:\n\n  source <(mailctl completion zsh)' },

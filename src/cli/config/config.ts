@@ -17,9 +17,7 @@ export interface Paths {
 	credentials: string;
 	/** The default profile's database. */
 	database: string;
-	/** Records of jobs on other deployments, one file each. */
 	jobs: string;
-	/** Records of imports under way, one file each. */
 	imports: string;
 	names: string;
 }
@@ -34,7 +32,6 @@ export interface Profile {
 	timeZone?: string;
 	/** The default of `--list`. */
 	list?: string;
-	/** Every change asks first. */
 	protected?: boolean;
 	/** Globs of addresses; anything else is refused before it leaves. */
 	allowRecipients?: readonly string[];

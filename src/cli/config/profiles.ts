@@ -14,7 +14,6 @@ export function spokenOf(cx: CommandContext, named: string | undefined): string 
 	return given ?? readConfig(cx.paths).profile ?? builtIn;
 }
 
-/** Characters of a profile's name. */
 export const longestName = 64;
 
 /** A name that is free to be given. Throws `UsageError`. */
@@ -95,7 +94,6 @@ export async function confirmChange(cx: CommandContext, what: string): Promise<v
 	if (profile.protected === true) await ask(cx, `change "${target.profile}", a protected profile (${what})`);
 }
 
-/** Before the stored profile itself is changed. */
 export async function confirmProtected(cx: CommandContext, name: string, profile: Profile): Promise<void> {
 	if (profile.protected === true) await ask(cx, `change "${name}", a protected profile`);
 }

@@ -81,7 +81,6 @@ export function checkReach(
 			hint === undefined ? {} : { hint },
 		);
 	}
-	// Before its questions, whose answers would be in vain.
 	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
 	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');

@@ -17,7 +17,6 @@ import { fitSentences, type Room } from '../render/sentences.js';
 import { numberText } from '../render/units.js';
 
 const sender = 'News <news@example.com>';
-/** The folder of records of unfinished jobs, within the demo's folder. */
 const stateFolder = '.state';
 
 const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];
@@ -231,7 +230,6 @@ function linesOf(words: readonly string[], { isTTY, columns }: Room): string[] {
 	const lines: string[] = [];
 	let line = '  mailctl';
 	for (const word of words.map(shellWord)) {
-		// Room for the blank and the backslash, and a column to spare.
 		if (line.length + 1 + word.length + 3 <= columns) line += ` ${word}`;
 		else {
 			lines.push(`${line} \\`);

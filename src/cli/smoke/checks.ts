@@ -146,12 +146,10 @@ interface Resource {
 	mark: string;
 	/** The path of the collection that is there; throws `Skipped` where there is none. */
 	existing(probe: Probe): Promise<string>;
-	/** The path of the collection in which the run makes its records. */
 	own(probe: Probe): Promise<string>;
 	/** Null: it goes with its list. */
 	kind: Kind | null;
 	body: Json;
-	/** Further values of the created record. */
 	defaults?: Json;
 	patch: Json;
 	replace: Json;
@@ -168,7 +166,6 @@ interface Resource {
 interface Step {
 	verb: string;
 	title: string;
-	/** Gets the path of the collection, or of the record that the run made. */
 	run: (probe: Probe, path: string) => Promise<undefined>;
 }
 

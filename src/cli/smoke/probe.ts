@@ -150,7 +150,6 @@ interface ReadPage {
 	results: readonly Json[];
 }
 
-/** How many different complaints about records one check lists. */
 const mostComplaints = 8;
 
 /** One for each check; methods that demand something throw `Broken`. */
@@ -205,7 +204,6 @@ export class Probe {
 		this.deviate(`the body of the ${status} for ${what} is not a JSON object (${type})`);
 	}
 
-	/** Each complaint about the records once, with the first record it was met at. */
 	records(shape: Shapes, records: readonly unknown[], one: string): void {
 		const seen = new Map<string, () => void>();
 		for (const record of records)
@@ -246,7 +244,6 @@ export class Probe {
 		return { count: isCount ? count : null, next: link('next'), previous: link('previous'), results };
 	}
 
-	/** Every page, for a search. */
 	async *pages(path: string): AsyncGenerator<ReadPage> {
 		const visited = new Set([1]);
 		let page = await this.page(path);
@@ -299,7 +296,6 @@ function pageNumber(link: string): number {
 /** A `fault` breaks the document; to `deviate` is within its freedom. */
 type Complaint = readonly [grade: 'fault' | 'deviate', text: string];
 
-/** Everything about one record; keys in the order of the shape. */
 function complaintsAbout(shape: Shapes, value: unknown): Complaint[] {
 	if (!isRecord(value)) return [['fault', `is ${shown(value)}, not an object`]];
 	const found = Object.entries(shape.keys).flatMap(([key, of]): Complaint[] => {

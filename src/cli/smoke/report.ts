@@ -57,7 +57,6 @@ function textReport(report: SmokeReport, screen: Screen): string {
 	].join('\n');
 }
 
-/** Three checks or more in a row that were left out for one reason are one line. */
 function folded(checks: readonly CheckResult[]): CheckResult[] {
 	const runs: CheckResult[][] = [];
 	for (const check of checks) {
@@ -102,7 +101,6 @@ function inRoom(line: string, { columns }: Screen): string[] {
 function tapReport(report: SmokeReport): string {
 	// A `#` begins a directive, and a backslash an escape.
 	const escaped = (text: string) => clean(text).replaceAll('\\', '\\\\').replaceAll('#', '\\#');
-	// A JSON string is a YAML one.
 	const yaml = (text: string) => JSON.stringify(text.split('\n').map(clean).join('; '));
 	const points = report.checks.flatMap(({ id, title, outcome, detail, duration_ms }, at) => {
 		const isFailed = outcome === 'fail';

@@ -217,7 +217,6 @@ class Run {
 	}
 }
 
-/** Milliseconds since then, by the clock that only goes forward. */
 function since(start: number): number {
 	return Math.round((monotonicMicros() - start) / microsPerMs);
 }

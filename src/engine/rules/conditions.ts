@@ -58,7 +58,6 @@ function variableText(meta: ConditionedPerson['meta'], variable: string): string
 	return (Object.hasOwn(meta, variable) ? metaText(meta[variable]) : null) ?? '';
 }
 
-/** A day is equal to all of its moments. */
 function orderOfDates(at: Micros, value: string, timeZone: string): number {
 	if (!isDay(value)) return orderOf(at, parseDateTime(value) ?? 0);
 	const day: Day = value;

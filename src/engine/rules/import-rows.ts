@@ -110,7 +110,6 @@ function readRow(places: Places, cells: ImportBatch['cells']): GivenRow | Reject
 		return reject('invalid', 'is_active: must be true or false, 1 or 0, yes or no');
 	const stated = parseMetaCell(cell(places.stated));
 	if (stated.kind === 'invalid') return reject(stated.code, stated.error);
-	// A separate column comes later, and so takes precedence.
 	const meta: (readonly [string, MetaValue])[] = [...stated.values];
 	for (const [variable, place] of places.meta) {
 		const value = cell(place);
@@ -255,7 +254,6 @@ const hasMetaCell = 64;
 
 export const keyPlace = 1;
 
-/** No text of a checked row contains it. */
 const separator = '\0';
 
 /** `decodeRow` reads it back to the same row; as bytes, lone surrogates become U+FFFD. */

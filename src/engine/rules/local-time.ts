@@ -32,7 +32,6 @@ function unread(text: string): { kind: 'invalid'; message: string } {
 	return { kind: 'invalid', message: `"${text}" is no time, such as 2026-12-01 09:00 or tomorrow 9:00.` };
 }
 
-/** With an offset from UTC. */
 function parseAbsolute(text: string): Micros | null {
 	const [, day, time, seconds, offset] =
 		/^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d(?:\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)$/i.exec(text) ?? [];

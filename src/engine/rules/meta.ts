@@ -20,7 +20,6 @@ export function checkMeta(
 }
 
 export interface MetaChange {
-	/** First replaces all of the meta. */
 	meta?: Readonly<Record<string, unknown>>;
 	merge_meta?: Readonly<Record<string, unknown>>;
 	unset_meta?: readonly string[];
@@ -67,7 +66,6 @@ export function personVariables(
 ): Record<string, string> {
 	const { meta } = person;
 	const names = used === null ? ['name', 'email_reason', ...Object.keys(meta)] : variableNames(used);
-	// A loop: this is done for each recipient of a campaign.
 	const values: [string, string][] = [];
 	for (const name of names) {
 		if (Object.hasOwn(context, name) || lateBuiltIns.has(name)) continue;
@@ -104,7 +102,6 @@ export function overlayVariables(
 	return own.length === 0 ? { ...known } : Object.fromEntries([...Object.entries(known), ...own]);
 }
 
-/** The values for a worker: a message's own variables over the context of all, used ones only. */
 export function joinVariables(
 	own: Readonly<Record<string, string>>,
 	used: Used,

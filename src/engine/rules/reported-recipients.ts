@@ -7,7 +7,6 @@ export interface ReturnedReport {
 	sha256: string;
 	at: Micros;
 	message: Uuid;
-	/** How the message was found: by its signed return path, or by its Message-ID within the report. */
 	matched: 'return_path' | 'message_id';
 	kind: 'bounce' | 'complaint';
 	/** The recipients named in the report: those that failed or complained (none where the receiver removes them). */

@@ -6,7 +6,6 @@ import { refusal, suppressedText } from '../../api/refusals.js';
 import { type NewSuppression, type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
 import type { RejectedRow } from './import-rows.js';
 
-/** These stop transactional mail too. */
 const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
 
 /** Only removing the suppression by name lifts these: activating a subscriber does not. */
@@ -21,7 +20,6 @@ export interface Activation {
 	disable_reason: string | null;
 }
 
-/** The reason for a new subscriber of a suppressed address: the strongest. */
 export function strongest(reasons: readonly SuppressionReason[]): SuppressionReason | null {
 	return suppressionReasons.find((reason) => reasons.includes(reason)) ?? null;
 }
@@ -96,14 +94,12 @@ function activate(
 	return { kind: 'refused', errors: { is_active: [{ code: 'suppressed', message }] } };
 }
 
-/** Soft bounces in a row that disable a subscriber, and the minimum time over which. */
 const softBounceLimit = { count: 5, micros: 7 * 86_400_000_000 };
 
 export function isSoftBounceLimit(run: { count: number; since: number }, now: number): boolean {
 	return run.count >= softBounceLimit.count && now - run.since >= softBounceLimit.micros;
 }
 
-/** Only unsubscriptions: a dead mailbox or a complaint applies to every list. */
 export function mayBeOfOneList(reason: SuppressionReason): boolean {
 	return reason === 'UNSUBSCRIBED';
 }
