@@ -68,29 +68,19 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 }
 
 /**
- * A few broken bytes among many characters of several bytes: in a code page those sequences do not occur by chance, and
- * reading the file as one would garble every name. Only the rows with broken bytes are refused.
+ * Broken bytes among characters of several bytes: in a code page such sequences hardly occur by chance, and reading the
+ * file as one would garble every name. Only the rows with broken bytes are refused. There may be more of
+ * these where half of the lines are whole.
  */
 function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;
 	const whole = text.match(/[^\x00-\x7f\ufffd]/g)?.length ?? 0;
-	return whole >= 2 && whole >= broken * 2;
-}
-
-/**
- * Too many broken bytes for UTF-8, but hardly any other encoding has so much of it: at least half of the lines beyond
- * ASCII are UTF-8, and half of their characters. `evidence`: such lines, each with its line feed.
- */
-export function isNearlyUtf8(evidence: Buffer): boolean {
-	const lines = evidence
-		.toString()
-		.split('\n')
-		.filter((line) => /[^\x00-\x7f]/.test(line));
-	const broken = lines.filter((line) => line.includes('\ufffd')).length;
-	const whole = lines.join('').match(/[^\x00-\x7f\ufffd]/gu)?.length ?? 0;
-	const brokenCharacters = lines.join('').match(/\ufffd/g)?.length ?? 0;
-	return whole > 0 && broken * 2 <= lines.length && brokenCharacters <= whole;
+	if (whole >= 2 && whole >= broken * 2) return true;
+	const lines = text.split('\n').filter((line) => /[^\x00-\x7f]/.test(line));
+	return (
+		whole > 0 && whole >= broken && lines.filter((line) => line.includes('\ufffd')).length * 2 <= lines.length
+	);
 }
 
 /**

@@ -92,6 +92,8 @@ type Decision =
 	| { kind: 'joined' }
 	| { kind: 'finding'; finding: HeaderFinding };
 
+const leaveOut: Decision = { kind: 'left_out' };
+
 const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
 
 /** Other names for the columns, folded as `fold` does. */
@@ -139,7 +141,10 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	findings.push(...findDuplicates(header));
 	const parts = new Set(joins.flatMap(({ parts }) => parts));
 	const fixed = passedOver(header, options);
-	const tellsLeavers = hasStates(header, named);
+	// A field may have such words where another column tells the leavers.
+	const tellsLeavers =
+		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
+		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
 	const decisionOf = (column: string, index: number): Decision => {
 		const target = named.get(column);
 		if (target !== undefined) return decideNamed(column, target, options);
@@ -159,7 +164,9 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	if (findings.length > 0) return { kind: 'refused', findings };
 	const codeColumn = findCodeColumn(header);
 	const isRejects = codeColumn !== null && columns.every(({ index }) => index !== codeColumn);
-	const states = statesOf(columns, header, options);
+	const states = columns
+		.filter(({ target }) => target === 'state')
+		.map(({ index }) => stateColumn(header[index] ?? '', index, options.stateWords ?? {}));
 	const mapping = {
 		...{ columns, newFields: [...newFields.values()], ignored, leftOut },
 		...(isRejects && { codeColumn }),
@@ -189,24 +196,6 @@ function collected(
 	return { columns, newFields, ignored, leftOut };
 }
 
-function statesOf(
-	columns: readonly MappedColumn[],
-	header: readonly string[],
-	{ stateWords = {} }: HeaderOptions,
-): StateColumn[] {
-	return columns
-		.filter(({ target }) => target === 'state')
-		.map(({ index }) => stateColumn(header[index] ?? '', index, stateWords));
-}
-
-/** Whether another column tells the leavers: a field may have such words then. */
-function hasStates(header: readonly string[], named: ReadonlyMap<string, string>): boolean {
-	return (
-		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
-		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target))
-	);
-}
-
 /** The columns of an import batch: all that are a state give the cells of `stateCells` together, in the place of the first. */
 export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	const first = columns.find(({ target }) => target === 'state');
@@ -215,8 +204,6 @@ export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 		return column === first ? ['is_active', 'disable_reason'].map((target) => ({ ...column, target })) : [];
 	});
 }
-
-const leaveOut: Decision = { kind: 'left_out' };
 
 function decide(
 	column: string,
@@ -229,7 +216,10 @@ function decide(
 	const isField = found.length === 1 && found[0]?.startsWith('meta.') === true;
 	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver)) return refuse(state(column, cells));
 	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
-	if (found.length > 1) return refuse(ambiguous(column, found));
+	if (found.length > 1) {
+		const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
+		return refuse(finding('ambiguous', column, message, found));
+	}
 	if (sampled !== undefined && tellsState(column, index, sampled)) return refuse(state(column, cells));
 	return decideUnknown(column, options);
 }
@@ -326,15 +316,9 @@ function targetNames(fields: readonly KnownField[]): string[] {
 	];
 }
 
-function readPair(pair: string): { column: string; target: string; isWhole: boolean } {
-	const cut = pair.lastIndexOf('=');
-	const target = pair.slice(cut + 1).trim();
-	return {
-		column: clean(pair.slice(0, Math.max(0, cut))),
-		target,
-		// Several columns may have no name: they can be left out, but not become fields.
-		isWhole: target !== '' && (cut > 0 || (cut === 0 && target === '-')),
-	};
+/** Several columns may have no name: they can be left out, but not become fields. */
+function isWhole(cut: number, target: string): boolean {
+	return cut > 0 ? target !== '' : cut === 0 && target === '-';
 }
 
 /** The pairs of `--map` by the column's name, and those that join; a column is found exactly or folded. */
@@ -345,19 +329,25 @@ function readMap(
 	const named = new Map<string, string>();
 	const joins: Join[] = [];
 	const findings: HeaderFinding[] = [];
+	const find = (wanted: string) =>
+		header.find((name) => name === wanted) ?? header.find((name) => fold(name) === fold(wanted));
 	for (const pair of map) {
-		const { column, target, isWhole } = readPair(pair);
-		const find = (wanted: string) =>
-			header.find((name) => name === wanted) ?? header.find((name) => fold(name) === fold(wanted));
+		const cut = pair.lastIndexOf('=');
+		const target = pair.slice(cut + 1).trim();
+		const column = clean(pair.slice(0, Math.max(0, cut)));
 		const found = find(column);
 		const parts = found === undefined ? partsOf(column, find) : null;
-		if (!isWhole) findings.push(finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`));
+		if (!isWhole(cut, target))
+			findings.push(finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`));
 		// A column without name and cells is left out automatically.
 		else if (column === '' && found === undefined) continue;
 		else if (parts !== null && target === '-') for (const part of parts) named.set(part, target);
 		else if (parts !== null) joins.push({ source: column, parts, target });
-		else if (found === undefined) findings.push(unknownSource(column, header));
-		else named.set(found, target);
+		else if (found !== undefined) named.set(found, target);
+		else {
+			const message = `--map ${show(column)}: the file has no such column`;
+			findings.push(finding('unknown_map_source', column, message, suggest(column, header)));
+		}
 	}
 	return { named, joins, findings };
 }
@@ -380,25 +370,10 @@ function refuse(finding: HeaderFinding): Decision {
 	return { kind: 'finding', finding };
 }
 
-function unknownSource(column: string, columns: readonly string[]): HeaderFinding {
-	const message = `--map ${show(column)}: the file has no such column`;
-	return finding('unknown_map_source', column, message, suggest(column, columns));
-}
-
-function ambiguous(column: string, found: readonly string[]): HeaderFinding {
-	const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
-	return finding('ambiguous', column, message, found);
-}
-
 /** Columns without a name may repeat: each is unknown by itself. */
 function findDuplicates(header: readonly string[]): HeaderFinding[] {
-	const seen = new Set<string>();
-	const twice = new Set<string>();
-	for (const name of header) {
-		if (name !== '' && seen.has(name)) twice.add(name);
-		seen.add(name);
-	}
-	return [...twice].map((column) =>
+	const twice = header.filter((name, at) => name !== '' && header.indexOf(name) !== at);
+	return [...new Set(twice)].map((column) =>
 		finding('duplicate', column, `the column ${show(column)} is there twice`),
 	);
 }

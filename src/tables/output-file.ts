@@ -175,7 +175,7 @@ function codeOf(error: unknown): string {
 }
 
 /** A name is durable when its folder is. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());
 }

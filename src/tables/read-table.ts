@@ -1,11 +1,10 @@
 /** Opens a table: reads its first bytes, then returns its header, and its rows on demand. */
-import { isAscii, isUtf8 } from 'node:buffer';
+import { isAscii } from 'node:buffer';
 import iconv from 'iconv-lite';
 import { byMark, detectUnicode } from './encoding.js';
 import { maxColumns, sniffBytes, TableError, type TableRow } from './finding.js';
 import { evidenceBytes, linesBeyondAscii } from './guess-encoding.js';
 import { type CsvOptions, readCsv } from './read-csv.js';
-import { readLines } from './read-lines.js';
 import { readNdjson } from './read-ndjson.js';
 import { hintOfEmpty, type Sniffed, type SniffOptions, sniff } from './sniff.js';
 import { isRepeatable, readBytes, sourceName, type TableSource } from './source.js';
@@ -54,8 +53,6 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 			...(await evidenceOf(source, prefix, options)),
 		};
 		const sniffed = sniff(prefix.subarray(0, sniffBytes), settings);
-		if (sniffed.kind === 'refused' && sniffed.isNearlyUtf8)
-			throw await nearlyUtf8(name, sniffed, { source, prefix });
 		const found = accept(name, sniffed);
 		const open = (rest: AsyncIterable<Uint8Array>) => {
 			const text = toUtf8(joined(prefix.subarray(found.bomBytes), rest), found.encoding);
@@ -79,23 +76,6 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 		await bytes.return();
 		throw error;
 	}
-}
-
-/** Names the first line that is not UTF-8, by a second reading where that is possible. */
-async function nearlyUtf8(
-	name: string,
-	{ code, more }: Extract<Sniffed, { kind: 'refused' }>,
-	{ source, prefix }: { source: TableSource; prefix: Buffer },
-): Promise<TableError> {
-	const bytes = (await isRepeatable(source)) ? readBytes(source) : [prefix];
-	for await (const { line, bytes: own } of readLines(bytes))
-		if (!isUtf8(own)) {
-			const message = `${name} is nearly UTF-8, but line ${line} is not`;
-			const hint =
-				'name the one that reads right; --encoding utf-8 reads it, and rejects the lines that are none';
-			return new TableError(code, message, { ...more, hint });
-		}
-	return new TableError(code, `${name} is nearly UTF-8`, more);
 }
 
 /** A name may show that it is NDJSON; the bytes show other formats. */

@@ -4,7 +4,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import iconv from 'iconv-lite';
-import { byMark, cutPartialCharacter, detectUnicode, type EncodingFound, isNearlyUtf8 } from './encoding.js';
+import { byMark, cutPartialCharacter, detectUnicode, type EncodingFound } from './encoding.js';
 import type { TableErrorOptions, TableFault } from './finding.js';
 import { type EncodingGuess, guessEncoding, linesBeyondAscii } from './guess-encoding.js';
 import { parseBlock } from './parse-block.js';
@@ -46,8 +46,6 @@ interface Refused {
 	/** Continues the file's name: "people.xlsx is a zip archive". */
 	what: string;
 	more?: TableErrorOptions;
-	/** It is UTF-8 except for some lines, of which the first is worth naming. */
-	isNearlyUtf8?: boolean;
 }
 
 export const hintOfEmpty = 'its first line names the columns, such as email,name';
@@ -202,7 +200,6 @@ function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chos
 		return refuse('binary', 'is a binary file, no text', { hint: hintOfBinary });
 	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
 	const guess = guessEncoding(lines);
-	if (isNearlyUtf8(lines)) return { ...unsure(withUtf8(guess, lines)), isNearlyUtf8: true };
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
 }
 
@@ -220,17 +217,6 @@ function unsure({ candidates }: EncodingGuess): Refused {
 	});
 }
 
-/** The most likely encoding, with the first of its lines that are UTF-8. */
-function withUtf8({ candidates, ...guess }: EncodingGuess, lines: Buffer): EncodingGuess {
-	const sample =
-		lines
-			.toString()
-			.split('\n')
-			.find((line) => !line.includes('\ufffd')) ?? '';
-	const utf8 = { encoding: 'utf-8', sample: sample.trim().slice(0, 50) };
-	return { ...guess, candidates: [utf8, ...candidates.slice(0, 3)] };
-}
-
 function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
 	const encoding = canonical(options.encoding);
 	if (!iconv.encodingExists(encoding) || noText.has(encoding)) {
@@ -238,9 +224,8 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 		return refuse('unknown_encoding', what);
 	}
 	const chosen = { encoding, bomBytes: 0, isGuessed: false };
-	const found = detectSilent(prefix, options);
-	const marked = found === null ? null : byMark(prefix);
-	const seems = found ?? (encoding === 'utf-8' ? nearly(prefix, options) : null);
+	const seems = detectSilent(prefix, options);
+	const marked = seems === null ? null : byMark(prefix);
 	const bomBytes = marked?.bomBytes ?? utf8Mark(prefix);
 	if (
 		contradicts(encoding, seems?.encoding ?? null, marked !== null) ||
@@ -258,13 +243,6 @@ function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): Enco
 	const isSilent = evidence !== undefined && evidence.length > 0;
 	const found = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
 	return found === null ? null : { ...found, bomBytes: byMark(prefix)?.bomBytes ?? 0 };
-}
-
-/** Only its rows that are not UTF-8 are refused. */
-function nearly(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
-	const text = prefix.subarray(utf8Mark(prefix));
-	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
-	return isNearlyUtf8(lines) ? { encoding: 'utf-8', bomBytes: 0 } : null;
 }
 
 /** Codecs of iconv-lite that are no encodings of texts. */

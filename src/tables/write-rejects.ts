@@ -10,7 +10,7 @@ import { parse } from 'csv-parse/sync';
 import { systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
-import { refusalOf } from './output-file.js';
+import { refusalOf, syncFolder } from './output-file.js';
 import { openTable } from './read-table.js';
 import { freeName, nextRejectsPath } from './rejects-names.js';
 import { readBytes } from './source.js';
@@ -44,7 +44,12 @@ export interface RejectsOptions {
 
 /** Throws `TableError` before the import begins: the file exists already, or its folder cannot be written. */
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
-	if (options.resume !== true) return openNew(await freeState(options));
+	if (options.resume !== true) {
+		const free = await freeState(options);
+		if (!free.exists || free.isStream) return new Rejects(free);
+		await rm(free.path).catch((cause: unknown) => Promise.reject(noFolder(free.path, cause)));
+		return new Rejects({ ...free, exists: false });
+	}
 	const state = await stateOf(options);
 	const { path, layout, exists, isStream } = state;
 	if (!exists || isStream) return new Rejects(state);
@@ -94,20 +99,11 @@ async function stateOf(options: RejectsOptions): Promise<State> {
 		exists: there !== null,
 		isStream,
 	};
-	if (there === null) await assertFolder(path);
+	if (there === null)
+		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>
+			Promise.reject(noFolder(path, cause)),
+		);
 	return state;
-}
-
-async function openNew(state: State): Promise<RejectsFile> {
-	if (!state.exists || state.isStream) return new Rejects(state);
-	await rm(state.path).catch((cause: unknown) => Promise.reject(noFolder(state.path, cause)));
-	return new Rejects({ ...state, exists: false });
-}
-
-function assertFolder(path: string): Promise<void> {
-	return access(dirname(path), constants.W_OK).catch((cause: unknown) =>
-		Promise.reject(noFolder(path, cause)),
-	);
 }
 
 interface State {
@@ -171,7 +167,7 @@ class Rejects implements RejectsFile {
 			return Promise.reject(isThere ? alreadyThere(path) : error);
 		});
 		try {
-			if ((await file.stat()).size === 0) await file.appendFile(formatRejectsHeader(layout));
+			if ((await file.stat()).size === 0) await file.appendFile(headerOf(layout));
 			if (!this.#state.isStream) await syncFolder(dirname(path));
 			return file;
 		} catch (error) {
@@ -219,12 +215,6 @@ function noFolder(path: string, cause: unknown): TableError {
 	});
 }
 
-/** A name is durable when its folder is. */
-async function syncFolder(path: string): Promise<void> {
-	const folder = await open(path);
-	await folder.sync().finally(() => folder.close());
-}
-
 interface RejectsLayout {
 	columns: readonly string[];
 	delimiter: string;
@@ -232,8 +222,7 @@ interface RejectsLayout {
 	mark: '' | '\uFEFF';
 }
 
-/** The first bytes of the file. */
-function formatRejectsHeader({ columns, delimiter, mark }: RejectsLayout): string {
+function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
@@ -243,7 +232,10 @@ function formatRejectsHeader({ columns, delimiter, mark }: RejectsLayout): strin
  */
 async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise<boolean> {
 	const { columns, delimiter } = layout;
-	const table = await openTable(path, { encoding: 'utf-8', delimiter }).catch(nullIfNoTable);
+	const table = await openTable(path, { encoding: 'utf-8', delimiter }).catch((error: unknown) => {
+		if (error instanceof TableError) return null;
+		throw error;
+	});
 	if (table === null) return false;
 	try {
 		if (table.header.join('\0') !== columns.join('\0')) return false;
@@ -256,80 +248,56 @@ async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise
 	}
 }
 
-function nullIfNoTable(error: unknown): null {
-	if (error instanceof TableError) return null;
-	throw error;
-}
-
 /**
  * The last line of the source in the file (0: none). Null when it does not begin as expected, or its last row names no
  * line: then it is another file. A crash may have cut the last row: that is removed, and comes once more.
  */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
-	const start = Buffer.from(formatRejectsHeader(layout));
-	const found = await readStart(path, Math.min(size, start.length));
+	const start = Buffer.from(headerOf(layout));
+	const found = await readAt(path, 0, Math.min(size, start.length));
 	if (!found.equals(start.subarray(0, found.length))) return null;
 	if (size < start.length) {
 		await truncate(path, 0);
 		return 0;
 	}
-	const whole = await findWholeRows(path);
-	const last = whole.last < start.length ? 0 : await readLine(path, layout, whole);
-	if (last !== null && whole.end < size) await truncate(path, whole.end);
+	const { last: begin, end } = await findWholeRows(path);
+	const last = begin < start.length ? 0 : lineOf(await readAt(path, begin, end - begin), layout);
+	if (last !== null && end < size) await truncate(path, end);
 	return last;
 }
 
-async function readStart(path: string, length: number): Promise<Buffer> {
+function lineOf(row: Buffer, { columns, delimiter }: RejectsLayout): number | null {
+	const [cells = []]: string[][] = parse(row, { delimiter, relax_column_count: true });
+	const line = Number(cells[columns.lastIndexOf('_line')]);
+	return Number.isSafeInteger(line) && line > 0 ? line : null;
+}
+
+async function readAt(path: string, start: number, length: number): Promise<Buffer> {
 	const file = await open(path);
 	try {
-		const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, 0);
+		const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, start);
 		return buffer.subarray(0, bytesRead);
 	} finally {
 		await file.close();
 	}
 }
 
-/** Byte offsets: where the last whole row begins, and where it ends. */
-interface WholeRows {
-	last: number;
-	end: number;
-}
-
 /**
- * By quotes and line feeds alone: these rows may be unreadable as rows of a table (NUL, cells that are too long), which
- * is why they were rejected. Quotes occur only in quoted cells, doubled.
+ * Where the last whole row begins and ends, by quotes and line feeds alone: these rows may be unreadable as rows of a
+ * table, which is why they were rejected. Quotes occur only in quoted cells, doubled.
  */
-async function findWholeRows(path: string): Promise<WholeRows> {
+async function findWholeRows(path: string): Promise<{ last: number; end: number }> {
 	let [last, end, offset] = [0, 0, 0];
 	let isQuoted = false;
 	for await (const chunk of readBytes(path)) {
 		for (let at = 0; at < chunk.length; at += 1) {
-			if (chunk[at] === quote) isQuoted = !isQuoted;
-			if (chunk[at] !== lineFeed || isQuoted) continue;
+			if (chunk[at] === 0x22) isQuoted = !isQuoted;
+			if (chunk[at] !== 0x0a || isQuoted) continue;
 			last = end;
 			end = offset + at + 1;
 		}
 		offset += chunk.length;
 	}
 	return { last, end };
-}
-
-const quote = 0x22;
-const lineFeed = 0x0a;
-
-async function readLine(
-	path: string,
-	{ columns, delimiter }: RejectsLayout,
-	{ last, end }: WholeRows,
-): Promise<number | null> {
-	const file = await open(path);
-	try {
-		const { buffer } = await file.read(Buffer.alloc(end - last), 0, end - last, last);
-		const [cells = []]: string[][] = parse(buffer, { delimiter, relax_column_count: true });
-		const line = Number(cells[columns.lastIndexOf('_line')]);
-		return Number.isSafeInteger(line) && line > 0 ? line : null;
-	} finally {
-		await file.close();
-	}
 }

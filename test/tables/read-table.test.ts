@@ -92,6 +92,12 @@ describe('files that are read', () => {
 		const { encoding, rows } = await readTable(bytes);
 		expect({ encoding, faults: faultsOf(rows) }).toEqual({ encoding: 'utf-8', faults: ['5 encoding'] });
 		expect(cellsOf(rows)[1]).toEqual(['b@x', 'Jürgen']);
+		const half = Buffer.from('email,name\nx@x,J\xc3\xb6rg\ny@x,J\xf6rg\n', 'latin1');
+		const read = await readTable(half);
+		expect({ encoding: read.encoding, faults: faultsOf(read.rows) }).toEqual({
+			encoding: 'utf-8',
+			faults: ['3 encoding'],
+		});
 	});
 
 	describe('the mark of UTF-8 before what is not UTF-8 is none', () => {
@@ -113,32 +119,6 @@ describe('files that are read', () => {
 			['NDJSON', iconv.encode('{"email":"a@x","name":"Zoë François"}\n', 'windows-1252'), {}],
 		])('%s', async (_, bytes, options) => {
 			expect(await outcome(Buffer.concat([bom, bytes]), options)).toEqual(await outcome(bytes, options));
-		});
-	});
-
-	describe('UTF-8 with as much that is none', () => {
-		const bytes = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
-
-		it('is refused with the first such line, and UTF-8 before all else', async () => {
-			const refusal: TableError = await readTable(bytes).then(
-				() => expect.unreachable(),
-				(error) => error,
-			);
-			expect(refusal).toMatchObject({ code: 'unsure_encoding', name: 'TableError' });
-			expect(refusal.message).toContain('line 3');
-			expect(refusal.details?.[1]).toBe('utf-8: x@example.com,Jörg');
-			expect(refusal.hint).toContain('--encoding utf-8');
-		});
-
-		it('is read row by row where UTF-8 is named', async () => {
-			const { rows } = await readTable(bytes, { encoding: 'utf-8' });
-			expect(faultsOf(rows)).toEqual(['3 encoding']);
-			expect(cellsOf(rows)).toEqual([['x@example.com', 'Jörg']]);
-			const lines = Buffer.from(
-				'{"email":"x@x","name":"\xc3\xb6"}\n{"email":"y@x","name":"\xf6"}\n',
-				'latin1',
-			);
-			expect(faultsOf((await readTable(lines, { encoding: 'utf-8' })).rows)).toEqual(['2 encoding']);
 		});
 	});
 

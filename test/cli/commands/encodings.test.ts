@@ -56,20 +56,3 @@ it.each(verbs)('%s ends with 2 where several may be, with a sample of each', asy
 	])
 		expect(result.stderr).toContain(text);
 });
-
-it.each(
-	verbs,
-)('%s of UTF-8 with a line that is none names the line, and reads the rest as told', async (_, words) => {
-	const path = await project.file(
-		'people.csv',
-		Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1'),
-	);
-	const result = await project.run(words(path));
-	expect(result.code).toBe(2);
-	for (const text of ['line 3', 'utf-8: x@example.com,Jörg', '--encoding utf-8'])
-		expect(result.stderr).toContain(text);
-	const named = await project.run([...words(path), '--encoding', 'utf-8']);
-	// A send is all or nothing: there the row stops it.
-	expect(named.stdout + named.stderr).toContain('no text in the encoding');
-	expect(named.stdout + named.stderr).not.toContain('nearly UTF-8');
-});
