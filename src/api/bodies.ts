@@ -6,10 +6,15 @@
 import { maxAttachedBytes } from './attachments.js';
 import type { Recipient } from './campaigns.js';
 import { maxBatchRows, type RequestRow, sameMails } from './campaigns.js';
-import { fieldFields } from './fields.js';
-import { senderFields, templateFields, webhookFields } from './inputs.js';
+import {
+	fieldFields,
+	listDetailsFields,
+	listFields,
+	senderFields,
+	templateFields,
+	webhookFields,
+} from './inputs.js';
 import { isRecord } from './json.js';
-import { listDetailsFields, listFields } from './lists.js';
 import { campaignFields, requestsFields, sendFields } from './messages.js';
 import {
 	boolean,

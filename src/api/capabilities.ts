@@ -7,9 +7,7 @@ import type { Attachments } from './attachments.js';
 import type { Audiences, Campaigns } from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
 import type { Exports, Tuples } from './exports.js';
-import type { FieldsPlus } from './fields.js';
-import type { TemplateInput } from './inputs.js';
-import type { ListsPlus } from './lists.js';
+import type { FieldsPlus, ListsPlus, TemplateInput } from './inputs.js';
 import type { Erasures, People } from './people.js';
 import {
 	type DeletedMessages,

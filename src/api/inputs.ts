@@ -1,10 +1,20 @@
+import type { Call } from './api.js';
 import type { Attachment } from './attachments.js';
-import type { fieldFields } from './fields.js';
-import type { listFields } from './lists.js';
-import { type Uuid, webhookTypes } from './records.js';
-import { boolean, char, choice, email, type TextRule, url, withDefault } from './schema/fields.js';
+import { List, type Uuid, webhookTypes } from './records.js';
+import {
+	boolean,
+	char,
+	choice,
+	email,
+	nullable,
+	pattern,
+	type TextRule,
+	url,
+	withDefault,
+} from './schema/fields.js';
+import * as t from './schema/record.js';
 import { texts } from './schema/texts.js';
-import { fieldSet, type Given } from './schema.js';
+import { fieldSet, type Given, type Infer } from './schema.js';
 import type { subscriberFields } from './subscribers.js';
 
 export type ListInput = Given<typeof listFields>;
@@ -67,3 +77,65 @@ export const senderFields = fieldSet({
 	reply_to_email: withDefault(email({ allowBlank: true }), () => ''),
 });
 export type SenderInput = Given<typeof senderFields>;
+
+/** Assumption: a letter or underscore, then up to 63 letters, digits, underscores; ASCII. */
+export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+export const builtInVariables: readonly string[] = [
+	'email',
+	'name',
+	'unsubscribe_url',
+	'view_url',
+	'email_reason',
+];
+
+/** The last one names no variable, but an assignment to it would change an object's prototype instead of its keys. */
+export const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);
+
+const notReserved: TextRule = (value) =>
+	reservedNames.has(value) ? { code: 'reserved', message: `"${value}" is a reserved variable name.` } : null;
+
+/** Service document, "Additional fields". */
+export const fieldFields = fieldSet({
+	// The length has a rule of its own, so that its error is specific.
+	variable: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
+	name: char({ max: 255 }),
+});
+
+export interface FieldsPlus {
+	countUses(id: number, call?: Call): Promise<number>;
+}
+
+/** Service document, "Lists". Assumption: both texts have at most 255 characters. A PUT keeps what it does not give (api-decisions 11). */
+export const listFields = fieldSet({ name: char({ max: 255 }), email_reason: char({ max: 255 }) });
+
+/** What a list has beyond the document. */
+export const ListDetails = t.named(
+	'ListDetails',
+	t.record({
+		id: t.needed(t.id),
+		/** The name that recipients read; null: `name`. */
+		public_name: t.needed(t.orNull(t.text)),
+	}),
+);
+export type ListDetails = Infer<typeof ListDetails>;
+
+export const listDetailsFields = fieldSet({
+	public_name: nullable(char({ max: 255, allowBlank: true })),
+});
+export type ListDetailsInput = Infer<typeof listDetailsFields>;
+
+/** `is_new` false: it was there before the first call with this idempotency key. */
+export const AddedList = t.named('AddedList', t.record({ is_new: t.needed(t.flag), list: t.needed(List) }));
+export type AddedList = Infer<typeof AddedList>;
+
+/** Details of lists. Throws `not_found` and `invalid`. */
+export interface ListsPlus {
+	/**
+	 * Adds the list, unless there is one of its name: then that one, as it is. One operation: of several at once, one adds. A
+	 * repeat with the idempotency key of the call that added it says so again; `unprocessable`: the key is another request's.
+	 */
+	add(input: Infer<typeof listFields>, call?: Call): Promise<AddedList>;
+	get(id: number, call?: Call): Promise<ListDetails>;
+	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;
+}

@@ -1,6 +1,5 @@
 import { type Address, type EmailKey, formatMailbox, type Mailbox } from './address.js';
 import { type Attachment, attachments } from './attachments.js';
-import type { Envelope } from './content.js';
 import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { maxBodyBytes } from './inputs.js';
@@ -341,3 +340,22 @@ function mapParsed<A extends Asked, B>(
 type Asked = Partial<
 	Pick<ValueOf<typeof sendDeclaration>, 'type' | 'from' | 'template_unique_id' | 'list_id'>
 >;
+
+export interface Content {
+	subject: string;
+	text: string | null;
+	html: string | null;
+	/** False: the service inlines CSS (api-decisions 26). */
+	disable_inline: boolean;
+	attachments?: readonly Attachment[];
+}
+
+/** The header fields that all recipients of one submission share. Addresses are checked, one per string. */
+export interface Envelope {
+	from: string;
+	reply_to: readonly string[];
+	cc: readonly string[];
+	/** In the SMTP envelope only; never a header. */
+	bcc: readonly string[];
+	headers: Readonly<Record<string, string>>;
+}

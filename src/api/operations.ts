@@ -33,7 +33,7 @@ import {
 	WebhookDeliveryDetail,
 } from './deliveries.js';
 import { SubscriberSlice, TupleSlice, tupleKeyNames } from './exports.js';
-import { AddedList, ListDetails } from './lists.js';
+import { AddedList, ListDetails } from './inputs.js';
 import { Erasure, Person, PersonMessages } from './people.js';
 import {
 	DeletedMessages,

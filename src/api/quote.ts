@@ -61,3 +61,17 @@ function spell(char: string): string {
 	const point = char.codePointAt(0) ?? 0;
 	return point < 0x100 ? `\\x${point.toString(16).padStart(2, '0')}` : `\\u{${point.toString(16)}}`;
 }
+
+const entities: Readonly<Record<string, string>> = {
+	'&': '&amp;',
+	'<': '&lt;',
+	'>': '&gt;',
+	'"': '&quot;',
+	"'": '&#39;',
+};
+
+/** Safe in text, in quoted attributes, in comments and in style elements. */
+export function escapeHtml(text: string): string {
+	if (!/[&<>"']/.test(text)) return text;
+	return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+}

@@ -3,7 +3,7 @@
  * `#name|friend#` with a default for a missing or blank value. A default has at most 100 characters, on one line, and
  * none of `# | < > " & =`, which end it or mean something in markup.
  */
-import type { Content } from './content.js';
+import type { Content } from './messages.js';
 
 /** A fresh matcher each time: a shared one with the g flag would carry `lastIndex` from one text to the next. */
 export function referencePattern(): RegExp {

@@ -1,5 +1,5 @@
 /** Compiled contents by hash: when the memory is used up, the least recently used are dropped first. */
-import type { Content } from '../api/content.js';
+import type { Content } from '../api/messages.js';
 import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';

@@ -1,6 +1,6 @@
 /** Compiles a content once, so that a message for one recipient takes a few string joins. */
 import type { Attachment } from '../api/attachments.js';
-import type { Content } from '../api/content.js';
+import type { Content } from '../api/messages.js';
 import { filledSubject, oneLine, usedVariables } from '../api/variables.js';
 import { placeFiles } from './attachments.js';
 import { ByteSink } from './byte-sink.js';

@@ -3,7 +3,7 @@
  * variables. Tokens are found from left to right, by their syntax alone: `#a##b#` is a and b, `#a#b#` is a followed by
  * `b#`. A variable without a value and a default stays as it is written, so CSS colours and anchors survive.
  */
-import { escapeHtml } from '../api/html.js';
+import { escapeHtml } from '../api/quote.js';
 import { referencePattern, variableValue } from '../api/variables.js';
 import { loadsNothing } from './style-values.js';
 import { opensSafely, percentEncoded } from './urls.js';

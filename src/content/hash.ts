@@ -1,6 +1,6 @@
 /** The identity of a content: contents are stored, and compiled, once per hash. */
 import { createHash } from 'node:crypto';
-import type { Content } from '../api/content.js';
+import type { Content } from '../api/messages.js';
 
 /** SHA-256 in hex of everything that distinguishes two contents; null and an empty string differ. */
 export function contentSha256(content: Content): string {

@@ -2,7 +2,7 @@
 
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import type { Attachment } from '../api/attachments.js';
-import type { Content } from '../api/content.js';
+import type { Content } from '../api/messages.js';
 import { canParseUrl } from '../api/schema/url.js';
 import { referencePattern, variableNames, variablesIn } from '../api/variables.js';
 import { cidFaults } from './attachments.js';

@@ -4,7 +4,7 @@
  */
 
 import { Marked } from 'marked';
-import { escapeHtml } from '../api/html.js';
+import { escapeHtml } from '../api/quote.js';
 import { referencePattern } from '../api/variables.js';
 import { textAlternative } from './text-alternative.js';
 

@@ -1,6 +1,7 @@
 /** The size of a message with its variables filled in, known before anything is joined. */
-import type { Content } from '../api/content.js';
+
 import { type FieldErrors, invalid } from '../api/errors.js';
+import type { Content } from '../api/messages.js';
 import { maxSubjectLength } from '../api/messages.js';
 import { countCodePoints } from '../api/schema/python.js';
 import { oneLine, variablesIn, variableValue } from '../api/variables.js';

@@ -1,5 +1,5 @@
 /** The finished message: header fields, then one part or two alternatives, and the files with them. */
-import type { Envelope } from '../api/content.js';
+import type { Envelope } from '../api/messages.js';
 import { oneLine } from '../api/variables.js';
 import { fileFields, type Placed, type PlacedFile } from './attachments.js';
 import type { ByteSink } from './byte-sink.js';

@@ -1,5 +1,5 @@
 /** Input and output of the compiler. */
-import type { Envelope } from '../api/content.js';
+import type { Envelope } from '../api/messages.js';
 import type { ReadHtml } from './read-html.js';
 
 export interface Recipient {

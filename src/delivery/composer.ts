@@ -1,6 +1,6 @@
 import { domainOf, type EmailKey, emailKey } from '../api/address.js';
-import type { Content, Envelope } from '../api/content.js';
 import { microsPerMs } from '../api/datetime.js';
+import type { Content, Envelope } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
 import { withOwn } from '../api/variables.js';
 import { bytesOf } from '../content/compile.js';

@@ -1,5 +1,6 @@
 import { basename, extname } from 'node:path';
 import type { Call } from '../api/api.js';
+import { createTurns } from '../api/backoff.js';
 import {
 	type AcceptCounts,
 	type CampaignOpening,
@@ -20,7 +21,6 @@ import { canonicalJson } from '../api/json.js';
 import { campaignFields, normalizeTiming, requestsFields } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
-import { createTurns } from '../api/sleep.js';
 import type { CampaignAck, OpenCampaign, RequestedRow } from '../store/campaigns.js';
 import type { Command } from '../store/operations.js';
 import { assertAudience, assertKept, settledTiming } from './audiences.js';

@@ -3,10 +3,9 @@
 import { createHash } from 'node:crypto';
 import type { Call } from '../api/api.js';
 import { type Attachment, type Attachments, isSha256, otherBytes, sizeFault } from '../api/attachments.js';
-import type { Content } from '../api/content.js';
 import { ApiError, type FieldErrors, invalid, notFound } from '../api/errors.js';
 import { canonicalJson } from '../api/json.js';
-import type { StoredParts } from '../api/messages.js';
+import type { Content, StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
 import { isLoopbackUrl } from '../api/schema/url.js';

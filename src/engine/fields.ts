@@ -1,6 +1,6 @@
 import type { Crud } from '../api/api.js';
-import { type FieldsPlus, fieldFields } from '../api/fields.js';
 import type { FieldInput } from '../api/inputs.js';
+import { type FieldsPlus, fieldFields } from '../api/inputs.js';
 import type { Field } from '../api/records.js';
 import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
 import { readPage } from './pages.js';

@@ -1,5 +1,5 @@
 import type { Lists } from '../api/api.js';
-import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '../api/lists.js';
+import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '../api/inputs.js';
 import type { Command } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { idempotencyKey, keyConflict } from './contents.js';

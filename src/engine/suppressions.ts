@@ -1,7 +1,7 @@
 import { emailKey } from '../api/address.js';
+import { createTurns } from '../api/backoff.js';
 import { ApiError, type FieldErrors, invalid, listFieldErrors } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
-import { createTurns } from '../api/sleep.js';
 import {
 	type NewSuppression,
 	rejectErrors,

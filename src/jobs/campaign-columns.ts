@@ -1,4 +1,4 @@
-import { variablePattern } from '../api/fields.js';
+import { variablePattern } from '../api/inputs.js';
 import type { Place } from '../tables/column-names.js';
 import { fold, variableOf } from '../tables/column-names.js';
 import { clean, type HeaderFinding, mapHeader } from '../tables/map-columns.js';

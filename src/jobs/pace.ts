@@ -7,9 +7,8 @@
  */
 
 import type { Call } from '../api/api.js';
-import { backoff } from '../api/backoff.js';
+import { backoff, sleep } from '../api/backoff.js';
 import { ApiError } from '../api/errors.js';
-import { sleep } from '../api/sleep.js';
 
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 

@@ -13,13 +13,14 @@ import type { FieldErrors } from '../api/errors.js';
 import type { EncodedSubscribers, TupleKeys } from '../api/exports.js';
 import type {
 	FieldInput,
+	ListDetails,
+	ListDetailsInput,
 	ListInput,
 	SenderInput,
 	SubscriberInput,
 	TemplateInput,
 	WebhookInput,
 } from '../api/inputs.js';
-import type { ListDetails, ListDetailsInput } from '../api/lists.js';
 import type { Erasure, Person, PersonMessages } from '../api/people.js';
 import type {
 	DeliveryAttempt,

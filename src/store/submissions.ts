@@ -1,7 +1,7 @@
-import type { Content, Envelope } from '../api/content.js';
 import type { Micros } from '../api/datetime.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
+import type { Content, Envelope } from '../api/messages.js';
 import type { SendResult, Tracking, Uuid } from '../api/records.js';
 
 /** `scope` keeps one client's keys apart from another's; `fingerprint` is a hash of the body. */

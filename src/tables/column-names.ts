@@ -1,5 +1,5 @@
 /** What columns are called: how names are compared and joined, which ones mean e-mail, and which variable a field gets. */
-import { reservedNames, variablePattern } from '../api/fields.js';
+import { reservedNames, variablePattern } from '../api/inputs.js';
 
 /** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
 export function fold(name: string): string {

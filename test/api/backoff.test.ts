@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoff, parseRetryAfter } from '../../src/api/backoff.js';
-import { sleep } from '../../src/api/sleep.js';
+import { backoff, parseRetryAfter, sleep } from '../../src/api/backoff.js';
 
 it('a pause doubles with each failure, up to its longest', () => {
 	expect([1, 2, 3, 4, 100].map((failures) => backoff({ first: 5, longest: 30 }, failures))).toEqual([

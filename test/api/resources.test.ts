@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
-import { fieldFields } from '../../src/api/fields.js';
-import { webhookFields } from '../../src/api/inputs.js';
+import { fieldFields, webhookFields } from '../../src/api/inputs.js';
 import { campaignFields, sendFields } from '../../src/api/messages.js';
 import { reportQuery } from '../../src/api/reports.js';
 import type { Parsed } from '../../src/api/schema.js';

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
-import { fieldFields } from '../../src/api/fields.js';
 import {
 	type FieldInput,
+	fieldFields,
 	type ListInput,
+	listFields,
 	type SenderInput,
 	type SubscriberInput,
 	senderFields,
@@ -13,7 +14,6 @@ import {
 	type WebhookInput,
 	webhookFields,
 } from '../../src/api/inputs.js';
-import { listFields } from '../../src/api/lists.js';
 import { campaignFields, sendFields } from '../../src/api/messages.js';
 import { reportQuery } from '../../src/api/reports.js';
 import {

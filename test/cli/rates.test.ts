@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { topicNames } from '../../src/cli/frame/topic-names.js';
+import { topicNames } from '../../src/cli/frame/help.js';
 import { topicText } from '../../src/cli/frame/topics.js';
 import { parseRate } from '../../src/cli/frame/values.js';
 import { settingNames } from '../../src/engine/rules/setting-names.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { messageStates } from '../../src/api/records.js';
 import { type Command, type CommandGroup, isCommand, loadNode } from '../../src/cli/frame/command.js';
-import { topicNames } from '../../src/cli/frame/topic-names.js';
+import { topicNames } from '../../src/cli/frame/help.js';
 import { topicText } from '../../src/cli/frame/topics.js';
 import { tree } from '../../src/cli/tree.js';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import type { Attachment } from '../../src/api/attachments.js';
-import type { Content } from '../../src/api/content.js';
+import type { Content } from '../../src/api/messages.js';
 import { cidFaults, encodeFile } from '../../src/content/attachments.js';
 import { compileContent } from '../../src/content/compile.js';
 import { contentSha256 } from '../../src/content/hash.js';

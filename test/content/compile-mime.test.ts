@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import PostalMime, { type Email } from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import type { Content, Envelope } from '../../src/api/content.js';
+import type { Content, Envelope } from '../../src/api/messages.js';
 import { compileContent } from '../../src/content/compile.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';
 import { readHere } from '../support/read-here.js';

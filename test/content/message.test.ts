@@ -1,6 +1,6 @@
 // The shape of a message: which parts, which encodings, which header fields, and what is refused.
 import { describe, expect, it } from 'vitest';
-import type { Content, Envelope } from '../../src/api/content.js';
+import type { Content, Envelope } from '../../src/api/messages.js';
 import { compileContent } from '../../src/content/compile.js';
 import type { Recipient } from '../../src/content/types.js';
 import { readHere } from '../support/read-here.js';

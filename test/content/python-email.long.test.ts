@@ -1,7 +1,7 @@
 // An outside witness: Python's email package under its strict policy finds nothing to complain of.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Content, Envelope } from '../../src/api/content.js';
+import type { Content, Envelope } from '../../src/api/messages.js';
 import { compileContent } from '../../src/content/compile.js';
 import type { Recipient } from '../../src/content/types.js';
 import { readHere } from '../support/read-here.js';

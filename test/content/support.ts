@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import type { Content, Envelope } from '../../src/api/content.js';
+import type { Content, Envelope } from '../../src/api/messages.js';
 import type { Recipient } from '../../src/content/types.js';
 
 export const corpora = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'html');

@@ -1,5 +1,5 @@
 /** Compiles contents of one kind, with `--expose-gc`, and tells what was counted of them and what the process holds for them. */
-import type { Content } from '../../src/api/content.js';
+import type { Content } from '../../src/api/messages.js';
 import { compileContent } from '../../src/content/compile.js';
 import { readHtml } from '../../src/content/read-html.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';

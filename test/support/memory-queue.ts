@@ -1,7 +1,7 @@
 /** A queue in memory with the states, leases and fences of the real one, for tests of the worker alone. */
 
-import type { Content, Envelope } from '../../src/api/content.js';
 import type { Micros } from '../../src/api/datetime.js';
+import type { Content, Envelope } from '../../src/api/messages.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
 import type { RunOptions } from '../../src/delivery/worker.js';

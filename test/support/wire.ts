@@ -1,5 +1,5 @@
 /** A deployment that answers raw requests from a table, and remembers what it was asked. */
-import type { WireRequest, WireResponse } from '../../src/api/wire.js';
+import type { WireRequest, WireResponse } from '../../src/api/api.js';
 import type { Connect, Target } from '../../src/cli/frame/connection.js';
 import { connectTo } from './fake-deployment.js';
 

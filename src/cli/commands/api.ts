@@ -1,4 +1,4 @@
-import type { WireRequest } from '../../api/wire.js';
+import type { WireRequest } from '../../api/api.js';
 import { headerNames } from '../../http/errors.js';
 import { type ContentSource, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';

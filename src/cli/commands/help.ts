@@ -9,8 +9,7 @@ import {
 import { describeAll, describeNode } from '../frame/description.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
-import { didYouMean, fitHelp, fitTopic, nodeHelp, rootHelp } from '../frame/help.js';
-import { topicNames } from '../frame/topic-names.js';
+import { didYouMean, fitHelp, fitTopic, nodeHelp, rootHelp, topicNames } from '../frame/help.js';
 
 const topics = `topics: ${topicNames.join(', ')}`;
 

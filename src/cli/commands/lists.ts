@@ -1,7 +1,7 @@
 import type { Api } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { invalid } from '../../api/errors.js';
-import type { ListsPlus } from '../../api/lists.js';
+import type { ListsPlus } from '../../api/inputs.js';
 import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
@@ -261,7 +261,7 @@ async function withPublicName<I extends object>(
 	if (publicName === undefined) return { details: null, named: input };
 	const details = await need(await cx.api(), 'lists', '--public-name');
 	const named = { ...input, public_name: publicName };
-	const { listDetailsFields } = await import('../../api/lists.js');
+	const { listDetailsFields } = await import('../../api/inputs.js');
 	const parsed = listDetailsFields.parse(named, 'patch');
 	if (parsed.kind === 'invalid') await explained(Promise.reject(invalid(parsed.errors)), { input: named });
 	return { details, named };

@@ -1,7 +1,7 @@
 /** Message templates: bodies kept by name; the name is the subject of their mails. */
 
 import { need } from '../../api/capabilities.js';
-import { builtInVariables } from '../../api/fields.js';
+import { builtInVariables } from '../../api/inputs.js';
 import type { Template } from '../../api/records.js';
 import { type CommandGroup, command, type FileSource, flagOf } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';

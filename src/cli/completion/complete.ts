@@ -10,7 +10,7 @@ import {
 	type Tree,
 } from '../frame/command.js';
 import { formats, globalOptions } from '../frame/globals.js';
-import { topicNames } from '../frame/topic-names.js';
+import { topicNames } from '../frame/help.js';
 import { type NameKind, nameKinds } from './names.js';
 
 /** A word that may stand there. */

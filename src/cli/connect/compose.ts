@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Content } from '../../api/content.js';
 import { type Clock, type Micros, microsPerMs } from '../../api/datetime.js';
+import type { Content } from '../../api/messages.js';
 import type { Uuid } from '../../api/records.js';
 import { variableNames, variableValue } from '../../api/variables.js';
 import { encodeFile } from '../../content/attachments.js';

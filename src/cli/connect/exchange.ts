@@ -1,4 +1,4 @@
-import type { WireRequest, WireResponse } from '../../api/wire.js';
+import type { WireRequest, WireResponse } from '../../api/api.js';
 import type { Engine } from '../../engine/engine.js';
 import { exchangeInProcess } from '../../http/server/exchange.js';
 import { createHandler } from '../../http/server/handler.js';

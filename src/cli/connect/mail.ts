@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Content } from '../../api/content.js';
 import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
+import type { Content } from '../../api/messages.js';
 import type { Uuid } from '../../api/records.js';
 import { isLoopbackUrl } from '../../api/schema/url.js';
 import { createContentCache } from '../../content/cache.js';

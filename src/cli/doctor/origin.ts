@@ -1,7 +1,8 @@
 /** What answers at a base URL, and where the right one may be. Answers of strangers are read without trust. */
+
+import type { WireResponse } from '../../api/api.js';
 import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
-import type { WireResponse } from '../../api/wire.js';
 import { mailctl, type OwnCommand, targetWords } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 

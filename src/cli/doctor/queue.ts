@@ -10,9 +10,8 @@ import {
 } from '../../api/pauses.js';
 import type { MessageState } from '../../api/records.js';
 import type { QueueState } from '../../store/queue.js';
-import { replyText } from '../render/replies.js';
 import { momentText } from '../render/times.js';
-import { counted, numberText, shareText, spanText, untilText } from '../render/units.js';
+import { counted, numberText, replyText, shareText, spanText, untilText } from '../render/units.js';
 import {
 	type Answer,
 	type Check,

@@ -1,13 +1,13 @@
 /** The checks of a deployment, from the outside: the way there, its kind, its answer to the token, and its queue. */
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
+import type { WireResponse } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
 import { causeOf } from '../../api/pauses.js';
 import type { SendingProgress } from '../../api/records.js';
 import { isLoopback } from '../../api/schema/url.js';
-import type { WireResponse } from '../../api/wire.js';
 import { tokenOrigin } from '../config/settings.js';
 import { refusedTokenHint } from '../config/token.js';
 import { hintText, mailctl, unnamed } from '../frame/command-line.js';

@@ -72,7 +72,7 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 				isWebUrl(text) ? null : `"${shownUrl(text)}" is no URL, such as https://example.com/in`;
 		}
 		case 'variable': {
-			const { variablePattern, reservedNames } = await import('../../api/fields.js');
+			const { variablePattern, reservedNames } = await import('../../api/inputs.js');
 			return async (text) => {
 				if (reservedNames.has(text)) return `"${text}" is there for every message already`;
 				return variablePattern.test(text) ? null : 'letters A to Z, digits and _, no digit first, at most 64';

@@ -1,13 +1,12 @@
 /** The result of `connect`: almost only types, so that an import of this file loads nothing. */
-import type { Api } from '../../api/api.js';
+import type { Api, WireExchange } from '../../api/api.js';
 import type { Attachment } from '../../api/attachments.js';
 import type { Wait } from '../../api/backoff.js';
 import type { CommonReply } from '../../api/campaigns.js';
-import type { Content } from '../../api/content.js';
 import type { DeliveryCounts } from '../../api/counts.js';
 import type { Clock, Micros } from '../../api/datetime.js';
+import type { Content } from '../../api/messages.js';
 import type { LimitName, Message, Uuid } from '../../api/records.js';
-import type { WireExchange } from '../../api/wire.js';
 import type { RetentionForecast, Sizes } from '../../store/maintenance.js';
 
 export type Target =

@@ -13,7 +13,6 @@ import {
 import { shellWord } from './command-line.js';
 import { exitMeanings } from './exit.js';
 import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
-import { topicNames } from './topic-names.js';
 
 export const purpose = 'administer a mailing service, or the embedded engine, from the command line';
 
@@ -264,3 +263,17 @@ export function commandsFor(noun: string): readonly string[] {
 function asOneWord(name: string): string {
 	return /\s/.test(name) ? shellWord(name) : name;
 }
+
+export const topicNames = [
+	'options',
+	'exit-codes',
+	'output',
+	'environment',
+	'sending',
+	'importing',
+	'states',
+	'bounces',
+	'notifications',
+] as const;
+
+export type Topic = (typeof topicNames)[number];

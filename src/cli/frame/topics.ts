@@ -1,7 +1,7 @@
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
+import type { Topic } from './help.js';
 import { globalHelp } from './help.js';
-import type { Topic } from './topic-names.js';
 
 export function topicText(topic: Topic): string {
 	if (topic === 'exit-codes') return exitCodes();

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../api/html.js';
+import { escapeHtml } from '../../api/quote.js';
 import type { ListGrowth } from '../../api/reports.js';
-import { meaningOf } from './bounce-codes.js';
 import { clean } from './clean.js';
-import { factsOf, outcomesOf } from './report-details.js';
+import { factsOf, meaningOf, outcomesOf } from './report-details.js';
 import { chartOf, colours, growthPicture, hoursPicture, narrow, weekPicture } from './report-pictures.js';
 import {
 	growthHeader,

@@ -2,7 +2,7 @@ import { BarChart, HeatmapChart, LineChart } from 'echarts/charts';
 import { GridComponent, LegendComponent, VisualMapComponent } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
-import { escapeHtml } from '../../api/html.js';
+import { escapeHtml } from '../../api/quote.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { noOpens } from './chart.js';
 import { clean } from './clean.js';

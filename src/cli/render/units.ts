@@ -1,3 +1,4 @@
+import type { CommonReply } from '../../api/campaigns.js';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { clean } from './clean.js';
 import { momentText } from './times.js';
@@ -52,4 +53,18 @@ export function shareOf(value: unknown): string {
 /** `1 row`, `10,000 rows`; a word whose plural is no `s` names it. */
 export function counted(count: number, word: string, plural = `${word}s`): string {
 	return `${numberText(count)} ${count === 1 ? word : plural}`;
+}
+
+export function attachmentLines(
+	files: readonly { name: string; type: string; size: number }[] = [],
+): string[] {
+	return files.map(({ name, type, size }) => `${name}  ${type}  ${amountText(size)}`);
+}
+
+function amountText(size: number): string {
+	return size < 1024 ? counted(size, 'byte') : sizeText(size);
+}
+
+export function replyText({ state, reply, count }: CommonReply): string {
+	return `${numberText(count)} ${state}: ${clean(reply)}`;
 }

@@ -1,10 +1,11 @@
 /** All checks in their order: the way to the service and its tokens, its collections, its report, and one message. */
+
+import { sleep } from '../../api/backoff.js';
 import { addDays, formatWireDate, parseWireDate } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { pauseSentence } from '../../api/pauses.js';
 import { Field, List, type Message, Report, SendResult, Subscriber, Webhook } from '../../api/records.js';
-import { sleep } from '../../api/sleep.js';
 import type { CommandContext } from '../frame/context.js';
 import type { Check, Group, Kind } from './model.js';
 import {

@@ -1,12 +1,12 @@
 /** Requests of the checks over the raw wire, and what they demand of the answers, in the words of the report. */
-import { backoff, parseRetryAfter } from '../../api/backoff.js';
+
+import type { WireExchange } from '../../api/api.js';
+import { backoff, parseRetryAfter, sleep } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import type { RecordShape, Shape } from '../../api/schema/record.js';
 import { canParseUrl } from '../../api/schema/url.js';
-import { sleep } from '../../api/sleep.js';
-import type { WireExchange } from '../../api/wire.js';
 
 export interface Ask {
 	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,4 +1,4 @@
-import type { Content } from '../../api/content.js';
+import type { Content } from '../../api/messages.js';
 import type { ContentFinding } from '../../content/lint.js';
 import type { FileSource } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';

@@ -1,7 +1,7 @@
 /** `--watch`: the same look again and again, drawn in its place on a terminal, one after the other elsewhere. */
 import { PassThrough } from 'node:stream';
+import { sleep } from '../../api/backoff.js';
 import { localTime } from '../../api/datetime.js';
-import { sleep } from '../../api/sleep.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { classify, type ExitCode, exits } from '../frame/exit.js';

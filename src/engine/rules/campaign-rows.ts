@@ -1,4 +1,5 @@
 import { parseAddress } from '../../api/address.js';
+import { createTurns } from '../../api/backoff.js';
 import { requestIdentity } from '../../api/campaign-identity.js';
 import { type FieldErrors, listFieldErrors } from '../../api/errors.js';
 import type { SendRequest } from '../../api/inputs.js';
@@ -8,7 +9,6 @@ import { char, dict, integer, json, nullable, optional, withDefault } from '../.
 import { typeName } from '../../api/schema/python.js';
 import { texts } from '../../api/schema/texts.js';
 import { fieldSet, type Parsed, required } from '../../api/schema.js';
-import { createTurns } from '../../api/sleep.js';
 import { hasDefault, variablesIn } from '../../api/variables.js';
 
 export interface RefusedRow extends RowPlace {

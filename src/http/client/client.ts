@@ -1,10 +1,9 @@
 /** The Api of a deployment over HTTP, ours or a foreign one. Nothing is loaded or requested before the first call. */
-import type { Api } from '../../api/api.js';
+import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
 import { quote, secretsOf } from '../../api/quote.js';
 import { isLoopback } from '../../api/schema/url.js';
-import type { WireExchange } from '../../api/wire.js';
 import { headerNames } from '../errors.js';
 import { TransportFailure, toApiError } from './failure.js';
 import { documented, extensions } from './operations.js';

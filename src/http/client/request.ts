@@ -3,12 +3,11 @@
  * caller interprets the answer.
  */
 import type { Call } from '../../api/api.js';
-import { backoff, parseRetryAfter, type Wait } from '../../api/backoff.js';
+import { backoff, parseRetryAfter, sleep, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { type Method, type Operation, type OperationName, operations } from '../../api/operations.js';
 import { quote, secretsOf } from '../../api/quote.js';
-import { sleep } from '../../api/sleep.js';
 import { headerNames } from '../errors.js';
 import { errorOf, type Requested } from './errors.js';
 import { isPermanent, TransportFailure, toApiError } from './failure.js';

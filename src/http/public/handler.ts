@@ -1,13 +1,11 @@
 import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { createClickWindow } from '../../delivery/tracking/machines.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
-import { click } from './click.js';
 import { commonHeaders, notFoundPage } from './pages.js';
-import { pixel } from './pixel.js';
 import { presentationOf } from './presentation.js';
-import { createRecorder } from './recorder.js';
 import { unsubscribe } from './unsubscribe.js';
 import { view } from './view.js';
+import { click, createRecorder, pixel } from './visits.js';
 
 /** The pages of one server. Never throw: where the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseMailbox } from '../../api/address.js';
-import { escapeHtml } from '../../api/html.js';
+import { escapeHtml } from '../../api/quote.js';
 import type { Branding } from '../../delivery/tracking/lookup.js';
 import type { HttpResponse } from '../messages.js';
 import type { Presentation } from './presentation.js';

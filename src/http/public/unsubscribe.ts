@@ -19,7 +19,7 @@ import {
 	unsubscribePage,
 } from './pages.js';
 import { presentationOf } from './presentation.js';
-import { visitorOf } from './recorder.js';
+import { visitorOf } from './visits.js';
 
 export async function unsubscribe(
 	ports: TrackingPorts,

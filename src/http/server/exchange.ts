@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { WireExchange } from '../../api/api.js';
 import { monotonicMicros } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
-import type { WireExchange } from '../../api/wire.js';
 import { headerNames } from '../errors.js';
 import type { HttpRequest, HttpResponse } from '../messages.js';
 import type { Principal } from './authenticate.js';

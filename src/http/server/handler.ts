@@ -21,11 +21,13 @@ import type { HttpRequest, HttpResponse } from '../messages.js';
 import {
 	type Authenticate,
 	assertAllowed,
+	assertNotTooOften,
 	authenticated,
 	bearerOf,
 	identified,
 	type Principal,
 	seesAll,
+	type Throttle,
 } from './authenticate.js';
 import { readFile, readJson } from './body.js';
 import type { Exchange, Handler } from './exchange.js';
@@ -41,7 +43,6 @@ import { type ExtendedApi, perform } from './operations.js';
 import type { Query } from './query.js';
 import { asApiError, empty, errorResponse, type Headers, headOf, isStorageFailure, json } from './respond.js';
 import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
-import { assertNotTooOften, type Throttle } from './throttle.js';
 
 export interface HandlerOptions extends ExtendedApi {
 	version: string;

@@ -5,9 +5,9 @@ import { setTimeout as delay, setImmediate as nextImmediate } from 'node:timers/
 import { maxBodyBytes } from '../../api/bodies.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
 import type { PublicHandler } from '../messages.js';
+import { createFileMemory } from './body.js';
 import { Connections } from './connection.js';
 import type { Handler } from './exchange.js';
-import { createFileMemory } from './file-memory.js';
 import { Budget, limits as defaults, type Limits, Slots } from './limits.js';
 import { createParserErrors, type ParserErrors } from './parser-errors.js';
 import { createPipeline, createRouter, type Enqueue } from './pipeline.js';

@@ -1,5 +1,5 @@
 import type { Micros } from '../../api/datetime.js';
-import type { ListDetails } from '../../api/lists.js';
+import type { ListDetails } from '../../api/inputs.js';
 import type { List } from '../../api/records.js';
 import type { Operations } from '../operations.js';
 import { quarterHour } from './figures/tally.js';

@@ -1,6 +1,6 @@
-import type { Envelope } from '../../api/content.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
+import type { Envelope } from '../../api/messages.js';
 import type {
 	DeliveryAttempt,
 	Field,

@@ -1,6 +1,6 @@
 import { type EmailKey, parseMailbox } from '../../api/address.js';
-import type { Envelope } from '../../api/content.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
+import type { Envelope } from '../../api/messages.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
 import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';

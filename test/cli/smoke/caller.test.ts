@@ -1,7 +1,7 @@
 // How the checks ask: what is repeated, what is not, and what an answer never shows.
 import { describe, expect, it } from 'vitest';
+import type { WireExchange, WireResponse } from '../../../src/api/api.js';
 import { ApiError } from '../../../src/api/errors.js';
-import type { WireExchange, WireResponse } from '../../../src/api/wire.js';
 import { type Ask, createCaller } from '../../../src/cli/smoke/probe.js';
 
 const noon = Date.parse('2026-11-21T12:00:00Z') * 1000;

@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/api/datetime.js';
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { signClickTokens } from '../../../src/delivery/tracking/tokens.js';
 import { writeSettings } from '../../../src/engine/settings.js';
-import { createRecorder } from '../../../src/http/public/recorder.js';
+import { createRecorder } from '../../../src/http/public/visits.js';
 import { eventually } from '../../support/eventually.js';
 import { type Delivered, type Served, startServed, unsubscribeUrl } from '../../support/served.js';
 

@@ -1,7 +1,7 @@
 /** The decisions of the contract, one by one, over real sockets on the real engine. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError, StoreError } from '../../../src/api/errors.js';
-import { createThrottle } from '../../../src/http/server/throttle.js';
+import { createThrottle } from '../../../src/http/server/authenticate.js';
 import {
 	type Answer,
 	type Asking,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WireExchange } from '../../../src/api/wire.js';
+import type { WireExchange } from '../../../src/api/api.js';
 import { exchangeInProcess } from '../../../src/http/server/exchange.js';
 import { createHandler } from '../../../src/http/server/handler.js';
 import { ask, type Deployment, deploy } from './serving.js';

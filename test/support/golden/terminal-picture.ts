@@ -1,5 +1,5 @@
 /** A picture of what a program prints in a terminal, as SVG that pages of code hosts show. */
-import { escapeHtml } from '../../../src/api/html.js';
+import { escapeHtml } from '../../../src/api/quote.js';
 
 export interface TerminalPicture {
 	command: string;

@@ -1,7 +1,6 @@
-import type { PageRequest } from '../../../api/api.js';
+import type { PageRequest, WireRequest } from '../../../api/api.js';
 import { iterate } from '../../../api/pages.js';
 import type { Page } from '../../../api/records.js';
-import type { WireRequest } from '../../../api/wire.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';

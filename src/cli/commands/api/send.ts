@@ -1,8 +1,8 @@
 /** One raw exchange: consent to a change, the answer on stdout, its status as the exit code. */
 
+import type { WireRequest, WireResponse } from '../../../api/api.js';
 import { ApiError } from '../../../api/errors.js';
 import { readJson, tooDeep } from '../../../api/json.js';
-import type { WireRequest, WireResponse } from '../../../api/wire.js';
 import { codeOf, refusedFor, scopesIn } from '../../../http/errors.js';
 import { confirmChange } from '../../config/profiles.js';
 import { mailctl } from '../../frame/command-line.js';

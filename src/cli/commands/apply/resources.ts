@@ -1,8 +1,7 @@
 /** The kinds of resources as a deployment has them: what is there, and the calls that change it. */
 import type { Api } from '../../../api/api.js';
 import { need } from '../../../api/capabilities.js';
-import type { ListInput } from '../../../api/inputs.js';
-import type { AddedList } from '../../../api/lists.js';
+import type { AddedList, ListInput } from '../../../api/inputs.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import type { Declared, Kind, Value } from './plan.js';

@@ -11,10 +11,8 @@ import {
 import { isForbidden } from '../../../api/errors.js';
 import type { CommandContext } from '../../frame/context.js';
 import { isTable } from '../../frame/globals.js';
-import { attachmentLines } from '../../render/attachments.js';
 import { type Columns, column } from '../../render/columns.js';
-import { replyText } from '../../render/replies.js';
-import { numberText } from '../../render/units.js';
+import { attachmentLines, numberText, replyText } from '../../render/units.js';
 import { orNull } from '../../verbs/resolve.js';
 
 /** Null: where a service of others sends the messages and tells nothing about them. */

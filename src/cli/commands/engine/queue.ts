@@ -6,10 +6,9 @@ import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
-import { replyText } from '../../render/replies.js';
 import { fitSentences } from '../../render/sentences.js';
 import type { Times } from '../../render/times.js';
-import { counted, numberText } from '../../render/units.js';
+import { counted, numberText, replyText } from '../../render/units.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 
 const stats = command({

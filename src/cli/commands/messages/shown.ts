@@ -11,9 +11,9 @@ import type {
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { attachmentLines } from '../../render/attachments.js';
 import { type Column, type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
+import { attachmentLines } from '../../render/units.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 
 export const messageColumns: Columns<Message> = [

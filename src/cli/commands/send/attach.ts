@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { type Attachment, maxAttachedBytes, maxAttachments, nameFault } from '../../../api/attachments.js';
 import { need } from '../../../api/capabilities.js';
-import type { Content } from '../../../api/content.js';
+import type { Content } from '../../../api/messages.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';

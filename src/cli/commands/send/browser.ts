@@ -3,12 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemReason } from '../../../api/errors.js';
-import { escapeHtml } from '../../../api/html.js';
+import { escapeHtml } from '../../../api/quote.js';
 import { withImages } from '../../../content/attachments.js';
 import type { ComposedMessage } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
-import { attachmentLines } from '../../render/attachments.js';
+import { attachmentLines } from '../../render/units.js';
 
 export interface OpenedPage {
 	file: string;

@@ -1,7 +1,7 @@
 /** Warnings about what is sent, before it is. Nothing is refused here. */
 
 import { ApiError } from '../../../api/errors.js';
-import { builtInVariables } from '../../../api/fields.js';
+import { builtInVariables } from '../../../api/inputs.js';
 import { isLoopbackUrl } from '../../../api/schema/url.js';
 import { suggest } from '../../../api/suggest.js';
 import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';

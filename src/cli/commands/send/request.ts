@@ -6,9 +6,9 @@
 import { parseMailbox } from '../../../api/address.js';
 import type { CampaignSpec, Recipient } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
-import type { Content } from '../../../api/content.js';
-import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
+import { builtInVariables } from '../../../api/inputs.js';
+import type { Content } from '../../../api/messages.js';
 import type { Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
 import type { FileSource } from '../../frame/command.js';

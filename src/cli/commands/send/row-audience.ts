@@ -16,8 +16,8 @@ import type {
 } from '../../../api/campaigns.js';
 import type { Session } from '../../../api/capabilities.js';
 import { ApiError, invalid } from '../../../api/errors.js';
-import { builtInVariables } from '../../../api/fields.js';
 import type { SendRequest } from '../../../api/inputs.js';
+import { builtInVariables } from '../../../api/inputs.js';
 import { isRecord } from '../../../api/json.js';
 import { type CheckedSend, sendFields } from '../../../api/messages.js';
 import { noValueText } from '../../../api/refusals.js';

@@ -15,8 +15,7 @@ import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
-import { replyText } from '../../render/replies.js';
-import { numberText } from '../../render/units.js';
+import { numberText, replyText } from '../../render/units.js';
 import { doNotRepeat, queuePaused, senderless } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
 import {

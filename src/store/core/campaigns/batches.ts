@@ -2,7 +2,7 @@ import type { AcceptCounts } from '../../../api/campaigns.js';
 import type { Ack, Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
 import { listFieldErrors } from '../../../api/errors.js';
-import { builtInVariables } from '../../../api/fields.js';
+import { builtInVariables } from '../../../api/inputs.js';
 import type { Uuid } from '../../../api/records.js';
 import { noValueText } from '../../../api/refusals.js';
 import { texts } from '../../../api/schema/texts.js';

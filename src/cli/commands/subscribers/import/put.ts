@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
+import { sleep } from '../../../../api/backoff.js';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { List } from '../../../../api/records.js';
-import { sleep } from '../../../../api/sleep.js';
 import type { ImportJob, ImportResult, ImportTotals, MaxErrors } from '../../../../jobs/imports.js';
 import type { SingleImports } from '../../../../jobs/single-imports.js';
 import type { Mapping } from '../../../../tables/map-columns.js';

@@ -1,0 +1,151 @@
+import type { Micros } from '../../api/datetime.js';
+import { trackedEvent, type Visitor } from '../../delivery/tracking/events.js';
+import type { Happened, TrackedMessage, TrackingPorts } from '../../delivery/tracking/lookup.js';
+import { type ClickWindow, machineRequest } from '../../delivery/tracking/machines.js';
+import { type Keyring, verifyClickToken, verifyToken } from '../../delivery/tracking/tokens.js';
+import type { HttpResponse, PublicRequest } from '../messages.js';
+import { commonHeaders, failedPage, notFoundPage } from './pages.js';
+import { presentationOf } from './presentation.js';
+
+type MakeEvent = (keyring: Keyring | null) => Happened | null;
+
+export interface Recorder {
+	/** Records the event after the turn of the event loop; the request does not wait. `failed` of the ports gets the errors. */
+	later(makeEvent: MakeEvent): void;
+	settled(): Promise<void>;
+}
+
+/** More than the events of a thousand requests a second during the longest lock of a store. */
+const maxUnderWay = 20_000;
+
+/** While too many wait for a store that does not answer, further ones are lost: memory is limited. */
+export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>): Recorder {
+	const lost = (error: unknown) => ports.failed?.(error);
+	let waiting: MakeEvent[] = [];
+	let underWay = 0;
+	let idle: (() => void)[] = [];
+	const begin = async () => {
+		const events = waiting;
+		waiting = [];
+		await recordAll(ports, events).catch(lost);
+		underWay -= events.length;
+		if (underWay > 0) return;
+		for (const resolve of idle) resolve();
+		idle = [];
+	};
+	return {
+		later: (makeEvent) => {
+			if (underWay >= maxUnderWay) {
+				lost(new Error(`${maxUnderWay} opens and clicks wait to be recorded; another one is lost`));
+				return;
+			}
+			underWay += 1;
+			if (waiting.length === 0) setImmediate(begin);
+			waiting.push(makeEvent);
+		},
+		settled: () =>
+			new Promise((resolve) => {
+				if (underWay === 0) resolve();
+				else idle.push(resolve);
+			}),
+	};
+}
+
+/** Events that are recorded together fail together, and are reported once. Rejects when all of them are lost. */
+async function recordAll(
+	{ keyring, record, failed }: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>,
+	events: readonly MakeEvent[],
+): Promise<void> {
+	const keys = await keyring();
+	const recorded = new Set<Promise<void>>();
+	for (const makeEvent of events) {
+		const event = makeEvent(keys);
+		if (event !== null) recorded.add(record(event));
+	}
+	for (const outcome of await Promise.allSettled(recorded))
+		if (outcome.status === 'rejected') failed?.(outcome.reason);
+}
+
+/** A missing User-Agent is null; a given one is untrusted text. */
+export function visitorOf({ ip, headers }: PublicRequest): Visitor {
+	return { ip, userAgent: headers['user-agent'] ?? null };
+}
+
+const gif = Buffer.from('R0lGODlhAQABAPAAAAAAAAAAACH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==', 'base64');
+
+const headers = {
+	'Content-Type': 'image/gif',
+	'Content-Length': String(gif.length),
+	...commonHeaders,
+	// Mail in a browser is another site's page, and some of them take only pictures that allow it.
+	'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
+/**
+ * Without a promise: an open is durable up to 200 ms later, and the picture is the same where it cannot be recorded.
+ */
+export function pixel(
+	{ ports, recorder }: { ports: TrackingPorts; recorder: Recorder },
+	request: PublicRequest,
+	rest: string,
+): HttpResponse {
+	const at = ports.now();
+	recorder.later((keyring) => opening(keyring, { request, at, token: rest.replace(/\.gif$/, '') }));
+	return { status: 200, headers, body: gif };
+}
+
+function opening(
+	keyring: Keyring | null,
+	{ request, at, token }: { request: PublicRequest; at: Micros; token: string },
+): Happened | null {
+	const message = keyring && verifyToken(keyring, 'o', token);
+	if (message === null) return null;
+	const { method, headers } = request;
+	const machine = machineRequest({ kind: 'open', method, headers }) !== null;
+	return trackedEvent({ message, type: 'OPENED', at, link: null, machine, visitor: visitorOf(request) });
+}
+
+export interface Visits {
+	ports: TrackingPorts;
+	recorder: Recorder;
+	window: ClickWindow;
+}
+
+/** A click is recorded after the response, as an open is: the reader does not wait for the disk. */
+export async function click(
+	{ ports, recorder, window }: Visits,
+	request: PublicRequest,
+	token: string,
+): Promise<HttpResponse> {
+	const at = ports.now();
+	const followed = await follow(ports, token).catch((error: unknown) => {
+		ports.failed?.(error);
+		return 'failed' as const;
+	});
+	if (followed === 'failed') return failedPage(await presentationOf(ports, request), null);
+	if (followed === null) return notFoundPage(await presentationOf(ports, request));
+	const { message, link } = followed;
+	// The window gets every click, including those of machines recognised by other signs.
+	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
+	const { method, headers } = request;
+	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;
+	const visitor = visitorOf(request);
+	const event = trackedEvent({ message: message.id, type: 'REDIRECTED', at, link, machine, visitor });
+	recorder.later(() => event);
+	return { status: 302, headers: { Location: link.url, ...commonHeaders }, body: null };
+}
+
+interface Followed {
+	message: TrackedMessage;
+	link: { position: number; url: string };
+}
+
+async function follow(ports: TrackingPorts, token: string): Promise<Followed | null> {
+	const keyring = await ports.keyring();
+	const verified = keyring && verifyClickToken(keyring, token);
+	if (verified === null) return null;
+	const message = await ports.find(verified.message);
+	if (message === null) return null;
+	const url = await ports.link(message, verified.link);
+	return url === null ? null : { message, link: { position: verified.link, url } };
+}
