@@ -36,7 +36,7 @@ import { campaignsCompare } from './report/compare.js';
 import { campaignsReport } from './report.js';
 import { campaignPlace } from './send/begin.js';
 import { describe, outcomesOf, progressOf } from './send/report.js';
-import { assertResults, marksOf, type ResultLine, resultLines, writeLines } from './send/results.js';
+import { assertResults, type ResultLine, resultLines, writeLines } from './send/results.js';
 import { placeToTell } from './send/rows.js';
 
 const list = command({
@@ -237,13 +237,13 @@ const results = command({
 	run: async (cx, { args, options: { only, save } }) => {
 		const place = await campaignPlace(cx);
 		const campaign = await findCampaign(cx, place.campaigns, args.campaign);
-		await assertResults(save, { inputs: [], marks: () => marksOf(place, campaign.id), flag: '--save' });
+		await assertResults(save, { place, id: campaign.id }, '--save');
 		async function* lines() {
 			for await (const line of resultLines(cx, place, campaign))
 				if (only === undefined || selections[only].includes(line.state)) yield line;
 		}
 		if (save !== undefined && cx.dryRun) await cx.wouldDo(`write ${save}`, { export: save });
-		else if (save !== undefined) await writeLines(cx, save, lines(), { flag: '--save' });
+		else if (save !== undefined) await writeLines(cx, save, lines(), '--save');
 		else await cx.out.rows(lines(), resultColumns);
 	},
 });

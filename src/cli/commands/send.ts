@@ -9,7 +9,6 @@ import { assertFile, inputName } from '../frame/sources.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { accept } from './send/accept.js';
 import { uploadAttachments } from './send/attach.js';
-import { inputsOf } from './send/begin.js';
 import { linted, warnOfContent, warnOfLinks } from './send/lint.js';
 import {
 	assertOptions,
@@ -144,7 +143,7 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	await assertVariables(cx, prepared, options);
 	if (!wantsPreview(options)) {
 		await assertCanDeliver(cx, options);
-		await assertResults(options.results, { inputs: inputsOf(options), marks: async () => [] });
+		await assertResults(options.results, null);
 	}
 	if (cx.dryRun) return preview(cx, prepared, request, options);
 	await warnOfContent(cx, prepared);

@@ -15,7 +15,7 @@ import { assertWaits, campaignAnswer, sendOptions } from '../send/options.js';
 import { assertListAllowed, listCampaign, selectionOf } from '../send/recipients.js';
 import { assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/release.js';
 import { assertHonoured } from '../send/request.js';
-import { assertResults, marksOf } from '../send/results.js';
+import { assertResults } from '../send/results.js';
 import { type CampaignRows, rowCampaign } from '../send/row-audience.js';
 import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/rows.js';
 import { foreseeResume } from '../send/stage.js';
@@ -82,11 +82,7 @@ export const resume = command({
 		const run = { ...(await runOf(cx, { place, campaign, rows, options: how })), begun: 'earlier' as const };
 		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, run.of);
 		await assertCanDeliver(cx, options);
-		const read = [options.source, campaign.source?.['path']];
-		await assertResults(options.results, {
-			inputs: read.filter((path) => path !== undefined),
-			marks: () => marksOf(place, campaign.id),
-		});
+		await assertResults(options.results, { place, id: campaign.id });
 		if (cx.dryRun) return foresee(cx, { campaign, run, rows });
 		return runCampaign(cx, run);
 	},

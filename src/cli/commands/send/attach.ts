@@ -44,24 +44,14 @@ function assertName(path: string): void {
 	throw new UsageError(`--attach: ${JSON.stringify(path)}: ${sentence}`);
 }
 
-const shownSizes = 5;
-
 function assertSize(sizes: readonly (readonly [path: string, bytes: number])[]): void {
 	const bytes = sizes.reduce((sum, [, size]) => sum + size, 0);
 	if (bytes <= maxAttachedBytes) return;
-	const largest = [...sizes].sort(([, one], [, other]) => other - one).slice(0, shownSizes);
-	const more = sizes.length > shownSizes ? [`${sizes.length - shownSizes} more`] : [];
-	const each = [...largest.map(([path, size]) => `${path} ${exactSize(size)}`), ...more].join(', ');
+	const names = sizes.map(([path]) => path).join(', ');
 	throw new UsageError(
-		`--attach: ${each}: ${exactSize(bytes)} together, and a mail may have ${sizeText(maxAttachedBytes)}`,
+		`--attach: ${names}: more than ${sizeText(maxAttachedBytes)}, the most that a mail may have`,
 		{ hint: 'put what is large on a web server, and link to it' },
 	);
-}
-
-/** With a digit: 20.1 MiB are more than 20 MiB. */
-function exactSize(bytes: number): string {
-	const mebibytes = bytes / 1024 / 1024;
-	return mebibytes < 1 ? sizeText(bytes) : `${(Math.ceil(mebibytes * 10) / 10).toFixed(1)} MiB`;
 }
 
 /** Throws `UsageError` for a `cid:` link that two of the files are meant by. */

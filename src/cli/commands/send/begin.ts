@@ -9,7 +9,6 @@ import {
 	type CampaignOpening,
 	type CampaignSession,
 	type CampaignSpec,
-	type CampaignStatus,
 	type Campaigns,
 	campaignState,
 	isOfCalls,
@@ -23,19 +22,18 @@ import type { Uuid } from '../../../api/records.js';
 import { JobError } from '../../../jobs/errors.js';
 import type { FileLock } from '../../../jobs/lock.js';
 import { isMissingFile, isPostgres, shownDatabase } from '../../../store/url.js';
-import { type Hint, mailctl, type OwnCommand } from '../../frame/command-line.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { numberText, spanText } from '../../render/units.js';
+import { spanText } from '../../render/units.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import type { SendOptions } from './options.js';
-import { outcomesOf, waitingOf } from './report.js';
 import { sendHint } from './request.js';
-import { assertResults, marksOf } from './results.js';
+import { assertResults } from './results.js';
 import { readTiming, sayPlan } from './timing.js';
 import { assertCanDeliver, deliverNow } from './watch.js';
 
@@ -216,15 +214,9 @@ export async function beginCampaign(
 		throw new UsageError(`--again begins a new campaign, and "${there.key}" is there already`, {
 			hint: 'give another --campaign',
 		});
-	const marks = async () => (there === null ? [] : marksOf(place, there.id));
-	await assertResults(options.results, { inputs: inputsOf(options), marks });
+	await assertResults(options.results, there === null ? null : { place, id: there.id });
 	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
 	return { place, name: there?.key ?? named, there, isAgain: again, timing };
-}
-
-export function inputsOf({ csv, batch, textFile, htmlFile, contextFile }: SendOptions): string[] {
-	const paths = [csv, batch, textFile?.path, htmlFile?.path, contextFile?.path];
-	return paths.filter((path) => typeof path === 'string');
 }
 
 /** The most that a mailctl server accepts. */
@@ -243,53 +235,38 @@ function assertName(name: string): void {
  * same mail to the same recipients as lately is a question to a person, and exit 2 in a script.
  */
 export async function openCampaign(cx: CommandContext, beginning: Beginning, mail: AnySpec): Promise<Opened> {
-	const { place, name, timing, isAgain } = beginning;
+	const { place, name, timing } = beginning;
 	const spec = { ...mail, ...timing };
 	if (name !== null) await place.hold(name);
-	const beside = isAgain ? await sameBeside(place, name, spec) : null;
-	const opened = await openOrAsk(cx, beginning, spec, { opening: unlessThere(cx, beginning), agreed: null });
-	if (beside !== null && opened.key !== beside) await warnOfUnfinished(cx, place, beside);
-	return opened;
-}
-
-/** `agreed`: the key of the campaign that a person wants sent once more. */
-async function openOrAsk(
-	cx: CommandContext,
-	beginning: Beginning,
-	spec: AnySpec,
-	{ opening, agreed }: { opening: CampaignOpening; agreed: string | null },
-): Promise<Opened> {
 	try {
-		return await openNew(beginning, spec, opening);
+		return await openNew(beginning, spec, unlessThere(beginning));
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		// Another process may have begun to send it once more after the question.
-		if (same === agreed) return await openNew(beginning, spec, {});
-		const found = await lookUpRepetition(beginning.place, same);
-		const how = { found, isAgain: opening.unless !== 'sent', cause: error };
-		if (found === null || !cx.canAsk || cx.globals.yes === true) throw repeated(cx, same, how);
-		if (await isResumed(cx, found, how.isAgain)) return await goOnWith(cx, beginning, found.campaign, spec);
-		return openOrAsk(cx, beginning, spec, { opening: { unless: 'repeated' }, agreed: same });
+		const found = await lookUpCampaign(place.campaigns, same);
+		if (found === undefined || !cx.canAsk || cx.globals.yes === true)
+			throw repeated(cx, same, found, beginning, error);
+		const isOpen = ['staged', 'sending'].includes(campaignState(found));
+		await cx
+			.agree(`${sentence(cx, found)}.`, isOpen ? 'Resume it?' : 'Send it once more?')
+			.catch((declined: unknown) => {
+				if (!isOpen || !(declined instanceof Declined)) throw declined;
+				throw new Declined({ hint: waysBeside(found, beginning) });
+			});
+		return isOpen ? goOnWith(beginning, found, spec) : openNew(beginning, spec, {});
 	}
-}
-
-/** `--again` beside a campaign that is not finished is allowed, and told: who waits there gets both. */
-async function warnOfUnfinished(cx: CommandContext, place: CampaignPlace, key: string): Promise<void> {
-	const found = await lookUpRepetition(place, key);
-	if (found !== null && isUnfinished(found.campaign)) await cx.warn(`${sentence(cx, found)}; they get both`);
 }
 
 /** A dry run: refuses as the opening would. */
 export async function foreseeOpening(cx: CommandContext, beginning: Beginning, spec: AnySpec): Promise<void> {
-	const { place, name, there, timing, isAgain } = beginning;
+	const { place, name, there, timing } = beginning;
 	try {
-		const checking = place.campaigns.check(name, { ...spec, ...timing }, unlessThere(cx, beginning));
+		const checking = place.campaigns.check(name, { ...spec, ...timing }, unlessThere(beginning));
 		await refusalExplained(beginning, spec, checking);
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		throw repeated(cx, same, { found: await lookUpRepetition(place, same), isAgain, cause: error });
+		throw repeated(cx, same, await lookUpCampaign(place.campaigns, same), beginning, error);
 	}
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
@@ -300,29 +277,22 @@ export function wasCanceled(name: string): UsageError {
 
 /** The times given now hold for a staged campaign; one that is released keeps its own. */
 async function goOnWith(
-	cx: CommandContext,
 	beginning: Beginning,
-	{ id, key, position }: Campaign,
+	{ id, key, position, state }: Campaign,
 	spec: AnySpec,
 ): Promise<Opened> {
 	const { place, timing } = beginning;
 	await place.hold(key);
-	if (Object.keys(timing).length === 0) return { id, key, position, begun: 'earlier' };
+	const isTimed = state === 'staged' && Object.keys(timing).length > 0;
+	if (!isTimed) return { id, key, position, begun: 'earlier' };
 	const opening = place.campaigns.open(key, spec);
-	const session = await refusalExplained({ ...beginning, name: key }, spec, opening);
-	if ((await place.campaigns.status(session.id)).state === 'released')
-		await cx.warn(`"${key}" is released already: the time it is sent at stays as it is`);
-	return { ...session, begun: 'earlier' };
+	return { ...(await refusalExplained({ ...beginning, name: key }, spec, opening)), begun: 'earlier' };
 }
 
-/**
- * The same command typed again, `--again` and all, is no third campaign: not beside an unfinished second one, and on a
- * terminal, where Ctrl-C and the arrow up are at hand while a server goes on with it, not behind it either.
- */
-function unlessThere({ canAsk }: CommandContext, { name, isAgain }: Beginning): CampaignOpening {
+/** The same command typed again, `--again` and all, is no third campaign. */
+function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
 	if (!isAgain) return { unless: 'sent' };
-	if (name !== null) return {};
-	return { unless: canAsk ? 'repeated' : 'repeating' };
+	return name === null ? { unless: 'repeating' } : {};
 }
 
 async function openNew(beginning: Beginning, spec: AnySpec, how: CampaignOpening): Promise<Opened> {
@@ -338,23 +308,9 @@ async function openNew(beginning: Beginning, spec: AnySpec, how: CampaignOpening
 	return { ...session, begun: 'unnamed' };
 }
 
-/** The campaign of the same mail beside which `--again` begins another one; null: none. The opening tells other errors. */
-async function sameBeside(
-	{ campaigns }: CampaignPlace,
-	name: string | null,
-	spec: AnySpec,
-): Promise<string | null> {
-	try {
-		await campaigns.check(name, spec, { unless: 'sent' });
-		return null;
-	} catch (error) {
-		return error instanceof ApiError ? repeatedKey(error) : null;
-	}
-}
-
-/** A refusal to open the campaign, explained; a name that stands for another one is told with the difference. */
+/** A refusal to open the campaign, explained. */
 async function refusalExplained<T>(
-	{ place, name }: Pick<Beginning, 'place' | 'name'>,
+	{ place, name }: Beginning,
 	spec: AnySpec,
 	opening: Promise<T>,
 ): Promise<T> {
@@ -363,98 +319,49 @@ async function refusalExplained<T>(
 	} catch (error) {
 		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
 		const other = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
-		const why = other === undefined ? '' : `: ${differenceOf(other, spec)}`;
 		// Only a campaign of which nothing was sent gives its name back.
 		const cancel = [', or ', mailctl('campaigns', 'cancel', name ?? ''), ' first: nothing of it was sent'];
-		throw new CliError('conflict', exits.refused, `the name "${name}" stands for another campaign${why}`, {
+		throw new CliError('conflict', exits.refused, `the name "${name}" stands for another campaign`, {
 			hint: ['give another --campaign', ...(other?.state === 'staged' ? cancel : [])],
 			cause: error,
 		});
 	}
 }
 
-/** As far as a campaign tells; its texts are not among that. */
-function differenceOf({ source, list_id, requests }: Campaign, spec: AnySpec): string {
-	const listId = 'requests' in spec ? null : (spec.list_id ?? null);
-	if (requests === 'requests' in spec && listId !== list_id) return 'it was begun with another list';
-	if (requests === 'requests' in spec && source?.['sha256'] !== spec.source?.['sha256'])
-		return 'it was begun with other rows';
-	return 'its content or options differ';
-}
-
-/** A campaign of the same mail. */
-interface Found {
-	campaign: Campaign;
-	status: CampaignStatus;
-}
-
-async function lookUpRepetition({ campaigns }: CampaignPlace, key: string): Promise<Found | null> {
-	const campaign = await lookUpCampaign(campaigns, key);
-	if (campaign === undefined) return null;
-	return { campaign, status: await campaigns.status(campaign.id) };
-}
-
-/** True: a person goes on with it; false: wants it sent once more. Throws `Declined`. */
-async function isResumed(cx: CommandContext, found: Found, isAgain: boolean): Promise<boolean> {
-	const isOpen = ['staged', 'sending'].includes(campaignState(found.campaign));
-	try {
-		await cx.agree(`${sentence(cx, found)}.`, isOpen ? 'Resume it?' : 'Send it once more?');
-		return isOpen;
-	} catch (error) {
-		throw isOpen && error instanceof Declined ? new Declined({ hint: waysBeside(found, isAgain) }) : error;
-	}
-}
-
 function repeated(
 	cx: CommandContext,
 	key: string,
-	{ found, isAgain, cause }: { found: Found | null; isAgain: boolean; cause: unknown },
+	found: Campaign | undefined,
+	beginning: Beginning,
+	cause: unknown,
 ): UsageError {
-	const what = found === null ? `"${key}" is the same to the same recipients` : sentence(cx, found);
-	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found, isAgain), cause });
+	const what = found === undefined ? `"${key}" is the same to the same recipients` : sentence(cx, found);
+	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found, beginning), cause });
 }
 
-function isUnfinished(campaign: Campaign): boolean {
-	return ['staged', 'planned', 'sending'].includes(campaignState(campaign));
-}
-
-function waysBeside(found: Found | null, isAgain: boolean): Hint {
-	const isOpen = found !== null && isUnfinished(found.campaign);
+/** The ways on with a campaign that is not finished, and the one to send all of it once more. */
+function waysBeside(found: Campaign | undefined, { isAgain }: Beginning): Hint {
+	const state = found === undefined ? null : campaignState(found);
+	const isOpen = state === 'staged' || state === 'planned' || state === 'sending';
 	const again = isAgain || isOpen ? '--again with a --campaign of its own' : '--again';
-	return [...(isOpen ? waysOn(found) : []), again, ' sends all of it once more'];
+	if (found === undefined || !isOpen) return `${again} sends all of it once more`;
+	const resuming = [mailctl('campaigns', 'resume', found.key), ' goes on with it, '];
+	return [
+		...(state === 'planned' ? [] : resuming),
+		...[mailctl('campaigns', 'cancel', found.key), ' drops what is not sent, '],
+		`${again} sends all of it once more`,
+	];
 }
 
-/** The ways on with one that is not finished. */
-function waysOn({ campaign, status: { messages } }: Found): (string | OwnCommand)[] {
-	const { key } = campaign;
-	const state = campaignState(campaign);
-	const { deferred = 0, uncertain = 0 } = messages;
-	if (state === 'sending' && waitingOf(messages) + deferred === 0 && uncertain > 0)
-		return [mailctl('campaigns', 'resume', key, '--retry-unknown'), ' sends those once more, '];
-	const dropping = [mailctl('campaigns', 'cancel', key), ' drops what is not sent, '];
-	const resuming = [mailctl('campaigns', 'resume', key), ' goes on with it, '];
-	return state === 'planned' ? dropping : [...resuming, ...dropping];
-}
-
-/** `"spring-news" was sent to this list 4 minutes ago, 1,529 not sent yet`. */
-function sentence({ clock, times }: CommandContext, { campaign, status }: Found): string {
-	const { key, state, list_id, date_released } = campaign;
+/** `"spring-news" was sent to this list 4 minutes ago, and is not finished`. */
+function sentence({ clock, times }: CommandContext, campaign: Campaign): string {
+	const { key, list_id, date_released, plan } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
+	const state = campaignState(campaign);
 	if (state === 'staged') return `"${key}" is the same to ${recipients}, staged and not released`;
-	if (campaignState(campaign) === 'planned')
-		return `"${key}" is the same to ${recipients}, ${sayPlan(campaign.plan, times) ?? 'planned'}`;
+	if (state === 'planned') return `"${key}" is the same to ${recipients}, ${sayPlan(plan, times) ?? state}`;
 	const released = date_released === null ? null : parseDateTime(date_released);
-	const span = released === null ? 0 : clock.now() - released;
-	const ago =
-		released === null ? '' : span < 60_000_000 ? ' less than a minute ago' : ` ${spanText(span)} ago`;
-	return `"${key}" was sent to ${recipients}${ago}${restOf(state, status)}`;
-}
-
-function restOf(state: Campaign['state'], { messages }: CampaignStatus): string {
-	const { deferred = 0, uncertain = 0, canceled = 0 } = messages;
-	if (state === 'canceled') return `, and canceled with ${numberText(canceled)} not sent`;
-	const left = waitingOf(messages) + deferred;
-	if (left > 0) return `, ${numberText(left)} not sent yet`;
-	const unknown = 'accepted' in outcomesOf(messages) && uncertain > 0;
-	return unknown ? `, ${numberText(uncertain)} of them may or may not have arrived` : '';
+	const ago = released === null ? '' : ` ${spanText(clock.now() - released)} ago`;
+	const isOver = state === 'finished' ? '' : `, and is ${state === 'canceled' ? 'canceled' : 'not finished'}`;
+	return `"${key}" was sent to ${recipients}${ago}${isOver}`;
 }

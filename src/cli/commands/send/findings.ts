@@ -32,7 +32,6 @@ const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
 const mostQuoted = 60;
-const mostOfList = 100;
 
 export class Findings {
 	/** Recipients that cannot be sent to. */
@@ -84,11 +83,11 @@ export class Findings {
 	}
 
 	/** The refusal of a campaign. `kept`: the name of one that stays staged. */
-	refusal({ of, where, kept }: { of: number; where?: string; kept?: string }): UsageError {
+	refusal(of: number, kept: string | null = null): UsageError {
 		const people = counted(this.rejected, 'recipient');
 		return new UsageError(
 			`${people} cannot be sent to as ${this.rejected === 1 ? 'it is' : 'they are'}; nothing was released`,
-			{ details: this.lines(of), hint: this.#wayOut(where, kept) },
+			{ details: this.lines(of), hint: this.#wayOut(kept) },
 		);
 	}
 
@@ -98,33 +97,20 @@ export class Findings {
 	}
 
 	async hint(cx: CommandContext): Promise<void> {
-		await cx.hint(['a campaign is refused for that: ', this.#wayOut()]);
+		await cx.hint(['a campaign is refused for that: ', this.#wayOut(null)]);
 	}
 
-	/** `hasRejectLines`: results have a line for each. */
-	whereAllAre({ hasRejectLines, results }: { hasRejectLines: boolean; results: string | undefined }): string {
-		if (hasRejectLines) return results === undefined ? ' (--results FILE has all of them)' : '';
-		if (this.#isEach) return '';
-		return ` (-o json has ${this.rejected > mostOfList ? `the first ${mostOfList}` : 'all'} of them)`;
-	}
-
-	#wayOut(where = '', kept?: string): Hint {
+	#wayOut(kept: string | null): Hint {
 		const loose = this.lacksValues
 			? '; a variable without a value takes a default, #name|friend#, or with --no-strict-vars stays as it is written'
 			: '';
-		const how = `mend them${this.#isCut() ? where : ''}, or give --skip-invalid${loose}`;
-		if (kept === undefined) return how;
+		const how = `mend them, or give --skip-invalid${loose}`;
+		if (kept === null) return how;
 		return [
 			`${how}; other content wants another --campaign, or `,
 			mailctl('campaigns', 'cancel', kept),
 			' first',
 		];
-	}
-
-	/** Not every recipient is named in the lines. */
-	#isCut(): boolean {
-		if (this.#isEach) return this.rejected > this.#each.length;
-		return [...this.#kinds.values()].some(({ count, first }) => count > first.length);
 	}
 
 	#name(finding: Finding): void {

@@ -86,7 +86,7 @@ async function conclude(
 		);
 	}
 	const rest = { counts: outcomeOf(counts), warnings: [] };
-	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, key });
+	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, key, failed: counts.failed });
 	if (error === null) {
 		await cx.note(
 			`the service took ${counted(counts.accepted, 'message')}; it does not tell what became of them`,
@@ -139,30 +139,18 @@ class Stall {
 	}
 }
 
-/** Reasons that are shown; `--results` has each. */
-const shownReasons = 3;
-/** Results that are looked through for them: a million are not read for a line on the screen. */
-const mostResults = 10_000;
-
-/** A warning for each of the first reasons, with how many have it. */
+/** The first reason stands for all; results have each. */
 async function sayWhyFailed(
 	cx: CommandContext,
 	campaigns: ForeignCampaigns,
-	{ id, key }: { id: string; key: string },
+	{ id, key, failed }: { id: string; key: string; failed: number },
 ): Promise<void> {
-	const reasons = new Map<string, number>();
-	let read = 0;
 	for await (const { state, text, code } of eachResult(cx, campaigns, id)) {
-		read += 1;
-		const reason = text ?? code ?? 'no reason told';
-		if (state === 'failed') reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-		if (read >= mostResults) break;
-	}
-	for (const [reason, count] of [...reasons].slice(0, shownReasons))
-		await cx.warn(`the service refused ${counted(count, 'message')}: ${reason}`);
-	if (reasons.size > shownReasons)
-		await cx.hint([
+		if (state !== 'failed') continue;
+		await cx.warn(`the service refused ${counted(failed, 'message')}: ${text ?? code ?? 'no reason told'}`, [
 			mailctl('campaigns', 'resume', key, '--results', 'FILE'),
 			' names every message and its reason',
 		]);
+		return;
+	}
 }

@@ -3,6 +3,7 @@ import type { Api } from '../../../api/api.js';
 import { NoSenders } from '../../../api/capabilities.js';
 import type { List } from '../../../api/records.js';
 import { checkOf } from '../../frame/asking.js';
+import { flagOf } from '../../frame/command.js';
 import {
 	commandsOf,
 	type Hint,
@@ -24,7 +25,7 @@ import { withName, withSenderName } from '../../verbs/sender-names.js';
 import { fieldsOf } from './lint.js';
 import { type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
 import { hasBody } from './request.js';
-import { askBody, askPath, askSubject, type BodySource, decide, type Guided } from './review.js';
+import { decide, type Guided } from './review.js';
 import { fixedTime } from './timing.js';
 import { assertCanDeliver } from './watch.js';
 
@@ -48,7 +49,7 @@ export async function guideSend<T>(
 	given: SendOptions,
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
-	const guided: Guided = { options: given, files: {}, tried: null };
+	const guided: Guided = { options: given, tried: null };
 	let count: number | null = null;
 	// No answer helps where nothing can be sent.
 	if (!isLookedAt(cx, given)) await assertCanDeliver(cx, settled(given, { isDryRun: cx.dryRun }));
@@ -59,7 +60,7 @@ export async function guideSend<T>(
 		guided.options = await withContent(cx, guided.options);
 		if (!isLookedAt(cx, guided.options)) count = await decide(cx, guided);
 		const { options } = guided;
-		const done = await send({ ...options, ...guided.files });
+		const done = await send(options);
 		if (options !== given) await cx.hint(['the same without questions: ', commandOf(cx, options, count)]);
 		return done;
 	} catch (error) {
@@ -265,4 +266,22 @@ function commandOf(cx: CommandContext, options: SendOptions, count: number | nul
 		...['send', ...words, ...(isAgreed ? ['--yes'] : [])],
 		...(expectCount === undefined ? [] : ['--expect-count', String(expectCount)]),
 	);
+}
+
+function askSubject(cx: CommandContext): Promise<string> {
+	return cx.ask('Subject:', {
+		check: async (text) => (text.trim() === '' ? 'a subject is needed' : null),
+	});
+}
+
+type BodySource = 'text' | 'textFile' | 'htmlFile' | 'markdownFile';
+
+async function askBody(cx: CommandContext, source: BodySource): Promise<Partial<SendOptions>> {
+	if (source !== 'text') return { [source]: cx.sources.file(await askPath(cx, 'File:'), flagOf(source)) };
+	const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
+	return { text: await cx.askText('Text:', { check }) };
+}
+
+async function askPath(cx: CommandContext, question: string): Promise<string> {
+	return (await cx.ask(question, { check: await checkOf('file') })).trim();
 }

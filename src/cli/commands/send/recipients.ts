@@ -364,7 +364,6 @@ export function listCampaign(
 			for (const one of selection.lists)
 				for (const { error } of await stageList(cx, place, { id, list: one })) rejects.push(error);
 		},
-		hasRejectLines: false,
 		findings: async (into) => {
 			// Kept on this machine, a campaign has the outcome of each recipient.
 			if (place.isForeign) return addFindings(cx, place, id, into);
@@ -372,7 +371,7 @@ export function listCampaign(
 			into.addOfLists(reasonsOf(lists), rejects);
 		},
 		sample: (most) => firstAddresses(cx, selection, id, most),
-		writeResults: (path, how) => writeCampaign(cx, { place, id, isRows: false }, path, how),
+		writeResults: (path) => writeCampaign(cx, { place, id, isRows: false }, path),
 		warn: () => warnOfLinks(cx, { bulk, list: selection.lists[0].name }),
 		sayCounts: ({ lists = [] }) => {
 			const left = sayReasons(reasonsOf(lists), selection.names);

@@ -3,10 +3,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignStatus } from '../../../api/campaigns.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
-import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { paced } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
@@ -30,7 +30,6 @@ import {
 	waitingOf,
 	waysToRelease,
 } from './report.js';
-import { type ResultsHow, signalOfEnd } from './results.js';
 import { sayPlan } from './timing.js';
 import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './watch.js';
 
@@ -62,14 +61,12 @@ export interface CampaignRun extends Unreleased {
 	subject: string | null;
 	/** Puts what is not staged yet. */
 	stage(): Promise<void>;
-	/** Results have a line for who is left out too: rows of a file do, those of a list do not. */
-	hasRejectLines: boolean;
 	/** Adds the recipients that cannot be sent to. */
 	findings(into: Findings): Promise<void>;
 	/** The first addresses. */
 	sample(most: number): Promise<readonly string[]>;
 	/** Writes the outcome of each recipient, as far as it is known. */
-	writeResults(path: string, how: ResultsHow): Promise<void>;
+	writeResults(path: string): Promise<void>;
 	/** Warnings before the question. */
 	warn(): Promise<void>;
 	sayCounts(status: CampaignStatus): readonly string[];
@@ -91,8 +88,12 @@ export async function assertStaged(cx: CommandContext, campaign: CampaignRun): P
 	assertCount(campaign, await assertSendable(cx, campaign));
 }
 
-/** Stages and checks; whatever speaks against it ends here, with nothing released. */
+/**
+ * Stages and checks; whatever speaks against it ends here, with nothing released. An end by the user or by a refusal drops
+ * what this run began, and every end drops what has a made-up name: no command can name it.
+ */
 async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
+	const { begun } = campaign;
 	let step: 'staging' | 'counting' | 'asking' | 'releasing' = 'staging';
 	try {
 		await campaign.stage();
@@ -110,12 +111,26 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 		// What may be on its way is not called back for a lost answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		const isAsked = step === 'asking';
-		// A question that is answered by no, or by the end of the command, drops what this run began.
-		const isDropped = isAsked
-			? campaign.begun !== 'earlier'
-			: await isOfNoUse(cx, campaign, step === 'staging' ? error : null);
-		throw await explainEnd(cx, campaign, { error, isAsked, left: await leave(cx, campaign, isDropped) });
+		const isEnded = isAsked || (step === 'staging' && error instanceof UsageError);
+		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
+		if (isDropped) await drop(cx, campaign);
+		throw await endOf(cx, campaign, { error, isAsked, isDropped });
 	}
+}
+
+/** The error to end with, after the hint of an interrupted command. */
+async function endOf(
+	cx: CommandContext,
+	campaign: CampaignRun,
+	{ error, isAsked, isDropped }: { error: unknown; isAsked: boolean; isDropped: boolean },
+): Promise<unknown> {
+	if (cx.signal.aborted) {
+		const other = isAsked ? '' : '; one with a name of its own (--campaign) can be gone on with';
+		const dropped = `nothing was sent, and "${campaign.name}" is dropped${other}`;
+		await cx.hint(isDropped ? dropped : ['nothing was sent; ', ...waysToRelease(campaign)]);
+	} else if (!isDropped && error instanceof Declined)
+		return new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
+	return error;
 }
 
 /** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
@@ -140,75 +155,14 @@ async function releaseOnce(
 	}
 }
 
-/**
- * Whether the staged campaign is dropped: its name was made up, so no command can name it; or its content is refused, and
- * the mended content is another campaign, which then gets the name; or it has no recipients. `refusal`: the error thrown
- * before the recipients were known to be good; null: it came later.
- */
-async function isOfNoUse(cx: CommandContext, campaign: CampaignRun, refusal: unknown): Promise<boolean> {
-	const { begun, place, id } = campaign;
-	if (begun === 'unnamed') return true;
-	if (cx.signal.aborted) return false;
-	if (begun === 'named' && refusal instanceof UsageError) return true;
-	const status = await place.campaigns.status(id).catch(() => null);
-	return status !== null && recipientsOf(status.counts) + status.counts.rejected === 0;
-}
-
-/** How a run that released nothing leaves the campaign. `released`: by another command, which no lock of this home hinders. */
-type Left = 'dropped' | 'staged' | 'released';
-
-/** Only what is not released is dropped. The first error is the one to report: a second one only gets a line. */
-async function leave(
-	cx: CommandContext,
-	{ place: { campaigns }, id, name }: CampaignRun,
-	isDropped: boolean,
-): Promise<Left> {
-	if (!isDropped) {
-		const found = await campaigns.status(id, { signal: signalOfEnd(cx) }).catch(() => null);
-		return found?.state === 'released' ? 'released' : 'staged';
-	}
+/** The first error is the one to report: a second one only gets a line. What is released by now stays. */
+async function drop(cx: CommandContext, { place: { campaigns }, id, name }: CampaignRun): Promise<void> {
 	try {
 		await campaigns.cancel(id, { forget: true });
-		return 'dropped';
 	} catch (error) {
-		if (error instanceof ApiError && error.code === 'conflict') return 'released';
-		if (error instanceof ApiError && error.code === 'not_found') return 'dropped';
+		if (error instanceof ApiError && (error.code === 'conflict' || error.code === 'not_found')) return;
 		await cx.warn(`what was staged as "${name}" could not be dropped`);
-		return 'staged';
 	}
-}
-
-/** The error to end with, after the hint of an interrupted command. */
-async function explainEnd(
-	cx: CommandContext,
-	campaign: CampaignRun,
-	{ error, isAsked, left }: { error: unknown; isAsked: boolean; left: Left },
-): Promise<unknown> {
-	const { name } = campaign;
-	const released = `the campaign "${name}" was released by another command meanwhile`;
-	const look = [mailctl('campaigns', 'get', name), ' shows how far it is'];
-	const ways = [...look, ', ', mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
-	if (cx.signal.aborted) {
-		// At the question each is dropped that this run began.
-		const other = isAsked ? '' : '; one with a name of its own (--campaign) can be gone on with';
-		const hints: Record<Left, Hint> = {
-			released: [`${released}; `, ...ways],
-			staged: ['nothing was sent; ', ...waysToRelease(campaign)],
-			dropped: `nothing was sent, and "${name}" is dropped${other}`,
-		};
-		await cx.hint(hints[left]);
-		return error;
-	}
-	if (left === 'staged' && error instanceof Declined)
-		return new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
-	if (left !== 'released') return error;
-	const { code, exit, details } = classify(error);
-	if (error instanceof Declined) return new CliError(code, exit, `declined, but ${released}`, { hint: ways });
-	return new CliError('conflict', exits.refused, released, {
-		...(details !== null && { details }),
-		hint: ways,
-		cause: error,
-	});
 }
 
 async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
@@ -228,25 +182,17 @@ async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promis
 		await findings.warn(cx, of, true);
 		return counts;
 	}
-	if (options.results !== undefined && !cx.dryRun)
-		await campaign.writeResults(options.results, { isDropped: begun !== 'earlier' });
-	const { hasRejectLines } = campaign;
-	const where = findings.whereAllAre({ hasRejectLines, results: options.results });
-	throw findings.refusal({ of, where, ...(begun === 'earlier' && { kept: name }) });
+	throw findings.refusal(of, begun === 'earlier' ? name : null);
 }
 
 function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
-	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
-	const kept = {
-		unnamed: { where },
-		named: { where, stays },
+	const cancel = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
+	assertExpected({
+		...{ found: recipientsOf(counts), options },
 		// Its list may have changed since.
-		earlier: {
-			where: `the campaign "${name}", staged by an earlier run,`,
-			stays: [...stays, ', and the same send stages it anew'],
-		},
-	};
-	assertExpected({ found: recipientsOf(counts), ...kept[begun], options });
+		where: begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : where,
+		...(begun !== 'unnamed' && { stays: cancel }),
+	});
 }
 
 /** Recipients that are shown before the question, unless `--sample` says otherwise. */
@@ -332,14 +278,14 @@ async function deliverReleased(
 		...(options.retryUnknown && { retriesUnknown: true }),
 	};
 	const outcome = await place.deliver(id, how).catch(async (error: unknown) => {
-		await leaveResults(cx, campaign);
+		// The cause of the early end is reported, whether the results can be written or not.
+		await concludeResults(campaign).catch(() => undefined);
 		throw error;
 	});
 	const after = await place.campaigns.status(id);
 	// Before the results: the command ends with a file that cannot be written.
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
-	if (outcome?.kind === 'stopped') await leaveResults(cx, campaign);
-	else await concludeResults(campaign);
+	await concludeResults(campaign);
 	if (outcome === null) return codeOf(cx, exits.done, after);
 	// Of one look: the sending process may have gone on since the last look at the delivery.
 	const all = outcomesOf(after.messages);
@@ -359,24 +305,10 @@ async function deliverReleased(
 async function concludeResults({ name, options, writeResults }: CampaignRun): Promise<void> {
 	if (options.results === undefined) return;
 	try {
-		await writeResults(options.results, {});
+		await writeResults(options.results);
 	} catch (error) {
 		const later = mailctl('campaigns', 'results', name, '--save', 'FILE');
 		throw hinted(error, [['what was sent is sent, and is kept: ', later, ' writes the results']]);
-	}
-}
-
-/** Writes the known results at an early end, whose cause is reported, whether this works or not. */
-async function leaveResults(cx: CommandContext, { name, options, writeResults }: CampaignRun): Promise<void> {
-	if (options.results === undefined) return;
-	try {
-		await writeResults(options.results, {});
-	} catch (error) {
-		const resume = mailctl('campaigns', 'resume', name, '--results', options.results);
-		await cx.warn(`--results: ${options.results} is not written: ${classify(error).message}`, [
-			resume,
-			' writes it',
-		]);
 	}
 }
 

@@ -52,12 +52,6 @@ export interface ResultLine extends Omit<CampaignResult, 'state'> {
 /** The option that named the file; `--save` is that of a command that sends nothing. */
 type ResultsFlag = '--results' | '--save';
 
-/** `isDropped`: the staged campaign is dropped, so its messages count as canceled. */
-export interface ResultsHow {
-	isDropped?: boolean;
-	flag?: ResultsFlag;
-}
-
 /** A write a line would cost a million system calls. */
 const blockLength = 64 * 1024;
 
@@ -66,15 +60,14 @@ export async function writeLines(
 	cx: CommandContext,
 	path: string,
 	lines: AsyncIterable<ResultLine>,
-	{ isDropped = false, flag = '--results' }: ResultsHow = {},
+	flag: ResultsFlag = '--results',
 ): Promise<void> {
 	try {
 		const file = await createOutputFile(path, 'replace');
 		try {
 			let text = head;
 			for await (const line of lines) {
-				const shown = isDropped && line.state === 'staged' ? { ...line, state: 'canceled', id: null } : line;
-				text += `${resultColumns.map((name) => csvCell(shown[name])).join(',')}\r\n`;
+				text += `${resultColumns.map((name) => csvCell(line[name])).join(',')}\r\n`;
 				if (text.length < blockLength) continue;
 				await file.write(text);
 				text = '';
@@ -110,11 +103,10 @@ export async function writeCampaign(
 	cx: CommandContext,
 	{ place, id, isRows }: { place: CampaignPlace; id: Uuid; isRows: boolean },
 	path: string,
-	how: ResultsHow,
 ): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
 	const lines = isRows || messages === undefined ? rowLines(cx, place, id) : messageLines(cx, id);
-	await writeLines(cx, path, lines, how);
+	await writeLines(cx, path, lines);
 }
 
 /** A command that was stopped still says what it knows; it must not take for ever over it. */
@@ -210,34 +202,23 @@ export async function* eachResult(
 	for await (const { results } of pages) yield* results;
 }
 
-interface ResultsOf {
-	inputs: readonly string[];
-	/** Texts that only lines about this campaign hold, if it was begun before; asked only when there is a file of that name. */
-	marks(): Promise<readonly string[]>;
-	flag?: ResultsFlag;
-}
-
 /**
- * Refuses before anything is sent: afterwards its outcome could not be written. An empty file, a pipe and a device are
- * written to, and so is the target of a link. Throws `UsageError`.
+ * Refuses before anything is sent: afterwards its outcome could not be written. An empty file, a pipe, a device and the
+ * results of `campaign` are written to, and so is the target of a link. Throws `UsageError`.
  */
-export async function assertResults(path: string | undefined, of: ResultsOf): Promise<void> {
+export async function assertResults(
+	path: string | undefined,
+	campaign: { place: CampaignPlace; id: Uuid } | null,
+	flag: ResultsFlag = '--results',
+): Promise<void> {
 	if (path === undefined) return;
-	const { flag = '--results' } = of;
 	const end = flag === '--results' ? '; nothing was sent' : '';
 	if (path === '-') throw new UsageError(`${flag} takes a file: standard output has the answer`);
 	const there = await stat(path).catch(() => null);
 	// A pipe is not opened here, but once, to write the results: its reader takes a close for the end.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
-	if (there?.isFile()) {
-		for (const input of of.inputs) {
-			const read = await stat(input).catch(() => null);
-			if (read?.dev === there.dev && read.ino === there.ino)
-				throw new UsageError(`${flag}: ${path} is what this send reads${end}`);
-		}
-		if (there.size > 0 && !(await isOfCampaign(path, await of.marks())) && !(await hasNothingSent(path)))
-			throw new UsageError(`${flag}: ${path} is there already${end}`);
-	}
+	if (there?.isFile() && there.size > 0 && !(await isOfCampaign(path, campaign)))
+		throw new UsageError(`${flag}: ${path} is there already${end}`);
 	try {
 		await (await createOutputFile(path, 'replace')).discard();
 	} catch (cause) {
@@ -248,43 +229,26 @@ export async function assertResults(path: string | undefined, of: ResultsOf): Pr
 	}
 }
 
-/** Each line ends with the campaign; where there is none, the service's names of the first messages stand for it. */
-export async function marksOf({ isForeign, campaigns }: CampaignPlace, id: Uuid): Promise<readonly string[]> {
-	if (!isForeign) return [`,${id}\r\n`];
-	const { results } = await campaigns.results(id, {});
-	return results.flatMap((result) => (result.id === null ? [] : [`,${result.id},`]));
-}
-
 /** Longer than a line of results is. */
 const lookedAt = 64 * 1024;
 
-async function isOfCampaign(path: string, marks: readonly string[]): Promise<boolean> {
+/** Results without lines, or with a line of the campaign. */
+async function isOfCampaign(path: string, campaign: Parameters<typeof assertResults>[1]): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	if (file === null) return false;
 	try {
 		const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAt), 0, lookedAt, 0);
 		const text = buffer.toString('utf8', 0, bytesRead);
-		// One without lines has nothing to lose.
-		return text === head || (text.startsWith(head) && marks.some((mark) => text.includes(mark)));
+		if (text === head || campaign === null) return text === head;
+		const { place, id } = campaign;
+		// Each line ends with the campaign; elsewhere the service's names of the first messages stand for it.
+		const marks = place.isForeign
+			? (await place.campaigns.results(id, {})).results.flatMap((one) =>
+					one.id === null ? [] : [`,${one.id},`],
+				)
+			: [`,${id}\r\n`];
+		return text.startsWith(head) && marks.some((mark) => text.includes(mark));
 	} finally {
 		await file.close();
-	}
-}
-
-const unsent: ReadonlySet<string> = new Set(['canceled', 'rejected', 'suppressed', 'left_out']);
-
-/** Results of a campaign that was refused and dropped: the mended one, which has its name, replaces them. */
-async function hasNothingSent(path: string): Promise<boolean> {
-	const { openTable } = await import('../../../tables/read-table.js');
-	const table = await openTable(path, { encoding: 'utf-8', delimiter: ',' }).catch(() => null);
-	if (table === null) return false;
-	try {
-		if (table.header.join() !== resultColumns.join()) return false;
-		const [id, state] = [resultColumns.indexOf('id'), resultColumns.indexOf('state')];
-		for await (const row of table.rows)
-			if (row.kind !== 'row' || row.cells[id] !== '' || !unsent.has(row.cells[state] ?? '')) return false;
-		return true;
-	} finally {
-		await table.close();
 	}
 }

@@ -3,7 +3,7 @@
  * as a campaign.
  */
 
-import { type EmailKey, parseAddress } from '../../../api/address.js';
+import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
 import type {
 	CampaignSession,
@@ -33,7 +33,7 @@ import { walk } from '../../verbs/listing.js';
 import { namedIn, readAttachments } from './attach.js';
 import type { CampaignPlace } from './begin.js';
 import { type Finding, Findings, missingVariable } from './findings.js';
-import { linted, warnOfLinks } from './lint.js';
+import { fieldsOf, linted, warnOfLinks } from './lint.js';
 import type { SendOptions } from './options.js';
 import { addresseeOf, foreseeing, isShown, notAmong, shownKey } from './preview.js';
 import { addFindings } from './recipients.js';
@@ -52,7 +52,6 @@ import {
 	openTableRows,
 	placeToTell,
 	type RowsFlag,
-	readFieldValues,
 } from './rows.js';
 import { type Audience, assertAllowed, type First, isLimited, requestFor, type Survey } from './stage.js';
 
@@ -190,7 +189,6 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 	readonly files: readonly FileToSend[];
 	protected readonly flag = '--csv';
 	readonly #isStrict: boolean;
-	#columns: readonly string[] = [];
 
 	constructor(cx: CommandContext, options: SendOptions, file: string, prepared: Prepared) {
 		super(cx, options, file);
@@ -212,7 +210,6 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 			if (this.#isStrict) await assertNoUnknownColumns(cx, this.prepared, table);
 			const columns = table.columns.variables.map(({ name }) => name);
 			this.prepared = await linted(cx, this.prepared, { columns, strict: this.#isStrict });
-			this.#columns = columns;
 			return table;
 		} catch (error) {
 			await table.close();
@@ -225,11 +222,9 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 		const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
 		const used = isOpaque(prepared) ? null : usedVariables(contentOf(prepared));
 		const shared = prepared.request.context ?? {};
-		const given = [...Object.keys(shared), ...this.#columns, ...builtInVariables];
-		const open = (used ?? []).filter((name) => !given.includes(name));
-		// Other deployments get all values with the call, which has those of the row alone.
-		const isLookedUp = this.#isStrict && isOurs && depth !== 'first';
-		const hasValue = isLookedUp ? await readFieldValues(cx, open) : () => depth === 'first';
+		// A field may have a value for the recipient: only the service knows.
+		const fields = depth !== 'first' && isOurs ? ((await fieldsOf(cx)) ?? []) : [];
+		const mayHaveValue = (name: string) => depth === 'first' || fields.includes(name);
 		return (row) => {
 			const parsed = parseRecipient(row);
 			if (parsed.kind === 'invalid') throw invalid(parsed.errors);
@@ -241,7 +236,7 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 			const person = unknownPerson(to, isOurs);
 			const values = overlayVariables(personVariables(person, used, shared), used, context);
 			const missing = this.#isStrict ? missingVariables(values, used, shared) : [];
-			const lost = missing.filter((name) => !hasValue(key as EmailKey, name));
+			const lost = missing.filter((name) => !mayHaveValue(name));
 			if (lost.length === 0) return { kind: 'good', recipients: [{ to, key }], row };
 			const text = noValueText(lost, to);
 			return { kind: 'finding', finding: { line, to: row.to, code: missingVariable, text } };
@@ -484,10 +479,9 @@ export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<Campaign
 	return {
 		...{ place, id, name, source, options, of, where: of, subject },
 		stage: () => stage(cx, row),
-		hasRejectLines: true,
 		findings: (into) => addFindings(cx, place, id, into),
 		sample: (most) => firstAddresses(cx, place.campaigns, id, most),
-		writeResults: (path, how) => writeCampaign(cx, { place, id, isRows: true }, path, how),
+		writeResults: (path) => writeCampaign(cx, { place, id, isRows: true }, path),
 		warn: () => warnOfLinks(cx, { bulk: typeof bulk === 'boolean' ? bulk : bulk() }),
 		sayCounts: () => [],
 		noRecipients: `${of} has no rows; nothing was sent`,

@@ -7,8 +7,6 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { type EmailKey, emailKey } from '../../../api/address.js';
-import { AddressSet } from '../../../api/address-set.js';
 import type { Attachment } from '../../../api/attachments.js';
 import type { CampaignSource, Recipient, RequestRow } from '../../../api/campaigns.js';
 import { systemReason } from '../../../api/errors.js';
@@ -27,8 +25,6 @@ import { exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
 import { numberText } from '../../render/units.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
-import { walk } from '../../verbs/listing.js';
-import { fieldsOf } from './lint.js';
 import { contentOf, isOpaque, missingVariables, openVariables, type Prepared } from './request.js';
 
 /** `close` lets go of it. */
@@ -302,31 +298,4 @@ function wayOut({ written, column, variable }: Misnamed): string {
 			? 'upper and lower case count'
 			: 'a variable is named with letters A to Z, digits and _';
 	return `${rule}: ${variable === null ? `--map "${column}=x" and #x# in the message` : `write #${variable}#`}`;
-}
-
-/**
- * Whether the fields of a person give a value to a variable, as a campaign of ours looks it up when it stages rows: an
- * address in one list is that subscriber, one in several lists is none of them. Every subscriber is read where one of the
- * variables is a field: 11 to 21 bytes each, and as much a value.
- */
-export async function readFieldValues(cx: CommandContext, variables: readonly string[]) {
-	const known = variables.length === 0 ? [] : ((await fieldsOf(cx)) ?? []);
-	const fields = variables.filter((name) => known.includes(name));
-	const valued = new Map(fields.map((name) => [name, new AddressSet()]));
-	const met = new AddressSet();
-	const several = new AddressSet();
-	if (fields.length > 0)
-		for await (const { email, meta } of everybody(cx)) {
-			const key = emailKey(email);
-			if (!met.add(key)) several.add(key);
-			for (const [name, people] of valued) if ((meta[name] ?? null) !== null) people.add(key);
-		}
-	return (key: EmailKey, variable: string) => valued.get(variable)?.has(key) === true && !several.has(key);
-}
-
-async function* everybody(cx: CommandContext) {
-	const api = await cx.api();
-	const { signal } = cx;
-	for await (const { id } of walk(api.lists, {}, { signal }))
-		yield* walk(api.subscribers(id), {}, { signal });
 }

@@ -141,7 +141,7 @@ async function foresee(
 	const of = recipients + findings.rejected;
 	if (of === 0 && options.expectCount !== 0)
 		throw new UsageError(audience.noRecipients, hint === null ? {} : { hint });
-	if (findings.rejected > 0 && !options.skipInvalid) throw findings.refusal({ of });
+	if (findings.rejected > 0 && !options.skipInvalid) throw findings.refusal(of);
 	await findings.warn(cx, of, true);
 	for (const line of notes) await cx.note(line);
 	assertExpected({ found: recipients, where: audience.where, options });

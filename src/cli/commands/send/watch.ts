@@ -79,10 +79,7 @@ export async function deliverNow(
 		const reason = await refusedSenderOf(messages, options.ids ?? []);
 		if (reason !== null) return { ...summary, kind: 'paused', reason };
 	}
-	if (summary.kind !== 'stalled') return summary;
-	// The end of the wait is reported, with or without a reason.
-	const reason = await whatHolds(messages, scope, options.ids ?? []).catch(() => null);
-	return { ...summary, reason };
+	return summary;
 }
 
 interface Waited {
@@ -267,24 +264,6 @@ async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promis
 	return null;
 }
 
-/** `the limit 100/h of send_limit holds back what is left until …`; null: not a limit, or not told. */
-async function whatHolds(messages: Messages, scope: Scope, ids: readonly Uuid[]): Promise<string | null> {
-	const filter = 'campaign' in scope ? { campaign_unique_id: scope.campaign } : null;
-	const candidates =
-		filter === null
-			? ids.slice(-mostLookedAt).reverse()
-			: (await messages.page({ ...filter, status: 'queued', page_size: 1 })).results.map(({ id }) => id);
-	for (const id of candidates) {
-		const { state, held_by = [] } = await messages.get(id);
-		if (state !== 'queued') continue;
-		const [hold] = held_by;
-		if (hold === undefined) return null;
-		const until = hold.until.slice(0, 19);
-		return `the limit ${hold.limit} of ${hold.setting} holds back what is left until ${until}Z`;
-	}
-	return null;
-}
-
 interface CampaignEnd extends GoingOn {
 	sentence: string;
 	replies?: CampaignStatus['replies'];
@@ -321,7 +300,6 @@ export async function concludeDelivery(
 		await cx.warn(noneSent);
 		return exits.partly;
 	}
-	if (isSettled && campaign !== null) await hintNext(cx, campaign.name, counts);
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
 }
 
@@ -342,21 +320,6 @@ async function sayRest(
 			mailctl('messages', 'retry', 'ID'),
 			' sends it again',
 		]);
-}
-
-/** A person looks there next, where the service tells of it. */
-async function hintNext(
-	cx: CommandContext,
-	name: string,
-	{ bounced, failed }: DeliverySummary['counts'],
-): Promise<void> {
-	if (!cx.canAsk || (await (await cx.api()).capabilities()).ext.reports === undefined) return;
-	const only = bounced > 0 ? 'bounced' : failed > 0 ? 'failed' : null;
-	await cx.hint(
-		only === null
-			? ['who opens and clicks it: ', mailctl('campaigns', 'report', name)]
-			: ['who did not get it, and why: ', mailctl('campaigns', 'results', name, '--only', only)],
-	);
 }
 
 /** The error of a delivery that ended by itself and left messages; null: it left none. */

@@ -243,7 +243,7 @@ describe('refused with exit 2, and nothing is sent', () => {
 		[
 			'too much',
 			['huge.bin', 'logo.png'],
-			/huge\.bin 20\.1 MiB, .*logo\.png 1 KiB: 20\.1 MiB together, and a mail may have 20 MiB/,
+			/huge\.bin, .*logo\.png: more than 20 MiB, the most that a mail may have/,
 		],
 		[
 			'one name twice in the HTML',

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import iconv from 'iconv-lite';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -76,8 +74,7 @@ describe('mailctl send --batch', () => {
 				JSON.stringify({ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' }),
 			].join('\n'),
 		);
-		const results = join(project.folder, 'results.csv');
-		const run = await project.run([...batch(file, 6, '--results', results), '-o', 'json']);
+		const run = await project.run([...batch(file, 6), '-o', 'json']);
 		expect([run.code, errorOf(run)['details'], sentTo()]).toEqual([
 			2,
 			[
@@ -89,7 +86,6 @@ describe('mailctl send --batch', () => {
 			],
 			[],
 		]);
-		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(7);
 	});
 
 	it('finds in a dry run what the real run refuses', async () => {

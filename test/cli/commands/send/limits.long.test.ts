@@ -87,13 +87,12 @@ describe('limits on sending', () => {
 		expect(after).toMatch(/^[^\r]*interrupted\nsending \d of 2/);
 	});
 
-	it('are named by a send whose --wait-timeout runs out over one', async () => {
+	it('end a send whose --wait-timeout runs out over one', async () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
 		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
-		const held =
-			/^error: no progress within --wait-timeout: the limit 1\/h of send_limit holds back what is left until \d{4}-\d\d-\d\dT[\d:]{8}Z$/m;
+		const ended = /^error: no progress within --wait-timeout$/m;
 		const here = await project.run([...sent, ...to('example.org', 2)]);
 		const server = await startServer(project.db);
 		const remote = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
@@ -102,8 +101,8 @@ describe('limits on sending', () => {
 		await sink.close();
 		expect([here.code, there.code]).toEqual([12, 12]);
 		expect(here.stderr).toMatch(/^sent 1, still queued 1$/m);
-		expect(here.stderr).toMatch(held);
-		expect(there.stderr).toMatch(held);
+		expect(here.stderr).toMatch(ended);
+		expect(there.stderr).toMatch(ended);
 	});
 
 	it.each(['100/h', '7/m', '3599/h'])('of a campaign may be %s', async (rate) => {

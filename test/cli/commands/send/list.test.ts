@@ -225,14 +225,14 @@ describe('mailctl send --list', () => {
 			'--expect-count',
 			'0',
 		];
-		for (const [words, why] of [
-			[agreed('--campaign', 'november', '--tag', 'x'), 'its content or options differ'],
-			[[...other, '--campaign', 'november'], 'it was begun with another list'],
-		] as const) {
+		for (const words of [
+			agreed('--campaign', 'november', '--tag', 'x'),
+			[...other, '--campaign', 'november'],
+		]) {
 			const { code, stderr } = await project.run(words);
 			expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
 				code: 5,
-				stderr: `error: the name "november" stands for another campaign: ${why}`,
+				stderr: 'error: the name "november" stands for another campaign',
 			});
 		}
 		expect(sink.received).toHaveLength(2);
@@ -332,7 +332,7 @@ describe('mailctl send --list', () => {
 	const lacksCity =
 		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
 
-	it('counts who cannot be sent to in a line, whichever run found them, and says where all are', async () => {
+	it('counts who cannot be sent to in a line, whichever run found them', async () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
 		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
@@ -341,15 +341,14 @@ describe('mailctl send --list', () => {
 			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
 			expect(lines[0]).toBe('error: 12 recipients cannot be sent to as they are; nothing was released');
 			expect(lines.slice(1, -1)).toEqual([`error: ${lacksCity}`]);
-			expect(lines.at(-1)).toContain('mend them (-o json has all of them)');
+			expect(lines.at(-1)).toContain('hint: mend them, or give --skip-invalid');
 		}
 		const { code, stderr } = await project.run([...resumed, '-o', 'json']);
-		const { details, hint } = errorOf({ stderr });
+		const { details } = errorOf({ stderr });
 		expect([code, details]).toEqual([
 			2,
 			Array.from({ length: 12 }, (_, n) => `c${n}@example.com: no value for #city#.`),
 		]);
-		expect(hint).not.toContain('-o json');
 	});
 
 	it('has a line for each variable without a value, the most frequent first', async () => {

@@ -217,10 +217,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 	it('goes on with the same pipe typed again, and with a file that holds the same', async () => {
 		await breakOffStaging('-');
 		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
-		expect([other.code, other.stderr]).toEqual([
-			5,
-			expect.stringContaining('stands for another campaign: it was begun with other rows'),
-		]);
+		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('stands for another campaign')]);
 		const again = await project.run(withValues(send('--csv', '-'), { '--expect-count': '7' }), {
 			stdin: await readFile(people),
 		});
