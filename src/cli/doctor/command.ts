@@ -151,23 +151,12 @@ function fixLines(fix: string, { width }: Screen): string[] {
 	return isCopied ? [`    ${fix}`] : wrapWords(`    ${fix}`, width - 1);
 }
 
-/** More names than this would be in the way of the checks with an answer. */
-const mostNamed = 8;
-
 function skippedLines(findings: readonly Finding[], screen: Screen): string[] {
 	const byReason = new Map<string, Set<string>>();
 	for (const { check, level, message } of findings)
 		if (level === 'skipped') byReason.set(message, (byReason.get(message) ?? new Set()).add(check));
 	return [...byReason].flatMap(([reason, names]) => {
-		const those =
-			names.size > mostNamed ? `${names.size} checks of ${groupsOf(names)}` : [...names].join(', ');
-		const line = `${markOf('skipped', screen)} ${clean(reason)}: ${those}`;
+		const line = `${markOf('skipped', screen)} ${clean(reason)}: ${[...names].join(', ')}`;
 		return wrapWords(line, screen.width - 1).map((text) => screen.paint.dim(text));
 	});
-}
-
-function groupsOf(names: ReadonlySet<string>): string {
-	const all = [...new Set([...names].map((name) => name.split('.')[0] ?? name))];
-	const last = all.pop() ?? '';
-	return all.length === 0 ? last : `${all.join(', ')} and ${last}`;
 }

@@ -1,5 +1,5 @@
 /** This machine, and the files of the configuration: whether they are readable, and which users may read them. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { type Paths, readConfig, readTokens } from '../config/config.js';
 import { shellWord } from '../frame/command-line.js';
 import { type Check, ok, problem, type Verdict, warning } from './checks.js';
@@ -79,21 +79,17 @@ export interface FileAccess {
 	mode: number;
 	/** Its group is the owner's own, of the same number: on most systems it has no other member. */
 	isPrivateGroup: boolean;
-	/** The name of the owner; null: the file is this user's, or this user is root. */
-	owner: string | null;
 }
 
 /** Null: it cannot be seen, or is a device, whose mode is not for its reader to change. */
 async function readAccess(path: string | null): Promise<FileAccess | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);
 	if (path === null || found === null || !(found.isFile() || found.isDirectory())) return null;
-	const user = process.getuid?.();
 	return {
 		path,
 		isFolder: found.isDirectory(),
 		mode: found.mode & 0o1777,
 		isPrivateGroup: found.gid === found.uid,
-		owner: user === found.uid || user === 0 ? null : await nameOf(found.uid),
 	};
 }
 
@@ -102,10 +98,6 @@ async function readAccess(path: string | null): Promise<FileAccess | null> {
  * should have. Null: only their owner may open them.
  */
 export function judgeClosed(files: readonly FileAccess[], as: '600' | '700' | 'secrets'): Verdict | null {
-	const strange = files.find(({ owner }) => owner !== null);
-	// Giving it to this user would take it from the service that uses it.
-	if (strange !== undefined)
-		return warning(`${strange.path} belongs to ${strange.owner}`, `run doctor as its owner ${strange.owner}`);
 	const open = files.filter(({ mode }) => (mode & 0o077) !== 0);
 	const [first] = open;
 	if (first === undefined) return null;
@@ -121,7 +113,7 @@ export function judgeClosed(files: readonly FileAccess[], as: '600' | '700' | 's
  * Judges the folder of files with secrets. A user who may write to it can replace the files. Beside a database, such a
  * user can put a forged log, which SQLite trusts. Null: no other user may write.
  */
-export function judgeFolder({ path, mode, isPrivateGroup, owner }: FileAccess): Verdict | null {
+export function judgeFolder({ path, mode, isPrivateGroup }: FileAccess): Verdict | null {
 	const bits = mode & (isPrivateGroup ? 0o002 : 0o022);
 	if (bits === 0) return null;
 	// /tmp and the like are as they have to be.
@@ -130,20 +122,12 @@ export function judgeFolder({ path, mode, isPrivateGroup, owner }: FileAccess): 
 			`${who(bits)} may put files into ${path}, beside what is kept in it`,
 			'keep that in a folder of its own: mkdir -m 700 FOLDER',
 		);
-	const fix = `chmod go-w ${shellWord(path)}`;
 	return problem(
 		`${who(bits)} may change ${path}, and so replace what is kept in it`,
-		owner === null ? fix : `${fix}, as its owner ${owner}`,
+		`chmod go-w ${shellWord(path)}`,
 	);
 }
 
 function who(bits: number): string {
 	return (bits & 0o007) === 0 ? 'its group' : 'everybody on this machine';
-}
-
-/** Node.js has the name of its own user only. */
-async function nameOf(uid: number): Promise<string> {
-	const users = await readFile('/etc/passwd', 'utf8').catch(() => '');
-	const line = users.split('\n').find((one) => one.split(':')[2] === String(uid));
-	return line?.split(':')[0] ?? `user ${uid}`;
 }

@@ -79,16 +79,9 @@ async function judgeFile(found: Inspected, { line }: Surroundings): Promise<Verd
 			const locked = await findReadOnly(found.path);
 			return locked === null
 				? ok(`${found.path}, ${sizeText(found.database.bytes.file)}`)
-				: problem(`this user may not write to ${locked}: ${whatIsLeft(found.database)}`, readOnlyHint);
+				: problem(`this user may not write to ${locked}`, readOnlyHint);
 		}
 	}
-}
-
-/** A database that was moved or restored last has no write-ahead log yet, and to begin one is to write. */
-export function whatIsLeft({ journalMode }: Pick<InspectedDatabase, 'journalMode'>): string {
-	return journalMode === 'wal'
-		? 'the database can be read, and nothing is stored or sent'
-		: 'no command can open the database, not even to read it';
 }
 
 /** The file, or the folder that takes its log; null: both can be written to. */

@@ -9,8 +9,8 @@ import {
 	warning,
 } from '../../../src/cli/doctor/checks.js';
 import { summaryOf, textReport } from '../../../src/cli/doctor/command.js';
-import { type FileAccess, judgeClosed, judgeFolder, judgeNode } from '../../../src/cli/doctor/config.js';
-import { judgeLog, judgeSpace, whatIsLeft } from '../../../src/cli/doctor/database.js';
+import { type FileAccess, judgeFolder, judgeNode } from '../../../src/cli/doctor/config.js';
+import { judgeLog, judgeSpace } from '../../../src/cli/doctor/database.js';
 import { createNames } from '../../../src/cli/doctor/dns.js';
 import { judgeBounced } from '../../../src/cli/doctor/queue.js';
 import { judgePace } from '../../../src/cli/doctor/remote.js';
@@ -121,18 +121,6 @@ ok   dns.spf              v=spf1 \\x1b[2J
 		);
 	});
 
-	it('names the groups of many checks that are skipped for one reason', () => {
-		const names = ['a', 'b', 'c'].flatMap((one) =>
-			['database', 'smtp', 'dns'].map((group) => `${group}.${one}`),
-		);
-		const many = names.map(
-			(check) => ({ check, level: 'skipped', message: 'it is closed', fix: null }) as const,
-		);
-		expect(textReport('news.db', many, { width: 80, unicode: true, paint })).toContain(
-			'\n– it is closed: 9 checks of database, smtp and dns\n',
-		);
-	});
-
 	it.each([
 		[['ok'], 'nothing wrong was found; 1 check'],
 		[['ok', 'skipped'], 'nothing wrong was found; 2 checks, 1 of them skipped'],
@@ -186,11 +174,6 @@ it.each([
 	expect(judgeLog(found)).toMatchObject({ level, message: expect.stringContaining(says) });
 });
 
-it('a read-only database can be read once its log has begun', () => {
-	expect(whatIsLeft({ journalMode: 'wal' })).toContain('can be read');
-	expect(whatIsLeft({ journalMode: 'delete' })).toBe('no command can open the database, not even to read it');
-});
-
 it.each([
 	[0, 0, 'ok', /^no message was sent or bounced in seven days$/],
 	[10, 5, 'ok', /^5 of 10 messages of seven days bounced for good: too few to judge$/],
@@ -206,33 +189,19 @@ it.each([
 	expect(verdict).toMatchObject({ level, message: expect.stringMatching(says) });
 });
 
-it('a small call of more than two seconds is a warning', () => {
-	expect([judgePace(300).level, judgePace(2_500).level]).toEqual(['ok', 'warning']);
+it('a folder that its group may change is a problem, unless the owner is alone in that group', () => {
+	const access: FileAccess = { path: '/srv', isFolder: true, mode: 0o775, isPrivateGroup: false };
+	expect(judgeFolder(access)).toEqual({
+		level: 'problem',
+		message: 'its group may change /srv, and so replace what is kept in it',
+		fix: 'chmod go-w /srv',
+	});
+	expect(judgeFolder({ ...access, isPrivateGroup: true })).toBeNull();
+	expect(judgeFolder({ ...access, mode: 0o777, isPrivateGroup: true })).toMatchObject({ level: 'problem' });
 });
 
-describe('what belongs to another user', () => {
-	const access = (mode: number, more: Partial<FileAccess> = {}): FileAccess => ({
-		...{ path: '/srv/news.db', isFolder: false, mode, isPrivateGroup: false, owner: 'news', ...more },
-	});
-
-	it('is to be looked at by that user: given away, the service would lose it', () => {
-		const fix = 'run doctor as its owner news';
-		const expected = { level: 'warning', message: '/srv/news.db belongs to news', fix };
-		expect([judgeClosed([access(0o640)], 'secrets'), judgeClosed([access(0o600)], '600')]).toEqual([
-			expected,
-			expected,
-		]);
-	});
-
-	it('is mended by that user where others may write to it, but not for a group of that user alone', () => {
-		expect(judgeFolder(access(0o775, { path: '/srv' }))).toEqual({
-			level: 'problem',
-			message: 'its group may change /srv, and so replace what is kept in it',
-			fix: 'chmod go-w /srv, as its owner news',
-		});
-		expect(judgeFolder(access(0o775, { isPrivateGroup: true }))).toBeNull();
-		expect(judgeFolder(access(0o777, { isPrivateGroup: true }))).toMatchObject({ level: 'problem' });
-	});
+it('a small call of more than two seconds is a warning', () => {
+	expect([judgePace(300).level, judgePace(2_500).level]).toEqual(['ok', 'warning']);
 });
 
 describe('--name-server', () => {
