@@ -319,9 +319,7 @@ describe('the same mail to the same recipients', () => {
 		}
 		expect(await project.run(base(file, '--campaign', 'second'))).toMatchObject({
 			code: 5,
-			stderr: expect.stringContaining(
-				'the name "second" stands for another campaign',
-			),
+			stderr: expect.stringContaining('the name "second" stands for another campaign'),
 		});
 	});
 
