@@ -4,8 +4,8 @@ import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Content } from '../api/messages.js';
 import { maxSubjectLength } from '../api/messages.js';
 import { countCodePoints } from '../api/schema/python.js';
-import { oneLine, variablesIn, variableValue } from '../api/variables.js';
-import { htmlValue, parseTemplate, renderTemplate, type Variables } from './fill-variables.js';
+import { variablesIn, variableValue } from '../api/variables.js';
+import { htmlValue, type Variables } from './fill-variables.js';
 
 /** Octets of text and HTML with their values, before transfer encoding. Anything larger is no mail. */
 const maxJoinedBytes = 16 * 1024 * 1024;
@@ -56,15 +56,6 @@ export function contentSize({
 
 const mayEncode = /[?&]|mailto:/i;
 
-/** Octets of text and HTML with these values; `more` octets are added. */
-function joinedBytes(size: ContentSize, variables: Variables, more = 0): number {
-	let bytes = size.bytes + more;
-	for (const [reference, times] of size.text)
-		bytes += times * octetsOf(reference, variables, (value) => value);
-	for (const [reference, times] of size.html) bytes += times * octetsOf(reference, variables, htmlValue);
-	return bytes;
-}
-
 /** Why these values give no message; null when they do. The cost does not grow with the message. */
 export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
 	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
@@ -72,36 +63,23 @@ export function joinFault(size: ContentSize, variables: Variables, more = 0): st
 
 function sizeFault(size: ContentSize, variables: Variables, more: number): string | null {
 	if (isSurelyWithin(maxJoinedBytes - more, size, variables)) return null;
-	const bytes = joinedBytes(size, variables, more);
+	let bytes = size.bytes + more;
+	for (const [reference, times] of size.text)
+		bytes += times * octetsOf(reference, variables, (value) => value);
+	for (const [reference, times] of size.html) bytes += times * octetsOf(reference, variables, htmlValue);
 	if (bytes <= maxJoinedBytes) return null;
 	return `the message would have ${bytes.toLocaleString('en-US')} bytes with its values, and may have ${maxJoinedBytes.toLocaleString('en-US')}`;
 }
 
 function subjectFault(subject: string, variables: Variables): string | null {
 	if (!subject.includes('#')) return null;
-	const template = parseTemplate(oneLine(subject));
-	const units = template.slots.reduce(
-		(sum, { reference }) => sum + lengthOf(reference, variables),
-		subject.length,
-	);
-	// An upper bound: the references are counted as well as their values.
-	if (units <= maxSubjectLength) return null;
-	const isEndless = units > 8 * maxSubjectLength + subject.length;
-	const length = isEndless
-		? charactersOf(subject, variables)
-		: countCodePoints(renderTemplate(template, variables, oneLine).trim());
-	if (length <= maxSubjectLength) return null;
-	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
-}
-
-/**
- * The characters of a subject that may be too long to be made: each value is measured once, however often it occurs.
- */
-function charactersOf(subject: string, variables: Variables): number {
-	return timesOf(subject).reduce((sum, [reference, times]) => {
+	// Each value is measured once, however often it occurs: a subject that is far too long is never made.
+	const length = timesOf(subject).reduce((sum, [reference, times]) => {
 		const value = variableValue(reference, variables);
 		return value === null ? sum : sum + times * (countCodePoints(value) - countCodePoints(reference) - 2);
 	}, countCodePoints(subject));
+	if (length <= maxSubjectLength) return null;
+	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
 }
 
 /** Whether a message has no more octets, by a bound from the lengths of values alone. */

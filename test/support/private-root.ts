@@ -11,12 +11,20 @@
  *     MAILCTL_MAIL_SERVERS=$PWD/servers npx vitest run test/e2e/exim.long.test.ts test/e2e/opensmtpd.long.test.ts
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import {
+	chownSync,
+	closeSync,
+	existsSync,
+	mkdtempSync,
+	openSync,
+	readdirSync,
+	rmSync,
+	writeFileSync,
+} from 'node:fs';
 import { chmod, chown, copyFile, cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { withheldRight } from './root-rights.js';
-import { runProgram } from './run-program.js';
+import { runProgram, runs } from './run-program.js';
 
 const run = promisify(execFile);
 
@@ -121,4 +129,48 @@ function accounts(users: Readonly<Record<string, number>>): Record<string, strin
 		'/etc/hosts': '127.0.0.1 localhost\n',
 		'/etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files\n',
 	};
+}
+
+/**
+ * What root is not always allowed to do: a container may withhold capabilities, forbid devices, or map no other user
+ * than its own. Asked by trying, because a list of capabilities does not tell all of that.
+ */
+const rights: readonly { what: string; attempt: (folder: string) => void }[] = [
+	{ what: 'make devices', attempt: (folder) => quietly('mknod', join(folder, 'null'), 'c', '1', '3') },
+	// A file system mounted with nodev has devices that nobody can open.
+	{ what: 'open the devices it makes', attempt: (folder) => closeSync(openSync(join(folder, 'null'), 'r')) },
+	{ what: 'give files to other users', attempt: giveAway },
+	{
+		what: 'run a program in another root folder as another user',
+		attempt: () => quietly('chroot', '--userspec=65534:65534', '/', 'true'),
+	},
+];
+
+/** The first thing that this process may not do in /tmp, where roots are made, as said after "may not"; null: nothing. */
+function withheldRight(): string | null {
+	const folder = mkdtempSync('/tmp/mailctl-rights-');
+	try {
+		return rights.find(({ attempt }) => !succeeds(() => attempt(folder)))?.what ?? null;
+	} finally {
+		rmSync(folder, { recursive: true });
+	}
+}
+
+function giveAway(folder: string): void {
+	const file = join(folder, 'file');
+	writeFileSync(file, '');
+	chownSync(file, 65_534, 65_534);
+}
+
+function quietly(program: string, ...words: string[]): void {
+	if (!runs(program, ...words)) throw new Error(`${program} ${words.join(' ')} failed`);
+}
+
+function succeeds(attempt: () => void): boolean {
+	try {
+		attempt();
+		return true;
+	} catch {
+		return false;
+	}
 }
