@@ -46,7 +46,12 @@ export async function compileContent(
 		files: content.attachments ?? [],
 		written: content.html,
 	};
-	return { variables: usedVariables(content), warnings, read, ...writers(sources, contentMemory(onHeld)) };
+	let held = base;
+	const hold = (bytes: number) => {
+		held += bytes;
+		onHeld(held);
+	};
+	return { variables: usedVariables(content), warnings, read, ...writers(sources, hold) };
 }
 
 /** Requests less after each reading that fails: first without style sheets, then without the text alternative. */
@@ -85,18 +90,25 @@ interface Sources {
 
 type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
 
+/** Held by each content whatever it says. */
+const base = 6 * 1024;
+
 /** Room for differences between messages, so that hardly any needs a second piece of memory. */
 const slack = 512;
 
-function writers(sources: Sources, held: ContentMemory): Writers {
+function writers(sources: Sources, hold: (bytes: number) => void): Writers {
 	const { subject, text, read, files } = sources;
 	const html = read?.html ?? null;
 	const links = read?.links ?? [];
 	const size = contentSize({ subject, text, html });
 	const writeSubject = compileSubject(parseTemplate(oneLine(subject)));
 	// Usually a content is tracked in all its messages or in none, and only one of the two is made.
-	const writePlain = once(() => bodyOf(sources, held, 'plain'));
-	const writeTracked = once(() => bodyOf(sources, held, 'tracked'));
+	const bodies: { plain?: MessageBody; tracked?: MessageBody } = {};
+	const bodyFor = (tracking: Recipient['tracking']) => {
+		const kind = tracking === null ? 'plain' : 'tracked';
+		bodies[kind] ??= bodyOf(sources, hold, kind);
+		return bodies[kind];
+	};
 	const writeFields = fieldWriter();
 	let expected = 4096;
 	const refuseOversize = (variables: Recipient['variables'], tracking: Recipient['tracking']) => {
@@ -104,7 +116,7 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 		const fault = joinFault(size, variables, links.length * perLink);
 		if (fault !== null) throw new TooLarge(fault);
 	};
-	held.add(bytesOf(subject, text, html) + bytesOfMarkup(read));
+	hold(bytesOf(subject, text, html) + bytesOfMarkup(read));
 	return {
 		links: links.length,
 		link: (position, variables) => {
@@ -114,10 +126,9 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 		join: (envelope, recipient, memory = Buffer.allocUnsafe(expected)) => {
 			const { variables, tracking } = recipient;
 			refuseOversize(variables, tracking);
-			const body = tracking === null ? writePlain() : writeTracked();
 			const out = new ByteSink(memory);
 			out.text(writeFields(writeSubject(variables), envelope, recipient));
-			body.write(out, { variables, tracking: tracking && escapedTracking(tracking) });
+			bodyFor(tracking).write(out, { variables, tracking: tracking && escapedTracking(tracking) });
 			const message = out.take();
 			expected = message.length + slack;
 			return message;
@@ -125,7 +136,7 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 		rest: (encoded, { tracking }) =>
 			files.length === 0
 				? []
-				: (tracking === null ? writePlain() : writeTracked()).rest.map((piece) => {
+				: bodyFor(tracking).rest.map((piece) => {
 						if (typeof piece === 'string') return Buffer.from(piece, 'latin1');
 						const octets = encoded.get(piece.sha256);
 						if (octets === undefined) throw new Error(`the file ${piece.sha256} is not there`);
@@ -133,10 +144,9 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 					}),
 		preview: ({ variables }) => {
 			refuseOversize(variables, null);
-			const plain = textTemplate(text ?? '');
 			return {
 				subject: filledSubject(subject, variables),
-				text: renderTemplate(plain, variables, normalLineEnds),
+				text: renderTemplate(textTemplate(text ?? ''), variables, normalLineEnds),
 				html: html === null ? null : renderTemplate(parseTemplate(html, read?.guards), variables, htmlValue),
 			};
 		},
@@ -145,14 +155,14 @@ function writers(sources: Sources, held: ContentMemory): Writers {
 
 function bodyOf(
 	{ text, read, sha256, files, written }: Sources,
-	held: ContentMemory,
+	hold: (bytes: number) => void,
 	kind: 'plain' | 'tracked',
 ): MessageBody {
 	const parts = {
 		text: text === null ? null : plainPart(textTemplate(text), 'plain', normalLineEnds),
 		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
 	};
-	held.add((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));
+	hold((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));
 	return compileBody({ ...parts, sha256, files: placeFiles(written, files) });
 }
 
@@ -183,37 +193,8 @@ function bytesOfMarkup(read: ReadHtml | null): number {
 	return links + 200 * read.guards.size;
 }
 
-function once<T>(make: () => T): () => T {
-	let made: { value: T } | null = null;
-	return () => {
-		made ??= { value: make() };
-		return made.value;
-	};
-}
-
-/** Adds up the memory as it grows. */
-interface ContentMemory {
-	add(bytes: number): void;
-}
-
-const base = 6 * 1024;
-
-/** `onHeld` gets the sum each time it grows. */
-function contentMemory(onHeld: (bytes: number) => void): ContentMemory {
-	let sum = base;
-	return {
-		add: (bytes) => {
-			sum += bytes;
-			onHeld(sum);
-		},
-	};
-}
-
 /** The bytes of texts: one byte a character where all are Latin-1, else two. */
 export function bytesOf(...texts: readonly (string | null)[]): number {
-	return texts.reduce((sum, text) => sum + (text === null ? 0 : 24 + widthOf(text) * text.length), 0);
-}
-
-function widthOf(text: string): 1 | 2 {
-	return /[^\x00-\xff]/.test(text) ? 2 : 1;
+	const bytes = (text: string) => 24 + (/[^\x00-\xff]/.test(text) ? 2 : 1) * text.length;
+	return texts.reduce((sum, text) => sum + (text === null ? 0 : bytes(text)), 0);
 }

@@ -16,6 +16,8 @@ const keepsCompiled = Number.parseInt(process.versions.node, 10) > 20;
 let home: string;
 beforeAll(async () => {
 	home = await mkdtemp(join(tmpdir(), 'mailctl-built-'));
+	await mailctl(['engine', 'init', '--sender', 'news@example.com']);
+	await mailctl(['lists', 'create', '--name', 'News', '--email-reason', 'r']);
 });
 afterAll(() => rm(home, { recursive: true }));
 
