@@ -27,20 +27,6 @@ describe('the line that tells what is waited for', () => {
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
 	}
 
-	it('comes after a second of silence, with the repetitions, and goes with the last wait', () => {
-		const { begin, text, pass } = terminal();
-		const first = begin('a.example');
-		pass(999);
-		begin('b.example').end();
-		expect(text()).toBe('');
-		pass(501);
-		first.again(2, 3);
-		begin('b.example').end();
-		expect(text()).toBe('\r\x1b[K/ waiting for a.example, 1 s, retrying (2 of 3)');
-		first.end();
-		expect(text()).toBe('\r\x1b[K');
-	});
-
 	it('counts what is said as no silence, and leaves a progress line alone', async () => {
 		const { line, begin, text, pass } = terminal();
 		const first = begin('a.example');

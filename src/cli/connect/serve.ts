@@ -135,30 +135,24 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 /** Acceptances wake the worker, which otherwise looks once a second. */
 function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['ext'] } {
 	const { ext } = engine;
-	const api: Engine = {
-		...engine,
-		send: async (request, call) => {
-			const answer = await engine.send(request, call);
-			wake();
-			return answer;
+	const { release } = ext.campaigns;
+	const { retry } = ext.messages;
+	return {
+		api: { ...engine, send: afterwards(engine.send, wake) },
+		ext: {
+			...ext,
+			campaigns: { ...ext.campaigns, release: afterwards(release, wake) },
+			messages: { ...ext.messages, retry: afterwards(retry, wake) },
 		},
 	};
-	const campaigns: Engine['ext']['campaigns'] = {
-		...ext.campaigns,
-		release: async (id, expected, call) => {
-			await ext.campaigns.release(id, expected, call);
-			wake();
-		},
+}
+
+function afterwards<A extends unknown[], R>(call: (...given: A) => Promise<R>, then: () => void) {
+	return async (...given: A): Promise<R> => {
+		const result = await call(...given);
+		then();
+		return result;
 	};
-	const messages: Engine['ext']['messages'] = {
-		...ext.messages,
-		retry: async (id, call) => {
-			const message = await ext.messages.retry(id, call);
-			wake();
-			return message;
-		},
-	};
-	return { api, ext: { ...ext, campaigns, messages } };
 }
 
 /** `null`: the database answers and takes writes, and all its secrets are readable. */

@@ -106,87 +106,12 @@ async function allResults(campaigns: ForeignCampaigns, id: string): Promise<Camp
 }
 
 describe('staging', () => {
-	it('rejects what is no address, what is there already, and what lacks a variable, and nothing is called', async () => {
-		const { campaigns, service } = await setUp();
-		const { id } = await campaigns.open('job', personal);
-		const context = { name: 'Ann', city: 'Oslo', secret: 'x' };
-		const ack = await campaigns.put(id, {
-			first: 0,
-			recipients: [
-				{ to: 'ann@example.com', context, line: 2 },
-				{ to: 'nobody', context, line: 3 },
-				{ to: 'Ann@EXAMPLE.com', context, line: 4 },
-				{ to: 'bob@example.com', context: { name: 'Bob' }, line: 5 },
-				{ to: '', line: 6 },
-				{ to: 'x', line: 7, refused: { code: 'too_few_cells', error: 'two cells' } },
-			],
-		});
-		expect(ack).toEqual({
-			position: 6,
-			counts: { staged: 1, suppressed: 0, rejected: 5 },
-			rejects: [
-				{ row: 1, code: 'invalid', error: 'to: Enter a valid email address.' },
-				{ row: 2, code: 'duplicate', error: 'Ann@EXAMPLE.com is in this campaign already.' },
-				{ row: 3, code: 'missing_variable', error: 'bob@example.com: no value for #city#.' },
-				{ row: 4, code: 'blank', error: 'to: This field may not be blank.' },
-				{ row: 5, code: 'too_few_cells', error: 'two cells' },
-			],
-		});
-		expect(service.calls).toEqual([]);
-	});
-
-	it('answers the same batch the same way, refuses a gap, and knows addresses of earlier runs', async () => {
-		const desk = await setUp();
-		const { id } = await desk.campaigns.open('job', plain);
-		const batch = { first: 0, recipients: people(2) };
-		const ack = await desk.campaigns.put(id, batch);
-		expect(await desk.campaigns.put(id, batch)).toEqual(ack);
-		const later = await desk.restart();
-		expect(await later.open('job', plain)).toEqual({ id, key: 'job', position: 2 });
-		expect(await later.put(id, batch)).toEqual(ack);
-		await expect(later.put(id, { first: 3, recipients: people(1) })).rejects.toMatchObject({
-			code: 'conflict',
-			message: 'The next row of this campaign is 2.',
-		});
-		expect((await later.put(id, { first: 2, recipients: people(3) })).counts).toEqual({
-			staged: 1,
-			suppressed: 0,
-			rejected: 2,
-		});
-	});
-
-	it('is another campaign with another spec, and the same one with its file moved', async () => {
-		const { campaigns } = await setUp();
-		const source = { sha256: 'a', path: '/one' };
-		const { id } = await campaigns.open('job', { ...plain, source });
-		expect((await campaigns.open('job', { ...plain, source: { ...source, path: '/two' } })).id).toBe(id);
-		await expect(campaigns.open('job', { ...plain, source: { sha256: 'b' } })).rejects.toMatchObject({
-			code: 'conflict',
-			message: 'The campaign "job" stands for another campaign.',
-		});
-	});
-
 	it('refuses a spec that no send call would take, and leaves no file', async () => {
 		const { campaigns, folder } = await setUp();
 		await expect(campaigns.open('job', { ...plain, from: 'nobody' })).rejects.toMatchObject({
 			code: 'invalid',
 		});
 		await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' });
-	});
-
-	it('releases the expected count alone, once, and takes nobody after it', async () => {
-		const { campaigns } = await setUp();
-		const { id } = await campaigns.open('job', plain);
-		await campaigns.put(id, { first: 0, recipients: people(2) });
-		await expect(campaigns.release(id, { expect_count: 3 })).rejects.toMatchObject({
-			message: 'This campaign has 2 recipients, not 3; nothing was released.',
-		});
-		await campaigns.release(id, { expect_count: 2 });
-		await campaigns.release(id, { expect_count: 2 });
-		expect(await campaigns.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
-		await expect(campaigns.put(id, { first: 2, recipients: people(3) })).rejects.toMatchObject({
-			message: 'This campaign is released: it takes no more recipients.',
-		});
 	});
 
 	it('keeps jobs private: 0600 in a folder of 0700', async () => {

@@ -100,12 +100,6 @@ describe('the head of a report', () => {
 		expect(renderReport(report, options)[0]).toBe('2026-11-15');
 	});
 
-	it('says where opens by machines are counted', () => {
-		const said = 'these opens and clicks are by machines, too: --human leaves them out';
-		expect(renderReport(report, { ...options, withMachines: true }).at(-1)).toBe(said);
-		expect(renderReport(report, options)).not.toContain(said);
-	});
-
 	it.each([
 		[1, 0, true],
 		[0, 1, true],
@@ -132,34 +126,5 @@ describe('the spark line', () => {
 			'sent   ▁▁█ max 1,000',
 			'opened ▁▁▃ max 333',
 		]);
-	});
-});
-
-describe('the report', () => {
-	const total = {
-		sent: 3,
-		opened: 1,
-		opened_percent: '33.33',
-		redirected_percent: 0,
-		softbounced_percent: 10.5,
-		unsubscribed_percent: 100,
-		hardbounced_percent: 0,
-	};
-	const data = ['23/11/2026', '22/11/2026'].map((date, at) => ({ date, sent: at === 0 ? 3 : 0, opened: 0 }));
-	const lines = renderReport({ total, data } as never, { chart: 'bars', width: 60, unicode: false });
-
-	it('shows every share with two digits', () => {
-		expect(lines.flatMap((line) => line.match(/[\d.]+ %/g) ?? [])).toEqual([
-			'33.33 %',
-			'0.00 %',
-			'100.00 %',
-			'10.50 %',
-			'0.00 %',
-		]);
-	});
-
-	it('draws the only day with events alone', () => {
-		const drawn = lines.slice(lines.findIndex((line) => line.includes('## sent')));
-		expect(drawn).toHaveLength(5);
 	});
 });

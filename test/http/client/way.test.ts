@@ -249,12 +249,6 @@ describe('connections', () => {
 		expect(connections()).toBeLessThanOrEqual(16);
 	});
 
-	it('wait as long as they are told to, be it months', async () => {
-		const { url } = await service();
-		const { api } = client({ baseUrl: url, remote: { timeoutMs: 90 * 86_400_000 } });
-		expect(await api.lists.page({})).toEqual(emptyPage);
-	});
-
 	it('end with the client, and what is under way with them', async () => {
 		const { url, answer } = await service();
 		answer({ kind: 'silent' });

@@ -1,6 +1,6 @@
 // Which language a reader's pages are in, whatever a browser or an attacker says.
 import { describe, expect, it } from 'vitest';
-import { chooseLanguage, presentationOf } from '../../../src/http/public/presentation.js';
+import { chooseLanguage } from '../../../src/http/public/presentation.js';
 import { texts } from '../../../src/http/public/texts.js';
 import { startCpuClock } from '../../support/cpu-clock.js';
 
@@ -93,11 +93,5 @@ describe('the language of a page', () => {
 				expect(text).toBe(text.trim());
 			}
 		}
-	});
-
-	it('is that of the request even where the settings cannot be read', async () => {
-		const branding = () => Promise.reject(new Error('locked'));
-		const shown = await presentationOf({ branding }, { headers: { 'accept-language': 'sv' } });
-		expect(shown).toEqual({ language: 'sv', branding: { name: null, logo: null, color: '#1d4ed8' } });
 	});
 });
