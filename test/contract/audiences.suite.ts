@@ -1,7 +1,7 @@
 /** To whom a campaign goes and when: foreseen, planned, and told afterwards, on every implementation. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Audiences, CampaignSpec } from '../../src/api/campaigns.js';
-import { need } from '../../src/api/capabilities.js';
+import type { Extensions } from '../../src/api/capabilities.js';
 import type { Store } from '../../src/store/store.js';
 import { refuses } from '../support/refuses.js';
 import type { Subject } from './api.suite.js';
@@ -16,12 +16,14 @@ export interface AudienceSubject extends Subject {
 export function audiencesSuite(name: string, open: () => Promise<AudienceSubject>): void {
 	describe(`audiences on ${name}`, () => {
 		let subject: AudienceSubject;
+		let ext: Extensions;
 		let audiences: Audiences;
 		let lists: { readers: number; guests: number; staff: number };
 
 		beforeAll(async () => {
 			subject = await open();
-			audiences = await need(subject.api, 'audiences');
+			ext = (await subject.api.capabilities()).ext as Extensions;
+			audiences = ext.audiences;
 			await subject.api.fields.create({ variable: 'city', name: 'City' });
 			lists = {
 				readers: await newList('Readers', [
@@ -59,12 +61,10 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			(await audiences.foresee(spec(more), { list_id })).counts;
 		/** The same from a campaign that is staged, its id, and addresses that get a message. */
 		async function stage(more: Partial<CampaignSpec>, ids: readonly number[]) {
-			const campaigns = await need(subject.api, 'campaigns');
-			const { id } = await campaigns.open(null, spec(more));
-			for (const list of ids) await campaigns.addList(id, list);
-			const messages = await need(subject.api, 'messages');
-			const { results } = await messages.page({ campaign_unique_id: id, page_size: 100 });
-			const { counts, lists: byList } = await campaigns.status(id);
+			const { id } = await ext.campaigns.open(null, spec(more));
+			for (const list of ids) await ext.campaigns.addList(id, list);
+			const { results } = await ext.messages.page({ campaign_unique_id: id, page_size: 100 });
+			const { counts, lists: byList } = await ext.campaigns.status(id);
 			return { id, counts, byList, to: results.map(({ to }) => to) };
 		}
 
@@ -123,10 +123,9 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				const ids = [lists.readers, lists.guests];
 				const foreseen = [];
 				for (const id of ids) foreseen.push(await foresee(audience, id));
-				const campaigns = await need(subject.api, 'campaigns');
-				const before = (await campaigns.page({})).count;
+				const before = (await ext.campaigns.page({})).count;
 				for (const id of ids) await foresee(audience, id);
-				expect((await campaigns.page({})).count).toBe(before);
+				expect((await ext.campaigns.page({})).count).toBe(before);
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
@@ -137,7 +136,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 					['scanned@example.com', {}],
 				]);
 				const { id } = await stage({ list_id: list }, [list]);
-				await (await need(subject.api, 'campaigns')).release(id, { expect_count: 3 });
+				await ext.campaigns.release(id, { expect_count: 3 });
 				const { store } = subject;
 				const leased = await lease(store, { scope: { campaign: id } });
 				await store.queue.settle({
@@ -179,10 +178,9 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['window', { window: '9-18' }],
 				['time_zone', { time_zone: 'Mars/Olympus' }],
 			])('on %s: %j', async (field, more) => {
-				const campaigns = await need(subject.api, 'campaigns');
 				for (const work of [
 					() => audiences.foresee(spec(more), { list_id: lists.readers }),
-					() => campaigns.open(null, spec(more)),
+					() => ext.campaigns.open(null, spec(more)),
 				])
 					await expect(work()).rejects.toMatchObject({
 						code: 'invalid',

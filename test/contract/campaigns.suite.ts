@@ -1,7 +1,7 @@
 /** What a job needs of campaigns besides recipients: its name, its rows' results, and send requests as rows. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CampaignSpec, RequestRow } from '../../src/api/campaigns.js';
-import { need } from '../../src/api/capabilities.js';
+import type { Extensions } from '../../src/api/capabilities.js';
 import { refuses } from '../support/refuses.js';
 import type { Subject } from './api.suite.js';
 
@@ -13,14 +13,15 @@ const none = {
 export function campaignJobsSuite(name: string, open: () => Promise<Subject>): void {
 	describe(`campaigns as jobs on ${name}`, () => {
 		let subject: Subject;
+		let ext: Extensions;
 		beforeAll(async () => {
 			subject = await open();
+			ext = (await subject.api.capabilities()).ext as Extensions;
 		});
 		afterAll(() => subject.close());
 
 		let counter = 0;
 		const unique = (word: string) => `${word}${++counter}`;
-		const campaigns = () => need(subject.api, 'campaigns');
 		const spec = (more: Partial<CampaignSpec> = {}): CampaignSpec => ({
 			from: subject.sender,
 			type: 'TRANSACTIONAL',
@@ -32,9 +33,9 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 		it('are found by their name, without their bodies, and listed in the order they were opened', async () => {
 			const job = unique('job');
 			const source = { kind: 'csv', path: '/a/people.csv', sha256: 'ab' };
-			const { id } = await (await campaigns()).open(job, spec({ source }));
-			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
-			const { results } = await (await campaigns()).page({ key: job });
+			const { id } = await ext.campaigns.open(job, spec({ source }));
+			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			const { results } = await ext.campaigns.page({ key: job });
 			expect(results).toEqual([
 				{
 					id,
@@ -55,97 +56,97 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 					figures: none,
 				},
 			]);
-			expect((await (await campaigns()).page({ key: `${job}x` })).results).toEqual([]);
+			expect((await ext.campaigns.page({ key: `${job}x` })).results).toEqual([]);
 			const next = unique('job');
-			await (await campaigns()).open(next, spec());
-			const all = (await (await campaigns()).page({ page_size: 1_000 })).results.map(({ key }) => key);
+			await ext.campaigns.open(next, spec());
+			const all = (await ext.campaigns.page({ page_size: 1_000 })).results.map(({ key }) => key);
 			expect(all.indexOf(next)).toBe(all.indexOf(job) + 1);
 		});
 
 		it('are named after their subject and the day, each by a name of its own, and found by their UUID', async () => {
 			const subjectLine = `Spring, ${unique('news')}!`;
-			const first = await (await campaigns()).open(null, spec({ subject: subjectLine }));
-			const second = await (await campaigns()).open(null, spec({ subject: subjectLine }));
+			const first = await ext.campaigns.open(null, spec({ subject: subjectLine }));
+			const second = await ext.campaigns.open(null, spec({ subject: subjectLine }));
 			expect(first.key).toMatch(/^spring-news\d+-\d{4}-\d\d-\d\d$/);
 			expect(second).toEqual({ id: expect.not.stringMatching(first.id), key: `${first.key}-2`, position: 0 });
-			const { results } = await (await campaigns()).page({ id: second.id });
+			const { results } = await ext.campaigns.page({ id: second.id });
 			expect(results.map(({ key }) => key)).toEqual([second.key]);
 			const requests = { requests: true, source: { path: '/a/winners.ndjson', sha256: 'ab' } } as const;
-			expect((await (await campaigns()).open(null, requests)).key).toMatch(/^winners-\d{4}-/);
+			expect((await ext.campaigns.open(null, requests)).key).toMatch(/^winners-\d{4}-/);
 		});
 
 		it('are the same one by any form of their UUID, and without one', async () => {
 			const key = unique('job');
 			const campaign_unique_id = `0000000000004000800000000000${String(1_000 + counter)}`;
-			const { id } = await (await campaigns()).open(key, spec({ campaign_unique_id }));
+			const { id } = await ext.campaigns.open(key, spec({ campaign_unique_id }));
 			for (const form of [id, id.toUpperCase(), `urn:uuid:${id}`])
-				expect(await (await campaigns()).open(key, spec({ campaign_unique_id: form }))).toMatchObject({ id });
-			expect(await (await campaigns()).open(key, spec())).toMatchObject({ id });
+				expect(await ext.campaigns.open(key, spec({ campaign_unique_id: form }))).toMatchObject({ id });
+			expect(await ext.campaigns.open(key, spec())).toMatchObject({ id });
 			for (const other of ['00000000-0000-4000-8000-000000000000', 7 as never])
-				await refuses((await campaigns()).open(key, spec({ campaign_unique_id: other })), 'conflict');
+				await refuses(ext.campaigns.open(key, spec({ campaign_unique_id: other })), 'conflict');
 		});
 
 		it('are listed by state and time, the newest first when asked', async () => {
 			const [older, newer] = [unique('job'), unique('job')];
-			for (const key of [older, newer]) await (await campaigns()).open(key, spec());
+			for (const key of [older, newer]) await ext.campaigns.open(key, spec());
 			const staged = { state: 'staged', ordering: '-date_created', page_size: 1_000 } as const;
-			const keys = (await (await campaigns()).page(staged)).results.map(({ key }) => key);
+			const keys = (await ext.campaigns.page(staged)).results.map(({ key }) => key);
 			expect(keys.indexOf(older)).toBe(keys.indexOf(newer) + 1);
 			for (const state of ['planned', 'sending', 'finished', 'canceled'] as const) {
-				const { results } = await (await campaigns()).page({ state, key: newer });
+				const { results } = await ext.campaigns.page({ state, key: newer });
 				expect(results).toEqual([]);
 			}
-			const { results: future } = await (await campaigns()).page({ since: '2999-01-01T00:00:00.000000' });
+			const { results: future } = await ext.campaigns.page({ since: '2999-01-01T00:00:00.000000' });
 			expect(future).toEqual([]);
-			await refuses((await campaigns()).page({ since: 'x' }), 'invalid');
+			await refuses(ext.campaigns.page({ since: 'x' }), 'invalid');
 		});
 
 		it('are refused beside one of the same mail that was released a short while ago', async () => {
 			const mine = spec({ subject: unique('again') });
-			const { id, key } = await (await campaigns()).open(null, mine);
-			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
-			await (await campaigns()).complete(id, { position: 1 });
-			await (await campaigns()).release(id, { expect_count: 1 });
+			const { id, key } = await ext.campaigns.open(null, mine);
+			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			await ext.campaigns.complete(id, { position: 1 });
+			await ext.campaigns.release(id, { expect_count: 1 });
 			for (const name of [null, unique('job')])
-				await expect((await campaigns()).open(name, mine, { unless: 'sent' })).rejects.toMatchObject({
+				await expect(ext.campaigns.open(name, mine, { unless: 'sent' })).rejects.toMatchObject({
 					code: 'conflict',
 					fields: { sent: [{ message: key }] },
 				});
-			await expect((await campaigns()).check(null, mine, { unless: 'sent' })).rejects.toMatchObject({
+			await expect(ext.campaigns.check(null, mine, { unless: 'sent' })).rejects.toMatchObject({
 				fields: { sent: [{ message: key }] },
 			});
 			const checked = unique('job');
-			await (await campaigns()).check(checked, mine);
-			expect((await (await campaigns()).page({ key: checked })).results).toEqual([]);
-			expect((await (await campaigns()).open(key, mine, { unless: 'sent' })).id).toBe(id);
-			expect((await (await campaigns()).open(null, mine)).key).not.toBe(key);
+			await ext.campaigns.check(checked, mine);
+			expect((await ext.campaigns.page({ key: checked })).results).toEqual([]);
+			expect((await ext.campaigns.open(key, mine, { unless: 'sent' })).id).toBe(id);
+			expect((await ext.campaigns.open(null, mine)).key).not.toBe(key);
 		});
 
 		it('are refused beside an unfinished one that repeats another', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;
-			await (await campaigns()).open(first, mine);
-			const { id } = await (await campaigns()).open(second, mine, unless);
+			await ext.campaigns.open(first, mine);
+			const { id } = await ext.campaigns.open(second, mine, unless);
 			const again = [
-				(await campaigns()).open(null, mine, unless),
-				(await campaigns()).check(unique('job'), mine, unless),
-				(await campaigns()).open(null, mine, { unless: 'repeated' }),
+				ext.campaigns.open(null, mine, unless),
+				ext.campaigns.check(unique('job'), mine, unless),
+				ext.campaigns.open(null, mine, { unless: 'repeated' }),
 			];
 			for (const refused of await Promise.allSettled(again))
 				expect(refused).toMatchObject({
 					reason: { code: 'conflict', fields: { sent: [{ message: second }] } },
 				});
-			await (await campaigns()).cancel(id);
-			expect((await (await campaigns()).open(second, mine, unless)).id).not.toBe(id);
+			await ext.campaigns.cancel(id);
+			expect((await ext.campaigns.open(second, mine, unless)).id).not.toBe(id);
 		});
 
 		it('are refused beside an unfinished one that was begun as one, though there was no other', async () => {
 			const job = unique('job');
 			const mine = spec({ subject: unique('begun again') });
 			const unless = { unless: 'repeating' } as const;
-			await (await campaigns()).open(job, mine, unless);
-			await expect((await campaigns()).open(null, mine, unless)).rejects.toMatchObject({
+			await ext.campaigns.open(job, mine, unless);
+			await expect(ext.campaigns.open(null, mine, unless)).rejects.toMatchObject({
 				...{ code: 'conflict', fields: { sent: [{ message: job }] } },
 			});
 		});
@@ -153,13 +154,13 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 		it('are the same campaign when their file was moved, and another one when it is another file', async () => {
 			const job = unique('job');
 			const from = (path: string, sha256: string) => spec({ source: { path, sha256 } });
-			const { id } = await (await campaigns()).open(job, from('/a', 'ab'));
-			expect((await (await campaigns()).open(job, from('/b', 'ab'))).id).toBe(id);
-			await refuses((await campaigns()).open(job, from('/a', 'cd')), 'conflict');
+			const { id } = await ext.campaigns.open(job, from('/a', 'ab'));
+			expect((await ext.campaigns.open(job, from('/b', 'ab'))).id).toBe(id);
+			await refuses(ext.campaigns.open(job, from('/a', 'cd')), 'conflict');
 		});
 
 		it('tell what became of each row, in order, with its line', async () => {
-			const { id } = await (await campaigns()).open(unique('job'), spec());
+			const { id } = await ext.campaigns.open(unique('job'), spec());
 			const recipients = [
 				{ to: 'b@example.com', line: 2 },
 				{ to: 'nobody', line: 3 },
@@ -167,7 +168,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				{ to: 'x', line: 5, refused: { code: 'too_few_cells', error: 'few' } },
 				{ to: 'a@example.com', line: 9 },
 			];
-			const ack = await (await campaigns()).put(id, { first: 0, recipients });
+			const ack = await ext.campaigns.put(id, { first: 0, recipients });
 			expect(ack.counts).toEqual({ staged: 2, suppressed: 0, rejected: 3 });
 			const staged = {
 				id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -175,7 +176,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				code: null,
 				text: null,
 			};
-			const whole = await (await campaigns()).results(id, {});
+			const whole = await ext.campaigns.results(id, {});
 			expect(whole).toEqual({
 				results: [
 					{ line: 2, to: 'b@example.com', ...staged, attempts: 0 },
@@ -186,62 +187,58 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				],
 				next: null,
 			});
-			await (await campaigns()).release(id, { expect_count: 2 });
-			const first = await (await campaigns()).results(id, { limit: 3 });
+			await ext.campaigns.release(id, { expect_count: 2 });
+			const first = await ext.campaigns.results(id, { limit: 3 });
 			expect(first.results.map(({ state }) => state)).toEqual(['queued', 'rejected', 'rejected']);
 			expect(first.next).not.toBeNull();
-			const rest = await (await campaigns()).results(id, { after: first.next ?? 0 });
+			const rest = await ext.campaigns.results(id, { after: first.next ?? 0 });
 			expect(rest.results.map(({ line }) => line)).toEqual([5, 9]);
-			const findings = await (await campaigns()).results(id, { only: 'findings' });
+			const findings = await ext.campaigns.results(id, { only: 'findings' });
 			expect(findings.results.map(({ line }) => line)).toEqual([3, 4, 5]);
-			await refuses((await campaigns()).results('00000000-0000-4000-8000-000000000000', {}), 'not_found');
+			await refuses(ext.campaigns.results('00000000-0000-4000-8000-000000000000', {}), 'not_found');
 		});
 
 		it('are complete when they are said to be, at the right count alone, and take no row then', async () => {
-			const { id } = await (await campaigns()).open(unique('job'), spec());
-			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
-			await refuses((await campaigns()).complete(id, { position: 2 }), 'conflict');
-			await (await campaigns()).complete(id, { position: 1 });
-			await (await campaigns()).complete(id, { position: 1 });
-			await refuses(
-				(await campaigns()).put(id, { first: 1, recipients: [{ to: 'bob@example.com' }] }),
-				'conflict',
-			);
-			await (await campaigns()).release(id, { expect_count: 1 });
+			const { id } = await ext.campaigns.open(unique('job'), spec());
+			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			await refuses(ext.campaigns.complete(id, { position: 2 }), 'conflict');
+			await ext.campaigns.complete(id, { position: 1 });
+			await ext.campaigns.complete(id, { position: 1 });
+			await refuses(ext.campaigns.put(id, { first: 1, recipients: [{ to: 'bob@example.com' }] }), 'conflict');
+			await ext.campaigns.release(id, { expect_count: 1 });
 		});
 
 		it('forget the rows of what was dropped', async () => {
-			const { id } = await (await campaigns()).open(unique('job'), spec());
-			await (await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }, { to: 'no' }] });
-			await (await campaigns()).cancel(id);
-			expect(await (await campaigns()).results(id, {})).toEqual({ results: [], next: null });
+			const { id } = await ext.campaigns.open(unique('job'), spec());
+			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }, { to: 'no' }] });
+			await ext.campaigns.cancel(id);
+			expect(await ext.campaigns.results(id, {})).toEqual({ results: [], next: null });
 		});
 
 		it('are gone whole when they are forgotten before their release, and not behind it', async () => {
 			const job = unique('job');
 			const gone = unique('gone');
-			const suppressions = await need(subject.api, 'suppressions');
-			await suppressions.put([{ email: `${gone}@example.com`, reason: 'HARDBOUNCED' }]);
+			await ext.suppressions.put([{ email: `${gone}@example.com`, reason: 'HARDBOUNCED' }]);
 			const recipients = [{ to: 'ann@example.com' }, { to: 'no' }, { to: `${gone}@example.com` }];
-			const { id } = await (await campaigns()).open(job, spec());
-			await (await campaigns()).put(id, { first: 0, recipients });
-			await (await campaigns()).cancel(id, { forget: true });
-			await refuses((await campaigns()).status(id), 'not_found');
-			expect((await (await campaigns()).page({ key: job })).results).toEqual([]);
-			await refuses((await campaigns()).cancel(id, { forget: true }), 'not_found');
-			const { id: released } = await (await campaigns()).open(job, spec());
-			await (await campaigns()).put(released, { first: 0, recipients: [{ to: 'ann@example.com' }] });
-			await (await campaigns()).complete(released, { position: 1 });
-			await (await campaigns()).release(released, { expect_count: 1 });
-			await expect((await campaigns()).cancel(released, { forget: true })).rejects.toMatchObject({
+			const { id } = await ext.campaigns.open(job, spec());
+			await ext.campaigns.put(id, { first: 0, recipients });
+			await ext.campaigns.cancel(id, { forget: true });
+			await refuses(ext.campaigns.status(id), 'not_found');
+			expect((await ext.campaigns.page({ key: job })).results).toEqual([]);
+			await refuses(ext.campaigns.cancel(id, { forget: true }), 'not_found');
+			const { id: released } = await ext.campaigns.open(job, spec());
+			await ext.campaigns.put(released, { first: 0, recipients: [{ to: 'ann@example.com' }] });
+			await ext.campaigns.complete(released, { position: 1 });
+			await ext.campaigns.release(released, { expect_count: 1 });
+			await expect(ext.campaigns.cancel(released, { forget: true })).rejects.toMatchObject({
 				...{ code: 'conflict', message: 'This campaign was released; nothing was canceled.' },
 			});
-			expect(await (await campaigns()).status(released)).toMatchObject({
+			expect(await ext.campaigns.status(released)).toMatchObject({
 				...{ state: 'released', messages: { queued: 1 } },
 			});
-			await (await campaigns()).cancel(released);
-			await refuses((await campaigns()).cancel(released, { forget: true }), 'conflict');
-			expect(await (await campaigns()).status(released)).toMatchObject({ messages: { canceled: 1 } });
+			await ext.campaigns.cancel(released);
+			await refuses(ext.campaigns.cancel(released, { forget: true }), 'conflict');
+			expect(await ext.campaigns.status(released)).toMatchObject({ messages: { canceled: 1 } });
 		});
 
 		describe('of send calls alone', () => {
@@ -258,9 +255,9 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 
 			it('are known by their UUID, which is their name, and listed by nothing else', async () => {
 				const gone = `${unique('gone')}@example.com`;
-				await (await need(subject.api, 'suppressions')).put([{ email: gone, reason: 'UNSUBSCRIBED' }]);
+				await ext.suppressions.put([{ email: gone, reason: 'UNSUBSCRIBED' }]);
 				const id = await sendBulk(['a@example.com', gone, 'b@example.com']);
-				const { results } = await (await campaigns()).page({ id });
+				const { results } = await ext.campaigns.page({ id });
 				expect(results).toEqual([
 					{
 						...{ id, key: id, state: 'released', is_finished: false },
@@ -271,27 +268,27 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 						...{ date_released: results[0]?.date_created, figures: { ...none, created: 2 } },
 					},
 				]);
-				expect((await (await campaigns()).page({ key: id })).results).toEqual([]);
-				const all = (await (await campaigns()).page({ page_size: 1_000 })).results;
+				expect((await ext.campaigns.page({ key: id })).results).toEqual([]);
+				const all = (await ext.campaigns.page({ page_size: 1_000 })).results;
 				expect(all.map((one) => one.id)).not.toContain(id);
-				expect(await (await campaigns()).status(id)).toEqual({
+				expect(await ext.campaigns.status(id)).toEqual({
 					...{ id, key: id, state: 'released', is_finished: false },
 					...{ messages: { queued: 2 }, counts: { staged: 2, suppressed: 1, rejected: 0 } },
 				});
-				const told = await (await campaigns()).results(id, {});
+				const told = await ext.campaigns.results(id, {});
 				expect(told.results.map(({ to, state }) => [to, state])).toEqual([
 					['a@example.com', 'queued'],
 					['b@example.com', 'queued'],
 				]);
-				const first = await (await campaigns()).results(id, { limit: 1 });
-				expect(await (await campaigns()).results(id, { after: first.next ?? 0 })).toEqual({
+				const first = await ext.campaigns.results(id, { limit: 1 });
+				expect(await ext.campaigns.results(id, { after: first.next ?? 0 })).toEqual({
 					...{ results: told.results.slice(1), next: null },
 				});
-				expect(await (await need(subject.api, 'audiences')).leftOut(id, {})).toEqual({
+				expect(await ext.audiences.leftOut(id, {})).toEqual({
 					results: [{ to: gone, list_id: null, code: 'suppressed', detail: 'UNSUBSCRIBED' }],
 					next: null,
 				});
-				const person = await (await need(subject.api, 'people')).get(gone);
+				const person = await ext.people.get(gone);
 				expect(person.left_out).toMatchObject([{ campaign: id, key: id, code: 'suppressed' }]);
 			});
 
@@ -305,17 +302,17 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				const { id: list } = await subject.api.lists.create({ name: unique('list'), email_reason: 'r' });
 				const recipients = [{ to: 'b@example.com' }];
 				for (const change of [
-					async () => (await campaigns()).put(id, { first: 0, recipients }),
-					async () => (await campaigns()).complete(id, { position: 0 }),
-					async () => (await campaigns()).addList(id, list),
-					async () => (await campaigns()).release(id, { expect_count: 1 }),
+					async () => ext.campaigns.put(id, { first: 0, recipients }),
+					async () => ext.campaigns.complete(id, { position: 0 }),
+					async () => ext.campaigns.addList(id, list),
+					async () => ext.campaigns.release(id, { expect_count: 1 }),
 				])
 					await expect(change()).rejects.toMatchObject(released);
-				await expect((await campaigns()).cancel(id, { forget: true })).rejects.toMatchObject({
+				await expect(ext.campaigns.cancel(id, { forget: true })).rejects.toMatchObject({
 					...{ code: 'conflict', message: 'This campaign was released; nothing was canceled.' },
 				});
-				await (await campaigns()).cancel(id);
-				expect(await (await campaigns()).status(id)).toMatchObject({
+				await ext.campaigns.cancel(id);
+				expect(await ext.campaigns.status(id)).toMatchObject({
 					...{ state: 'released', is_finished: true, messages: { canceled: 1 } },
 				});
 			});
@@ -324,7 +321,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 		describe('of send requests', () => {
 			const opened = async () => {
 				const job = unique('job');
-				const { id } = await (await campaigns()).open(job, { requests: true });
+				const { id } = await ext.campaigns.open(job, { requests: true });
 				return { job, id };
 			};
 			const request = (to: readonly string[], more: object = {}) => ({
@@ -342,16 +339,15 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 					{ line: 1, request: request(['a@example.com', 'b@example.com', 'A@example.com']) },
 					{ line: 2, request: request(['a@example.com'], { context: { x: '2' } }) },
 				];
-				const ack = await (await campaigns()).putRequests(id, { first: 0, requests });
+				const ack = await ext.campaigns.putRequests(id, { first: 0, requests });
 				expect(ack).toEqual({ position: 2, counts: { staged: 3, suppressed: 0, rejected: 0 }, rejects: [] });
-				expect(await (await campaigns()).putRequests(id, { first: 0, requests })).toEqual(ack);
-				expect((await (await campaigns()).page({ key: job })).results[0]).toMatchObject({
+				expect(await ext.campaigns.putRequests(id, { first: 0, requests })).toEqual(ack);
+				expect((await ext.campaigns.page({ key: job })).results[0]).toMatchObject({
 					requests: true,
 					subject: null,
 				});
-				await (await campaigns()).release(id, { expect_count: 3 });
-				const messages = await need(subject.api, 'messages');
-				expect((await messages.page({ campaign_unique_id: id })).results.map(({ to }) => to)).toEqual([
+				await ext.campaigns.release(id, { expect_count: 3 });
+				expect((await ext.messages.page({ campaign_unique_id: id })).results.map(({ to }) => to)).toEqual([
 					'a@example.com',
 					'b@example.com',
 					'a@example.com',
@@ -377,8 +373,8 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 					{ line: 9, request: 'text' },
 					{ line: 10, request: null, refused: { code: 'bad_json', error: 'no JSON' } },
 				);
-				await (await campaigns()).putRequests(id, { first: 0, requests });
-				const { results } = await (await campaigns()).results(id, {});
+				await ext.campaigns.putRequests(id, { first: 0, requests });
+				const { results } = await ext.campaigns.results(id, {});
 				expect(results.map(({ line, state, code, text }) => [line, state, code, text])).toEqual([
 					[1, 'rejected', 'empty', 'to: This list may not be empty.'],
 					[2, 'rejected', 'not_verified', 'from: Sender address is not verified.'],
@@ -400,12 +396,12 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			it('and recipients do not mix, nor do lists', async () => {
 				const { id } = await opened();
 				await refuses(
-					(await campaigns()).put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),
+					ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),
 					'conflict',
 				);
-				const other = await (await campaigns()).open(unique('job'), spec());
+				const other = await ext.campaigns.open(unique('job'), spec());
 				await refuses(
-					(await campaigns()).putRequests(other.id, {
+					ext.campaigns.putRequests(other.id, {
 						first: 0,
 						requests: [{ request: request(['ann@example.com']) }],
 					}),

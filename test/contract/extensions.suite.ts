@@ -5,7 +5,7 @@ import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import type { CampaignSpec } from '../../src/api/campaigns.js';
-import { type Extensions, need } from '../../src/api/capabilities.js';
+import type { Extensions } from '../../src/api/capabilities.js';
 import { tupleKeyNames, tupleKeys } from '../../src/api/exports.js';
 import type { KeySlice, Message } from '../../src/api/records.js';
 import { refuses } from '../support/refuses.js';
@@ -19,15 +19,16 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		let api: Api;
 		let counter = 0;
 		const unique = (word: string) => `${word}${++counter}`;
-		const ext = <K extends keyof Extensions>(key: K) => need(api, key);
+		let ext: Extensions;
 		const newList = () => api.lists.create({ name: unique('list'), email_reason: 'You asked for it' });
 		const people = async (listId: number) => (await api.subscribers(listId).page({})).results;
 		const parsed = async (id: string) =>
-			PostalMime.parse(Buffer.from((await (await ext('messages')).raw(id)).raw_base64, 'base64'));
+			PostalMime.parse(Buffer.from((await ext.messages.raw(id)).raw_base64, 'base64'));
 
 		beforeAll(async () => {
 			subject = await open();
 			api = subject.api;
+			ext = (await api.capabilities()).ext as Extensions;
 		});
 		afterAll(() => subject.close());
 
@@ -41,39 +42,37 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		it('reports a campaign from its first day to its last, and no unknown one (36)', async () => {
 			const campaign_unique_id = '77777777-0000-4000-8000-000000000000';
-			const { report } = await ext('reports');
+			const { report } = ext.reports;
 			await refuses(report({ campaign_unique_id }), 'not_found');
 			const mail = { from: subject.sender, to: ['life@example.com'], subject: 'S', text_body: 'T' };
 			const { messages } = await api.send({ ...mail, campaign_unique_id } as typeof mail);
 			expect((await report({ campaign_unique_id })).data).toHaveLength(1);
-			const { events } = await (await ext('messages')).get(messages[0]?.id ?? '');
+			const { events } = await ext.messages.get(messages[0]?.id ?? '');
 			expect(events).toMatchObject([{ type: 'CREATED', count: 1, link: null, machine: false }]);
 		});
 
 		it('tracks no message of a call or campaign that asks so, and says it (46)', async () => {
-			const messages = await ext('messages');
-			const campaigns = await ext('campaigns');
 			const html_body = '<a href="https://example.com/">x</a>';
 			const mail = { from: subject.sender, subject: 'Off', html_body };
 			for (const disable_tracking of [true, false]) {
 				const to = [`${unique('off')}@example.com`];
 				const { messages: sent } = await api.send({ ...mail, to, disable_tracking });
-				const { id } = await campaigns.open(unique('off'), {
+				const { id } = await ext.campaigns.open(unique('off'), {
 					...mail,
 					type: 'TRANSACTIONAL',
 					disable_tracking,
 				});
-				await campaigns.put(id, { first: 0, recipients: [{ to: `${unique('off')}@example.com` }] });
-				await campaigns.release(id, { expect_count: 1 });
-				const [row] = (await campaigns.results(id, {})).results;
-				const batch = await campaigns.open(unique('off'), { requests: true });
+				await ext.campaigns.put(id, { first: 0, recipients: [{ to: `${unique('off')}@example.com` }] });
+				await ext.campaigns.release(id, { expect_count: 1 });
+				const [row] = (await ext.campaigns.results(id, {})).results;
+				const batch = await ext.campaigns.open(unique('off'), { requests: true });
 				const requests = [
 					{ line: 1, request: { ...mail, to: [`${unique('off')}@example.com`], disable_tracking } },
 				];
-				await campaigns.putRequests(batch.id, { first: 0, requests });
-				const [requested] = (await campaigns.results(batch.id, {})).results;
+				await ext.campaigns.putRequests(batch.id, { first: 0, requests });
+				const [requested] = (await ext.campaigns.results(batch.id, {})).results;
 				const ids = [sent[0]?.id, row?.id, requested?.id];
-				const tracking = ids.map(async (one) => (await messages.get(one ?? '')).tracking);
+				const tracking = ids.map(async (one) => (await ext.messages.get(one ?? '')).tracking);
 				expect(await Promise.all(tracking)).toEqual(Array(3).fill(disable_tracking ? 'off' : 'on'));
 			}
 		});
@@ -81,7 +80,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		it('tells how the largest lists grew, when asked', async () => {
 			const { id, name } = await newList();
 			await api.subscribers(id).create({ email: 'growth@example.com' });
-			const { details } = await ext('reports');
+			const { details } = ext.reports;
 			expect(await details({})).not.toHaveProperty('lists');
 			const { lists, days } = await details({ lists: true });
 			const grown = lists?.find((list) => list.id === id);
@@ -92,7 +91,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		it('tells the links of a campaign, and of no unknown one', async () => {
 			const campaign_unique_id = '77777777-0000-4000-8000-000000000001';
-			const { links } = await ext('reports');
+			const { links } = ext.reports;
 			await refuses(links(campaign_unique_id), 'not_found');
 			const html_body = '<a href="https://example.com/&quot;x&quot;">x</a>';
 			const mail = { from: subject.sender, to: ['links@example.com'], subject: 'S', html_body };
@@ -106,7 +105,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		it('tells the details of days and of a campaign', async () => {
 			const campaign_unique_id = '77777777-0000-4000-8000-000000000002';
-			const { details } = await ext('reports');
+			const { details } = ext.reports;
 			const mail = { from: subject.sender, to: ['details@example.com'], subject: 'S', text_body: 'T' };
 			await api.send({ ...mail, campaign_unique_id } as typeof mail);
 			const told = await details({ campaign_unique_id });
@@ -126,10 +125,9 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const columns = ['email', 'name'];
 
 			it('creates with the source IMPORT, updates, keeps what a null cell leaves open, and finds duplicates', async () => {
-				const imports = await ext('imports');
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'old@example.com', name: 'Old' });
-				const { id, position } = await imports.open(unique('key'), spec(list.id));
+				const { id, position } = await ext.imports.open(unique('key'), spec(list.id));
 				expect(position).toBe(0);
 				const cells = [
 					'new@example.com',
@@ -141,7 +139,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					'nonsense',
 					'x',
 				];
-				const ack = await imports.put(id, { first: 0, columns, cells });
+				const ack = await ext.imports.put(id, { first: 0, columns, cells });
 				expect(ack).toMatchObject({
 					position: 4,
 					counts: { created: 1, updated: 0, unchanged: 1, duplicate: 1, rejected: 1 },
@@ -150,7 +148,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					[2, 'duplicate'],
 					[3, expect.any(String)],
 				]);
-				expect(await imports.finish(id)).toEqual(ack.counts);
+				expect(await ext.imports.finish(id)).toEqual(ack.counts);
 				expect(await people(list.id)).toMatchObject([
 					{ email: 'old@example.com', name: 'Old', source: 'API' },
 					{ email: 'new@example.com', name: 'New', source: 'IMPORT', is_active: true },
@@ -158,25 +156,23 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('answers the same rows again with the same answer, refuses a gap, and reopens where it stood', async () => {
-				const imports = await ext('imports');
 				const list = await newList();
 				const key = unique('key');
-				const { id } = await imports.open(key, spec(list.id));
+				const { id } = await ext.imports.open(key, spec(list.id));
 				const batch = { first: 0, columns: ['email'], cells: ['a@example.com', 'b@example.com'] };
-				const ack = await imports.put(id, batch);
-				expect(await imports.put(id, batch)).toEqual(ack);
-				await refuses(imports.put(id, { ...batch, first: 5 }), 'conflict');
-				expect(await imports.open(key, spec(list.id))).toEqual({ id, position: 2, counts: ack.counts });
-				await refuses(imports.open(key, { ...spec(list.id), reactivate: true }), 'conflict');
+				const ack = await ext.imports.put(id, batch);
+				expect(await ext.imports.put(id, batch)).toEqual(ack);
+				await refuses(ext.imports.put(id, { ...batch, first: 5 }), 'conflict');
+				expect(await ext.imports.open(key, spec(list.id))).toEqual({ id, position: 2, counts: ack.counts });
+				await refuses(ext.imports.open(key, { ...spec(list.id), reactivate: true }), 'conflict');
 				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
 			});
 
 			it('never makes an inactive subscriber active by itself (14)', async () => {
-				const imports = await ext('imports');
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
-				const { id } = await imports.open(unique('key'), spec(list.id));
-				await imports.put(id, {
+				const { id } = await ext.imports.open(unique('key'), spec(list.id));
+				await ext.imports.put(id, {
 					first: 0,
 					columns: ['email', 'is_active'],
 					cells: ['a@example.com', 'true'],
@@ -185,11 +181,10 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('refuses an unknown list, and columns it does not know', async () => {
-				const imports = await ext('imports');
-				await refuses(imports.open(unique('key'), spec(999_999)), 'not_found');
-				const { id } = await imports.open(unique('key'), spec((await newList()).id));
+				await refuses(ext.imports.open(unique('key'), spec(999_999)), 'not_found');
+				const { id } = await ext.imports.open(unique('key'), spec((await newList()).id));
 				const bad = { first: 0, columns: ['email', 'shoe'], cells: ['a@example.com', '44'] };
-				await refuses(imports.put(id, bad), 'invalid');
+				await refuses(ext.imports.put(id, bad), 'invalid');
 			});
 		});
 
@@ -198,23 +193,21 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const other = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 
 			it('are none while nothing has happened, and nothing of them is replayed', async () => {
-				const deliveries = await ext('deliveries');
 				const { id } = await newHook();
 				const empty = { count: 0, next: null, previous: null, results: [] };
-				expect(await deliveries.page(id, {})).toEqual(empty);
-				expect(await deliveries.page(id, { state: 'failed', since: '2026-01-01T00:00:00.000000' })).toEqual(
-					empty,
-				);
-				expect(await deliveries.replay(id, { failed: true })).toBe(0);
-				expect(await deliveries.replay(id, { all: true })).toBe(0);
-				expect((await deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
+				expect(await ext.deliveries.page(id, {})).toEqual(empty);
+				expect(
+					await ext.deliveries.page(id, { state: 'failed', since: '2026-01-01T00:00:00.000000' }),
+				).toEqual(empty);
+				expect(await ext.deliveries.replay(id, { failed: true })).toBe(0);
+				expect(await ext.deliveries.replay(id, { all: true })).toBe(0);
+				expect((await ext.deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
 			});
 
 			it('are not replayed while nobody says which', async () => {
-				const deliveries = await ext('deliveries');
 				const { id } = await newHook();
 				for (const nothing of [{}, { failed: false }, { all: false }])
-					await expect(deliveries.replay(id, nothing)).rejects.toMatchObject({
+					await expect(ext.deliveries.replay(id, nothing)).rejects.toMatchObject({
 						code: 'invalid',
 						fields: {
 							non_field_errors: [
@@ -225,28 +218,26 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('are those of a webhook there is, and of states and times there are', async () => {
-				const deliveries = await ext('deliveries');
 				const { id } = await newHook();
 				for (const call of [
-					() => deliveries.page(999_999, {}),
-					() => deliveries.get(id, other),
-					() => deliveries.replay(999_999, {}),
+					() => ext.deliveries.page(999_999, {}),
+					() => ext.deliveries.get(id, other),
+					() => ext.deliveries.replay(999_999, {}),
 				])
 					await refuses(call(), 'not_found');
 				for (const call of [
-					() => deliveries.page(id, { state: 'lost' as never }),
-					() => deliveries.page(id, { since: 'yesterday' }),
-					() => deliveries.replay(id, { deliveries: [other] }),
+					() => ext.deliveries.page(id, { state: 'lost' as never }),
+					() => ext.deliveries.page(id, { since: 'yesterday' }),
+					() => ext.deliveries.replay(id, { deliveries: [other] }),
 				])
 					await refuses(call(), 'invalid');
 			});
 
 			it('are signed by a secret that stays, and by two while it changes', async () => {
-				const deliveries = await ext('deliveries');
-				const [first] = await deliveries.secrets();
+				const [first] = await ext.deliveries.secrets();
 				expect(first?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-				expect((await deliveries.secrets())[0]).toEqual(first);
-				const [second, before, ...more] = await deliveries.rotateSecret();
+				expect((await ext.deliveries.secrets())[0]).toEqual(first);
+				const [second, before, ...more] = await ext.deliveries.rotateSecret();
 				expect(second).toMatchObject({ date_retired: null });
 				expect(second?.secret).not.toBe(first?.secret);
 				expect(before).toMatchObject({ secret: first?.secret, date_retired: expect.any(String) });
@@ -262,32 +253,30 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const mail = () => ({ from: subject.sender, to: ['a@example.com'], subject: 'S', text_body: 'T' });
 
 			it('are uploaded once, named by messages, and part of them', async () => {
-				const attachments = await ext('attachments');
-				await refuses(attachments.find(sha256), 'not_found');
-				expect(await attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
-				expect(await attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
-				expect(await attachments.find(sha256)).toEqual({ sha256, size: 5 });
+				await refuses(ext.attachments.find(sha256), 'not_found');
+				expect(await ext.attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
+				expect(await ext.attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
+				expect(await ext.attachments.find(sha256)).toEqual({ sha256, size: 5 });
 				const { messages } = await api.send({ ...mail(), attachments: [pdf] });
 				const id = messages[0]?.id ?? '';
-				expect((await (await ext('messages')).get(id)).attachments).toEqual([{ ...pdf, size: 5 }]);
+				expect((await ext.messages.get(id)).attachments).toEqual([{ ...pdf, size: 5 }]);
 				const [file] = (await parsed(id)).attachments;
 				expect(file).toMatchObject({ filename: pdf.name, mimeType: pdf.type });
 				expect(Buffer.from(file?.content as ArrayBuffer)).toEqual(bytes);
 			});
 
 			it('are of their hash, may be empty, and are not too large', async () => {
-				const attachments = await ext('attachments');
 				const nothing = Buffer.alloc(0);
-				expect(await attachments.put(shaOf(nothing), nothing)).toMatchObject({ size: 0 });
-				await expect(attachments.put(sha256, Buffer.from('x'))).rejects.toMatchObject({
+				expect(await ext.attachments.put(shaOf(nothing), nothing)).toMatchObject({ size: 0 });
+				await expect(ext.attachments.put(sha256, Buffer.from('x'))).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { sha256: [{ code: 'invalid' }] },
 				});
 				const huge = Buffer.alloc(20 * 1024 * 1024 + 1);
 				const code = expect.stringMatching(/^(too_large|invalid)$/);
-				await expect(attachments.put(shaOf(huge), huge)).rejects.toMatchObject({ code });
+				await expect(ext.attachments.put(shaOf(huge), huge)).rejects.toMatchObject({ code });
 				const largest = huge.subarray(1);
-				expect(await attachments.put(shaOf(largest), largest)).toMatchObject({ size: 20 * 1024 * 1024 });
+				expect(await ext.attachments.put(shaOf(largest), largest)).toMatchObject({ size: 20 * 1024 * 1024 });
 			});
 
 			it.each([
@@ -306,7 +295,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('are refused where a link is to two of them', async () => {
-				await (await ext('attachments')).put(sha256, bytes);
+				await ext.attachments.put(sha256, bytes);
 				const two = {
 					...mail(),
 					html_body: '<img src="cid:a.png">',
@@ -318,26 +307,24 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		describe('a list that is wanted once', () => {
 			it('is new again for the repeat of the call that added it, and of that call alone', async () => {
-				const lists = await ext('lists');
 				const key = { idempotencyKey: unique('key') };
 				const body = { name: unique('kept'), email_reason: 'You asked' };
-				const added = await lists.add(body, key);
+				const added = await ext.lists.add(body, key);
 				expect(added.is_new).toBe(true);
-				expect(await lists.add(body, key)).toEqual(added);
-				expect(await lists.add(body)).toEqual({ is_new: false, list: added.list });
-				await refuses(lists.add({ ...body, email_reason: 'Other' }, key), 'unprocessable');
+				expect(await ext.lists.add(body, key)).toEqual(added);
+				expect(await ext.lists.add(body)).toEqual({ is_new: false, list: added.list });
+				await refuses(ext.lists.add({ ...body, email_reason: 'Other' }, key), 'unprocessable');
 				await api.lists.delete(added.list.id);
-				expect(await lists.add(body, key)).toMatchObject({ is_new: true });
+				expect(await ext.lists.add(body, key)).toMatchObject({ is_new: true });
 			});
 
 			it('is added by the first call, and answered as it is by the others', async () => {
-				const lists = await ext('lists');
 				const name = unique('once');
-				const first = await lists.add({ name, email_reason: 'You asked' });
+				const first = await ext.lists.add({ name, email_reason: 'You asked' });
 				expect(first).toEqual({ is_new: true, list: await api.lists.get(first.list.id) });
-				const others = await Promise.all([1, 2, 3].map(() => lists.add({ name, email_reason: 'Other' })));
+				const others = await Promise.all([1, 2, 3].map(() => ext.lists.add({ name, email_reason: 'Other' })));
 				for (const other of others) expect(other).toEqual({ is_new: false, list: first.list });
-				await expect(lists.add({ name: '', email_reason: '' })).rejects.toMatchObject({
+				await expect(ext.lists.add({ name: '', email_reason: '' })).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { name: [{ code: 'blank' }], email_reason: [{ code: 'blank' }] },
 				});
@@ -347,41 +334,40 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		describe('details of lists', () => {
 			it('are a public name, which an empty text or null clears, and the list of the document is as before', async () => {
-				const lists = await ext('lists');
 				const list = await newList();
 				const { id } = list;
-				expect(await lists.get(id)).toEqual({ id, public_name: null });
-				expect(await lists.patch(id, { public_name: ' Monthly <news> ' })).toEqual({
+				expect(await ext.lists.get(id)).toEqual({ id, public_name: null });
+				expect(await ext.lists.patch(id, { public_name: ' Monthly <news> ' })).toEqual({
 					id,
 					public_name: 'Monthly <news>',
 				});
-				expect(await lists.patch(id, {})).toEqual({ id, public_name: 'Monthly <news>' });
+				expect(await ext.lists.patch(id, {})).toEqual({ id, public_name: 'Monthly <news>' });
 				expect(await api.lists.get(id)).toEqual(list);
-				expect(await lists.patch(id, { public_name: '' })).toEqual({ id, public_name: null });
-				await lists.patch(id, { public_name: 'é'.repeat(255) });
-				expect(await lists.patch(id, { public_name: null })).toEqual({ id, public_name: null });
+				expect(await ext.lists.patch(id, { public_name: '' })).toEqual({ id, public_name: null });
+				await ext.lists.patch(id, { public_name: 'é'.repeat(255) });
+				expect(await ext.lists.patch(id, { public_name: null })).toEqual({ id, public_name: null });
 			});
 
 			it('are checked as names are, and belong to a list', async () => {
-				const lists = await ext('lists');
 				const { id } = await newList();
 				const code = (value: unknown) =>
-					lists.patch(id, { public_name: value as string }).catch(({ fields }) => fields.public_name[0].code);
+					ext.lists
+						.patch(id, { public_name: value as string })
+						.catch(({ fields }) => fields.public_name[0].code);
 				expect(await Promise.all(['x'.repeat(256), 'a\0b', ['x'], true].map(code))).toEqual([
 					'max_length',
 					'null_characters_not_allowed',
 					'invalid',
 					'invalid',
 				]);
-				await refuses(lists.get(999_999), 'not_found');
-				const patched = lists.patch(999_999, { public_name: ['x'] as never });
+				await refuses(ext.lists.get(999_999), 'not_found');
+				const patched = ext.lists.patch(999_999, { public_name: ['x'] as never });
 				await refuses(patched, 'not_found');
 			});
 		});
 
 		describe('erasures', () => {
 			it('empty what was sent, delete who was there, and keep the address from coming back until lifted', async () => {
-				const erasures = await ext('erasures');
 				const list = await newList();
 				const email = `${unique('gone')}@example.com`;
 				await api.subscribers(list.id).create({ email, name: 'Gone' });
@@ -391,14 +377,14 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					subject: 'Hello Gone',
 					text_body: 'x',
 				});
-				expect(await erasures.erase(email.toUpperCase())).toEqual({
+				expect(await ext.erasures.erase(email.toUpperCase())).toEqual({
 					subscribers: 1,
 					messages: 1,
 					canceled: 1,
 					suppressions: 0,
 				});
 				expect(await people(list.id)).toEqual([]);
-				const message = await (await ext('messages')).get(messages[0]?.id ?? '');
+				const message = await ext.messages.get(messages[0]?.id ?? '');
 				expect(message).toMatchObject({
 					to: 'erased@erased.invalid',
 					subject: '(erased)',
@@ -408,41 +394,41 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					code: 'invalid',
 					fields: { email: [{ message: expect.stringMatching(/was erased/) }] },
 				});
-				await erasures.lift(email);
-				await refuses(erasures.lift(email), 'not_found');
+				await ext.erasures.lift(email);
+				await refuses(ext.erasures.lift(email), 'not_found');
 				expect(await api.subscribers(list.id).create({ email })).toMatchObject({ email, name: '' });
 			});
 
 			it('refuse what is no address', async () => {
-				const erasures = await ext('erasures');
-				await refuses(erasures.erase('nobody'), 'invalid');
-				await refuses(erasures.lift('nobody'), 'invalid');
+				await refuses(ext.erasures.erase('nobody'), 'invalid');
+				await refuses(ext.erasures.lift('nobody'), 'invalid');
 			});
 		});
 
 		describe('exports', () => {
 			it('read a list by key, with the filters of its pages', async () => {
-				const exports = await ext('exports');
 				const list = await newList();
 				const made = [];
 				for (const name of ['a', 'b', 'c'])
 					made.push(
 						await api.subscribers(list.id).create({ email: `${name}@example.com`, is_active: name !== 'b' }),
 					);
-				const first = await exports.slice(list.id, { after: 0, limit: 2 });
+				const first = await ext.exports.slice(list.id, { after: 0, limit: 2 });
 				expect(first).toEqual({ results: made.slice(0, 2), next: made[1]?.id });
-				const last = await exports.slice(list.id, { after: made[1]?.id ?? 0, limit: 2 });
+				const last = await ext.exports.slice(list.id, { after: made[1]?.id ?? 0, limit: 2 });
 				expect(last).toEqual({ results: made.slice(2), next: null });
 				const found = async (filter: object) =>
-					(await exports.slice(list.id, { ...filter, after: 0, limit: 9 })).results.map(({ email }) => email);
+					(await ext.exports.slice(list.id, { ...filter, after: 0, limit: 9 })).results.map(
+						({ email }) => email,
+					);
 				expect(await found({ is_active: true })).toEqual(['a@example.com', 'c@example.com']);
 				expect(await found({ email__icontains: 'B@' })).toEqual(['b@example.com']);
-				await refuses(exports.slice(999_999, { after: 0, limit: 1 }), 'not_found');
-				await refuses(exports.slice(list.id, { after: -1, limit: 1 }), 'invalid');
+				await refuses(ext.exports.slice(999_999, { after: 0, limit: 1 }), 'not_found');
+				await refuses(ext.exports.slice(list.id, { after: -1, limit: 1 }), 'invalid');
 			});
 
 			it('read it as tuples, which are the values of those records', async () => {
-				const [exports, tuples, list] = [await ext('exports'), await ext('tuples'), await newList()];
+				const [exports, tuples, list] = [ext.exports, ext.tuples, await newList()];
 				for (const name of ['a', '"b", \u2028 <é>', 'c'])
 					await api.subscribers(list.id).create({ email: `${name.charCodeAt(0)}@example.com`, name });
 				for (const keys of tupleKeyNames) {
@@ -512,7 +498,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const mail = { from: subject.sender, to: ['events@example.com'], subject: 'S', text_body: 'T' };
 			const { messages } = await api.send(mail);
 			const id = messages[0]?.id ?? '';
-			const { date_created } = await (await ext('messages')).get(id);
+			const { date_created } = await ext.messages.get(id);
 			expect(await api.events(id)).toEqual([
 				{ type: 'CREATED', date: date_created, count: 1, url: null, machine: false },
 			]);
@@ -521,14 +507,16 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		describe('templates (23)', () => {
 			it('are looked up by their unique name, which is the subject of what is sent', async () => {
-				const templates = await ext('templates');
-				const made = await templates.create({ name: unique('Welcome '), html_body: '<p>Hello #name#</p>' });
+				const made = await ext.templates.create({
+					name: unique('Welcome '),
+					html_body: '<p>Hello #name#</p>',
+				});
 				expect(made).toMatchObject({
 					id: expect.stringMatching(uuid),
 					text_body: '',
 					html_body: '<p>Hello #name#</p>',
 				});
-				await refuses(templates.create({ name: made.name, text_body: 'x' }), 'invalid');
+				await refuses(ext.templates.create({ name: made.name, text_body: 'x' }), 'invalid');
 				const { messages } = await api.send({
 					from: subject.sender,
 					to: ['a@example.com'],
@@ -540,12 +528,12 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(mail.html).toContain('Hello &lt;Ann&gt; &amp; co');
 				expect(mail.text?.trim()).toBe('Hello <Ann> & co');
 				const { name } = made;
-				expect(await templates.replace(made.id, { name, text_body: 'Hi' })).toMatchObject({
+				expect(await ext.templates.replace(made.id, { name, text_body: 'Hi' })).toMatchObject({
 					...{ id: made.id, name, text_body: 'Hi', html_body: '' },
 				});
-				await refuses(templates.replace(made.id, { text_body: 'Hi' } as never), 'invalid');
-				await templates.delete(made.id);
-				await refuses(templates.get(made.id), 'not_found');
+				await refuses(ext.templates.replace(made.id, { text_body: 'Hi' } as never), 'invalid');
+				await ext.templates.delete(made.id);
+				await refuses(ext.templates.get(made.id), 'not_found');
 			});
 		});
 
@@ -562,8 +550,8 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const { messages } = await api.send(request);
 				const id = messages[0]?.id ?? '';
 				const mail = await parsed(id);
-				const [listed] = (await (await ext('messages')).page({ ordering: '-date_created' })).results;
-				const { subject: told } = await (await ext('messages')).get(id);
+				const [listed] = (await ext.messages.page({ ordering: '-date_created' })).results;
+				const { subject: told } = await ext.messages.get(id);
 				expect([told, listed?.subject]).toEqual([mail.subject, mail.subject]);
 				return [mail.subject, mail.text?.trim()];
 			};
@@ -600,27 +588,26 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('stage a list, release it in one stroke, and take nobody twice', async () => {
-				const campaigns = await ext('campaigns');
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
 				await subscribers.create({ email: 'off@example.com', is_active: false });
 				const job = unique('job');
-				const { id } = await campaigns.open(job, spec());
-				const { counts } = await campaigns.addList(id, list.id);
+				const { id } = await ext.campaigns.open(job, spec());
+				const { counts } = await ext.campaigns.addList(id, list.id);
 				expect(counts).toEqual({ staged: 2, suppressed: 0, rejected: 0, left_out: 1 });
-				await campaigns.addList(id, list.id);
-				expect(await campaigns.status(id)).toMatchObject({
+				await ext.campaigns.addList(id, list.id);
+				expect(await ext.campaigns.status(id)).toMatchObject({
 					key: job,
 					state: 'staged',
 					messages: { staged: 2 },
 				});
-				await refuses(campaigns.release(id, { expect_count: 3 }), 'conflict');
-				expect(await campaigns.status(id)).toMatchObject({ state: 'staged' });
-				await campaigns.release(id, { expect_count: 2 });
-				expect(await campaigns.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
-				await refuses(campaigns.open(job, { ...spec(), subject: 'other' }), 'conflict');
-				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
+				await refuses(ext.campaigns.release(id, { expect_count: 3 }), 'conflict');
+				expect(await ext.campaigns.status(id)).toMatchObject({ state: 'staged' });
+				await ext.campaigns.release(id, { expect_count: 2 });
+				expect(await ext.campaigns.status(id)).toMatchObject({ state: 'released', messages: { queued: 2 } });
+				await refuses(ext.campaigns.open(job, { ...spec(), subject: 'other' }), 'conflict');
+				const { results } = await ext.messages.page({ campaign_unique_id: id });
 				expect(results.map(({ to, type }) => [to, type])).toEqual([
 					['a@example.com', 'BULK'],
 					['b@example.com', 'BULK'],
@@ -628,26 +615,25 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('reject whom a strict variable would leave with a hole', async () => {
-				const campaigns = await ext('campaigns');
 				const list = await newList();
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
 				await api.subscribers(list.id).create({ email: 'with@example.com', meta: { [variable]: 'Oslo' } });
 				await api.subscribers(list.id).create({ email: 'without@example.com' });
-				const { id } = await campaigns.open(unique('job'), {
+				const { id } = await ext.campaigns.open(unique('job'), {
 					...spec(),
 					text_body: `In #${variable}#`,
 					strict_vars: true,
 				});
-				const { counts, rejects } = await campaigns.addList(id, list.id);
+				const { counts, rejects } = await ext.campaigns.addList(id, list.id);
 				expect(counts).toEqual({ staged: 1, suppressed: 0, rejected: 1 });
 				expect(rejects[0]?.error).toContain('without@example.com');
 				// Added again it tells of them again: whoever goes on with a job has not seen the first answer.
-				expect((await campaigns.addList(id, list.id)).rejects).toEqual(rejects);
+				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
 			it('stage a list in parts where the time of a call ends before it, and in one call otherwise', async () => {
-				const [campaigns, imports] = [await ext('campaigns'), await ext('imports')];
+				const [campaigns, imports] = [ext.campaigns, ext.imports];
 				const list = await newList();
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
@@ -691,25 +677,23 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it('canceled ones send nothing, and deleting a list cancels what waits for its people (17)', async () => {
-				const campaigns = await ext('campaigns');
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
-				const { id } = await campaigns.open(unique('job'), spec());
-				await campaigns.addList(id, list.id);
-				await campaigns.release(id, { expect_count: 1 });
+				const { id } = await ext.campaigns.open(unique('job'), spec());
+				await ext.campaigns.addList(id, list.id);
+				await ext.campaigns.release(id, { expect_count: 1 });
 				await api.lists.delete(list.id);
-				expect((await campaigns.status(id)).messages).toEqual({ canceled: 1 });
-				const other = await campaigns.open(unique('job'), spec());
-				await campaigns.cancel(other.id);
-				expect((await campaigns.status(other.id)).state).toBe('canceled');
-				await refuses(campaigns.release(other.id, { expect_count: 0 }), 'conflict');
+				expect((await ext.campaigns.status(id)).messages).toEqual({ canceled: 1 });
+				const other = await ext.campaigns.open(unique('job'), spec());
+				await ext.campaigns.cancel(other.id);
+				expect((await ext.campaigns.status(other.id)).state).toBe('canceled');
+				await refuses(ext.campaigns.release(other.id, { expect_count: 0 }), 'conflict');
 			});
 		});
 
 		describe('recipients put into a campaign (24, 38)', () => {
 			const text_body = '#name#|#plan#|#city#';
 			const opened = async (more: Partial<CampaignSpec> = {}) => {
-				const campaigns = await ext('campaigns');
 				const job = unique('job');
 				const spec: CampaignSpec = {
 					from: subject.sender,
@@ -719,13 +703,13 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					strict_vars: false,
 					...more,
 				};
-				const { id, position } = await campaigns.open(job, spec);
+				const { id, position } = await ext.campaigns.open(job, spec);
 				expect(position).toBe(0);
-				return { campaigns, id, reopen: () => campaigns.open(job, spec) };
+				return { campaigns: ext.campaigns, id, reopen: () => ext.campaigns.open(job, spec) };
 			};
 			const nobody = '00000000-0000-4000-8000-000000000000';
 			const textsOf = async (id: string) => {
-				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
+				const { results } = await ext.messages.page({ campaign_unique_id: id });
 				return Promise.all(results.map(async ({ id: one }) => (await parsed(one)).text?.trim()));
 			};
 
@@ -752,7 +736,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(counts).toEqual({ staged: 3, suppressed: 0, rejected: 0 });
 				await campaigns.release(id, { expect_count: 3 });
 				expect(await textsOf(id)).toEqual(['Ann|all|Oslo', 'Bob|mine|Rome', `||#${variable}#`]);
-				const { results } = await (await ext('messages')).page({ campaign_unique_id: id });
+				const { results } = await ext.messages.page({ campaign_unique_id: id });
 				expect(results.map(({ to, list_id }) => [to, list_id])).toEqual([
 					['ann@example.com', list.id],
 					['Bob@example.com', list.id],
@@ -899,28 +883,26 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			};
 
 			it('cancels what waits, once and for all, and answers the message', async () => {
-				const messages = await ext('messages');
 				const id = await accepted();
-				expect(await messages.retry(id)).toMatchObject({ id, state: 'queued' });
-				expect(await messages.cancel(id)).toMatchObject({ id, state: 'canceled', delivery_attempts: [] });
-				expect(await messages.cancel(id)).toMatchObject({ id, state: 'canceled' });
-				await expect(messages.retry(id)).rejects.toMatchObject({
+				expect(await ext.messages.retry(id)).toMatchObject({ id, state: 'queued' });
+				expect(await ext.messages.cancel(id)).toMatchObject({ id, state: 'canceled', delivery_attempts: [] });
+				expect(await ext.messages.cancel(id)).toMatchObject({ id, state: 'canceled' });
+				await expect(ext.messages.retry(id)).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { state: [{ message: 'The message was canceled; it cannot be retried.' }] },
 				});
-				expect(await messages.get(id)).toMatchObject({ state: 'canceled' });
+				expect(await ext.messages.get(id)).toMatchObject({ state: 'canceled' });
 			});
 
 			it('knows no other ids', async () => {
-				const messages = await ext('messages');
 				const nobody = '00000000-0000-4000-8000-00000000ffff';
-				await refuses(messages.cancel(nobody), 'not_found');
-				await refuses(messages.retry(nobody), 'not_found');
+				await refuses(ext.messages.cancel(nobody), 'not_found');
+				await refuses(ext.messages.retry(nobody), 'not_found');
 			});
 		});
 
 		it('messages and suppressions go on by key behind a page, in the order of the pages', async () => {
-			const [messages, suppressions] = [await ext('messages'), await ext('suppressions')];
+			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {
 				await api.send({ ...mail, to: [`key${at}@example.org`] });
@@ -947,33 +929,31 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 
 		describe('progress of a sending', () => {
 			it('is that of one submission, or of one campaign, and nothing for what nobody knows', async () => {
-				const messages = await ext('messages');
 				const accepted: (string | null)[] = [];
 				await api.send(
 					{ from: subject.sender, to: ['a@example.com', 'b@example.com'], subject: 's', text_body: 't' },
 					{ onAccepted: ({ submission }) => accepted.push(submission) },
 				);
-				expect(await messages.progress({ submission: accepted[0] ?? '' })).toMatchObject({
+				expect(await ext.messages.progress({ submission: accepted[0] ?? '' })).toMatchObject({
 					messages: { queued: 2 },
 				});
-				const campaigns = await ext('campaigns');
-				const { id } = await campaigns.open(unique('job'), {
+				const { id } = await ext.campaigns.open(unique('job'), {
 					from: subject.sender,
 					type: 'BULK',
 					subject: 's',
 					text_body: 't',
 				});
-				await campaigns.put(id, { first: 0, recipients: [{ to: 'a@example.com' }] });
-				expect((await messages.progress({ campaign: id })).messages).toEqual({ staged: 1 });
-				await campaigns.release(id, { expect_count: 1 });
-				expect(await messages.progress({ campaign: id })).toEqual({
+				await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'a@example.com' }] });
+				expect((await ext.messages.progress({ campaign: id })).messages).toEqual({ staged: 1 });
+				await ext.campaigns.release(id, { expect_count: 1 });
+				expect(await ext.messages.progress({ campaign: id })).toEqual({
 					messages: { queued: 1 },
 					paused: null,
 					has_worker: expect.any(Boolean),
 				});
 				const unknown = '00000000-0000-4000-8000-000000000000';
 				for (const scope of [{ submission: unknown }, { campaign: unknown }]) {
-					expect((await messages.progress(scope)).messages).toEqual({});
+					expect((await ext.messages.progress(scope)).messages).toEqual({});
 				}
 			});
 		});
@@ -983,7 +963,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const [a, b] = [unique('a_'), unique('b_')];
 				for (const variable of [a, b]) await api.fields.create({ variable, name: variable });
 				const list = await newList();
-				const { add } = await ext('subscribers');
+				const { add } = ext.subscribers;
 				const first = await add(
 					list.id,
 					{ email: 'Ann@example.com', name: 'Ann', meta: { [a]: '1' } },
@@ -1030,18 +1010,17 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await api.fields.create({ variable: b, name: 'B' });
 				const list = await newList();
 				const { id } = await api.subscribers(list.id).create({ email: 'm@example.com', meta: { [a]: '1' } });
-				const subscribers = await ext('subscribers');
-				const merged = await subscribers.merge(list.id, id, {
+				const merged = await ext.subscribers.merge(list.id, id, {
 					patch: { name: 'M' },
 					set: { [b]: 2 },
 					unset: [],
 				});
 				expect(merged).toMatchObject({ name: 'M', meta: { [a]: '1', [b]: 2 } });
-				expect(await (await ext('fields')).countUses(field.id)).toBe(1);
-				expect((await subscribers.merge(list.id, id, { patch: {}, set: {}, unset: [a] })).meta).toEqual({
+				expect(await ext.fields.countUses(field.id)).toBe(1);
+				expect((await ext.subscribers.merge(list.id, id, { patch: {}, set: {}, unset: [a] })).meta).toEqual({
 					[b]: 2,
 				});
-				expect(await subscribers.clear(list.id)).toBe(1);
+				expect(await ext.subscribers.clear(list.id)).toBe(1);
 				expect(await api.lists.get(list.id)).toMatchObject({ overall_subscribers_count: 0 });
 			});
 		});
