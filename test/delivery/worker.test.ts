@@ -373,9 +373,7 @@ describe('a worker whose store fails', () => {
 describe('a worker before a server it cannot use', () => {
 	it('waits 1 s, doubling, in an endless run and goes on when the server is back', async () => {
 		const { pool, memory } = await toFaults(
-			{
-				on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined),
-			},
+			{ on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined) },
 			{ to: addresses(3) },
 			{ connections: 1 },
 		);
