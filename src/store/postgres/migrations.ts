@@ -10,9 +10,17 @@ import { type Migration, newerSchema, versionOf } from '../migrations.js';
 import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
 import type { Session } from './connection.js';
 import type { Place } from './place.js';
-import schema from './schema.postgres.sql';
+import { postgresSchema } from './schema.js';
 
-export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];
+export const migrations: readonly Migration[] = [
+	{
+		version: 1,
+		name: 'schema',
+		get sql() {
+			return postgresSchema();
+		},
+	},
+];
 
 export const schemaVersion: number = versionOf(migrations);
 
