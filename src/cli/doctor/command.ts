@@ -16,7 +16,7 @@ import {
 	type Surroundings,
 } from './checks.js';
 
-export interface DoctorOptions extends Selection {
+interface DoctorOptions extends Selection {
 	full: boolean;
 	offline: boolean;
 	strict: boolean;

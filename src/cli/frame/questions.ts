@@ -27,10 +27,10 @@ export class Questions {
 		this.#hasColor = hasColor;
 	}
 
-	async line({ question, initial, isEdited = false, check }: Line): Promise<string> {
+	async line({ question, initial, check }: Line): Promise<string> {
 		const message = await this.#fitted(question);
 		const validate = this.#validate(check);
-		const prefill = isEdited ? ('editable' as const) : ('tab' as const);
+		const prefill = 'tab' as const;
 		const preset = initial === undefined ? {} : { default: initial };
 		return this.#answer((streams) => prompts.input({ message, prefill, validate, ...preset }, streams));
 	}

@@ -10,7 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { attachmentLines } from '../../render/units.js';
 
-export interface OpenedPage {
+interface OpenedPage {
 	file: string;
 	opened: boolean;
 }

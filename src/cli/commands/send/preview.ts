@@ -3,10 +3,11 @@
  * address.
  */
 
+import { stat } from 'node:fs/promises';
 import { type EmailKey, emailKey, parseAddress, parseMailbox } from '../../../api/address.js';
 import type { AttachedFile } from '../../../api/attachments.js';
 import { NoSenders } from '../../../api/capabilities.js';
-import { invalid, isForbidden, systemReason } from '../../../api/errors.js';
+import { invalid, isForbidden } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { builtInVariables } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
@@ -15,7 +16,7 @@ import { usedVariables, variableNames } from '../../../api/variables.js';
 import type { ComposedMessage } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
-import { type ExitCode, exits, unwritableHint } from '../../frame/exit.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
 import { isMachine, isTable } from '../../frame/globals.js';
 import { type Foreseen, unchecked } from '../../frame/plan.js';
 import { cleanLines } from '../../render/clean.js';
@@ -269,19 +270,15 @@ export async function showPreview(
 }
 
 async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promise<void> {
-	const { rm, writeFile } = await import('node:fs/promises');
-	await writeFile(path, bytes, { flag: 'wx', mode: 0o600 }).catch(async (cause: unknown) => {
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-		if (code === 'EEXIST') throw new UsageError(`--eml: ${path} is there already`, { cause });
-		// Half a file would be in the way of the next try.
-		await rm(path, { force: true }).catch(() => undefined);
-		const { otherDisk } = await import('../../../tables/output-file.js');
-		const hint = code === 'ENOSPC' ? otherDisk : unwritableHint(path, 'name a file in another folder');
-		throw new CliError('disk', 74, `--eml: ${path} cannot be written: ${systemReason(cause)}`, {
-			...(hint !== null && { hint }),
-			cause,
-		});
-	});
+	if ((await stat(path).catch(() => null))?.isFile()) throw new UsageError(`--eml: ${path} is there already`);
+	const { createOutputFile } = await import('../../../tables/output-file.js');
+	const file = await createOutputFile(path, 'replace');
+	try {
+		await file.write(bytes);
+		await file.finish();
+	} finally {
+		await file.discard();
+	}
 	await cx.note(`wrote ${path}`);
 }
 

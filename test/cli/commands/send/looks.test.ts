@@ -209,7 +209,7 @@ describe('--preview browser', () => {
 		const words = [...news, '--to', 'ann@example.com', '--context', 'name=Ann', '--eml', file];
 		expect(await project.run(words)).toMatchObject({
 			code: 74,
-			stderr: `error: --eml: ${file} cannot be written: no space left on device\nhint: free some space, or name a file on another disk\n`,
+			stderr: `error: ${file} cannot be written: no space is left on the disk\nhint: free some space, or name a file on another disk\n`,
 		});
 		expect(await readdir(disk)).toEqual(['ballast']);
 	});
