@@ -169,9 +169,3 @@ export function encodeFile(bytes: Uint8Array): Buffer {
 	}
 	return out;
 }
-
-/** Octets of a file within a message, without its header fields. */
-export function encodedLength(size: number): number {
-	const text = Math.ceil(size / 3) * 4;
-	return text + Math.max(0, Math.ceil(text / lineLength) - 1) * 2;
-}

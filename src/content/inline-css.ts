@@ -61,7 +61,7 @@ function withPossibleAttributes(before: string, after: string): string {
  * Whether both have the same variables equally often. One in a style sheet (`color: #brand#`) may have been copied into
  * elements; none may have been added or lost.
  */
-export function keepsVariables(before: string, after: string): boolean {
+function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));
 	const styled = new Set(variablesIn(css));

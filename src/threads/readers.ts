@@ -8,7 +8,7 @@ export type InlineAnswer =
 	| { kind: 'read'; read: ReadHtml }
 	| { kind: 'failed'; why: string };
 
-export interface Inliner {
+interface Inliner {
 	/** One document at a time, in order. Rejects past the deadline, and when the thread fails or is closed. */
 	readonly read: AskHtml;
 	close(): Promise<void>;

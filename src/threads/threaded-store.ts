@@ -117,7 +117,7 @@ async function endAll(channels: readonly Channel[]): Promise<void> {
 	await Promise.all(channels.map((channel) => channel.end()));
 }
 
-export interface Channel {
+interface Channel {
 	/**
 	 * Rejects with the error of the operation in the thread, with the signal's reason where that stopped it, and with
 	 * `StoreError` "io" when the thread has ended.
@@ -132,7 +132,7 @@ interface Waiting {
 }
 
 /** Calls `onFailure` once when the thread ends unexpectedly. `name` is its name in errors. */
-export function openChannel(
+function openChannel(
 	worker: Worker,
 	{ name, onFailure }: { name: string; onFailure: (error: StoreError) => void },
 ): Channel {

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { memoryOf } from './memory.js';
 import type { Serving } from './serving.js';
 
-export interface Witnessed {
+interface Witnessed {
 	/** How often the attacked server answered with each status; `none`: how often it did not answer. */
 	statuses: Record<string, number>;
 	p99: number;

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { runProgram, runs } from './run-program.js';
 
-export interface DkimVerifier {
+interface DkimVerifier {
 	name: string;
 	/** Null: it is there. Else what is missing. */
 	missing: string | null;

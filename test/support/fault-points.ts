@@ -36,7 +36,7 @@ export interface Place {
 	cwd?: string;
 }
 
-export interface Point {
+interface Point {
 	call: string;
 	/** 1: the first such call of a thread. */
 	at: number;
@@ -146,7 +146,7 @@ export function faultsOver(
 	];
 }
 
-export interface Sweep<T> {
+interface Sweep<T> {
 	begin(): Promise<T>;
 	run(place: T, kill: Fault): Promise<Ended>;
 	/** Runs to the end what is not there, and says whether all is as it has to be. */

@@ -48,7 +48,7 @@ export interface HostileService {
 	close(): Promise<void>;
 }
 
-export interface HostileOptions {
+interface HostileOptions {
 	tls?: { cert: string; key: string };
 }
 

@@ -10,7 +10,7 @@ export interface KillingProxy {
 	close(): Promise<void>;
 }
 
-export interface Strike {
+interface Strike {
 	/** 1: the next one. */
 	at: number;
 	when: 'before' | 'after';

@@ -50,7 +50,7 @@ export function noBalancer(name: BalancerName): string | null {
 		: `${name} (Debian package ${name}) is not installed`;
 }
 
-export interface BalancerPlace {
+interface BalancerPlace {
 	/** HOST:PORT by the names and ports of the file (`serve-1:8080`). */
 	addresses: Readonly<Record<string, string>>;
 	at: string;
@@ -82,7 +82,7 @@ export async function checkBalancer(name: BalancerName, place: BalancerPlace): P
 	return code === 0 && !/warn/i.test(said) ? null : said;
 }
 
-export interface Balancer {
+interface Balancer {
 	said(): string;
 	stop(): Promise<void>;
 }

@@ -27,7 +27,7 @@ export interface MailServer {
 	stop(): Promise<void>;
 }
 
-export interface ServerCommand {
+interface ServerCommand {
 	/** Its root; removed when it stops. */
 	root: string;
 	/** Program and words, as seen from within. */

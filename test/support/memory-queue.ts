@@ -27,7 +27,7 @@ export interface MemoryQueue {
 	row(index: number): Row;
 }
 
-export const testContent: Content = { subject: 'Hi', text: 'Hello', html: null, disable_inline: true };
+const testContent: Content = { subject: 'Hi', text: 'Hello', html: null, disable_inline: true };
 
 export function createMemoryQueue(c: {
 	to: readonly string[];

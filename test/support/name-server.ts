@@ -4,7 +4,7 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import { onTestFinished, vi } from 'vitest';
 
-export interface Zone {
+interface Zone {
 	TXT?: readonly string[];
 	/** Preference and host; `.` is the empty one. */
 	MX?: readonly (readonly [number, string])[];

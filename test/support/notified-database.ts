@@ -4,7 +4,7 @@ import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';
 import { createQueuedDatabase } from './queued-database.js';
 
-export interface NotifiedDatabase {
+interface NotifiedDatabase {
 	path: string;
 	/** Of the messages that were opened: each webhook is told of each. */
 	messages: string[];

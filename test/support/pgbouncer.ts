@@ -11,7 +11,7 @@ export const noPgbouncer: string | null = isInstalled('pgbouncer')
 	? null
 	: 'PgBouncer (Debian package pgbouncer) is not installed';
 
-export interface PgbouncerOptions {
+interface PgbouncerOptions {
 	/** Words before the program: of the machine on which it runs. */
 	within?: readonly string[];
 	address: string;

@@ -2,7 +2,7 @@
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface PostgresProxy {
+interface PostgresProxy {
 	url: string;
 	/**
 	 * Ends the connection once the server has received a statement that begins so, before it answers, so often; `silently`: it stays open,

@@ -36,7 +36,7 @@ export interface Postgres {
 	stop(): Promise<void>;
 }
 
-export interface PostgresOfSuite extends Pick<Postgres, 'createDatabase'> {
+interface PostgresOfSuite extends Pick<Postgres, 'createDatabase'> {
 	/** The URL of a new schema in a database of the suite: made in a tenth of the time of a database. */
 	createProject(): Promise<string>;
 }

@@ -57,7 +57,7 @@ export function whyNot(program: FoundProgram | null, packageName: string): strin
 	return right === null ? null : `root may not ${right} here`;
 }
 
-export interface RootContents {
+interface RootContents {
 	program: FoundProgram;
 	more?: readonly string[];
 	/** Users of its own, by name. `nobody` is there already. */

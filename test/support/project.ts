@@ -14,7 +14,7 @@ export interface Project {
 	file(name: string, content: string | Buffer): Promise<string>;
 }
 
-export interface ProjectOptions {
+interface ProjectOptions {
 	/** Port of a mail server on this machine; absent: none is configured. */
 	smtp?: number;
 	/** The verified sender is news@example.com; false: there is none. */

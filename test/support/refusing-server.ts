@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { SMTPServer } from 'smtp-server';
 import { freePort } from './listen.js';
 
-export interface Refusing {
+interface Refusing {
 	readonly port: number;
 	close(): Promise<void>;
 }

@@ -4,14 +4,14 @@ import { Agent, request } from 'node:http';
 import type { CountingSink } from './counting-sink.js';
 import { memoryOf } from './memory.js';
 
-export interface Soaked {
+interface Soaked {
 	url: string;
 	token: string;
 	pid: number;
 	sink: CountingSink;
 }
 
-export interface SoakOptions {
+interface SoakOptions {
 	contents: number;
 	/** Each sends its next mail when the last is accepted. */
 	clients: number;

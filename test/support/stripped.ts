@@ -4,7 +4,7 @@ import type { Extensions } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';
 import type { Connect, Connection } from '../../src/cli/frame/connection.js';
 
-export interface StrippedOptions {
+interface StrippedOptions {
 	/** Extensions that stay; none of them by default, and the service is unknown then. */
 	keep?: readonly (keyof Extensions)[];
 	/** Changes what the API does, after it is stripped. */

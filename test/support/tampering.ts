@@ -20,7 +20,7 @@ export interface Answered {
 /** `ask` goes on to the deployment, changed or not; without it nothing reaches the deployment. */
 export type Tamper = (passing: Passing, ask: (passing: Passing) => Promise<Answered>) => Promise<Answered>;
 
-export interface TamperingProxy {
+interface TamperingProxy {
 	baseUrl: string;
 	close(): Promise<void>;
 }

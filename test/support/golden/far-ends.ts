@@ -5,7 +5,7 @@ import { type NameServer, startNameServer } from '../name-server.js';
 import { type SmtpSink, startSmtpSink } from '../smtp-sink.js';
 import { startTarget } from '../target.js';
 
-export interface FarEnds {
+interface FarEnds {
 	/** For `{name}` in a call. */
 	values: Record<string, string>;
 	/** Hosts and ports as the records name them. */

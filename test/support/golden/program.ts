@@ -41,7 +41,7 @@ export function runCall(call: Call): Promise<Outcome> {
 }
 
 /** Runs one call as a process of its own. */
-export async function runProcess({ argv, env, stdin, signal }: Call): Promise<Outcome> {
+async function runProcess({ argv, env, stdin, signal }: Call): Promise<Outcome> {
 	const child = spawn(process.execPath, [programPath, ...argv], { env: { ...processEnv(), ...env } });
 	child.stdin.on('error', () => {});
 	child.stdin.end(stdin ?? '');
@@ -58,7 +58,7 @@ export async function runProcess({ argv, env, stdin, signal }: Call): Promise<Ou
 }
 
 /** What a process needs of this one's environment, and nothing that names its user. */
-export function processEnv(): Record<string, string> {
+function processEnv(): Record<string, string> {
 	return { PATH: process.env['PATH'] ?? '', TZ: 'UTC' };
 }
 

@@ -65,7 +65,7 @@ const numbered: readonly (readonly [name: string, pattern: RegExp])[] = [
 ];
 
 /** Gives the text with names in place of what is not determined; `known` adds names for this text alone. */
-export type Settler = (text: string, known?: Readonly<Record<string, string>>) => string;
+type Settler = (text: string, known?: Readonly<Record<string, string>>) => string;
 
 /**
  * One for each file of records: numbers go on from one record to the next.
