@@ -12,43 +12,38 @@ export interface Certificates {
 	key: string;
 }
 
-/** As `makeCertificates`, of the first days of 2020. */
-export async function makeExpiredCertificates(names: readonly string[]): Promise<Certificates> {
-	const folder = await mkdtemp(join(tmpdir(), 'mailctl-certificates-'));
-	const openssl = (line: string) => promisify(execFile)('openssl', line.split(' '), { cwd: folder });
-	const ec = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
-	const authority = ['database = index', 'serial = serial', 'new_certs_dir = .', 'default_md = sha256'];
-	await writeFile(
-		join(folder, 'ca.cnf'),
-		[
-			...['[ca]', 'default_ca = own', '[own]', ...authority, 'policy = any', 'copy_extensions = copy'],
-			...['[any]', 'commonName = supplied', ''],
-		].join('\n'),
-	);
-	await writeFile(join(folder, 'index'), '');
-	await writeFile(join(folder, 'serial'), '01\n');
-	await openssl(`req -x509 ${ec} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-Authority`);
-	await openssl(
-		`req ${ec} -keyout server.key -out server.csr -subj /CN=server -addext subjectAltName=${names.join(',')}`,
-	);
-	await openssl(
-		'ca -batch -config ca.cnf -in server.csr -out server.pem -cert ca.pem -keyfile ca.key -notext -startdate 20200101000000Z -enddate 20200103000000Z',
-	);
-	const read = (name: string) => readFile(join(folder, name), 'utf8');
-	const made = { ca: await read('ca.pem'), cert: await read('server.pem'), key: await read('server.key') };
-	await rm(folder, { recursive: true });
-	return made;
-}
-
 /** `names` as openssl has them: `IP:127.0.0.1`, `DNS:mail.example.com`. */
-export async function makeCertificates(names: readonly string[]): Promise<Certificates> {
-	const folder = await mkdtemp(join(tmpdir(), 'mailctl-certificates-'));
-	const openssl = (line: string) => promisify(execFile)('openssl', line.split(' '), { cwd: folder });
-	const ec = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
-	await openssl(`req -x509 ${ec} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-Authority`);
-	await openssl(
+export function makeCertificates(names: readonly string[]): Promise<Certificates> {
+	return make(
 		`req -x509 ${ec} -keyout server.key -out server.pem -days 2 -subj /CN=server -CA ca.pem -CAkey ca.key -addext subjectAltName=${names.join(',')}`,
 	);
+}
+
+/** The first days of 2020 are those of its validity. */
+export function makeExpiredCertificates(names: readonly string[]): Promise<Certificates> {
+	return make(
+		`req ${ec} -keyout server.key -out server.csr -subj /CN=server -addext subjectAltName=${names.join(',')}`,
+		'ca -batch -config ca.cnf -in server.csr -out server.pem -cert ca.pem -keyfile ca.key -notext -startdate 20200101000000Z -enddate 20200103000000Z',
+	);
+}
+
+const ec = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
+
+const authority = [
+	...['[ca]', 'default_ca = own', '[own]', 'database = index', 'serial = serial', 'new_certs_dir = .'],
+	...['default_md = sha256', 'policy = any', 'copy_extensions = copy', '[any]', 'commonName = supplied', ''],
+].join('\n');
+
+/** An authority, then `server.pem` and `server.key` by these calls of openssl. */
+async function make(...lines: readonly string[]): Promise<Certificates> {
+	const folder = await mkdtemp(join(tmpdir(), 'mailctl-certificates-'));
+	for (const [name, text] of Object.entries({ 'ca.cnf': authority, index: '', serial: '01\n' }))
+		await writeFile(join(folder, name), text);
+	for (const line of [
+		`req -x509 ${ec} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-Authority`,
+		...lines,
+	])
+		await promisify(execFile)('openssl', line.split(' '), { cwd: folder });
 	const read = (name: string) => readFile(join(folder, name), 'utf8');
 	const made = { ca: await read('ca.pem'), cert: await read('server.pem'), key: await read('server.key') };
 	await rm(folder, { recursive: true });
