@@ -6,20 +6,19 @@ import {
 	type Campaigns,
 	campaignState,
 	campaignStates,
-	isOfCalls,
 } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { isHeldReason, pauseSentence } from '../../api/pauses.js';
 import type { CampaignLink } from '../../api/reports.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { type Hint, mailctl } from '../frame/command-line.js';
+import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted, numberText } from '../render/units.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../verbs/listing.js';
-import { noSender, onItsMachine, resumeQueue, senderless } from '../verbs/refusals.js';
+import { onItsMachine, resumeQueue, senderless } from '../verbs/refusals.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import { campaignArg, findCampaign } from './campaigns/find.js';
 import {
@@ -37,7 +36,6 @@ import { campaignsReport } from './report.js';
 import { campaignPlace } from './send/begin.js';
 import { describe, outcomesOf, progressOf } from './send/report.js';
 import { assertResults, type ResultLine, resultLines, writeLines } from './send/results.js';
-import { placeToTell } from './send/rows.js';
 
 const list = command({
 	name: 'list',
@@ -95,17 +93,13 @@ const get = command({
 			const detail = detailOf(campaign, status);
 			await showDetail(cx, detail);
 			await sayWhatHolds(cx, [status]);
-			if (status.state === 'staged') {
-				const { source, is_complete, key } = campaign;
-				const isPiped = !is_complete && source !== null && placeToTell(source) !== undefined;
-				await cx.hint(mailctl('campaigns', 'resume', key, ...(isPiped ? ['--source', '-'] : [])));
-			}
+			if (status.state === 'staged') await cx.hint(mailctl('campaigns', 'resume', campaign.key));
 			// 0 once nothing about it changes by itself any more.
 			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
 		}),
 });
 
-type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan'>;
+type Waiting = Pick<Campaign, 'id' | 'state' | 'is_finished' | 'plan'>;
 
 /** Tells a person why messages of these campaigns are not sent, and what sends them. */
 async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
@@ -115,24 +109,8 @@ async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): 
 	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
 	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
 	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
-	const due = waiting.filter((one) => campaignState(one) === 'sending' && !one.plan?.opens_at);
-	if (due.length === 0) return;
-	if (has_worker === false) await cx.hint(await wayToSend(cx, due));
+	if (has_worker === false) await cx.hint(await senderless(cx));
 	else if (paused !== null) await cx.warn(pauseSentence(paused));
-}
-
-/** The campaign of a single call has no name to resume. */
-async function wayToSend(cx: CommandContext, due: readonly Waiting[]): Promise<Hint> {
-	const { local } = await cx.connection();
-	if (local === null) return senderless(cx);
-	const [first, ...others] = due;
-	const one = first !== undefined && others.length === 0 ? first : null;
-	const next = await local.queue.nextDue(one?.id ?? null);
-	if (next !== null && next > cx.clock.now())
-		return [`nothing is due before ${cx.times.moment(next)}; `, mailctl('worker'), ' sends it then'];
-	if (one !== null && !isOfCalls(one))
-		return [noSender, mailctl('campaigns', 'resume', one.key), ' sends the rest'];
-	return [noSender, mailctl('worker', '--drain'), ' sends what is due'];
 }
 
 /** Only where no figures are kept a campaign's messages are counted, when it is shown. `shown` gets each campaign. */

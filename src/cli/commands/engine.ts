@@ -1,8 +1,7 @@
 import { emailKey, type Mailbox } from '../../api/address.js';
 import type { Sender } from '../../api/records.js';
-import { canParseUrl } from '../../api/schema/url.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
-import { type Hint, mailctl } from '../frame/command-line.js';
+import { mailctl } from '../frame/command-line.js';
 import type { LocalEngine } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
@@ -127,14 +126,8 @@ async function sayNext(
 	if (url === undefined)
 		return cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
 	if (!isServerNew) return;
-	// A user without a password cannot log in; without a warning the first mail would reveal it.
-	const user = canParseUrl(url) ? new URL(url).username : '';
-	if (user !== '' && settings['smtp_password'] === undefined)
-		await cx.warn('no password is set for the user of the mail server', loginRemedyOfInit);
 	await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
 }
-
-const loginRemedyOfInit: Hint = [mailctl('engine', 'init', '--smtp-password-file', 'FILE'), ' sets it'];
 
 const smtpTest = command({
 	name: 'smtp-test',

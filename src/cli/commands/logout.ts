@@ -32,9 +32,6 @@ const logout = command({
 			{ profile: name, removed },
 			removed ? `the token of profile "${name}" is forgotten` : `no token is stored for profile "${name}"`,
 		);
-		const { baseUrl } = readConfig(cx.paths).profiles[name] ?? {};
-		if (removed && baseUrl !== undefined)
-			await cx.note(`the profile stays (${baseUrl}); mailctl profile remove ${name} removes it`);
 		for (const variable of ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'])
 			if (cx.io.env[variable]) await cx.warn(`${variable} is set and is used all the same`);
 	},

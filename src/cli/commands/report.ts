@@ -12,7 +12,6 @@ import { type CommandGroup, command, type OptionValues } from '../frame/command.
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { isTable } from '../frame/globals.js';
 import { didYouMean } from '../frame/help.js';
 import { type Columns, column } from '../render/columns.js';
 import { type CampaignHead, type DetailedReport, headRecord } from '../render/report-details.js';
@@ -112,7 +111,6 @@ async function runReport(cx: CommandContext, given: ReportOptions, show: Show): 
 		throw new UsageError(`--from ${from} is after --to ${to}`);
 	const test = failIf === undefined ? null : parseTest(failIf, event);
 	const saving = savingOf(given);
-	await assertDrawn(cx, given);
 	return watched(cx, watch, async (cx) => {
 		const options = { ...given, campaign: await campaignIdOf(cx, given.campaign) };
 		const result = await readReport(cx, options);
@@ -122,15 +120,6 @@ async function runReport(cx: CommandContext, given: ReportOptions, show: Show): 
 		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${failIf} is true`);
 		return exits.failIf;
 	});
-}
-
-/** A format of the environment or a profile is older than the question, and leaves the chart out with a warning. */
-async function assertDrawn(cx: CommandContext, { chart = 'none', save }: ReportOptions): Promise<void> {
-	const { level } = cx.settings.output.origin;
-	if (chart === 'none' || save !== undefined || level === 'default' || isTable(cx.out.format)) return;
-	const says = `--chart ${chart}: ${cx.out.format.toUpperCase()} holds no chart`;
-	if (cx.askedFormat === null) return cx.warn(says, '-o table shows it, or --save FILE.svg draws it');
-	throw new UsageError(says, { hint: 'leave --chart out, or --save FILE.svg draws it' });
 }
 
 async function save(
@@ -203,8 +192,6 @@ async function printRows(cx: CommandContext, options: ReportOptions, result: Rep
 		({ wide, value }) => wide !== true || rows.some((row) => value(row) != null),
 	);
 	await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
-	const { chart = 'none' } = options;
-	if (chart !== 'none' && !isTable(format)) await cx.hint('-o table draws the chart, into a pipe too');
 }
 
 /** Opens and clicks by people and machines together, as the totals of a report count them. */

@@ -2,7 +2,6 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { domainOf, emailKey, isEmailAddress } from '../../api/address.js';
 import { formatDateTime } from '../../api/datetime.js';
-import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import type { MailSink, MailSinkOptions, SinkMail } from '../connect/mail-sink.js';
 import { command, flagOf } from '../frame/command.js';
@@ -102,24 +101,10 @@ const sink = command({
 
 export { sink as command };
 
-/**
- * Throws `UsageError` for a path that is no folder, or takes no files: a file is put there, for permissions do not tell of a
- * file system that is read-only.
- */
 async function makeFolder(dir: string): Promise<void> {
 	const there = await stat(dir).catch(() => null);
 	if (there !== null && !there.isDirectory()) throw new UsageError(`--dir ${dir} is no folder`);
-	try {
-		if (there === null) makeFolders(dir);
-		const trial = join(dir, `.mailctl-${process.pid}.part`);
-		await writeFile(trial, '', { mode: 0o600 });
-		await rm(trial);
-	} catch (cause) {
-		throw new UsageError(`--dir ${dir} takes no files: ${systemReason(cause)}`, {
-			hint: 'name a folder that this user may write to',
-			cause,
-		});
-	}
+	if (there === null) makeFolders(dir);
 }
 
 const replies = {
@@ -133,10 +118,7 @@ function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: str
 	const known = new Map<string, Reply>();
 	for (const kind of ['refuse', 'defer'] as const)
 		for (const text of named[kind]) {
-			const key = keyOf(text, kind);
-			if ((known.get(key) ?? kind) !== kind)
-				throw new UsageError(`--refuse and --defer both name ${text}; give it once`);
-			known.set(key, kind);
+			known.set(keyOf(text, kind), kind);
 		}
 	return (to) => known.get(emailKey(to)) ?? known.get(`@${domainOf(to)}`) ?? null;
 }

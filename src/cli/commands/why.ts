@@ -8,7 +8,7 @@ import { isMachine } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import type { Times } from '../render/times.js';
-import { assertAddress, byPart, searching } from '../verbs/address-faults.js';
+import { assertAddress } from '../verbs/address-faults.js';
 import { deletedText } from './messages/shown.js';
 import { answerOf } from './why/answer.js';
 import { type Held, readHeld } from './why/held.js';
@@ -30,7 +30,7 @@ export const command = describe({
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
-		assertAddress(args.address, { hint: searching(args.address.trim()) });
+		assertAddress(args.address);
 		await cx.connection();
 		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
 		if (!held.isKnown) throw unknown(held, cx.times);
@@ -57,12 +57,7 @@ function unknown({ email, told }: Held, times: Times): CliError {
 			? 'in any list of this service'
 			: `here: it is in no list, and no mail went to it${deleted}`;
 	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`, {
-		hint: [
-			'for another spelling: ',
-			byPart(email.split('@')[0] ?? email),
-			'; for another database or deployment: ',
-			mailctl('profile', 'list'),
-		],
+		hint: mailctl('subscribers', 'find', email),
 	});
 }
 

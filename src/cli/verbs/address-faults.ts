@@ -6,7 +6,6 @@ import {
 	parseMailbox,
 } from '../../api/address.js';
 import { trimWhitespace } from '../../api/schema/python.js';
-import { type Hint, mailctl, type OwnCommand } from '../frame/command-line.js';
 import { type CliErrorOptions, UsageError } from '../frame/errors.js';
 
 export type AddressForm = 'address' | 'mailbox';
@@ -31,14 +30,6 @@ export function assertAddress(
 	const address = parseAddress(text);
 	if (address !== null) return address;
 	throw new UsageError(`${flag === undefined ? '' : `${flag}: `}${noAddress(text)}`, options);
-}
-
-export function byPart(text: string): OwnCommand {
-	return mailctl('subscribers', 'list', '--list', 'LIST', '--email-contains', text);
-}
-
-export function searching(text: string): readonly Hint[] {
-	return ['to look for addresses with it: ', byPart(text)];
 }
 
 export function withAddressFault(message: string, text: string, form?: AddressForm): string {

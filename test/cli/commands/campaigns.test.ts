@@ -1,10 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/api/datetime.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { typing } from '../../support/typing.js';
@@ -99,7 +97,7 @@ describe('mailctl campaigns', () => {
 		});
 		expect(await people.json(['campaigns', 'list'])).toMatchObject([{ recipients: 5 }]);
 		const { stderr } = await people.run(['campaigns', 'list', '-o', 'table', '--time-zone', 'UTC', ...now]);
-		expect(stderr).toMatch(/^hint: nothing is due before 2026-11-07 12:\d\d UTC; .* worker sends it then\n$/);
+		expect(stderr).toMatch(/^hint: no process sends at the moment: .* worker\n$/);
 		const top = `Campaign spring\n  subject  Spring news!\n  list     Readers\n  sender   news@example.com\n  sent on  2026-11-07 12:00 UTC\n2026-11-07 (UTC)\n\n  recipients  5\n    sent      2\n    waiting   0\n    deferred  1\n    bounced   1\n    left out  1\n\n`;
 		const report = await shown('campaigns', 'report', 'spring', '--no-pager');
 		expect(stripVTControlCharacters(report)).toContain(top);
@@ -298,44 +296,6 @@ describe('mailctl campaigns', () => {
 		expect(await names('--state', 'finished')).toEqual(['older']);
 		expect(await names('--state', 'planned')).toEqual([]);
 		expect(await names('--since', '2999-01-01')).toEqual([]);
-	});
-
-	it('name what sends where no process does', async () => {
-		const shown = async (...verb: string[]) => {
-			const { stderr } = await project.run(['campaigns', ...verb], { columns: 80 });
-			return stripVTControlCharacters(stderr);
-		};
-		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
-		const way =
-			/hint: no process sends at the moment:\s+mailctl [^:]*campaigns\s+resume one\s+sends the\s+rest/;
-		expect(await shown('list')).toMatch(way);
-		expect(await shown('get', 'one')).toMatch(way);
-		expect(await project.run(['campaigns', 'list', '-o', 'json'])).toMatchObject({ stderr: '' });
-		const db = new Database(project.db);
-		const beating = db.prepare(
-			'INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)',
-		);
-		const beats = (role: string) =>
-			beating.run(role, role, hostname(), process.pid, systemClock.now(), systemClock.now());
-		for (const role of ['cli', 'serve --no-worker']) beats(role);
-		expect(await shown('list')).toMatch(way);
-		db.exec('DELETE FROM processes');
-		beats('send');
-		expect(await shown('list')).not.toContain('no process sends');
-		db.exec('DELETE FROM processes');
-		db.close();
-		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
-		expect(await shown('list')).toMatch(
-			/hint: no process sends at the moment:\s+mailctl [^:]*worker\s+--drain\s+sends what is\s+due/,
-		);
-		await project.run([...agreed, '--again', '--campaign', 'later', '--in', '1d']);
-		expect(await shown('get', 'later')).not.toContain('hint:');
-		await project.run(['engine', 'queue', 'pause', '--yes']);
-		expect(await shown('get', 'later')).toMatch(/hint: the queue is paused:/);
-		expect(await shown('list')).toMatch(/hint: the queue is paused:\s+mailctl .*queue resume/);
-		await project.run(['engine', 'queue', 'resume']);
-		for (const name of ['one', 'two']) await project.json(['campaigns', 'resume', name]);
-		expect(await shown('list')).not.toContain('hint:');
 	});
 
 	it('go on at the rate that they were sent at, unless another one is given', async () => {

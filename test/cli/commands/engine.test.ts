@@ -105,20 +105,6 @@ describe('mailctl engine init', () => {
 		expect(await project.json(words)).toMatchObject({ send: { from: expected } });
 	});
 
-	it('warns of a user without a password, until there is one', async () => {
-		const project = await makeProject();
-		const init = (...more: string[]) =>
-			project.run(['engine', 'init', '--smtp', 'smtp://me@mail.example.com', ...more]);
-		const warning = `warning: no password is set for the user of the mail server\nhint: mailctl --db ${project.db} engine init --smtp-password-file FILE sets it\n`;
-		const first = await init();
-		expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining(warning) });
-		const password = await project.file('smtp.pass', 'secret\n');
-		expect((await init('--smtp-password-file', password)).stderr).not.toContain('warning');
-		expect((await init()).stderr).not.toContain('warning');
-		const plain = ['engine', 'init', '--smtp', 'smtp://mail.example.com'];
-		expect((await project.run(plain)).stderr).not.toContain('warning');
-	});
-
 	it('says what it has changed', async () => {
 		const project = await makeProject();
 		const words = ['engine', 'init', '--smtp', 'smtp://127.0.0.1:2599', '--sender', 'office@example.com'];

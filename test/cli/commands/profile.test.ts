@@ -390,10 +390,7 @@ describe('the token of a profile', () => {
 			code: 0,
 			document: { profile: 'prod', removed: true },
 		});
-		expect(said({ stderr })).toEqual([
-			{ note: 'the profile stays (https://mail.example.com); mailctl profile remove prod removes it' },
-			{ warning: 'MAILCTL_TOKEN is set and is used all the same' },
-		]);
+		expect(said({ stderr })).toEqual([{ warning: 'MAILCTL_TOKEN is set and is used all the same' }]);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 		const again = await run(home, ['logout', '-o', 'json']);
 		expect(JSON.parse(again.stdout)).toEqual({ profile: 'prod', removed: false });

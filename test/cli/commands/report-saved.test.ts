@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasChromium, launchChromium, picture } from '../../support/chromium.js';
-import { errorOf, makeProject, type Project } from '../../support/project.js';
+import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { track } from '../../support/tracked.js';
 import { typing } from '../../support/typing.js';
@@ -134,27 +134,6 @@ describe('a saved report', () => {
 		const { code, stderr } = await project.run(['report', ...more, ...now]);
 		expect(code).toBe(2);
 		expect(stderr).toContain(message);
-	});
-
-	it('refuses a chart where a format is asked for that holds none', async () => {
-		const json = (...more: string[]) => project.run(['report', ...more, '-o', 'json', ...now]);
-		const refused = await json('--chart', 'bars');
-		expect(refused).toMatchObject({ code: 2, stdout: '' });
-		expect(errorOf(refused)).toMatchObject({
-			message: '--chart bars: JSON holds no chart',
-			hint: 'leave --chart out, or --save FILE.svg draws it',
-		});
-		expect((await json('--chart', 'none')).code).toBe(0);
-		expect((await json('--chart', 'line', '--save', path('drawn.svg'))).code).toBe(0);
-		const env = { MAILCTL_OUTPUT: 'json' };
-		const older = await project.run(['report', '--chart', 'bars', ...now], { env });
-		expect(older.code).toBe(0);
-		expect(JSON.parse(older.stderr)).toEqual({
-			warning: '--chart bars: JSON holds no chart',
-			hint: '-o table shows it, or --save FILE.svg draws it',
-		});
-		const quiet = await project.run(['report', '--chart', 'none', ...now], { env });
-		expect(quiet).toMatchObject({ code: 0, stderr: '' });
 	});
 
 	it('of days without a message is a page too, with the lists', async () => {

@@ -127,10 +127,8 @@ async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' |
 }
 
 /** Whatever sends takes its messages with all others. */
-function ofCalls({ id, is_finished }: Campaign): UsageError {
-	return new UsageError(`the campaign ${id} was released by a single call: there is nothing to go on with`, {
-		...(!is_finished && { hint: [mailctl('worker'), ' sends what is due'] }),
-	});
+function ofCalls({ id }: Campaign): UsageError {
+	return new UsageError(`the campaign ${id} was released by a single call: there is nothing to go on with`);
 }
 
 async function keptRate(
@@ -234,8 +232,7 @@ function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' 
 }
 
 function otherContent(name: string, file: string): UsageError {
-	const what = file === '-' ? 'standard input is not what' : `${file} is not the file`;
-	return new UsageError(`${what} the campaign "${name}" was begun with; nothing was sent`, {
-		hint: ['--source FILE where that is, or ', mailctl('campaigns', 'cancel', name)],
+	return new UsageError(`${file} is not what the campaign "${name}" was begun with; nothing was sent`, {
+		hint: '--source FILE names what it was begun with',
 	});
 }

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { forServerPrograms, isPostgres } from '../../../store/url.js';
 import { command } from '../../frame/command.js';
-import { type Hint, joinHints, mailctl, system } from '../../frame/command-line.js';
+import { type Hint, mailctl, system } from '../../frame/command-line.js';
 import type { OtherProcess } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, onlyLocal, UsageError } from '../../frame/errors.js';
@@ -132,44 +132,30 @@ export const restore = command({
 			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
 			`restored ${place} from ${withRecord(file, newest)}: ${recordsOf(restored)}${kept}`,
 		);
-		await sayWhatToLookAt(cx, restored, old === null ? null : place);
+		await sayWhatToLookAt(cx, restored, old !== null);
 	},
 });
 
-/** `replaced`: the database that was there. */
+/** `isReplaced`: there was a database, whose erasures hold; the backup alone may have people who were erased since. */
 async function sayWhatToLookAt(
 	cx: CommandContext,
 	{ uncertain, waiting, erased }: { uncertain: number; waiting: number; erased: number | null },
-	replaced: string | null,
+	isReplaced: boolean,
 ): Promise<void> {
-	const are = (count: number) => (count === 1 ? 'is' : 'are');
 	if (uncertain > 0)
 		await cx.note(
-			`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and ${are(uncertain)} not sent again`,
+			`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and will not be sent again`,
 		);
-	if (replaced !== null && erased === null)
-		await cx.warn(
-			`the erasures in ${replaced} could not be read: persons who were erased since the backup, if any, are in it again`,
-		);
-	else if (replaced !== null && erased !== null && erased > 0)
-		await cx.note(
-			`${counted(erased, 'person')} of the backup had been erased since, and ${are(erased)} erased again`,
-		);
+	if (!isReplaced || erased === null)
+		await cx.warn('persons who were erased since the backup, if any, are in it again');
 	const waits = counted(waiting, 'message waits', 'messages wait');
 	await cx.note(
 		`the queue is paused, ${waiting === 0 ? 'and nothing waits in it' : `and ${waits} in it, what was sent since the backup too`}`,
 	);
-	// A move to another machine: the backup has all of them. After the loss of a disk it may lack some.
-	if (replaced === null)
-		await cx.hint([
-			'persons who were erased since the backup, if any, are in it: ',
-			mailctl('subscribers', 'erase', 'ADDRESS'),
-		]);
-	const [queued, deferred] = ['queued', 'deferred'].map((state) =>
-		mailctl('messages', 'list', '--status', state),
+	const resume = mailctl('engine', 'queue', 'resume');
+	await cx.hint(
+		waiting === 0 ? resume : ['cancel what has left (messages list, messages cancel), then ', resume],
 	);
-	const look = queued && deferred ? [queued, ' and ', deferred, ', cancel what has left, then '] : [];
-	await cx.hint([...(waiting === 0 ? [] : look), mailctl('engine', 'queue', 'resume')]);
 }
 
 /** The database of this machine. PostgreSQL has its own programs; a restored dump holds what was sent since as waiting. */
@@ -178,12 +164,7 @@ function localFile(cx: CommandContext, path: string, ofServer: (url: string) => 
 	if (target.kind !== 'local') throw onlyLocal(path);
 	if (!isPostgres(target.url)) return target.url;
 	const message = `${path} works on a SQLite file; PostgreSQL has programs of its own`;
-	const pause = [
-		'a dump holds as waiting what was sent after it: before any worker works on a restored one, pause it and look through what waits: ',
-		mailctl('engine', 'queue', 'pause'),
-	];
-	const hint = joinHints([ofServer(target.url), pause]);
-	throw new CliError('unsupported_database', exits.usage, message, { hint });
+	throw new CliError('unsupported_database', exits.usage, message, { hint: ofServer(target.url) });
 }
 
 /** Progress that begins with the first page. */

@@ -8,7 +8,7 @@ import type { IngestCounts, RecordedBounce } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { FolderGiven, inputName } from '../../frame/sources.js';
+import { inputName } from '../../frame/sources.js';
 import { clean } from '../../render/clean.js';
 import { answer, type Columns } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
@@ -49,19 +49,13 @@ const ingest = command({
 			? tryLater(`stopped before all was taken in (${reason.message})`, reason)
 			: reason,
 	run: async (cx, { args }) => {
-		const recorded: RecordedBounce[] = [];
 		const kinds = { hard_bounce: 0, soft_bounce: 0, complaint: 0 };
-		const counts = await taken(cx, inputName(args.source), (one) => {
-			kinds[one.effect] += 1;
-			if (recorded.length <= mostTold) recorded.push(one);
+		const counts = await taken(cx, inputName(args.source), ({ effect }) => {
+			kinds[effect] += 1;
 		});
 		const sentence = sentenceOf({ ...counts, ...kinds });
 		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, { ingest: args.source, ...counts });
 		else await cx.out.document(counts, sentence);
-		// For a person: the output of a mail server's pipe has no reader.
-		const isForPeople = cx.out.format === 'table' || cx.out.format === 'wide';
-		if (isForPeople && recorded.length <= mostTold)
-			for (const { address, effect } of recorded) await cx.note(`${address}: ${fates[effect]}`);
 		if (counts.unmatched > 0) await cx.hint(unmatchedHint);
 		if (cx.dryRun) return;
 		if (counts.in_flight > 0)
@@ -76,15 +70,6 @@ const unmatchedHint: Hint = [
 	mailctl('engine', 'bounces', 'explain', 'FILE'),
 	' shows what it says',
 ];
-
-/** The most bounces shown one by one; `suppressions list` has all. */
-const mostTold = 5;
-
-const fates: Readonly<Record<RecordedBounce['effect'], string>> = {
-	hard_bounce: 'a hard bounce, no mail goes to it from now on',
-	soft_bounce: 'a soft bounce, which is counted',
-	complaint: 'a complaint, no mail goes to it from now on',
-};
 
 async function taken(
 	cx: CommandContext,
@@ -180,15 +165,7 @@ const explain = command({
 		'mailctl engine bounces explain bounce.eml -o json',
 	],
 	run: async (cx, { args: { file } }) => {
-		const bytes = await cx.sources
-			.file(file, 'file')
-			.bytes()
-			.catch((error: unknown) => {
-				if (!(error instanceof FolderGiven)) throw error;
-				const look = mailctl('engine', 'bounces', 'ingest', file, '--dry-run');
-				const hint = ['explain takes one file; of a folder or a Maildir ', look, ' says what it holds'];
-				throw new UsageError(error.message, { hint, cause: error });
-			});
+		const bytes = await cx.sources.file(file, 'file').bytes();
 		const { explainFile } = await import('../../connect/bounces.js');
 		const explained = await explainFile(bytes);
 		const { format } = cx.out;

@@ -1,5 +1,4 @@
 import { domainToASCII } from 'node:url';
-import { domainOf } from '../../../api/address.js';
 import { refusalOf } from '../../frame/asking.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -8,7 +7,6 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { answer, type Columns, column } from '../../render/columns.js';
-import { walk } from '../../verbs/listing.js';
 
 const columns: Columns<DkimKey> = [
 	column('domain', 'DOMAIN'),
@@ -99,13 +97,6 @@ const add = command({
 		else if (isForPeople) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 		else await cx.out.record(key, columns);
 		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
-		const zoneLine = mailctl('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
-		await cx.hint([zoneLine, ' has it for a zone file']);
-		const { senders } = await cx.api();
-		for await (const { from_email } of walk(senders, {}, { signal: cx.signal }))
-			if (domainOf(from_email) === key.domain) return;
-		const add = mailctl('senders', 'add', `ADDRESS@${key.domain}`);
-		await cx.warn(`no sender is of ${key.domain}, so there is nothing to sign yet`, add);
 	},
 });
 
@@ -181,7 +172,5 @@ function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
 }
 
 function taken({ domain, selector }: KeyName): CliError {
-	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`, {
-		hint: ['give another selector; ', mailctl('engine', 'dkim', 'list'), ' shows what to publish'],
-	});
+	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`);
 }

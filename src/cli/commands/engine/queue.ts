@@ -1,7 +1,6 @@
 import { localTime, offsetText, parseDateTime, withZone } from '../../../api/datetime.js';
 import { faultSentence, pausedBy } from '../../../api/pauses.js';
 import { type CommandGroup, command } from '../../frame/command.js';
-import { mailctl } from '../../frame/command-line.js';
 import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { clean } from '../../render/clean.js';
@@ -52,10 +51,6 @@ const resume = command({
 		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: 'queue' });
 		const resumed = await queue.resume();
 		await cx.out.document({ resumed }, resumed ? 'the queue goes on' : 'the queue was not paused');
-		if (!resumed) return;
-		const { due, workers } = await queue.stats();
-		if (due > 0 && workers.every(({ role }) => role === null))
-			await cx.hint(['no process sends at the moment: ', mailctl('worker', '--drain')]);
 	},
 });
 

@@ -116,14 +116,10 @@ function isAlive({ date_revoked }: ApiToken): boolean {
 }
 
 function taken(name: string): CliError {
-	return new CliError('conflict', exits.refused, `there is a token "${name}" already`, {
-		hint: ['give another name, or first ', mailctl('engine', 'tokens', 'revoke', name)],
-	});
+	return new CliError('conflict', exits.refused, `there is a token "${name}" already`);
 }
 
 function unknown(name: string, all: readonly ApiToken[]): CliError {
-	if (all.some((one) => one.name === name))
-		return new CliError('not_found', exits.notFound, `token ${name} is revoked already`);
 	const living = all.filter(isAlive).map((one) => one.name);
 	return new CliError('not_found', exits.notFound, `token ${name} not found`, {
 		hint: didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'),

@@ -53,7 +53,7 @@ export function answerOf(held: Held, { now, times }: { now: WireDateTime; times:
 				.slice(0, 1)
 				.map(({ key, code, error }) => `Campaign ${key} left it out: ${withoutStop(error ?? code)}.`),
 		],
-		next: [...stopped.flatMap(({ next }) => next), ...(last === undefined ? [] : nextOf(last))],
+		next: stopped.flatMap(({ next }) => next),
 	};
 }
 
@@ -135,11 +135,8 @@ function bounceText(messages: readonly PersonMessage[]): string {
 
 function liftingOf(email: string, { reason }: Suppression, subscribers: readonly ListedSubscriber[]): Hint[] {
 	const removal = mailctl('suppressions', 'remove', email, '--reason', reason, '--yes');
-	const when = {
-		...{ HARDBOUNCED: 'once the mailbox takes mail again', COMPLAINED: 'only if the person asks for mail' },
-		...{ UNSUBSCRIBED: 'only if the person asks for mail', SOFTBOUNCED: 'once the mailbox takes mail again' },
-		MANUAL: 'to let mail go to it again',
-	}[reason];
+	const isBounce = reason === 'HARDBOUNCED' || reason === 'SOFTBOUNCED';
+	const when = isBounce ? 'once the mailbox takes mail again' : 'if the person asks for mail';
 	const inactive = subscribers.find(({ is_active }) => !is_active);
 	return [
 		[`${when}: `, removal],
@@ -230,26 +227,6 @@ function lastSentence(
 			return `${what} was canceled${said}.`;
 		default:
 			return state satisfies never;
-	}
-}
-
-function nextOf({ id, state }: PersonMessage): Hint[] {
-	switch (state) {
-		case 'sent':
-			return [
-				[
-					'if it is in no folder, spam too, ask the provider with the reply of ',
-					mailctl('messages', 'get', id),
-				],
-			];
-		case 'deferred':
-		case 'uncertain':
-			return [mailctl('messages', 'retry', id)];
-		case 'bounced':
-		case 'failed':
-			return [mailctl('messages', 'get', id)];
-		default:
-			return [];
 	}
 }
 

@@ -312,36 +312,9 @@ describe('engine bounces ingest', () => {
 			stderr: 'error: nowhere.eml: no such file or folder\n',
 		});
 	});
-
-	it('says on a terminal how hard the bounces are, and of a few whose they are', async () => {
-		const ann = await sentTo('ann@example.org');
-		const bob = await sentTo('bob@example.org');
-		const hard = bounceOf(ann.returnPath);
-		const soft = bounceOf(bob.returnPath, { address: 'bob@example.org', status: '4.2.2' });
-		const file = await project.file('two.mbox', `${separator}${hard}\n${separator}${soft}\n`);
-		const words = ['engine', 'bounces', 'ingest', file];
-		const said =
-			'2 mails: 1 hard bounce, 1 soft bounce\n' +
-			'ann@example.org: a hard bounce, no mail goes to it from now on\n' +
-			'bob@example.org: a soft bounce, which is counted\n';
-		const plan = await project.run([...words, '-n'], { columns: 80 });
-		expect(plan).toMatchObject({ code: 0, stderr: expect.stringContaining(`take in ${said}`) });
-		expect(await project.run(words, { columns: 80 })).toMatchObject({ code: 0, stderr: said });
-	});
 });
 
 describe('engine bounces explain', () => {
-	it('of a folder says what takes one', async () => {
-		const folder = join(project.folder, 'Mail dir');
-		await mkdir(folder);
-		expect(await project.run(['engine', 'bounces', 'explain', folder])).toMatchObject({
-			code: 2,
-			stderr:
-				`error: file: ${folder} is a directory\n` +
-				`hint: explain takes one file; of a folder or a Maildir mailctl --db ${project.db} engine bounces ingest '${folder}' --dry-run says what it holds\n`,
-		});
-	});
-
 	it('says what a mail is, and needs no database', async () => {
 		const file = await project.file('bounce.eml', bounceOf('news@example.com'));
 		expect(await project.json(['engine', 'bounces', 'explain', file])).toMatchObject({

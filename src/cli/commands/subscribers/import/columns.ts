@@ -11,13 +11,13 @@ import {
 } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { Sampled } from '../../../../tables/states.js';
-import { type Hint, mailctl, optionWords, shellWord } from '../../../frame/command-line.js';
+import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
 import { counted } from '../../../render/units.js';
 import { longestName, shortNames } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
-import { type ImportOptions, importOptions, parseStateWords } from './options.js';
+import { type ImportOptions, parseStateWords } from './options.js';
 
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
 const maxShown = 10;
@@ -38,20 +38,14 @@ export async function mapColumns(
 	}
 	const { findings } = mapped;
 	const headless = findings.find(({ code }) => code === 'no_header');
-	if (headless !== undefined)
-		throw new UsageError(headless.message, {
-			hint: 'put a line above it that names the columns, such as email,name',
-		});
+	if (headless !== undefined) throw new UsageError(headless.message);
 	// Unknown columns are ignored by an option, what else is wrong is not. A duplicate unknown name has two findings.
 	const ordered = findings.toSorted((one, other) => rankOf(one) - rankOf(other));
 	const details = [...new Set(ordered.map(detail))];
 	const more = details.length - maxShown;
 	throw new UsageError('the columns cannot be used as they are', {
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
-		hint:
-			mapHint(findings, holdingAddresses(table.header, sampled)) ??
-			(await nameHint(cx, { findings, table, file }, options)) ??
-			unknownHint(findings, fields),
+		hint: hintOf(findings, holdingAddresses(table.header, sampled), fields),
 	});
 }
 
@@ -141,51 +135,25 @@ function detail({ message, suggestions }: HeaderFinding): string {
 	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
 }
 
-/** The `--map` of what its cells or its name show: addresses or states. A name too long to be read has none. */
-function mapHint(findings: readonly HeaderFinding[], emails: readonly string[]): string | null {
-	const map = (column: string, target: string) => `--map ${shellWord(`${column}=${target}`)}`;
-	const of = (wanted: HeaderFinding['code']) =>
-		findings.filter(({ code, column }) => code === wanted && column.length <= longestName);
-	const [email = ''] = emails;
-	if (of('no_email').length > 0 && emails.length === 1 && email.length <= longestName) {
-		const others = findings.some(({ code, column }) => code === 'unknown' && column !== email);
-		const rest = others ? ', and for the others --create-fields or --ignore-unknown' : '';
-		return `"${email}" holds e-mail addresses: ${map(email, 'email')}${rest}`;
-	}
-	const states = of('state').filter(({ column }) => column !== '');
-	if (states.length > 0) {
-		const maps = states.map(({ column }) => map(column, 'state')).slice(0, maxShown);
-		return `${maps.join(' ')} reads ${maps.length > 1 ? 'them' : 'it'}; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
-	}
-	return null;
-}
-
-/** First and last name, or the first alone, where nothing explains them: the command that takes them as the name. */
-async function nameHint(
-	cx: CommandContext,
-	{ findings, table, file }: { findings: readonly HeaderFinding[]; table: Table; file: string | null },
-	options: ImportOptions,
-): Promise<Hint | null> {
-	const { nameParts } = await import('../../../../tables/column-names.js');
-	const parts = nameParts(table.header.map((name) => name.trim()));
-	const isOpen = findings.some(({ code, column }) => code === 'unknown' && column === parts?.[0]);
-	const pair = `${parts?.join('+')}=name`;
-	if (parts === null || !isOpen || pair.length > longestName) return null;
-	const others = '--create-fields or --ignore-unknown';
-	if (file === null) return `--map ${shellWord(pair)} takes the name; for others ${others}`;
-	const words = optionWords(importOptions, { ...options, map: [...options.map, pair] }, cx);
-	const rest = parts.length === findings.length ? '' : `; for the others ${others}`;
-	return [mailctl('subscribers', 'import', file, ...words), ' takes the name', rest];
-}
-
-function unknownHint(findings: readonly HeaderFinding[], fields: readonly Field[]): string {
+/** The way out: of a column that says who may get mail, of the one that holds the addresses, or of any other. */
+function hintOf(
+	findings: readonly HeaderFinding[],
+	emails: readonly string[],
+	fields: readonly Field[],
+): string {
+	const isShort = (column: string) => column !== '' && column.length <= longestName;
+	const state = findings.find(({ code, column }) => code === 'state' && isShort(column));
+	if (state !== undefined)
+		return `--map ${shellWord(`${state.column}=state`)} reads it; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
+	const [email = ''] = emails.length === 1 ? emails.filter(isShort) : [];
+	const lacksEmail = email !== '' && findings.some(({ code }) => code === 'no_email');
+	const unknown = findings.find(({ code, column }) => code === 'unknown' && isShort(column));
+	const pair = lacksEmail
+		? `${email}=email`
+		: `${unknown?.column ?? 'COLUMN'}=${unknown?.suggestions[0] ?? 'FIELD'}`;
 	const known =
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
-	const unknown = findings.find(({ code }) => code === 'unknown');
-	if (unknown === undefined) return known;
-	const pair = `${unknown.column}=${unknown.suggestions[0] ?? 'FIELD'}`;
-	const isNamed = unknown.column !== '' && pair.length <= longestName;
-	return `${isNamed ? `--map ${shellWord(pair)}, ` : ''}--create-fields or --ignore-unknown; ${known}`;
+	return `--map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
 }
 
 /** Before the first row; a field that cannot be made ends the import with the service's own words. */

@@ -19,7 +19,6 @@ import { createFields, emailAt } from './columns.js';
 import {
 	foreignBatchRows,
 	readElsewhere,
-	sayNoRows,
 	sayOtherReasons,
 	sayReasonsLeftOut,
 	type TableJob,
@@ -74,7 +73,6 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 		create_fields: mapping.newFields,
 		reject_kinds: rejects.kinds(),
 	});
-	await sayNoRows(cx, job.file, totals);
 	await sayFirstRow(cx, cells ?? []);
 	await rejects.say(cx);
 	await sayOtherReasons(cx, other_reasons);

@@ -67,9 +67,7 @@ export function assertOptions(
 			'--job names what comes from standard input or a pipe; a file is known by its content',
 		);
 	if (resume && isOnce && job === undefined)
-		throw new UsageError(`--resume wants a file, or --job NAME: ${importName(file)} is not the same twice`, {
-			hint: 'importing it again is safe: what is there already is found unchanged',
-		});
+		throw new UsageError(`--resume wants a file, or --job NAME: ${importName(file)} is not the same twice`);
 }
 
 /** `enabled=active,blocklisted=unsubscribed`, several times too; words as `stateOf` finds them. */

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { sleep } from '../../../../api/backoff.js';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
-import { ApiError } from '../../../../api/errors.js';
 import type { List } from '../../../../api/records.js';
 import type { ImportJob, ImportResult, ImportTotals, MaxErrors } from '../../../../jobs/imports.js';
 import type { SingleImports } from '../../../../jobs/single-imports.js';
@@ -11,7 +10,7 @@ import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
 import { type ExitCode, exits } from '../../../frame/exit.js';
 import { counted, numberText } from '../../../render/units.js';
-import { importName, tallySentence } from '../../../verbs/importing.js';
+import { tallySentence } from '../../../verbs/importing.js';
 import { holdRejects, rejectsSentence, withAddressFaults } from '../../../verbs/rejects.js';
 import { createFields, emailAt } from './columns.js';
 import type { ImportOptions } from './options.js';
@@ -58,7 +57,6 @@ export async function putTable(
 			const left = { rejects: resolve(rejects.path), hasEnded: true };
 			if (result.isComplete) await mark?.write({ key, sha256: identity.sha256, ...left });
 			if (foreign !== null) await sayReasonsLeftOut(cx, foreign.reasonsLeftOut);
-			if (result.isComplete) await sayNoRows(cx, job.file, result.totals);
 			const sentence = rejectsSentence(
 				result.totals,
 				{ path: rejects.path, asked: job.rejectsPath },
@@ -84,15 +82,11 @@ async function placeOf(
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
 	const { batchSize, concurrency } = options;
-	if (ext.imports !== undefined && rate === null)
-		return { imports: ext.imports, foreign: null, batchRows: batchSize };
-	if (ext.imports !== undefined && rate !== null) {
+	if (ext.imports !== undefined) {
+		if (rate === null) return { imports: ext.imports, foreign: null, batchRows: batchSize };
 		const pace = { rowsPerSecond: rate, signal: cx.signal, elapsedMs: () => performance.now() };
-		return {
-			imports: pacedImports(ext.imports, pace),
-			foreign: null,
-			batchRows: batchRowsAt(rate, batchSize),
-		};
+		const imports = pacedImports(ext.imports, pace);
+		return { imports, foreign: null, batchRows: batchRowsAt(rate, batchSize) };
 	}
 	const { createSingleImports } = await import('../../../../jobs/single-imports.js');
 	const { keepImports } = await import('../../../connect/imports.js');
@@ -170,7 +164,7 @@ async function runShown(
 	{ foreign, rows, ...job }: TableJob & { rows: number | null; foreign: SingleImports | null },
 	how: ImportJob,
 ): Promise<ImportResult> {
-	const { list, options } = job;
+	const { options } = job;
 	const { runImport } = await import('../../../../jobs/imports.js');
 	let progress = cx.progress('importing', rows);
 	let last: ImportTotals | null = null;
@@ -194,36 +188,16 @@ async function runShown(
 	} catch (error) {
 		const totals: ImportTotals | null = last;
 		if (totals !== null) await sayTotals(cx, totals);
-		if (isNotFound(error) && (await isListGone(cx, list)))
-			throw new CliError(
-				'not_found',
-				exits.notFound,
-				`list ${list.id} "${list.name}" was deleted meanwhile`,
-				{
-					cause: error,
-					hint: totals === null ? 'nothing was imported' : 'what was imported into it was deleted with it',
-				},
-			);
 		if (totals !== null || options.resume) await cx.hint(wayOn(job));
 		throw error;
 	}
 }
 
-function isNotFound(error: unknown): boolean {
-	return error instanceof ApiError && error.code === 'not_found';
-}
-
-async function isListGone(cx: CommandContext, { id }: List): Promise<boolean> {
-	const api = await cx.api();
-	return api.lists.get(id, { signal: cx.signal }).then(() => false, isNotFound);
-}
-
 /** How an import that was cut short goes on. What comes once cannot be resumed without a name. */
 function wayOn({ isOnce, options: { job } }: TableJob): string {
-	const stays = 'what was acknowledged stays';
 	return isOnce && job === undefined
-		? `${stays}; import the rest, or all of it from a file or with --job NAME, which --resume can go on with`
-		: `${stays}; run the same command with --resume to go on`;
+		? 'what was acknowledged stays; import all of it from a file or with --job NAME, which --resume can go on with'
+		: 'what was acknowledged stays; run the same command with --resume to go on';
 }
 
 /** Prints the counts. Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
@@ -247,11 +221,6 @@ async function end(
 async function sayTotals(cx: CommandContext, totals: ImportTotals): Promise<void> {
 	const { other_reasons: _, ...counts } = totals;
 	await cx.out.document(counts, tallySentence(totals));
-}
-
-/** Warns of a file that holds a header alone: an export that failed looks so. */
-export async function sayNoRows(cx: CommandContext, file: string, { read }: ImportTotals): Promise<void> {
-	if (read === 0) await cx.warn(`${importName(file)} has no rows: nothing was there to import`);
 }
 
 /** Warns of reasons that do not stop mail to the address. */
@@ -279,9 +248,6 @@ export function tooManyErrors(
 	const were = totals.rejected === 1 ? 'was' : 'were';
 	const share = `${numberText(totals.rejected)} of ${counted(totals.read, 'row')} ${were} rejected`;
 	const message = `${share}, more than --max-errors ${maxErrors ?? ''} allows`;
-	return isComplete
-		? new CliError('too_many_errors', exits.partly, `${message}; the whole file was read`)
-		: new CliError('too_many_errors', exits.partly, `stopped: ${message}`, {
-				hint: 'what was acknowledged stays; go on with --resume and a higher --max-errors, which counts earlier runs too',
-			});
+	const hint = 'go on with --resume and a higher --max-errors, which counts earlier runs too';
+	return new CliError('too_many_errors', exits.partly, message, isComplete ? {} : { hint });
 }

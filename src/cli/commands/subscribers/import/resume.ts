@@ -9,12 +9,11 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import { makeFolders } from '../../../../jobs/folders.js';
 import { shownDatabase } from '../../../../store/url.js';
-import { TableError } from '../../../../tables/finding.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import { isSameSeries } from '../../../../tables/rejects-names.js';
 import type { RejectsFile } from '../../../../tables/write-rejects.js';
 import type { CommandContext } from '../../../frame/context.js';
-import { CliError } from '../../../frame/errors.js';
+import { CliError, exits } from '../../../frame/errors.js';
 import { counted } from '../../../render/units.js';
 import { holdAlone, importName } from '../../../verbs/importing.js';
 import { layoutOfRejects } from '../../../verbs/rejects.js';
@@ -44,17 +43,12 @@ export async function identify(cx: CommandContext, job: TableJob): Promise<Ident
 	const earlier = options.resume ? await mark.read() : null;
 	if (earlier === null || earlier.key === named.key) return { ...named, mark, earlier };
 	if (earlier.hasEnded) return { ...named, mark, earlier: null };
-	if (earlier.sha256 === named.sha256)
-		throw new CliError(
-			'other_options',
-			2,
-			`the import of ${importName(file)} that stopped had other columns or options`,
-			{
-				hint: 'repeat them as they were, or leave out --resume: what is there already is found unchanged',
-			},
-		);
-	throw new CliError('file_changed', 2, `${importName(file)} has changed since the import that stopped`, {
-		hint: 'import it without --resume (and with another --rejects FILE): what is there already is found unchanged',
+	const isSame = earlier.sha256 === named.sha256;
+	const what = isSame
+		? `the import of ${importName(file)} that stopped had other columns or options`
+		: `${importName(file)} has changed since the import that stopped`;
+	throw new CliError(isSame ? 'other_options' : 'file_changed', exits.usage, what, {
+		hint: 'leave out --resume: what is there already is found unchanged',
 	});
 }
 
@@ -118,16 +112,11 @@ async function goOn(cx: CommandContext, job: BeginningJob): Promise<RejectsFile>
 	return rejects;
 }
 
-/** A rejects file left by a stopped run of this import: the hint is `--resume`, not to move the file away. */
+/** A rejects file left by a stopped run of this import is refused. */
 async function beginAnew(job: BeginningJob): Promise<RejectsFile> {
 	const last = (await job.mark?.read()) ?? null;
 	if (last?.key !== job.key || last.hasEnded) return openRejects(job, {});
-	return openRejects(job, { path: rejectsOfRun(job, last), isNumbered: false }).catch((error: unknown) => {
-		if (!(error instanceof TableError) || error.code !== 'file_exists') throw error;
-		throw new TableError('file_exists', error.message, {
-			hint: `--resume goes on with the import that was stopped; to begin anew ${error.hint ?? ''}`,
-		});
-	});
+	return openRejects(job, { path: rejectsOfRun(job, last), isNumbered: false });
 }
 
 function rejectsOfRun({ rejectsPath, options }: BeginningJob, earlier: Mark | null): string {
