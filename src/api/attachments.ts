@@ -49,7 +49,7 @@ export function isSha256(text: string): boolean {
 
 /** What makes this no name of a file; null: it is one. */
 export function nameFault(name: string): string | null {
-	if (name.trim() === '' || name === '.' || name === '..') return 'This is no name of a file.';
+	if (name.trim() === '' || name === '.' || name === '..') return 'This is not a file name.';
 	if (/[\p{Cc}\u2028\u2029]/u.test(name)) return 'The name of a file has no control characters.';
 	return /[/\\]/.test(name) ? 'The name of a file has no / and no \\.' : null;
 }

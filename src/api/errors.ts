@@ -211,7 +211,7 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	damaged: ['storage_failed', 'The database of the service is damaged.'],
 	read_only: ['unavailable', 'The database of the service is read-only. Try again.'],
 	moved: ['storage_failed', 'The database of the service was moved to another place.'],
-	not_a_database: ['storage_failed', 'The database of the service is no database.'],
+	not_a_database: ['storage_failed', 'The database of the service is not a database.'],
 	not_overwritten: [
 		'not_overwritten',
 		'It is done, but what was deleted is still on the disk of the service: repeat the request to overwrite it.',

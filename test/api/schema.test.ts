@@ -80,7 +80,7 @@ const table: [string, Field<unknown>, unknown, unknown][] = [
 	],
 	['half a surrogate pair is refused', char(), 'a\ud83d', ['Surrogate characters are not allowed: U+D83D.']],
 	['an e-mail field says its own text of a list', email(), ['a@b.no'], ['Enter a valid email address.']],
-	['a number is no e-mail address', email(), 5, ['Enter a valid email address.']],
+	['a number is not an e-mail address', email(), 5, ['Enter a valid email address.']],
 	[
 		'an address of 255 characters is too long',
 		email(),

@@ -132,12 +132,12 @@ describe('a time to send at', () => {
 		[
 			'2027-02-29 09:00',
 			'Europe/Oslo',
-			'"2027-02-29 09:00" is no time, such as 2026-12-01 09:00 or tomorrow 9:00.',
+			'"2027-02-29 09:00" is not a time, such as 2026-12-01 09:00 or tomorrow 9:00.',
 		],
 		[
 			'2026-12-01 25:00',
 			'Europe/Oslo',
-			'"2026-12-01 25:00" is no time, such as 2026-12-01 09:00 or tomorrow 9:00.',
+			'"2026-12-01 25:00" is not a time, such as 2026-12-01 09:00 or tomorrow 9:00.',
 		],
 		['2026-12-01', 'Europe/Oslo', '"2026-12-01" has no time of the day, such as 2026-12-01 09:00.'],
 	])('%j in %s', (text, zone, found) => expect(read(text, zone)).toEqual(found));

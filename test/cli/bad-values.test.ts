@@ -15,7 +15,7 @@ const wrong = 'no such thing';
 
 /** What each kind of value is told to be, in the words that a person reads. */
 const wanted: Partial<Record<OptionSpec['kind'], RegExp>> = {
-	integer: /is no whole number \(\d+ or more\)|is no whole number \(\d+ to \d+\)/,
+	integer: /is not a whole number \(\d+ or more\)|is not a whole number \(\d+ to \d+\)/,
 	choice: /hint: (?:one of: \w|did you mean)/,
 	choices: /hint: (?:one of: \w|did you mean)/,
 	duration: /hint: durations: 500ms 30s 5m 2h 7d/,
@@ -100,7 +100,7 @@ describe('a place that the system refuses', () => {
 		[['demo', '--keep', '/etc/hostname'], '/etc/hostname: file already exists'],
 		[['demo', '--keep', '/etc/hostname/demo'], '/etc/hostname/demo: not a directory'],
 		[['sink', '--port', '0', '--dir', long], `${long} takes no files: name too long`],
-		[['sink', '--port', '0', '--host', 'n'.repeat(300)], 'is no address of this machine'],
+		[['sink', '--port', '0', '--host', 'n'.repeat(300)], 'is not an address of this machine'],
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],
 		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
@@ -159,7 +159,7 @@ describe('a text of the wrong form', () => {
 		['suppressions add ann@example.com', '--expires', 'someday', /30d|tomorrow/],
 		['doctor --offline', '--name-server', 'dns:port', /IP/],
 		['serve', '--bounce-smtp', 'here', /HOST:PORT|127\.0\.0\.1:\d+/],
-		['serve --port 0', '--host', `no.${'h'.repeat(70)}`, /is no address of this machine/],
+		['serve --port 0', '--host', `no.${'h'.repeat(70)}`, /is not an address of this machine/],
 		['subscribers import people.csv -l Readers', '--max-errors', 'few', /such as 5%/],
 		['subscribers import people.csv -l Readers', '--delimiter', 'abc', /auto, tab, or one character/],
 		['subscribers import people.csv -l Readers', '--encoding', 'ebcdic', /utf-8/],

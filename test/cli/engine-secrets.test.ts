@@ -93,7 +93,7 @@ describe('engine secrets', () => {
 		const env = { MAILCTL_KEY_FILE: device };
 		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
 		expect([code, stderr]).toEqual([78, expect.not.stringContaining('chmod')]);
-		expect(stderr).toContain(`MAILCTL_KEY_FILE: ${device} is no file with keys\n`);
+		expect(stderr).toContain(`MAILCTL_KEY_FILE: ${device} is not a file with keys\n`);
 		const { stdout } = await project.run(['doctor', '--only', 'config'], { env });
 		expect(stdout).not.toContain('chmod');
 	});

@@ -65,15 +65,15 @@ describe('the command line', () => {
 			'mailctl lists get --help',
 		],
 		[['lists', 'list', '--limit'], "option '--limit <value>' argument missing", 'mailctl lists list --help'],
-		[['lists', 'list', '--limit', 'x'], '--limit: "x" is no whole number (1 or more)', null],
+		[['lists', 'list', '--limit', 'x'], '--limit: "x" is not a whole number (1 or more)', null],
 		[
 			['lists', 'list', '-o', 'xml'],
-			'"xml" is no output format',
+			'"xml" is not an output format',
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name',
 		],
 		[
 			['lists', 'list', '-o', 'lists.csv'],
-			'"lists.csv" is no output format',
+			'"lists.csv" is not an output format',
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name; "> FILE" writes the output to a file',
 		],
 		[['--list', '3', 'lists'], "unknown option '--list'", 'the options of a command stand behind it'],
@@ -91,7 +91,11 @@ describe('the command line', () => {
 			'--deadline: "0ms" leaves no time',
 			'without it there is the default',
 		],
-		[['lists', 'list', '--timeout', '5'], '--timeout: "5" is no duration', 'durations: 500ms 30s 5m 2h 7d'],
+		[
+			['lists', 'list', '--timeout', '5'],
+			'--timeout: "5" is not a duration',
+			'durations: 500ms 30s 5m 2h 7d',
+		],
 	] as const)('refuses %j with exit 2', async (argv, message, hint) => {
 		const { code, stdout, stderr } = await cli(argv, { connect: connectTo([]) });
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

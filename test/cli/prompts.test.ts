@@ -188,7 +188,7 @@ describe('a missing value', () => {
 			[
 				['Directory:', `${mails}/no`],
 				['no such directory', clear + text],
-				['is no directory', clear + mails],
+				['is not a directory', clear + mails],
 			],
 		);
 		expect(pushed).toMatchObject({ code: 0, stderr: expect.stringContaining('1 unchanged') });

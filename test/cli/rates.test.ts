@@ -40,7 +40,7 @@ describe('--rate', () => {
 		'Infinity',
 		'10/1.5h',
 	])('refuses %j', (text) => {
-		expect(() => parseRate(text)).toThrow(`--rate "${text}" is no rate, such as 10/s, 600/m or 100/h`);
+		expect(() => parseRate(text)).toThrow(`--rate "${text}" is not a rate, such as 10/s, 600/m or 100/h`);
 	});
 
 	it('refuses what is slower than any limit of the engine', () => {

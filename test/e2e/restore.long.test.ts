@@ -203,7 +203,7 @@ describe('engine restore', () => {
 		['no file', 'none.db', 2, 'no such file'],
 		['the database itself', 'news.db', 2, 'is the database itself'],
 		['another file', 'letter.txt', 74, 'is not a mailctl database'],
-		['an empty file', 'empty.db', 74, 'it is no backup'],
+		['an empty file', 'empty.db', 74, 'it is not a backup'],
 		['another program’s database', 'other.db', 74, 'not one of mailctl'],
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],

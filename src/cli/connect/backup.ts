@@ -93,7 +93,7 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 	const backup = readable(file, () => inspectStore(file));
 	try {
 		const { found, known } = backup.schema;
-		if (found === 0) throw new StoreError('not_a_database', `${file} is empty: it is no backup`);
+		if (found === 0) throw new StoreError('not_a_database', `${file} is empty: it is not a backup`);
 		if (found > known) throw newerSchema(file, found, known);
 		const foreign = readable(file, () => backup.findForeign());
 		if (foreign !== null)

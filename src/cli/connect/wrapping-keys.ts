@@ -36,7 +36,7 @@ function contentOf(file: string, warn: (text: string) => void): string {
 					hint: `name the file in it; ${hint}`,
 				});
 			if (!(there.isFile() || there.isFIFO()) || there.size > mostBytes)
-				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is no file with keys`, { hint });
+				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is not a file with keys`, { hint });
 			const isOpenToOthers = process.platform !== 'win32' && there.isFile() && (there.mode & 0o077) !== 0;
 			if (isOpenToOthers) warn(`other users may read the key file ${file}: chmod 600 ${shellWord(file)}`);
 			return new TextDecoder().decode(readFileSync(opened));

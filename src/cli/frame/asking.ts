@@ -90,5 +90,5 @@ async function whyNotThere(path: string, form: 'file' | 'directory' | 'path'): P
 	const found = await stat(path).catch(() => null);
 	if (found === null) return `${path}: no such ${form === 'directory' ? form : 'file'}`;
 	if (form === 'file' && found.isDirectory()) return `${path} is a directory`;
-	return form === 'directory' && !found.isDirectory() ? `${path} is no directory` : null;
+	return form === 'directory' && !found.isDirectory() ? `${path} is not a directory` : null;
 }

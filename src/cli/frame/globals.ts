@@ -161,7 +161,7 @@ export function parseFormat(text: string): Format {
 	if (isFormat(text)) return text;
 	const isFile = /\/|\.\w+$/.test(text);
 	const elsewhere = isFile ? '; "> FILE" writes the output to a file' : '';
-	throw new UsageError(`"${text}" is no output format`, {
+	throw new UsageError(`"${text}" is not an output format`, {
 		hint: `formats: ${formats.join(', ')}${elsewhere}`,
 	});
 }

@@ -12,7 +12,7 @@ export function parseDuration(text: string, flag: string): number {
 	const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
 	const factor = unitsMs[unit ?? ''];
 	if (amount === undefined || factor === undefined)
-		throw new UsageError(`${flag}: "${text}" is no duration`, { hint: 'durations: 500ms 30s 5m 2h 7d' });
+		throw new UsageError(`${flag}: "${text}" is not a duration`, { hint: 'durations: 500ms 30s 5m 2h 7d' });
 	const ms = Math.round(Number(amount) * factor);
 	if (ms > longestMs) throw new UsageError(`${flag}: "${text}" is too long`, { hint: 'at most 24d' });
 	return ms;
@@ -35,7 +35,7 @@ export function durationWord(ms: number): string {
 export function parseDays(text: string, flag: string): number {
 	const days = daysIn(text);
 	if (days === null || days > 9_999)
-		throw new UsageError(`${flag} "${text}" is no number of days, such as 14d or 2w`);
+		throw new UsageError(`${flag} "${text}" is not a number of days, such as 14d or 2w`);
 	return days;
 }
 
@@ -45,7 +45,7 @@ export function parseRate(text: string): number {
 	const [, number, times = '1', unit = 's'] =
 		/^(\d{1,9}(?:\.\d{1,9})?)(?:\/([1-9]\d{0,4})?([smh]))?$/.exec(text.trim().toLowerCase()) ?? [];
 	const perSecond = (Number(number) * 1000) / (Number(times) * (unitsMs[unit] ?? Number.NaN));
-	if (!(perSecond > 0)) throw new UsageError(`--rate "${text}" is no rate, such as 10/s, 600/m or 100/h`);
+	if (!(perSecond > 0)) throw new UsageError(`--rate "${text}" is not a rate, such as 10/s, 600/m or 100/h`);
 	if (perSecond * slowestDays * 86_400 >= 1) return perSecond;
 	throw new UsageError(`--rate "${text}" is less than one in ${slowestDays} days`);
 }
@@ -62,7 +62,7 @@ export function parseInteger(
 	const value = /^[+-]?\d{1,16}$/.test(text.trim()) ? Number(text) : Number.NaN;
 	if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
 	const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
-	const what = Number.isSafeInteger(value) ? 'is not allowed' : 'is no whole number';
+	const what = Number.isSafeInteger(value) ? 'is not allowed' : 'is not a whole number';
 	throw new UsageError(`${flag}: "${text}" ${what} (${range})`);
 }
 
@@ -79,7 +79,7 @@ export function parseDate(
 	const dotted = /^(\d{2})\.(\d{2})\.(\d{4})$/.exec(given);
 	const date = iso ? given : dotted ? `${dotted[3]}-${dotted[2]}-${dotted[1]}` : '';
 	if (date !== '' && isCalendarDay(date)) return date;
-	throw new UsageError(`${flag}: "${text}" is no date`, {
+	throw new UsageError(`${flag}: "${text}" is not a date`, {
 		hint: 'dates: 2026-11-01, 01.11.2026, 7d, 2w, today, yesterday',
 	});
 }
@@ -97,7 +97,7 @@ export function parseMoment(text: string, flag: string): Micros {
 		/^(\d{4}-\d{2}-\d{2})(?:[T ]([\d:.]+))?(Z|[+-]\d{2}:?\d{2})?$/.exec(given) ?? [];
 	const ms = Date.parse(`${date}T${time ?? '00:00:00'}${zone ?? 'Z'}`);
 	if (date !== undefined && isCalendarDay(date) && Number.isFinite(ms)) return ms * 1000;
-	throw new UsageError(`${flag}: "${text}" is no time`, { hint: 'times: 2026-11-01T12:00:00Z' });
+	throw new UsageError(`${flag}: "${text}" is not a time`, { hint: 'times: 2026-11-01T12:00:00Z' });
 }
 
 /** `k=v` pairs, each key once. Own keys only, so `__proto__` is a key like any other. Throws `UsageError`. */

@@ -20,7 +20,7 @@ export function addressFault(text: string, form: AddressForm = 'address'): strin
 
 export function noAddress(text: string, form?: AddressForm): string | null {
 	const fault = addressFault(text, form);
-	return fault && `"${text}" is no e-mail address: ${fault}`;
+	return fault && `"${text}" is not an e-mail address: ${fault}`;
 }
 
 export function assertAddress(

@@ -102,12 +102,15 @@ export function cannotListen(cause: unknown, { host, port }: { host: string; por
 			return new UsageError(`port ${taken} of ${host} is in use`, { hint, cause });
 		}
 		case 'EACCES':
-			return new UsageError(`port ${port} is not ours to take`, { hint: 'give one above 1023', cause });
+			return new UsageError(`port ${port} needs more rights than this process has`, {
+				hint: 'give one above 1023',
+				cause,
+			});
 		case 'EADDRNOTAVAIL':
 		case 'EINVAL':
 		case 'ENOTFOUND':
 		case 'EAI_AGAIN':
-			return new UsageError(`--host ${clean(host)} is no address of this machine`, { cause });
+			return new UsageError(`--host ${clean(host)} is not an address of this machine`, { cause });
 		default:
 			return cause;
 	}

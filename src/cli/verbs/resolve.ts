@@ -25,7 +25,7 @@ export async function resolveList(
 ): Promise<List> {
 	const { by, signal } = options;
 	const isId = isRecordId(text);
-	if (by === 'id' && !isId) throw new UsageError(`"${text}" is no id`, { hint: 'use --by name' });
+	if (by === 'id' && !isId) throw new UsageError(`"${text}" is not an id`, { hint: 'use --by name' });
 	if (isId && by !== 'name') {
 		const found = await orNull(api.lists.get(Number(text), { signal }));
 		if (found !== null) return found;

@@ -29,7 +29,7 @@ export function parseLocalTime(
 }
 
 function unread(text: string): { kind: 'invalid'; message: string } {
-	return { kind: 'invalid', message: `"${text}" is no time, such as 2026-12-01 09:00 or tomorrow 9:00.` };
+	return { kind: 'invalid', message: `"${text}" is not a time, such as 2026-12-01 09:00 or tomorrow 9:00.` };
 }
 
 function parseAbsolute(text: string): Micros | null {

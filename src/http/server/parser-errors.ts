@@ -123,7 +123,7 @@ const errors: Readonly<Record<string, { status: number; code: string; detail: st
 		detail: 'The request took too long to arrive.',
 	},
 };
-const badRequest = { status: 400, code: 'parse_error', detail: 'This is no valid HTTP request.' };
+const badRequest = { status: 400, code: 'parse_error', detail: 'This is not a valid HTTP request.' };
 
 function errorText(parserCode: string): FinalResponse {
 	const { status, code, detail } = errors[parserCode] ?? badRequest;

@@ -246,7 +246,7 @@ function put(bytes: Buffer, at: number, value: SqlValue, type: ElementType): num
 	}
 	if (type === 'TEXT') return bytes.write(String(value), at);
 	if (typeof value !== 'number') return bytes.writeBigInt64BE(BigInt(value), at) - at;
-	if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is no whole number`);
+	if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not a whole number`);
 	bytes.writeInt32BE(Math.floor(value / 2 ** 32), at);
 	return bytes.writeUInt32BE(value >>> 0, at + 4) - at;
 }

@@ -70,7 +70,7 @@ describe('mailctl engine init', () => {
 	});
 
 	it.each([
-		[['--sender', 'nobody'], 2, '--sender: "nobody" is no e-mail address: it has no @'],
+		[['--sender', 'nobody'], 2, '--sender: "nobody" is not an e-mail address: it has no @'],
 		[['--time-zone', 'Mars/Base'], 2, '--time-zone: there is no time zone "Mars/Base"'],
 		[['--public-url', 'ftp://x'], 2, 'public_url: Enter a valid URL. (ftp://x)'],
 		[['--smtp', 'mail.example.com'], 2, /^smtp_url: /],

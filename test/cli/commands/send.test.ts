@@ -160,7 +160,7 @@ describe('mailctl send', () => {
 			2,
 			'--test-to sends and --preview sends nothing; give one',
 		],
-		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is no rate, such as 10/s, 600/m or 100/h'],
+		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is not a rate, such as 10/s, 600/m or 100/h'],
 		[
 			[...toAnn, '--eml', '-', '--preview', 'text'],
 			2,

@@ -30,16 +30,16 @@ describe('mailctl senders', () => {
 	});
 
 	it.each([
-		[2, 'bad', 'error: "bad" is no e-mail address: it has no @\n'],
+		[2, 'bad', 'error: "bad" is not an e-mail address: it has no @\n'],
 		[
 			2,
 			'News <n@example.com>',
-			'error: "News <n@example.com>" is no e-mail address: only the address itself is taken, n@example.com, no name and no angle brackets\n',
+			'error: "News <n@example.com>" is not an e-mail address: only the address itself is taken, n@example.com, no name and no angle brackets\n',
 		],
 		[
 			2,
 			'n@example.com\r\nBcc: x@example.com',
-			'error: "n@example.com\\r\\nBcc: x@example.com" is no e-mail address: it has a character that is not seen, U+000D\n',
+			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has a character that is not seen, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
 	])('refuse with %i %j, quoting it', async (code, address, stderr) => {

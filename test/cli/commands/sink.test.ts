@@ -145,8 +145,17 @@ describe('mailctl sink', () => {
 	});
 
 	it.each([
-		[['--refuse', 'bob'], '--refuse: "bob" is no e-mail address: it has no @, and no @DOMAIN'],
-		[['--defer', '@'], '--defer: "@" is no e-mail address'],
+<<<<<<< HEAD
+		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @, and no @DOMAIN'],
+		[['--defer', '@'], '--defer: "@" is not an e-mail address'],
+=======
+		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @, and no @DOMAIN'],
+		[['--defer', '@'], '--defer: "@" is not an e-mail address'],
+		[
+			['--refuse', 'a@example.com', '--defer', 'A@example.com'],
+			'--refuse and --defer both name A@example.com',
+		],
+>>>>>>> 66f629b2 (cli: refusals say "is not a"; goldens of smoke on a foreign deployment follow its checks)
 	])('takes no %j', async (words, message) => {
 		const { code, stderr } = await cli(['sink', '--port', '0', ...words]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
@@ -163,7 +172,7 @@ describe('mailctl sink', () => {
 		});
 		server.close();
 		expect((await cli(['sink', '--host', '203.0.113.1'])).stderr).toContain(
-			'--host 203.0.113.1 is no address of this machine',
+			'--host 203.0.113.1 is not an address of this machine',
 		);
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'file');
 		await writeFile(file, '');

@@ -177,7 +177,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.run(['webhooks', 'delete', 'x', '-y'])).toEqual({
 			code: 2,
 			stdout: '',
-			stderr: `error: "x" is no id of a webhook\nhint: mailctl --db ${project.db} webhooks list\n`,
+			stderr: `error: "x" is not an id of a webhook\nhint: mailctl --db ${project.db} webhooks list\n`,
 		});
 	});
 

@@ -42,7 +42,7 @@ describe('mailctl worker', () => {
 		const other = await makeProject({ smtp: 2525 });
 		expect(await other.run(['worker', '--rate', '0'])).toMatchObject({
 			code: 2,
-			stderr: 'error: --rate "0" is no rate, such as 10/s, 600/m or 100/h\n',
+			stderr: 'error: --rate "0" is not a rate, such as 10/s, 600/m or 100/h\n',
 		});
 	});
 

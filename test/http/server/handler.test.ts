@@ -418,7 +418,7 @@ describe('failures of the service', () => {
 		[new StoreError('damaged', '/var/lib/news.db'), failed('The database of the service is damaged.')],
 		[
 			new StoreError('not_a_database', '/var/lib/news.db'),
-			failed('The database of the service is no database.'),
+			failed('The database of the service is not a database.'),
 		],
 		[
 			new StoreError('not_overwritten', '/var/lib/news.db'),

@@ -48,7 +48,7 @@ describePostgres('a column of rows as an array', (server) => {
 		expect(await read('BIGINT', [2n ** 63n - 1n, -(2n ** 63n), '-12'])).toEqual([
 			...['9223372036854775807', '-9223372036854775808', '-12'],
 		]);
-		await expect(read('BIGINT', [1.5])).rejects.toThrow('1.5 is no whole number');
+		await expect(read('BIGINT', [1.5])).rejects.toThrow('1.5 is not a whole number');
 		await expect(read('BIGINT', [2 ** 53])).rejects.toThrow(RangeError);
 	});
 

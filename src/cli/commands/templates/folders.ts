@@ -65,7 +65,7 @@ export function refuseDirectory(error: unknown, directory: string): never {
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	if (code === 'ENOENT') throw new UsageError(`${directory}: no such directory`, { cause: error });
 	if (code === 'ENOTDIR' || code === 'EEXIST')
-		throw new UsageError(`${directory} is no directory`, { cause: error });
+		throw new UsageError(`${directory} is not a directory`, { cause: error });
 	if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
 		throw new UsageError(`${directory}: no permission`, { cause: error });
 	throw error;

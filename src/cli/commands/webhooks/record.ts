@@ -36,7 +36,7 @@ export async function findWebhook(cx: CommandContext, text: string): Promise<Web
 /** Throws `UsageError`. */
 export function idOf(text: string): number {
 	if (isRecordId(text)) return Number(text);
-	throw new UsageError(`"${text}" is no id of a webhook`, { hint: mailctl('webhooks', 'list') });
+	throw new UsageError(`"${text}" is not an id of a webhook`, { hint: mailctl('webhooks', 'list') });
 }
 
 export function stateColumn(stopped: ReadonlySet<number>): Column<Webhook> {

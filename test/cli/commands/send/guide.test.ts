@@ -405,7 +405,7 @@ describe('send with something given', () => {
 		const { run } = await makeProject({ smtp: 1, sender: false });
 		const answers: Answers = [
 			['From:', 'no address'],
-			['"no address" is no e-mail address', '\x15news@example.com'],
+			['"no address" is not an e-mail address', '\x15news@example.com'],
 			['(y/N)', 'y'],
 			['What now?', '\x03', 'all'],
 		];

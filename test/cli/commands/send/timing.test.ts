@@ -55,8 +55,8 @@ describe('mailctl send at a time', () => {
 
 	it.each([
 		[['--at', '2026-10-31 09:00'], 'is in the past'],
-		[['--at', 'soon'], 'is no time'],
-		[['--at', 'T'.repeat(100_000)], `"${'T'.repeat(100)}…" is no time`],
+		[['--at', 'soon'], 'is not a time'],
+		[['--at', 'T'.repeat(100_000)], `"${'T'.repeat(100)}…" is not a time`],
 		[['--at', '2026-12-01'], 'has no time of the day'],
 		[['--window', '9-18'], 'is no window'],
 		[['--at', '2026-12-01 09:00', '--in', '2h'], 'give one'],

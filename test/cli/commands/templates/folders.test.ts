@@ -154,7 +154,7 @@ describe('templates pull', () => {
 			stderr: 'error: template Welcom not found\nhint: did you mean Welcome?\n',
 		});
 		await writeFile(mails, '');
-		expect(await pull()).toMatchObject({ code: 2, stderr: `error: ${mails} is no directory\n` });
+		expect(await pull()).toMatchObject({ code: 2, stderr: `error: ${mails} is not a directory\n` });
 		await rm(mails);
 		expect(await readdir(project.folder)).not.toContain('mails');
 	});

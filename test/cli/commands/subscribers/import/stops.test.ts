@@ -414,7 +414,7 @@ describe('--rate', () => {
 		const path = await project.file('people.csv', people(3));
 		expect(await project.run(words(path, `--rate=${rate}`))).toMatchObject({
 			code: 2,
-			stderr: `error: --rate "${rate}" is no rate, such as 10/s, 600/m or 100/h\n`,
+			stderr: `error: --rate "${rate}" is not a rate, such as 10/s, 600/m or 100/h\n`,
 		});
 	});
 });
