@@ -2,6 +2,7 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { domainOf, emailKey, isEmailAddress } from '../../api/address.js';
 import { formatDateTime } from '../../api/datetime.js';
+import { systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import type { MailSink, MailSinkOptions, SinkMail } from '../connect/mail-sink.js';
 import { command, flagOf } from '../frame/command.js';
@@ -104,7 +105,11 @@ export { sink as command };
 async function makeFolder(dir: string): Promise<void> {
 	const there = await stat(dir).catch(() => null);
 	if (there !== null && !there.isDirectory()) throw new UsageError(`--dir ${dir} is no folder`);
-	if (there === null) makeFolders(dir);
+	try {
+		if (there === null) makeFolders(dir);
+	} catch (cause) {
+		throw new UsageError(`--dir ${dir} takes no files: ${systemReason(cause)}`, { cause });
+	}
 }
 
 const replies = {

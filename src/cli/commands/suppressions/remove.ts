@@ -8,7 +8,6 @@ import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 import { agreeToAll, eachOf } from '../../verbs/bulk.js';
-import { orNull } from '../../verbs/resolve.js';
 import { addressesArg, describeAddresses, listOf, readAddresses } from './filters.js';
 
 export const suppressionRemove = command({
@@ -39,14 +38,13 @@ export const suppressionRemove = command({
 		const named = await readAddresses(cx, args.address);
 		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
 		const what = `let mail go to ${describeAddresses(named)} again`;
-		const { local } = await cx.connection();
 		const removals: SuppressionRemoval[] = [];
 		const remove = async ({ id: email }: { id: string }) => {
-			// Elsewhere the service decides; a dry run on a database of this machine is undone.
-			if (cx.dryRun && local === null) return;
-			const removed = await orNull(suppressions.remove({ email, ...which }, { signal: cx.signal }));
-			if (removed === null) throw notSuppressed(named.length === 1 ? `${email} is ` : '');
-			removals.push(removed);
+			// Read first: a removal would make the default database.
+			const filter = { email__exact: email, ...which, page_size: 1 };
+			const { count } = await suppressions.page(filter, { signal: cx.signal });
+			if (count === 0) throw notSuppressed(named.length === 1 ? `${email} is ` : '');
+			if (!cx.dryRun) removals.push(await suppressions.remove({ email, ...which }, { signal: cx.signal }));
 		};
 		if (!cx.dryRun) await agreeToAll(cx, { what, count: named.length, few: 'ask' });
 		const { done, failed } = await eachOf(
