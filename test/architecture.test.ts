@@ -41,7 +41,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 		files: /^store\/(slices\.ts$|(sqlite|postgres)\/)/,
 		may: [
 			seam,
-			/^store\/(slices\.ts$|schema\.sql$|(sqlite|postgres|core)\/)/,
+			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
 			// What is left of a body that is deleted; loaded by the upkeep alone.

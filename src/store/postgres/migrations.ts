@@ -10,17 +10,9 @@ import { type Migration, newerSchema, versionOf } from '../migrations.js';
 import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
 import type { Session } from './connection.js';
 import type { Place } from './place.js';
-import { postgresSchema } from './schema.js';
+import schema from './schema.postgres.sql';
 
-export const migrations: readonly Migration[] = [
-	{
-		version: 1,
-		name: 'schema',
-		get sql() {
-			return postgresSchema();
-		},
-	},
-];
+export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];
 
 export const schemaVersion: number = versionOf(migrations);
 

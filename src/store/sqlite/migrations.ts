@@ -4,8 +4,8 @@ import { StoreError } from '../../api/errors.js';
 import type { ProcessIdentity } from '../core/processes.js';
 import { type Migration, newerSchema, versionOf } from '../migrations.js';
 import { DatabaseMarked, type Mark, markVersion, parseMark } from '../moving.js';
-import schema from '../schema.sql';
 import { findOthers } from './core.js';
+import schema from './schema.sqlite.sql';
 import { createSql } from './sql.js';
 
 export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', sql: schema }];

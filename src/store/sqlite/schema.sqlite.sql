@@ -1,9 +1,9 @@
 -- The schema of version 1. A later version adds a migration (`migrations.ts`) and leaves this file as it is.
 --
 -- Times are integer microseconds, and a `quarter` counts quarters of an hour since 1970 in UTC. Booleans are 0 or 1.
--- A `shard` is always 0 on SQLite; on PostgreSQL it keeps writers of one figure from waiting for each other.
+-- A `shard` is always 0 here; on PostgreSQL it keeps writers of one figure from waiting for each other.
 -- There are no triggers: the operation that changes the rows writes counters and figures, which costs a bulk load
--- nothing per row. On SQLite the rowid is the suffix of every index, so pages walk an index in the order of ids.
+-- nothing per row. The rowid is the suffix of every index, so pages walk an index in the order of ids.
 
 CREATE TABLE migrations (
 	version INTEGER PRIMARY KEY,
