@@ -260,7 +260,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 			['engine', 'init'],
 			[
 				['Sender address:', 'ann\\r'],
-				['no e-mail address', '@example.com\\r'],
+				['not an e-mail address', '@example.com\\r'],
 				['Mail server', 'smtp://127.0.0.1:9\\r'],
 				['What now?', down],
 				['❯ try it again', down],

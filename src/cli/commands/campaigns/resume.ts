@@ -232,7 +232,10 @@ function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' 
 }
 
 function otherContent(name: string, file: string): UsageError {
-	return new UsageError(`${file} is not what the campaign "${name}" was begun with; nothing was sent`, {
-		hint: '--source FILE names what it was begun with',
-	});
+	return new UsageError(
+		`${file === '-' ? 'standard input' : file} is not what the campaign "${name}" was begun with; nothing was sent`,
+		{
+			hint: '--source FILE names what it was begun with',
+		},
+	);
 }

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { forServerPrograms, isPostgres } from '../../../store/url.js';
 import { command } from '../../frame/command.js';
-import { type Hint, mailctl, system } from '../../frame/command-line.js';
+import { type Hint, joinHints, mailctl, system } from '../../frame/command-line.js';
 import type { OtherProcess } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, onlyLocal, UsageError } from '../../frame/errors.js';
@@ -100,7 +100,9 @@ export const restore = command({
 		const url = localFile(cx, 'engine restore', (url) => {
 			const { url: database } = forServerPrograms(url);
 			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
-			return ['into a new, empty database: ', restoring];
+			// A dump holds as waiting what was sent after it.
+			const pause = ['before any worker runs on it: ', mailctl('engine', 'queue', 'pause')];
+			return joinHints([['into a new, empty database: ', restoring], pause]);
 		});
 		const found = await stat(file).catch(() => null);
 		if (found?.isFile() !== true)

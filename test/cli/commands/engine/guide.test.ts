@@ -31,7 +31,7 @@ describe.each([40, 80, 120])('engine init on a terminal of %i columns', (columns
 		const { run, result } = await guided(
 			[
 				['Sender address:', 'nobody'],
-				['no e-mail address', `${'\x7f'.repeat('nobody'.length)}news@example.com`],
+				['not an e-mail address', `${'\x7f'.repeat('nobody'.length)}news@example.com`],
 				['Mail server', 'smtp://127.0.0.1:1'],
 				['What now?', ''],
 				['Mail server', url],
