@@ -1,4 +1,4 @@
-/** Ctrl-C, SIGTERM and `--deadline` in what deletes slice by slice: what is left is told, and the same command goes on. */
+/** Ctrl-C, SIGTERM and `--deadline` in what deletes slice by slice: the same command goes on. */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -64,33 +64,25 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 	beforeAll(async () => {
 		place = await make();
 	});
-	const shown = (number: number) => number.toLocaleString('en');
 
-	it('takes no value of a field any more after Ctrl-C, and says that the field is there', async () => {
+	it('takes no value of a field any more after Ctrl-C', async () => {
 		const words = ['fields', 'delete', 'city', '--confirm', 'city'];
 		const { code, stderr, left } = await broken(place, words, { signal: 'SIGINT', of: stillCities });
 		expect(left).toBeGreaterThan(0);
 		expect(code, stderr).toBe(130);
-		expect(stderr).toContain('interrupted: the field city is still there, and some subscribers hold it\n');
-		expect(stderr).toMatch(/^hint: mailctl --db \S+ fields delete city --confirm city goes on$/m);
+		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('says after %s how many are left of a list', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('stops at %s, and leaves the rest of a list', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
-		const { code, stderr, left, before } = await broken(place, words, { signal });
+		const { code, stderr, left } = await broken(place, words, { signal });
 		expect(left).toBeGreaterThan(0);
 		expect(code, stderr).toBe(signal === 'SIGINT' ? 130 : 143);
-		const ended = signal === 'SIGINT' ? 'interrupted' : 'terminated';
-		expect(stderr).toContain(
-			`${ended}: list 1 "News" still has ${shown(left)} of ${shown(before)} subscribers\n`,
-		);
-		expect(stderr).toMatch(
-			new RegExp(`^hint: mailctl --db \\S+ lists ${verb} 1 --confirm News goes on$`, 'm'),
-		);
+		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
 	});
 
-	it('ends with 12 at the deadline, with the same words', async () => {
+	it('ends with 12 at the deadline', async () => {
 		const { db, count } = place;
 		const before = await count(stillThere);
 		const stop = new AbortController();
@@ -100,11 +92,9 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		await eventually(async () => expect(await count(stillThere)).toBeLessThan(before));
 		stop.abort(new DeadlinePassed('1m'));
 		const { code, stderr } = await running;
-		const left = await count(stillThere);
 		expect(code, stderr).toBe(12);
-		expect(stderr).toContain(
-			`out of time: --deadline 1m: list 1 "News" still has ${shown(left)} of ${shown(before)} subscribers\n`,
-		);
+		expect(await count(stillThere)).toBeGreaterThan(0);
+		expect(stderr).toContain('out of time: --deadline 1m');
 	});
 
 	it('stops at the next slice when the client of a server leaves, and the next call ends it', async () => {
