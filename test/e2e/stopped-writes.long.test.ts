@@ -12,20 +12,17 @@ import { ask, describePostgres } from '../support/postgres.js';
 const mail = '--from news@example.com --subject S --text T';
 const undone = 'interrupted: the change that was under way is undone\n';
 
-/** By command: the words behind it, and what it says of its end; a text stands for `undone` and the command that goes on. */
-const calls: Readonly<Record<string, readonly [words: string, says?: string | RegExp]>> = {
+/** The words of each command, and its error where that is not `undone` with the hint to run it again. */
+const calls: Readonly<Record<string, readonly [words: string, says?: string]>> = {
 	'lists create': ['--name M --email-reason r'],
-	'lists delete': ['1 --confirm L', /^error: interrupted: list 1 "L" still has 2 of 2 subscribers$/m],
-	'lists clear': ['1 --confirm L', /^error: interrupted: list 1 "L" still has 2 of 2 subscribers$/m],
+	'lists delete': ['1 --confirm L'],
+	'lists clear': ['1 --confirm L'],
 	'subscribers create': ['--list 1 --email a@example.com'],
 	'subscribers update': ['ann@example.com --list 1 --name Ann'],
 	'subscribers import': ['people.csv --list 1', undone],
 	'subscribers erase': ['ann@example.com --confirm ann@example.com'],
 	'fields update': ['city --variable town --confirm city'],
-	'fields delete': [
-		'city --confirm city',
-		/^error: interrupted: the field city is still there, and some subscribers hold it$/m,
-	],
+	'fields delete': ['city --confirm city'],
 	'webhooks secret': ['--rotate --yes'],
 	send: [`--from news@example.com --to ann@example.com --subject S --text T --no-wait`],
 	'campaigns cancel': ['j --yes'],
@@ -129,8 +126,7 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 		if (says === undefined) {
 			expect(stderr).toContain(`error: ${undone}`);
 			expect(stderr).toContain('hint: run the command again\n');
-		} else if (typeof says === 'string') expect(stderr).toContain(`error: ${says}`);
-		else expect(stderr).toMatch(says);
+		} else expect(stderr).toContain(`error: ${says}`);
 		expect(await kept()).toEqual(before);
 	});
 

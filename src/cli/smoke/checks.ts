@@ -241,7 +241,7 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 					verb: 'own-filters',
 					title: 'the filters find the new subscriber and no other',
 					run: async (probe, path) => {
-						const list = path.replace(/\d+\/$/, '');
+						const list = collectionOf(path);
 						const { email } = await probe.object({ method: 'GET', path }, 200);
 						const body = { email: `smoke-2.${names.email}` };
 						await probe.expect({ method: 'POST', path: list, body }, 201);
@@ -325,7 +325,7 @@ async function runTest(probe: Probe, path: string): Promise<undefined> {
 async function deactivate(probe: Probe, path: string): Promise<undefined> {
 	const after = await probe.object({ method: 'PATCH', path, body: { is_active: false } }, 200);
 	probe.values('fault', after, { is_active: false }, 'deactivated');
-	const list = await probe.object({ method: 'GET', path: path.replace(/subscribers\/\d+\/$/, '') }, 200);
+	const list = await probe.object({ method: 'GET', path: path.slice(0, path.indexOf('subscribers/')) }, 200);
 	const counts = { active_subscribers_count: 0, inactive_subscribers_count: 1, overall_subscribers_count: 1 };
 	probe.values('fault', list, counts, 'the list of it');
 }
@@ -424,7 +424,7 @@ function resourceChecks(of: Resource, { touched }: Given): Check[] {
 			return undefined;
 		}),
 		change('listed', `the new ${one} is in the collection`, async (probe, path, { id }) => {
-			for await (const { results } of probe.pages(path.replace(/\d+\/$/, '')))
+			for await (const { results } of probe.pages(collectionOf(path)))
 				if (results.some((record) => record['id'] === id)) return undefined;
 			throw new Broken(`the collection has no ${one} ${shown(id)}`);
 		}),
@@ -441,7 +441,7 @@ function resourceChecks(of: Resource, { touched }: Given): Check[] {
 		}),
 		...of.refusals.map(({ verb, what, body, key, isOpen }) =>
 			change(verb, `${what} is refused`, async (probe, path) => {
-				const ask = { method: 'POST', path: path.replace(/\d+\/$/, ''), body } as const;
+				const ask = { method: 'POST', path: collectionOf(path), body } as const;
 				const answer = await create(probe, touched, kind, ask);
 				if (isOpen && answer.status < 300) probe.deviate(`${what} is accepted`);
 				else probe.refusal(answer, what, 400);
@@ -468,6 +468,11 @@ async function create(probe: Probe, touched: Set<Kind>, kind: Kind | null, ask: 
 	const answer = await probe.call(ask);
 	if (answer.status >= 400 && answer.status < 500) touched.delete(kind);
 	return answer;
+}
+
+/** `/sub/lists/12/` → `/sub/lists/`. */
+function collectionOf(path: string): string {
+	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
 /** Null where the POST was refused. */
