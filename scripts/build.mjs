@@ -80,7 +80,8 @@ const sources = readdirSync('src', { recursive: true })
 	.map((name) => resolve('src', name));
 
 /** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
-const apart = /^cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write)\.ts$/;
+const apart =
+	/^(api\/(operations|bodies)|cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write))\.ts$/;
 /** Most commands load them, and each would be a chunk of its own. */
 const small = new RegExp(
 	`^(${[
@@ -94,8 +95,9 @@ const small = new RegExp(
 );
 const shared = sources.filter((file) => {
 	const path = relative(root, file);
-	const isOfCli = /^cli\/(tree\.ts$|(frame|config|verbs)\/)/.test(path) && !apart.test(path);
-	return path.startsWith('api/') || small.test(path) || isOfCli;
+	return (
+		(/^(api\/|cli\/(tree\.ts$|(frame|config|verbs)\/))/.test(path) && !apart.test(path)) || small.test(path)
+	);
 });
 
 /** What a CommonJS file has instead of `import.meta.url`. */

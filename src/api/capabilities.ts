@@ -6,6 +6,7 @@ import type { Api, Call, Crud, PageRequest } from './api.js';
 import type { Attachments } from './attachments.js';
 import type { Audiences, Campaigns } from './campaigns.js';
 import type { Deliveries } from './deliveries.js';
+import { MissingExtension } from './errors.js';
 import type { Exports, Tuples } from './exports.js';
 import type { FieldsPlus, ListsPlus, TemplateInput } from './inputs.js';
 import type { Erasures, People } from './people.js';
@@ -51,27 +52,6 @@ export interface Extensions {
 	people: People;
 	audiences: Audiences;
 	attachments: Attachments;
-}
-
-export class MissingExtension extends Error {
-	override readonly name = 'MissingExtension';
-	readonly extension: keyof Extensions;
-	/** The user's request: `--tag`, `mailctl templates list`; null: not known yet. */
-	readonly wanted: string | null;
-	constructor(extension: keyof Extensions, wanted: string | null = null) {
-		const what = wanted ?? `the extension "${extension}"`;
-		super(`${what} is not for this deployment: only mailctl's own engine and server can do that`);
-		this.extension = extension;
-		this.wanted = wanted;
-	}
-}
-
-/** A command needs `/senders/`, which this deployment answers with 404. */
-export class NoSenders extends Error {
-	override readonly name = 'NoSenders';
-	constructor() {
-		super('this deployment tells no senders');
-	}
 }
 
 /** The extension, or `MissingExtension` (exit 2) before anything is written. `wanted`: the option that needs it. */

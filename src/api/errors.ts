@@ -222,3 +222,24 @@ export function apiErrorOf(code: StoreErrorCode, cause: unknown): ApiError | nul
 	const fault = storeFaults[code];
 	return fault === undefined ? null : new ApiError(...fault, { cause });
 }
+
+export class MissingExtension extends Error {
+	override readonly name = 'MissingExtension';
+	readonly extension: string;
+	/** The user's request: `--tag`, `mailctl templates list`; null: not known yet. */
+	readonly wanted: string | null;
+	constructor(extension: string, wanted: string | null = null) {
+		const what = wanted ?? `the extension "${extension}"`;
+		super(`${what} is not for this deployment: only mailctl's own engine and server can do that`);
+		this.extension = extension;
+		this.wanted = wanted;
+	}
+}
+
+/** A command needs `/senders/`, which this deployment answers with 404. */
+export class NoSenders extends Error {
+	override readonly name = 'NoSenders';
+	constructor() {
+		super('this deployment tells no senders');
+	}
+}

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Call } from '../api/api.js';
 import { type Attachment, type Attachments, isSha256, otherBytes, sizeFault } from '../api/attachments.js';
-import { ApiError, type FieldErrors, invalid, notFound } from '../api/errors.js';
+import { ApiError, type FieldError, type FieldErrors, invalid, notFound } from '../api/errors.js';
 import { canonicalJson } from '../api/json.js';
 import type { Content, StoredParts } from '../api/messages.js';
 import type { Template, Uuid } from '../api/records.js';
@@ -13,7 +13,6 @@ import { referencePattern, usedVariables } from '../api/variables.js';
 import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
 import { contentSize, contextErrors, joinFault } from '../content/message-size.js';
-import { isTooDeep, maxNesting } from '../content/nesting.js';
 import type { IdempotencyKey } from '../store/submissions.js';
 import { type EngineContext, found, seenBy } from './context.js';
 import { noSuch, unverifiedSender } from './rules/errors.js';
@@ -57,7 +56,7 @@ export async function resolveContent(
 				};
 	const { disable_inline, attachments = [] } = wanted;
 	const content: Content = { ...bodies, disable_inline, ...(attachments.length > 0 && { attachments }) };
-	const wrong = bodyErrors({ text_body: content.text, html_body: content.html });
+	const wrong = await bodyErrors({ text_body: content.text, html_body: content.html });
 	const isWrong = Object.keys(wrong).length > 0;
 	const fault = isWrong ? null : joinFault(contentSize(content), wanted.context);
 	if (fault !== null) Object.assign(errors, contextErrors(fault));
@@ -92,23 +91,28 @@ export function opaqueContent({
  * Bodies that no mail has, found by scans without a parser: HTML nested so deeply that it breaks any parser, and more
  * variables than a server could fill while others wait. Empty without errors.
  */
-export function bodyErrors(bodies: { text_body?: string | null; html_body?: string | null }): FieldErrors {
+export async function bodyErrors(bodies: {
+	text_body?: string | null;
+	html_body?: string | null;
+}): Promise<FieldErrors> {
 	const errors: FieldErrors = {};
 	for (const field of ['text_body', 'html_body'] as const) {
 		const body = bodies[field] ?? '';
 		const wrong = [
 			...(hasTooMany(body) ? [tooManyVariables()] : []),
-			...(field === 'html_body' && isTooDeep(body) ? [tooDeep] : []),
+			...(field === 'html_body' && body !== '' ? await nestingErrors(body) : []),
 		];
 		if (wrong.length > 0) errors[field] = wrong;
 	}
 	return errors;
 }
 
-const tooDeep = {
-	code: 'too_deep',
-	message: `Ensure the HTML is nested no deeper than ${maxNesting} elements.`,
-};
+/** The parser of HTML is loaded with the first content that has some. */
+async function nestingErrors(html: string): Promise<readonly FieldError[]> {
+	const { isTooDeep, maxNesting } = await import('../content/nesting.js');
+	const message = `Ensure the HTML is nested no deeper than ${maxNesting} elements.`;
+	return isTooDeep(html) ? [{ code: 'too_deep', message }] : [];
+}
 
 const maxVariables = 20_000;
 

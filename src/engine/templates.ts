@@ -15,7 +15,7 @@ export function createTemplates(context: EngineContext): Templates {
 			reads.fieldErrors({ kind: 'template', id, ...(name !== undefined && { name }) });
 	const change = async (id: Uuid, body: unknown, mode: 'replace' | 'patch') => {
 		found(await reads.getTemplate({ id }));
-		const patch = withBodies(await checkedBeside(templateFields.parse(body, mode), fieldErrors(id)));
+		const patch = await withBodies(await checkedBeside(templateFields.parse(body, mode), fieldErrors(id)));
 		return written(await writes.patchTemplate({ id, patch, now: clock.now() }));
 	};
 	return {
@@ -23,7 +23,9 @@ export function createTemplates(context: EngineContext): Templates {
 			readPage(context, request, { path: '/ext/templates/' }, (page) => reads.pageTemplates(page)),
 		get: async (id) => found(await reads.getTemplate({ id })),
 		create: async (body) => {
-			const input = withBodies(await checkedBeside(templateFields.parse(body, 'create'), fieldErrors(null)));
+			const input = await withBodies(
+				await checkedBeside(templateFields.parse(body, 'create'), fieldErrors(null)),
+			);
 			return written(await writes.createTemplate({ id: newId(), input, now: clock.now() }));
 		},
 		replace: (id, body) => change(id, body, 'replace'),
@@ -32,8 +34,8 @@ export function createTemplates(context: EngineContext): Templates {
 	};
 }
 
-function withBodies<T extends { text_body?: string; html_body?: string }>(input: T): T {
-	const errors = bodyErrors(input);
+async function withBodies<T extends { text_body?: string; html_body?: string }>(input: T): Promise<T> {
+	const errors = await bodyErrors(input);
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 	return input;
 }

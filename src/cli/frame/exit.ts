@@ -1,11 +1,12 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { MissingExtension, NoSenders } from '../../api/capabilities.js';
 import {
 	ApiError,
 	type ApiErrorCode,
 	listFieldErrors,
+	MissingExtension,
+	NoSenders,
 	StoreError,
 	type StoreErrorCode,
 	systemReason,

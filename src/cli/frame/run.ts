@@ -1,6 +1,5 @@
-import { MissingExtension } from '../../api/capabilities.js';
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
-import { ApiError, mayHaveHappened, StoreError } from '../../api/errors.js';
+import { ApiError, MissingExtension, mayHaveHappened, StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { type ConfigFile, findPaths, type Paths, profileKeys, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/profiles.js';

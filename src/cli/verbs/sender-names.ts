@@ -1,6 +1,5 @@
 import { emailKey, formatMailbox, parseMailbox } from '../../api/address.js';
-import { NoSenders } from '../../api/capabilities.js';
-import { ApiError } from '../../api/errors.js';
+import { ApiError, NoSenders } from '../../api/errors.js';
 import type { Sender } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { noAddress } from './address-faults.js';

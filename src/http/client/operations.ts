@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
 import type { Accepted, Api, Call } from '../../api/api.js';
-import { type Capabilities, type Extensions, NoSenders } from '../../api/capabilities.js';
-import { ApiError } from '../../api/errors.js';
+import type { Capabilities, Extensions } from '../../api/capabilities.js';
+import { ApiError, NoSenders } from '../../api/errors.js';
 import { type TupleKeys, tupleKeys } from '../../api/exports.js';
 import { isRecord, readJson } from '../../api/json.js';
 import {

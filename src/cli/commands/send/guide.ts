@@ -1,6 +1,6 @@
 import { parseAddress, parseMailbox } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
-import { NoSenders } from '../../../api/capabilities.js';
+import { NoSenders } from '../../../api/errors.js';
 import type { List } from '../../../api/records.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';

@@ -6,8 +6,7 @@
 import { stat } from 'node:fs/promises';
 import { type EmailKey, emailKey, parseAddress, parseMailbox } from '../../../api/address.js';
 import type { AttachedFile } from '../../../api/attachments.js';
-import { NoSenders } from '../../../api/capabilities.js';
-import { invalid, isForbidden } from '../../../api/errors.js';
+import { invalid, isForbidden, NoSenders } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { builtInVariables } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
