@@ -109,7 +109,7 @@ export interface FieldsPlus {
 /** Service document, "Lists". Assumption: both texts have at most 255 characters. A PUT keeps what it does not give (api-decisions 11). */
 export const listFields = fieldSet({ name: char({ max: 255 }), email_reason: char({ max: 255 }) });
 
-/** What a list has beyond the document. */
+/** The keys of a list that our API adds to the document. */
 export const ListDetails = t.named(
 	'ListDetails',
 	t.record({

@@ -31,7 +31,7 @@ export interface CompiledContent {
 	readonly variables: readonly string[];
 	/** Notes for the author, such as CSS that could not be inlined. */
 	readonly warnings: readonly string[];
-	/** What its HTML was read as; null without HTML. Another thread compiles the same of it. */
+	/** The parsed HTML, from which another thread compiles the same content; null without HTML. */
 	readonly read: ReadHtml | null;
 	/** The number of links with a position: 0 to `links` − 1. */
 	readonly links: number;

@@ -12,7 +12,7 @@ export interface ComposingSettings {
 	bounceAddress: string | null;
 }
 
-/** What all mails of a submission are composed of. The same object for the same; another thread can have a copy. */
+/** The parts that all mails of a submission share. Equal submissions share one object; another thread can have a copy. */
 export interface MailSource {
 	submission: StoredSubmission;
 	read: ReadHtml | null;

@@ -337,7 +337,7 @@ const signatures: readonly (readonly [magic: RegExp, what: string])[] = [
 	],
 ];
 
-/** The kind of a text that is no table ("an HTML page") with the remedy; null for other texts. */
+/** The kind of a text that cannot be a table ("an HTML page") with the remedy; null for other texts. */
 function recognizeMarkup(text: string): string | null {
 	if (/^\s*<(?:!doctype html|html|head|meta|style|table)[\s>]/i.test(text))
 		return 'an HTML page, which some programs write as .xls: open it in a spreadsheet and save it as CSV';

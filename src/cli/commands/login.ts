@@ -177,7 +177,7 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
 	if (error.code === 'not_authenticated') {
-		// That of a profile was not sent.
+		// The token of a profile was not sent.
 		const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
 		return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 	}

@@ -68,7 +68,7 @@ const get = command({
 	},
 });
 
-/** Beside the wire's own columns the state, where the deployment tells it: JSON stays the service document's. */
+/** Tables also show the state if the service reports it; JSON stays as the service document has it. */
 async function shownColumns(cx: CommandContext, withSecrets: boolean): Promise<Columns<Webhook>> {
 	const { deliveries } = (await (await cx.api()).capabilities()).ext;
 	const stopped = deliveries && (await orNull(deliveries.stopped({ signal: cx.signal })));

@@ -228,7 +228,7 @@ function table(rows: readonly Row[], { width }: Pick<ChartOptions, 'width'>): st
 	return wide <= width ? lines({ margin: '  ', gap: '  ' }) : lines({ margin: '', gap: ' ' });
 }
 
-/** What the code of a bounce means, in words: RFC 3463 s.3, and the classes of SMTP's own codes (RFC 5321 s.4.2). */
+/** Describes the code of a bounce: RFC 3463 s.3, and the classes of SMTP codes (RFC 5321 s.4.2). */
 
 const details: Readonly<Record<string, string>> = {
 	'1.1': 'no such mailbox',

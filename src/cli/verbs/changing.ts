@@ -35,7 +35,7 @@ export async function change<T>(
 	return explained(make(await cx.api()), { input, ...refusal });
 }
 
-/** As `change`; without a clear answer the error says so, and is not retryable: a repetition may make a second record. */
+/** Like `change`. Without a clear answer the error is not retryable, because a repetition may create a second record. */
 export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T | null> {
 	try {
 		return await change(cx, how);

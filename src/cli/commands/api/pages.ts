@@ -32,7 +32,11 @@ async function readPage(
 	assertSuccess(request, answer);
 	const page = parsed(answer.body);
 	if (isPage(page)) return { count: 0, previous: null, ...page, next: page.next ?? null };
-	throw new CliError('bad_answer', exits.server, `the answer to ${request.path} is no page of a collection`);
+	throw new CliError(
+		'bad_answer',
+		exits.server,
+		`the answer to ${request.path} is not a page of a collection`,
+	);
 }
 
 function isPage(value: unknown): value is { next?: string | null; results: unknown[] } {

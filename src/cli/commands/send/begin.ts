@@ -289,7 +289,7 @@ async function goOnWith(
 	return { ...(await refusalExplained({ ...beginning, name: key }, spec, opening)), begun: 'earlier' };
 }
 
-/** The same command typed again, `--again` and all, is no third campaign. */
+/** The same command typed again, with `--again`, does not begin a third campaign. */
 function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
 	if (!isAgain) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};

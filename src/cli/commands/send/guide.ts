@@ -371,13 +371,13 @@ async function preview(
 		await (bulk ? warnOfLinks(cx, { bulk }) : warnOfOwnLinks(cx, prepared));
 	}
 	await findings?.warn(cx, (count ?? 0) + findings.rejected, skipInvalid);
-	if (count === 0) await cx.warn('there is no recipient to send it to');
+	if (count === 0) await cx.warn('nobody would receive it');
 }
 
 /** Lines of the preview: the question stands below it on the same screen. */
 const mostLines = 40;
 
-/** As text. A service of others makes its messages by itself. */
+/** Shows the message as text. Another service renders its messages itself. */
 async function show(cx: CommandContext, { prepared, addressee }: Look): Promise<void> {
 	if (isOpaque(prepared) || (await isMadeElsewhere(cx))) return;
 	const composed = await compose(cx, prepared, addressee);
@@ -388,7 +388,7 @@ async function show(cx: CommandContext, { prepared, addressee }: Look): Promise<
 	await warnOfMissing(cx, composed);
 }
 
-/** The end of the test mail; null: it was not sent, which is told. */
+/** The end of the test message; null after a warning that it was not sent. */
 async function test(cx: CommandContext, look: Look, options: SendOptions): Promise<string | null> {
 	const own = parseAddress(options.from ?? '')?.address;
 	const to = await cx.ask('Your address:', {

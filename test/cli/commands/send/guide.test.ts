@@ -490,12 +490,10 @@ describe('send with something given', () => {
 		expect(faulty).toContain('warning: line 2: ann: to: Enter a valid email address: it has no @\n');
 		expect(faulty).toContain('line 3: bob@: to: Enter a valid email address: nothing stands after @\n');
 		expect(faulty).toContain('warning: line 4: ann@example.com: 2 cells where the header has 1\n');
-		expect(await look('--csv', await file('none.csv', 'email\n'))).toContain(
-			'there is no recipient to send it to\n',
-		);
+		expect(await look('--csv', await file('none.csv', 'email\n'))).toContain('nobody would receive it\n');
 		await json(['subscribers', 'update', '-l', '1', 'ann@example.com', '--inactive']);
 		const inactive = await look('--list', '1');
-		expect(inactive).toContain('warning: there is no recipient to send it to\n');
+		expect(inactive).toContain('warning: nobody would receive it\n');
 		for (const shown of [faulty, inactive]) expect(shown).not.toMatch(/send it to \d/);
 		await sink.close();
 	});
