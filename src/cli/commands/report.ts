@@ -7,14 +7,16 @@ import {
 	isCounted,
 	type Report,
 } from '../../api/records.js';
-import type { Figures, ReportDetails } from '../../api/reports.js';
+import type { Figures } from '../../api/reports.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { isForPeople, isTable } from '../frame/globals.js';
 import { didYouMean } from '../frame/help.js';
 import { type Columns, column } from '../render/columns.js';
-import { type CampaignHead, type DetailedReport, headRecord } from '../render/report-details.js';
+import type { ReportPage } from '../render/report.js';
+import { type CampaignHead, headRecord } from '../render/report-model.js';
 import { hasColor, paint } from '../render/terminal.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import { campaignArg } from './campaigns/find.js';
@@ -48,7 +50,7 @@ const reportOptions = {
 	campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'one campaign' },
 	event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
 	tag: { kind: 'text', summary: 'only messages with this tag' },
-	human: { kind: 'flag', summary: 'leave out opens and clicks made by machines' },
+	human: { kind: 'flag', summary: 'leave out opens and clicks of bots' },
 	chart: {
 		kind: 'choice',
 		choices: ['bars', 'line', 'spark', 'heat', 'none'],
@@ -77,7 +79,7 @@ const report = command({
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output:
-		'the service’s "results": {"total", "data"}, with opens of people and machines unless --human is given; csv, tsv and ndjson have a row a day, csv with every figure that the service tells; days are DD.MM.YYYY in JSON and YYYY-MM-DD elsewhere',
+		'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day, csv with every figure; days are DD.MM.YYYY in JSON and YYYY-MM-DD elsewhere',
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options, showTotals),
@@ -101,32 +103,37 @@ export const campaignsReport = command({
 });
 
 /** `options` have the UUID of the campaign. */
-type Show = (cx: CommandContext, options: ReportOptions, result: Report) => Promise<void>;
+type Show = (cx: CommandContext, options: ReportOptions, report: Report) => Promise<void>;
 
 async function runReport(cx: CommandContext, given: ReportOptions, show: Show): Promise<ExitCode> {
-	const { from, to, last, failIf, event, watch } = given;
+	const { from, to, last, failIf, event, watch, chart = 'none' } = given;
 	if (last !== undefined && from !== undefined)
 		throw new UsageError('--last and --from both say where the report begins; give one');
 	if (from !== undefined && to !== undefined && from > to)
 		throw new UsageError(`--from ${from} is after --to ${to}`);
 	const test = failIf === undefined ? null : parseTest(failIf, event);
 	const saving = savingOf(given);
+	const format = cx.askedFormat;
+	if (saving === null && chart !== 'none' && format !== null && !isTable(format))
+		throw new UsageError(`--chart ${chart}: ${format.toUpperCase()} holds no chart`, {
+			hint: 'leave --chart out, or --save FILE.svg draws it',
+		});
 	return watched(cx, watch, async (cx) => {
 		const options = { ...given, campaign: await campaignIdOf(cx, given.campaign) };
-		const result = await readReport(cx, options);
-		if (saving === null) await show(cx, options, result);
-		else await save(cx, { options, named: given.campaign }, result, saving);
-		if (test === null || !isTrue(test, result)) return undefined;
-		await cx.note(`${test.name} is ${String(result.total[test.name])}: ${failIf} is true`);
+		const report = await readReport(cx, options);
+		if (saving === null) await show(cx, options, report);
+		else await save(cx, options, report, { saving, named: given.campaign });
+		if (test === null || !isTrue(test, report)) return undefined;
+		await cx.note(`${test.name} is ${String(report.total[test.name])}: ${failIf} is true`);
 		return exits.failIf;
 	});
 }
 
 async function save(
 	cx: CommandContext,
-	{ options, named }: { options: ReportOptions; named: string | undefined },
+	options: ReportOptions,
 	report: Report,
-	saving: Saving,
+	{ saving, named }: { saving: Saving; named: string | undefined },
 ): Promise<void> {
 	const { campaign, chart, event: events } = options;
 	if (chart === 'heat') await need(await cx.api(), 'reports', '--chart heat');
@@ -137,69 +144,55 @@ async function save(
 			'--chart heat shows opens of all messages, by people: without --event and --tag, and saved without --human',
 		);
 	const head = saving.format === 'csv' ? null : await readHead(cx, campaign);
-	const title = titleOf(named, head) ?? 'Report';
-	await saveReport(
-		cx,
-		saving,
-		{ title, report, events, detailed, head },
-		{ isOfCampaign: named !== undefined },
-	);
+	await saveReport(cx, saving, { title: titleOf(named, head) ?? 'Report', report, events, detailed, head });
 }
 
 /** Days. The details of a year with mail at every hour take half a second, its totals three milliseconds. */
-const mostCounted = 92;
+const mostDetailed = 92;
 
-async function showTotals(cx: CommandContext, options: ReportOptions, result: Report): Promise<void> {
-	if (cx.out.format === 'json') return cx.out.document(result);
-	if (!isForPeople(cx)) return printRows(cx, options, result);
-	const isCounted = result.data.length <= mostCounted;
-	const detailed = isCounted ? await readDetails(cx, { ...options, human: false }, result) : null;
-	const head = await readHead(cx, options.campaign);
-	await printPage(cx, options, result, { details: detailed?.details ?? null, parted: null, head });
+async function showTotals(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
+	if (cx.out.format === 'json') return cx.out.document(report);
+	if (!isForPeople(cx)) return printRows(cx, options, report);
+	const isShort = report.data.length <= mostDetailed;
+	const detailed = isShort ? await readDetails(cx, { ...options, human: false }, report) : null;
+	await printPage(cx, options, { report, details: detailed?.details ?? null, parted: null });
 }
 
-async function showWhole(cx: CommandContext, options: ReportOptions, result: Report): Promise<void> {
+async function showWhole(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
 	const isJson = cx.out.format === 'json' && cx.globals.fields === undefined;
-	if (!isJson && !isForPeople(cx)) return showTotals(cx, options, result);
-	const detailed = await readDetails(cx, options, result);
-	const head = await readHead(cx, options.campaign);
+	if (!isJson && !isForPeople(cx)) return showTotals(cx, options, report);
+	const detailed = await readDetails(cx, options, report);
+	const { details = null, replies = [] } = detailed ?? {};
 	const links = detailed?.links.slice(0, 5) ?? [];
-	const parted = detailed && { ...detailed, links };
-	if (!isJson) return printPage(cx, options, result, { details: parted?.details ?? null, parted, head });
-	const { details, replies } = detailed ?? { replies: [] };
+	if (!isJson) return printPage(cx, options, { report, details, parted: detailed && { ...detailed, links } });
+	const head = await readHead(cx, options.campaign);
 	await cx.out.document({
-		...result,
+		...report,
 		...(details && { details, links }),
 		...(replies.length > 0 && { replies }),
 		...(head !== null && { campaign: headRecord(head) }),
 	});
 }
 
-/** Figures and a picture; else rows. */
-function isForPeople({ out: { format }, globals }: CommandContext): boolean {
-	return (format === 'table' || format === 'wide') && globals.fields === undefined;
-}
-
-async function printRows(cx: CommandContext, options: ReportOptions, result: Report): Promise<void> {
-	const { format } = cx.out;
+async function printRows(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
 	if (!hasDays(options.event))
 		await cx.warn(
 			`the days of a report have figures of SENT and OPENED alone, which --event ${options.event.join(',')} leaves out`,
 			'-o table and -o json have the totals',
 		);
-	const rows = format === 'ndjson' ? result.data : await withFigures(cx, result, options);
+	const rows = cx.out.format === 'ndjson' ? report.data : await withFigures(cx, report, options);
 	const told = reportColumns.filter(
 		({ wide, value }) => wide !== true || rows.some((row) => value(row) != null),
 	);
 	await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
 }
 
-/** Opens and clicks by people and machines together, as the totals of a report count them. */
-async function withFigures(cx: CommandContext, result: Report, options: ReportOptions): Promise<Row[]> {
+/** Opens and clicks include those of bots, as in the totals of a report. */
+async function withFigures(cx: CommandContext, report: Report, options: ReportOptions): Promise<Row[]> {
 	const { dayText } = await import('../render/report.js');
-	const days = result.data.map((row) => ({ ...row, date: dayText(row.date) }));
+	const days = report.data.map((row) => ({ ...row, date: dayText(row.date) }));
 	if (cx.out.format !== 'csv' && cx.globals.fields === undefined) return days;
-	const detailed = await readDetails(cx, { ...options, human: false }, result);
+	const detailed = await readDetails(cx, { ...options, human: false }, report);
 	const figures = new Map(detailed?.details.days.map((day) => [day.date, day]));
 	return days.map((row) => {
 		const day = figures.get(row.date);
@@ -210,58 +203,48 @@ async function withFigures(cx: CommandContext, result: Report, options: ReportOp
 	});
 }
 
-/** What a report shows beside its totals and days; null: the service does not tell it. */
-interface Beside {
-	details: ReportDetails | null;
-	parted: DetailedReport | null;
-	head: CampaignHead | null;
-}
-
 async function printPage(
 	cx: CommandContext,
 	options: ReportOptions,
-	result: Report,
-	beside: Beside,
+	shown: Pick<ReportPage, 'report' | 'details' | 'parted'>,
 ): Promise<void> {
 	const { renderReport } = await import('../render/report.js');
 	const { hasUnicode } = await import('../render/terminal.js');
 	const { chart, human, event: events, campaign } = options;
 	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
-	const zone = beside.details?.time_zone ?? (await zoneOf(cx, result));
-	const lines = renderReport(result, {
-		...beside,
-		chart: chart === 'spark' || chart === 'none' ? chart : 'bars',
-		title: titleOf(campaign, beside.head),
-		isOfDays: (options.from ?? options.to ?? options.last) !== undefined,
-		...{ events, human, zone },
-		// A service of others may count as it likes; it names no zone either.
-		withMachines: zone !== null && !human,
-		width: cx.io.stdout.columns,
-		unicode: hasUnicode(cx.io.env),
-		colours: { sent: cyan, opened: yellow },
-	});
+	const head = await readHead(cx, campaign);
+	const lines = renderReport(
+		{
+			...{ ...shown, head, events, human },
+			chart: chart === 'spark' || chart === 'none' ? chart : 'bars',
+			title: titleOf(campaign, head),
+			isOfDays: (options.from ?? options.to ?? options.last) !== undefined,
+			zone: shown.details?.time_zone ?? (await zoneOf(cx, shown.report)),
+		},
+		{
+			width: cx.io.stdout.columns,
+			unicode: hasUnicode(cx.io.env),
+			colours: { sent: cyan, opened: yellow },
+		},
+	);
 	await cx.out.page(`${lines.join('\n')}\n`);
 }
 
-/** Null: of all messages. */
+/** Null: the report covers all messages. */
 function titleOf(campaign: string | undefined, head: CampaignHead | null): string | null {
 	return campaign === undefined ? null : `Campaign ${head?.name ?? campaign}`;
 }
 
-/** Of the days of a report; null: a service of others does not tell it. A server of ours tells it with the details of a day. */
+/** The zone of the days, which the details of one of them tell; null: the service does not tell it. */
 async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | null> {
-	const { local, api } = await cx.connection();
-	if (local !== null)
-		return (await local.settings.get())['time_zone'] ?? local.settings.defaults['time_zone'] ?? null;
-	const { reports } = (await api.capabilities()).ext;
+	const { reports } = (await (await cx.api()).capabilities()).ext;
 	const day = data.at(-1)?.date;
 	if (reports === undefined || day === undefined) return null;
-	const { time_zone } = await reports.details({ date_from: day, date_to: day }, { signal: cx.signal });
-	return time_zone;
+	return (await reports.details({ date_from: day, date_to: day }, { signal: cx.signal })).time_zone;
 }
 
 type TotalName = keyof Report['total'];
-/** What a script ends with exit 10 for. */
+/** A test of `--fail-if`. */
 interface Test {
 	name: TotalName;
 	operator: string;

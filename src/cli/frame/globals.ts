@@ -176,6 +176,11 @@ export function isTable(format: Format): format is 'table' | 'wide' {
 	return format === 'table' || format === 'wide';
 }
 
+/** A text may stand in place of the columns: a table is printed, and `--fields` picks none of them. */
+export function isForPeople(cx: { out: { format: Format }; globals: RawGlobals }): boolean {
+	return isTable(cx.out.format) && cx.globals.fields === undefined;
+}
+
 const valued = new Set(
 	globalOptions.flatMap(({ flags }) => (flags.includes('<') ? (flags.match(/--?[a-z-]+/g) ?? []) : [])),
 );

@@ -17,7 +17,6 @@ export type ChartColours = Readonly<Record<'sent' | 'opened', (text: string) => 
 const plainColours: ChartColours = { sent: (text) => text, opened: (text) => text };
 
 export const noEvents = 'no events';
-export const noOpens = 'no opens by people';
 
 const maxDailyRows = 31;
 const minBarWidth = 8;

@@ -1,29 +1,17 @@
+/** A report as a page without scripts and without parts from elsewhere. */
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../api/quote.js';
-import type { ListGrowth } from '../../api/reports.js';
 import { clean } from './clean.js';
-import { factsOf, meaningOf, outcomesOf } from './report-details.js';
+import { factsOf, numberColumns, outcomesOf, type ReportTable, recipientsTitle } from './report-model.js';
 import { chartOf, colours, growthPicture, hoursPicture, narrow, weekPicture } from './report-pictures.js';
-import {
-	growthHeader,
-	growthRow,
-	growthTitle,
-	rangeText,
-	recipientsTitle,
-	repliesHeader,
-	repliesTitle,
-	replyRow,
-	type SavedReport,
-	totalsOf,
-} from './saved-report.js';
-import { numberText, shareOf, shareText } from './units.js';
+import { moreTables, rangeText, type SavedReport, totalLines } from './saved-report.js';
+import { numberText } from './units.js';
 
 const style = `${colours}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:52rem;padding:1.5rem 1rem 3rem;background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 .25rem;overflow-wrap:anywhere}
-h2{font-size:1.1rem;margin:2.25rem 0 .5rem}
-h3{font-size:1rem;margin:1.25rem 0 .25rem;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2.25rem 0 .5rem;overflow-wrap:anywhere}
 p{margin:0;color:var(--soft)}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(8.5rem,1fr));gap:.75rem;margin:1.5rem 0 0}
 dl div{border:1px solid var(--line);border-radius:.5rem;padding:.6rem .75rem}
@@ -37,10 +25,9 @@ th,td{text-align:left;padding:.35rem .75rem .35rem 0;border-bottom:1px solid var
 th{color:var(--soft);font-weight:500;font-size:.85rem}
 td{overflow-wrap:anywhere}
 td:first-child{min-width:10rem}
-.wide+p{margin-top:.5rem}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 svg{display:block;width:100%;height:auto}
-@media print{body{max-width:none;padding:0}h2,h3{break-after:avoid}figure,tr,dl div{break-inside:avoid}}
+@media print{body{max-width:none;padding:0}h2{break-after:avoid}figure,tr,dl div{break-inside:avoid}}
 figure{margin:0}
 .sum div:first-child{border-width:2px}
 figure svg+svg{display:none}
@@ -48,7 +35,6 @@ figure svg+svg{display:none}
 th,td{padding-right:.4rem;font-size:.8rem}th{font-size:.75rem}th.n{white-space:normal}td:first-child{min-width:3rem}}`;
 
 export function pageOf(saved: SavedReport): string {
-	const { detailed, lists } = saved;
 	const title = safe(saved.title);
 	const hash = createHash('sha256').update(style).digest('base64');
 	return `<!doctype html>
@@ -65,164 +51,86 @@ export function pageOf(saved: SavedReport): string {
 <main>
 <h1>${title}</h1>
 <p>${safe(rangeText(saved))}</p>
-${campaign(saved)}
-${totals(saved)}
-${chart(saved)}
-${detailed === null ? '' : detailSections(saved, detailed)}
-${
-	lists.length === 0
-		? ''
-		: table(
-				'Lists',
-				['List', 'Active', 'Inactive'],
-				lists.map((list) => [list.name, list.active_subscribers_count, list.inactive_subscribers_count]),
-			)
-}
-${growth(saved, detailed?.details.lists ?? [])}
-${dayTable(saved)}
+${[...campaign(saved), totals(saved), ...pictures(saved), ...moreTables(saved).map(table), dayTable(saved)].join('\n')}
 </main>
 </body>
 </html>
 `;
 }
 
-function campaign(saved: SavedReport): string {
-	const { head } = saved;
-	if (head === null) return '';
+function campaign({ head, detailed }: SavedReport): string[] {
+	if (head === null) return [];
 	const facts = factsOf(head).map(([label, text]) => `<p>${safe(label)} <b>${safe(text)}</b></p>`);
-	const title = recipientsTitle(saved);
+	const title = recipientsTitle(detailed?.isOfDays === true);
 	const counted: [string, number][] = [[title, head.recipients.total], ...outcomesOf(head)];
-	const boxes = counted.map(
-		([label, count]) => `<div><dt>${safe(label)}</dt><dd><b>${numberText(count)}</b></dd></div>`,
-	);
-	return `${facts.join('\n')}\n<dl class="sum">${boxes.join('\n')}</dl>`;
-}
-
-function chart(saved: SavedReport): string {
-	const drawn = chartOf(saved);
-	const small = chartOf(saved, narrow);
-	return drawn && small ? picture(drawn.title, drawn.label, drawn.svg + small.svg) : '';
+	const boxes = counted.map(([label, count]) => box(label, numberText(count), []));
+	return [...facts, `<dl class="sum">${boxes.join('\n')}</dl>`];
 }
 
 function totals(saved: SavedReport): string {
-	const boxes = totalsOf(saved).map(({ name, count, percent, base, machines }) => {
-		const share = percent === null ? null : shareOf(percent) + (base === null ? '' : ` of ${base}`);
-		const more = [count === null ? null : share, machines === null ? null : `machines ${machines}`];
-		const notes = more.filter((one) => one !== null).map((one) => `<span>${safe(one)}</span>`);
-		return `<div><dt>${safe(name)}</dt><dd><b>${safe(count ?? share ?? '')}</b>${notes.join('')}</dd></div>`;
+	const boxes = totalLines(saved).map(({ name, count, share, base, machines }) => {
+		const part = share === null ? '' : `${share}${base === null ? '' : ` of ${base}`}`;
+		if (count === null) return box(name, part, []);
+		return box(name, numberText(count), [part, machines === null ? '' : `machines ${numberText(machines)}`]);
 	});
 	return `<dl>${boxes.join('\n')}</dl>`;
 }
 
-function detailSections(
-	{ chart }: SavedReport,
-	{ details, links, replies, isOfDays }: NonNullable<SavedReport['detailed']>,
-): string {
-	const { hours, week, bounces } = details;
-	const showsWeek = chart !== 'heat' && chart !== 'none' && week.some(({ opened }) => opened > 0);
-	return [
-		links.length === 0
-			? ''
-			: table(
-					isOfDays ? 'Links, over the whole life of the campaign' : 'Links',
-					['Link', 'People', 'Clicks', 'Share', 'Machines'],
-					links
-						.slice(0, 50)
-						.map(({ url, position, people, clicks, share, machine_people }) => [
-							url ?? `link ${position} of a content that is not kept`,
-							people,
-							clicks,
-							shareText(share),
-							machine_people,
-						]),
-				),
-		hours.length < 2 || chart === 'none'
-			? ''
-			: picture(
-					'The first hours',
-					'opens and clicks by hour',
-					hoursPicture(hours) + hoursPicture(hours, narrow),
-				),
-		showsWeek
-			? picture(
-					'Opens in the week',
-					'opens by weekday and hour',
-					weekPicture(week) + weekPicture(week, narrow),
-				)
-			: '',
-		bounces.domains.length === 0
-			? ''
-			: table(
-					'Bounces by domain',
-					['Domain', 'Hard', 'Soft'],
-					bounces.domains.map(({ domain, hardbounced, softbounced }) => [domain, hardbounced, softbounced]),
-				),
-		bounces.codes.length === 0
-			? ''
-			: table(
-					'Bounces by reason',
-					['Reason', 'Code', 'Hard', 'Soft'],
-					bounces.codes.map(({ code, hardbounced, softbounced }) => [
-						meaningOf(code),
-						code === '' ? '-' : code,
-						hardbounced,
-						softbounced,
-					]),
-				),
-		replies.length === 0 ? '' : table(repliesTitle, repliesHeader, replies.map(replyRow)),
-	].join('\n');
+function box(label: string, figure: string, notes: readonly string[]): string {
+	const spans = notes.filter((note) => note !== '').map((note) => `<span>${safe(note)}</span>`);
+	return `<div><dt>${safe(label)}</dt><dd><b>${safe(figure)}</b>${spans.join('')}</dd></div>`;
 }
 
-function growth({ chart }: SavedReport, lists: readonly ListGrowth[]): string {
-	if (lists.length === 0) return '';
-	const changed = lists.filter((list) => list.added + list.unsubscribed + list.bounced + list.left > 0);
-	const drawn = chart === 'none' ? [] : changed;
-	return [
-		table(growthTitle, growthHeader, lists.map(growthRow)),
-		'<p>Subscribers of today by the day they came, and by the day they unsubscribed, bounced, complained or were stopped. Deleted ones are not among them.</p>',
-		...drawn.map((list) => {
-			const label = `subscribers of ${list.name} who came and who left, by day`;
-			return picture(list.name, label, growthPicture(list) + growthPicture(list, narrow), 'h3');
-		}),
-	].join('\n');
+function pictures(saved: SavedReport): string[] {
+	const { chart, detailed } = saved;
+	if (chart === 'none') return [];
+	const drawn = chartOf(saved);
+	const found = [picture(drawn.title, drawn.label, drawn.svg + chartOf(saved, narrow).svg)];
+	if (detailed === null) return found;
+	const { hours, week, lists = [] } = detailed.details;
+	if (hours.length > 1) {
+		const svg = hoursPicture(hours) + hoursPicture(hours, narrow);
+		found.push(picture('The first hours', 'opens and clicks by hour', svg));
+	}
+	if (chart !== 'heat' && week.some(({ opened }) => opened > 0)) {
+		const svg = weekPicture(week) + weekPicture(week, narrow);
+		found.push(picture('Opens in the week', 'opens by weekday and hour', svg));
+	}
+	for (const list of lists.filter((one) => one.added + one.unsubscribed + one.bounced + one.left > 0)) {
+		const label = `subscribers of ${list.name} who came and who left, by day`;
+		found.push(picture(`Growth of ${list.name}`, label, growthPicture(list) + growthPicture(list, narrow)));
+	}
+	return found;
 }
 
 function dayTable({ days }: SavedReport): string {
-	return table(
-		'Days',
-		['Day', 'Sent', 'Opened', 'Clicked', 'Bounced'],
-		days.map(({ date, sent, opened, clicked, softbounced, hardbounced }) => [
-			date,
-			sent,
-			opened,
-			clicked ?? '',
-			softbounced === undefined ? '' : softbounced + (hardbounced ?? 0),
+	return table({
+		title: 'Days',
+		header: ['Day', 'Sent', 'Opened', 'Clicked', 'Bounced'],
+		rows: days.map(({ date, sent, opened, clicked, softbounced, hardbounced = 0 }) => [
+			...[date, sent, opened, clicked ?? ''],
+			softbounced === undefined ? '' : softbounced + hardbounced,
 		]),
-	);
+	});
 }
 
 /** `svg`: twice, the second for a narrow screen. */
-function picture(title: string, label: string, svg: string, heading: 'h2' | 'h3' = 'h2'): string {
+function picture(title: string, label: string, svg: string): string {
 	const shown = svg.replaceAll('<svg ', `<svg role="img" aria-label="${safe(label)}" `);
-	return `<${heading}>${safe(title)}</${heading}>\n<figure>${shown}</figure>`;
+	return `<h2>${safe(title)}</h2>\n<figure>${shown}</figure>`;
 }
 
-/** Numbers, and columns below a header of numbers, are aligned to the right. */
-function table(
-	title: string,
-	header: readonly string[],
-	rows: readonly (readonly (string | number)[])[],
-): string {
-	const isNumber = header.map((_, at) => at > 0 && rows.some((row) => typeof row[at] === 'number'));
-	const mark = (at: number, cell: string | number) =>
-		isNumber[at] === true || header[at] === 'Share' || /^[\d.]+ %$/.test(String(cell)) ? ' class="n"' : '';
-	const head = header.map((name, at) => `<th scope="col"${mark(at, '')}>${safe(name)}</th>`).join('');
-	const body = rows.map(
-		(row) =>
-			`<tr>${row.map((cell, at) => `<td${mark(at, cell)}>${safe(typeof cell === 'number' ? numberText(cell) : cell)}</td>`).join('')}</tr>`,
-	);
+function table(shown: ReportTable): string {
+	const { title, header, rows } = shown;
+	const isNumber = numberColumns(shown);
+	const cells = (row: readonly (string | number)[], tag: string) =>
+		row.map((cell, at) => {
+			const text = typeof cell === 'number' ? numberText(cell) : cell;
+			return `<${tag}${isNumber[at] ? ' class="n"' : ''}>${safe(text)}</${tag.slice(0, 2)}>`;
+		});
+	const body = rows.map((row) => `<tr>${cells(row, 'td').join('')}</tr>`);
 	return `<h2>${safe(title)}</h2>
-<div class="wide" role="region" aria-label="${safe(title)}" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>
+<div class="wide" role="region" aria-label="${safe(title)}" tabindex="0"><table><thead><tr>${cells(header, 'th scope="col"').join('')}</tr></thead><tbody>
 ${body.join('\n')}
 </tbody></table></div>`;
 }

@@ -4,9 +4,8 @@ import { init, use } from 'echarts/core';
 import { SVGRenderer } from 'echarts/renderers';
 import { escapeHtml } from '../../api/quote.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
-import { noOpens } from './chart.js';
 import { clean } from './clean.js';
-import { type CampaignHead, factsOf, outcomesOf } from './report-details.js';
+import { type CampaignHead, factsOf, outcomesOf } from './report-model.js';
 import type { SavedReport } from './saved-report.js';
 import { counted, numberText } from './units.js';
 import { shorten } from './width.js';
@@ -37,7 +36,7 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
-/** Sizes of the second drawing of each picture, for phones, where words must stay readable. */
+/** The width of the second drawing of each picture, for phones, where words must stay readable. */
 export const narrow = 340;
 
 interface Picture {
@@ -46,8 +45,7 @@ interface Picture {
 	svg: string;
 }
 
-export function chartOf(saved: SavedReport, width = size.width): Picture | null {
-	if (saved.chart === 'none') return null;
+export function chartOf(saved: SavedReport, width = size.width): Picture {
 	if (saved.chart === 'heat') {
 		const svg = weekPicture(saved.detailed?.details.week ?? [], width);
 		return { title: 'Opens in the week', label: 'opens by weekday and hour', svg };
@@ -62,7 +60,7 @@ export function pictureOf(saved: SavedReport): string {
 	const headHeight = 44 + 16 * facts.length;
 	const height = size.height + headHeight;
 	const drawn = chartOf(saved);
-	const hours = saved.chart === 'heat' ? `: ${drawn?.label}` : '';
+	const hours = saved.chart === 'heat' ? `: ${drawn.label}` : '';
 	const title = escapeHtml(clean(saved.title + hours));
 	return withoutProperties(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}">
 <style>${darkOnly()}</style>
@@ -74,7 +72,7 @@ ${[...facts, clean(scopeOf(saved))]
 			`<text x="16" y="${38 + 16 * at}" font-family="sans-serif" font-size="12" fill="var(--soft)">${escapeHtml(line)}</text>`,
 	)
 	.join('\n')}
-<g transform="translate(0 ${headHeight})">${drawn?.svg ?? ''}</g>
+<g transform="translate(0 ${headHeight})">${drawn.svg}</g>
 </svg>
 `);
 }
@@ -153,8 +151,7 @@ export function hoursPicture(hours: ReportDetails['hours'], width = size.width):
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
 export function weekPicture(week: ReportDetails['week'], width = size.width): string {
-	const top = mostOf(week);
-	if (top === 0) return sentencePicture(noOpens, width);
+	const top = Math.max(1, mostOf(week));
 	return drawn(
 		{ ...size, width },
 		{
@@ -179,13 +176,6 @@ export function weekPicture(week: ReportDetails['week'], width = size.width): st
 
 function mostOf(week: ReportDetails['week']): number {
 	return week.reduce((max, { opened }) => Math.max(max, opened), 0);
-}
-
-function sentencePicture(text: string, width: number): string {
-	const { height } = size;
-	return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
-<text x="${width / 2}" y="${height / 2}" text-anchor="middle" font-family="sans-serif" font-size="17" fill="var(--soft)">${text}</text>
-</svg>`;
 }
 
 export function growthPicture({ days }: ListGrowth, width = size.width): string {

@@ -1,131 +1,158 @@
+/** A report on a terminal. */
 import { parseWireDate } from '../../api/datetime.js';
-import { type EventType, hasDays, isCounted, type Report } from '../../api/records.js';
+import { type EventType, hasDays, type Report } from '../../api/records.js';
 import type { ReportDetails } from '../../api/reports.js';
-import { barChart, type ChartDay, type ChartOptions, noEvents, sparkChart } from './chart.js';
+import { barChart, type ChartDay, type ChartOptions, noEvents, sparkChart, sparkLines } from './chart.js';
 import { clean } from './clean.js';
 import {
-	basesOf,
 	type CampaignHead,
 	type DetailedReport,
+	detailedTotals,
 	factsOf,
-	renderDetails,
-	renderHead,
-} from './report-details.js';
-import { numberText, shareOf } from './units.js';
-import { shorten, wrap } from './width.js';
+	numberColumns,
+	outcomesOf,
+	type ReportTable,
+	recipientsTitle,
+	type TotalLine,
+	tablesOf,
+	totalsOf,
+} from './report-model.js';
+import { numberText } from './units.js';
+import { pad, shorten, widthOf, wrap } from './width.js';
 
-export type Chart = 'bars' | 'spark' | 'none';
+export interface ReportPage {
+	report: Report;
+	chart: 'bars' | 'spark' | 'none';
+	/** Null: the report covers everything. */
+	title: string | null;
+	head: CampaignHead | null;
+	/** The events that the report counts; all without any. */
+	events: readonly EventType[];
+	/** Opens and clicks of bots are left out. */
+	human: boolean;
+	isOfDays: boolean;
+	/** The zone of the days; null: the service does not tell it. */
+	zone: string | null;
+	/** Counts of the same messages. */
+	details: ReportDetails | null;
+	/** Shown in place of the totals. */
+	parted: DetailedReport | null;
+}
 
-/**
- * Lines without their line ends; every text of the service is cleaned. `title`: null of a report on everything.
- * `events`: those it counts, all without any. `withMachines`: it counts opens and clicks by machines, too; `human`: it
- * leaves them out. `details`: counts and hours of the same messages; `parted`: shown in place of the totals. `head`: of the
- * campaign that it is on.
- */
-export function renderReport(
-	{ total, data }: Report,
-	{
-		chart,
-		details = null,
-		parted = null,
-		head = null,
-		isOfDays = false,
-		zone = null,
-		title = null,
-		events = [],
-		withMachines = false,
-		human = false,
-		...options
-	}: ChartOptions & {
-		chart: Chart;
-		details?: ReportDetails | null;
-		parted?: DetailedReport | null;
-		head?: CampaignHead | null;
-		isOfDays?: boolean;
-		zone?: string | null;
-		title?: string | null;
-		events?: readonly EventType[];
-		withMachines?: boolean;
-		human?: boolean;
-	},
+/** Lines without their line ends. Every text of the service is cleaned. */
+export function renderReport(page: ReportPage, options: ChartOptions): string[] {
+	const { report, chart, events, human, zone, details, parted } = page;
+	const { total, data } = report;
+	const { width } = options;
+	// The days of a report count bots; a picture beside figures of people shows people.
+	const days: readonly ChartDay[] =
+		parted?.details.days ??
+		data.map(({ date, sent, opened }) => ({
+			...{ date: dayText(date), sent: Number(sent), opened: Number(opened) },
+		}));
+	const lines = headLines(page, days, width);
+	const all = details?.total ?? null;
+	const totals = parted === null ? totalsOf(total, { events, all, human }) : detailedTotals(parted.details);
+	lines.push(
+		...(totals.length === 0
+			? [`  no figure of a report counts ${events.join(', ')}`]
+			: totalLines(totals, parted !== null, width)),
+	);
+	const counts = parted?.details.total ?? all;
+	const sent = counts?.sent ?? Number(total.sent);
+	if (sent > 0 && totals.some(({ share }) => share !== null)) {
+		const tried = counts === null ? '' : `, of bounces of ${numberText(counts.attempted)} attempted`;
+		lines.push('', ...wrap(`shares are of ${numberText(sent)} sent${tried}`, width));
+	}
+	if (parted !== null) {
+		for (const table of tablesOf(parted)) lines.push(...tableLines(table, width));
+		lines.push(...hourLines(parted.details, options));
+	}
+	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
+	// A service that tells no zone is not ours, and may count machines or not.
+	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
+		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
+	if (chart !== 'none' && hasDays(events)) lines.push('', ...pictureOf(chart, days, options));
+	return lines;
+}
+
+function headLines(
+	{ title, head, zone, isOfDays }: ReportPage,
+	days: readonly ChartDay[],
+	width: number,
 ): string[] {
-	const days = parted === null ? daysOf(data) : peopleByDay(parted);
+	const lines = title === null ? [] : [clean(title)];
+	for (const [label, text] of head === null ? [] : factsOf(head))
+		lines.push(shorten(`  ${label.padEnd(7)}  ${text}`, width));
+	lines.push(...headingOf(days, zone, width), '');
+	if (head === null) return lines;
+	const counts = outcomesOf(head).map(([label, count]) => [`  ${label}`, numberText(count)]);
+	const all = [recipientsTitle(isOfDays), numberText(head.recipients.total)];
+	return [...lines, ...layOut([all, ...counts], [false, true], width), ''];
+}
+
+/** One line where both fit. */
+function headingOf(days: readonly ChartDay[], zone: string | null, width: number): string[] {
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
-	const figures = figuresOf(total, details?.total ?? null, human).filter(({ of }) => isCounted(of, events));
-	const pictureOf = (chart: Exclude<Chart, 'none'>) => {
-		if (days.every(({ sent, opened }) => sent === 0 && opened === 0)) return [noEvents];
-		const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
-		// The heading says which days there are: one bar needs no empty ones beside it.
-		if (chart === 'bars') return barChart(filled.length === 1 ? filled : days, options);
-		return sparkChart(days, options);
-	};
-	const widest = Math.max(...figures.map(({ figure }) => figure.length), 0);
-	const hasShares = figures.some(({ share }) => share !== '') && Number(total.sent) > 0;
-	return [
-		...(title === null ? [] : [clean(title)]),
-		...(head === null ? [] : factsOf(head)).map(([label, text]) =>
-			shorten(`  ${label.padEnd(7)}  ${text}`, options.width),
-		),
-		...headingOf(range, zone, options),
-		'',
-		...(head === null ? [] : [...renderHead(head, isOfDays, options), '']),
-		...(parted === null
-			? figures.length === 0
-				? [`  no figure of a report counts ${events.join(', ')}`]
-				: figures.map(({ label, figure, share }) =>
-						`  ${label.padEnd(13)} ${figure.padStart(widest)}  ${share.padStart(8)}`.trimEnd(),
-					)
-			: renderDetails(parted, options)),
-		...(parted === null && hasShares
-			? ['', ...wrap(basesOf(Number(total.sent), details?.total.attempted ?? null), options.width)]
-			: []),
-		...(withMachines && parted === null && Number(total.opened) > 0 && mayCountMachines(details)
-			? ['', ...wrap('these opens and clicks are by machines, too: --human leaves them out', options.width)]
-			: []),
-		...(chart === 'none' || !hasDays(events) ? [] : ['', ...pictureOf(chart)]),
-	];
-}
-
-/** A service that tells no details may have counted some. */
-function mayCountMachines(details: ReportDetails | null): boolean {
-	return details === null || details.total.machine_opened + details.total.machine_clicked > 0;
-}
-
-/** Label, count and share. A service that tells no details tells no count of the rest either. */
-function figuresOf(
-	total: Report['total'],
-	all: ReportDetails['total'] | null,
-	human: boolean,
-): { of: keyof Report['total']; label: string; figure: string; share: string }[] {
-	const clicked = all && all.clicked + (human ? 0 : all.machine_clicked);
-	const told = (figure: number | undefined | null) => (figure == null ? '' : count(figure));
-	const line = (of: keyof Report['total'], label: string, figure: string) => {
-		return { of, label, figure, share: of === 'sent' ? '' : shareOf(total[of]) };
-	};
-	return [
-		line('sent', 'sent', count(total.sent)),
-		line('opened_percent', 'opened', count(total.opened)),
-		line('redirected_percent', 'clicked', told(clicked)),
-		line('unsubscribed_percent', 'unsubscribed', told(all?.unsubscribed)),
-		line('softbounced_percent', 'soft bounces', told(all?.softbounced)),
-		line('hardbounced_percent', 'hard bounces', told(all?.hardbounced)),
-	];
-}
-
-/** `zone`: of the days; null where the service does not tell it. */
-function headingOf(range: string, zone: string | null, { width }: ChartOptions): string[] {
 	if (zone === null) return [range];
 	const named = `(${clean(zone)})`;
 	return range.length + 1 + named.length <= width ? [`${range} ${named}`] : [range, named];
 }
 
-function daysOf(data: Report['data']): ChartDay[] {
-	return data.map(({ date, sent, opened }) => ({
-		date: dayText(date),
-		sent: Number(sent),
-		opened: Number(opened),
-	}));
+function totalLines(totals: readonly TotalLine[], hasMachines: boolean, width: number): string[] {
+	const textOf = (count: number | null) => (count === null ? '' : numberText(count));
+	const rows = totals.map(({ name, count, share, machines }) => [
+		...[name, textOf(count), share ?? ''],
+		...(hasMachines ? [textOf(machines)] : []),
+	]);
+	return hasMachines
+		? layOut([['', 'PEOPLE', '', 'MACHINES'], ...rows], [false, true, true, true], width)
+		: layOut(rows, [false, true, true], width);
+}
+
+const mostRows = 10;
+
+/** Numbers stand before texts, so that the last text alone gives way on a narrow terminal. */
+function tableLines(table: ReportTable, width: number): string[] {
+	const { title, header, rows, others = 0 } = table;
+	const told = rows.filter((row) => row.some((cell) => typeof cell === 'number' && cell > 0));
+	if (told.length === 0) return [];
+	const isNumber = numberColumns(table);
+	const order = header.map((_, at) => at).sort((a, b) => Number(isNumber[b]) - Number(isNumber[a]));
+	const cells = [header.map((name) => name.toUpperCase()), ...told.slice(0, mostRows)].map((row) =>
+		order.map((at) => (typeof row[at] === 'number' ? numberText(row[at]) : clean(row[at] ?? ''))),
+	);
+	const more = others + Math.max(0, told.length - mostRows);
+	return [
+		...['', title.toLowerCase()],
+		...layOut(
+			cells,
+			order.map((at) => isNumber[at] === true),
+			width,
+		),
+		...(more === 0 ? [] : [`  and ${numberText(more)} more`]),
+	];
+}
+
+/** The first hours in one line for each figure. */
+function hourLines({ hours }: ReportDetails, options: ChartOptions): string[] {
+	const [first] = hours;
+	if (first === undefined || options.width < 40) return [];
+	const shown = hours.slice(0, Math.max(1, options.width - 24));
+	const series = (['sent', 'opened', 'clicked'] as const).map(
+		(name) => [name, shown.map((hour) => hour[name])] as const,
+	);
+	const lines = sparkLines(series, options).map((line) => `  ${line}`);
+	return ['', `by hour from ${first.date.replace('T', ' ')}`, ...lines];
+}
+
+function pictureOf(chart: 'bars' | 'spark', days: readonly ChartDay[], options: ChartOptions): string[] {
+	const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
+	if (filled.length === 0) return [noEvents];
+	if (chart === 'spark') return sparkChart(days, options);
+	// The heading says which days there are: one bar needs no empty ones beside it.
+	return barChart(filled.length === 1 ? filled : days, options);
 }
 
 /** A day as every table shows it; the wire's own form is for programs. */
@@ -134,11 +161,20 @@ export function dayText(date: unknown): string {
 	return parseWireDate(text) ?? clean(text);
 }
 
-/** The days of the report count opens by machines too; beside figures of people the picture is of people. */
-function peopleByDay({ details: { days } }: DetailedReport): ChartDay[] {
-	return days.map(({ date, sent, opened }) => ({ date, sent, opened }));
-}
+const leastText = 20;
 
-function count(value: unknown): string {
-	return numberText(Number(value));
+/** Columns two blanks apart, below a margin of two; closer on a terminal that is too narrow for that. */
+function layOut(rows: readonly (readonly string[])[], isRight: readonly boolean[], width: number): string[] {
+	const widths = isRight.map((_, at) => Math.max(...rows.map((row) => widthOf(row[at] ?? ''))));
+	const isWide = widths.reduce((sum, one) => sum + one + 2, 0) > width;
+	const [margin, gap] = isWide ? ['', ' '] : ['  ', '  '];
+	return rows.flatMap((row) => {
+		const cells = row.map((text, at) => pad(text, widths[at] ?? 0, isRight[at] ? 'right' : 'left'));
+		if (isRight.at(-1)) return [`${margin}${cells.join(gap)}`.trimEnd()];
+		const last = row.at(-1) ?? '';
+		const before = margin + [...cells.slice(0, -1), ''].join(gap);
+		const room = width - widthOf(before);
+		if (room < leastText && widthOf(last) > room) return [before.trimEnd(), `  ${shorten(last, width - 2)}`];
+		return [`${before}${shorten(last, room)}`.trimEnd()];
+	});
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { barChart, sparkChart } from '../../../src/cli/render/chart.js';
-import { renderReport } from '../../../src/cli/render/report.js';
 
 const days = [
 	{ date: '2026-11-15', sent: 0, opened: 0 },
@@ -58,10 +57,6 @@ describe('the bar chart', () => {
 		expect(lines[0]).toContain('by week');
 		expect(lines.filter((line) => line.startsWith('day'))).toHaveLength(6);
 	});
-
-	it('survives a range without any mail', () => {
-		expect(barChart([], { width: 80, unicode: true }).length).toBeGreaterThan(0);
-	});
 });
 
 describe('colours', () => {
@@ -71,52 +66,6 @@ describe('colours', () => {
 		const bars = barChart(days, { width: 44, unicode: true, colours });
 		expect(bars[0]).toBe('           <██> sent  [░░] opened');
 		expect(bars[6]).toBe('           [░░░░░░░░░]                    333');
-	});
-});
-
-describe('a report without an event', () => {
-	const total = {
-		...{ sent: 0, opened: 0, opened_percent: '0', redirected_percent: 0 },
-		...{ softbounced_percent: 0, unsubscribed_percent: 0, hardbounced_percent: 0 },
-	};
-	it.each(['bars', 'spark'] as const)('says so in place of its %s', (chart) => {
-		const data = [{ date: '15.11.2026', sent: 0, opened: 0 }];
-		const lines = renderReport({ total, data }, { chart, width: 80, unicode: true });
-		expect(lines.slice(-2)).toEqual(['', 'no events']);
-	});
-});
-
-describe('the head of a report', () => {
-	const total = {
-		...{ sent: 4, opened: 2, opened_percent: '50', redirected_percent: 0 },
-		...{ softbounced_percent: 0, unsubscribed_percent: 0, hardbounced_percent: 0 },
-	};
-	const report = { total, data: [{ date: '15.11.2026', sent: 4, opened: 2 }] };
-	const options = { chart: 'none', width: 80, unicode: true } as const;
-
-	it('names the campaign, cleaned, and the zone of its days', () => {
-		const lines = renderReport(report, { ...options, title: 'Campaign a\x1b[2J', zone: 'Europe/Oslo' });
-		expect(lines.slice(0, 2)).toEqual(['Campaign a\\x1b[2J', '2026-11-15 (Europe/Oslo)']);
-		expect(renderReport(report, options)[0]).toBe('2026-11-15');
-	});
-
-	it.each([
-		[1, 0, true],
-		[0, 1, true],
-		[0, 0, false],
-	])('says it of %s opens and %s clicks by machines: %s', (machine_opened, machine_clicked, isSaid) => {
-		const of = {
-			created: 4,
-			sent: 4,
-			opened: 2,
-			clicked: 1,
-			unsubscribed: 0,
-			softbounced: 0,
-			hardbounced: 0,
-		};
-		const details = { total: { ...of, machine_opened, machine_clicked } } as never;
-		const lines = renderReport(report, { ...options, withMachines: true, details });
-		expect(lines.some((line) => line.startsWith('these opens and clicks are by machines'))).toBe(isSaid);
 	});
 });
 

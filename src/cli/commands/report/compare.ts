@@ -1,5 +1,3 @@
-/** Campaigns, or the last days and those before them, side by side: rates and how they differ, in points. */
-
 import { type Extensions, need } from '../../../api/capabilities.js';
 import { percentOf } from '../../../api/counts.js';
 import { addDays, dayOf, formatWireDate } from '../../../api/datetime.js';
@@ -13,7 +11,7 @@ import type { Column, Columns } from '../../render/columns.js';
 import { numberText, shareText } from '../../render/units.js';
 import { campaignArg, findCampaign } from '../campaigns/find.js';
 
-/** One of those that are compared; `id` is null for days. */
+/** `id` is null for days. */
 interface Side {
 	name: string;
 	id: string | null;
@@ -125,9 +123,9 @@ async function print(cx: CommandContext, sides: readonly Side[]): Promise<void> 
 	await cx.out.rows(['sent' as const, ...rateNames], columnsOf(first, others, isForPeople), { all: true });
 }
 
-function less<K extends string>(values: Record<K, number>, of: Record<K, number>): Record<string, number> {
+function less<K extends string>(values: Record<K, number>, base: Record<K, number>): Record<string, number> {
 	const names = Object.keys(values) as K[];
-	return Object.fromEntries(names.map((name) => [name, rounded(values[name] - of[name])]));
+	return Object.fromEntries(names.map((name) => [name, rounded(values[name] - base[name])]));
 }
 
 function rounded(value: number): number {
@@ -146,44 +144,41 @@ const labels: Partial<Record<Measure, string>> = {
 function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): Columns<Measure> {
 	const measured = ({ figures, rates }: Side, measure: Measure) =>
 		measure === 'sent' ? figures.sent : rates[measure];
-	/** A rate of nothing is none. */
-	const isNone = ({ figures }: Side, measure: Measure) =>
-		measure !== 'sent' && figures[baseOf[measure]] === 0;
-	const sideColumn = (side: Side, at: number): Column<Measure> => ({
-		key: `side_${at}`,
-		header: side.name,
-		align: 'right',
-		value: (measure) => {
-			const value = measured(side, measure);
-			if (!isForPeople) return value;
-			if (isNone(side, measure)) return '-';
-			return measure === 'sent' ? numberText(value) : shareText(value);
-		},
-	});
-	const differenceColumn = (side: Side, at: number): Column<Measure> => ({
-		key: `difference_${at}`,
-		header: 'DIFFERENCE',
-		align: 'right',
-		value: (measure) => {
-			const difference = rounded(measured(side, measure) - measured(first, measure));
-			if (!isForPeople) return difference;
-			return isNone(side, measure) || isNone(first, measure) ? '-' : signed(difference, measure);
-		},
-	});
-	return [
+	/** Without mail a side has no rate, and nothing to compare. */
+	const column = (
+		key: string,
+		header: string,
+		sides: readonly Side[],
 		{
-			key: 'label',
-			header: 'MEASURE',
-			isName: true,
-			value: (measure) => labels[measure] ?? measure,
+			value,
+			text,
+		}: { value: (measure: Measure) => number; text: (value: number, isCount: boolean) => string },
+	): Column<Measure> => ({
+		...{ key, header, align: 'right' },
+		value: (measure) => {
+			if (!isForPeople) return value(measure);
+			const isCount = measure === 'sent';
+			const hasRates = isCount || sides.every(({ figures }) => figures[baseOf[measure]] !== 0);
+			return hasRates ? text(value(measure), isCount) : '-';
 		},
+	});
+	const sideColumn = (side: Side, at: number) =>
+		column(`side_${at}`, side.name, [side], {
+			value: (measure) => measured(side, measure),
+			text: (value, isCount) => (isCount ? numberText(value) : shareText(value)),
+		});
+	const differenceColumn = (side: Side, at: number) =>
+		column(`difference_${at}`, 'DIFFERENCE', [first, side], {
+			value: (measure) => rounded(measured(side, measure) - measured(first, measure)),
+			text: (value, isCount) => {
+				const sign = value > 0 ? '+' : value < 0 ? '-' : '';
+				const size = Math.abs(value);
+				return `${sign}${isCount ? numberText(size) : `${size.toFixed(2)} points`}`;
+			},
+		});
+	return [
+		{ key: 'label', header: 'MEASURE', isName: true, value: (measure) => labels[measure] ?? measure },
 		sideColumn(first, 1),
 		...others.flatMap((side, at) => [sideColumn(side, at + 2), differenceColumn(side, at + 2)]),
 	];
-}
-
-function signed(difference: number, measure: Measure): string {
-	const sign = difference > 0 ? '+' : difference < 0 ? '-' : '';
-	const size = Math.abs(difference);
-	return `${sign}${measure === 'sent' ? numberText(size) : `${size.toFixed(2)} points`}`;
 }

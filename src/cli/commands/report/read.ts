@@ -3,30 +3,23 @@
 import { need } from '../../../api/capabilities.js';
 import { addDays, type Day, formatWireDate, parseWireDate } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
-import type { EventType, Report, ReportQuery, Uuid } from '../../../api/records.js';
+import type { Report, ReportQuery, Uuid } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { parseDays } from '../../frame/values.js';
-import type { CampaignHead, DetailedReport } from '../../render/report-details.js';
+import type { CampaignHead, DetailedReport } from '../../render/report-model.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid, missing } from '../../verbs/resolve.js';
 import { findCampaign, lookUpCampaign } from '../campaigns/find.js';
 import { detailOf, leftOutOf, listNames } from '../campaigns/record.js';
+import type { ReportOptions } from '../report.js';
 
-/** What is asked of a report; `campaign` is a UUID. */
-export interface Asked {
-	from: string | undefined;
-	to: string | undefined;
-	last: string | undefined;
-	campaign: string | undefined;
-	event: readonly EventType[];
-	tag: string | undefined;
-	human: boolean;
-}
+/** `campaign` is a UUID. */
+type Asked = Pick<ReportOptions, 'from' | 'to' | 'last' | 'campaign' | 'event' | 'tag' | 'human'>;
 
-/** A name is of a campaign that the deployment keeps; others know campaigns by UUID, or not at all. */
+/** The campaign of a name; a deployment that keeps no campaigns knows only UUIDs. */
 export async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
 	if (text === undefined || isUuid(text)) return text;
 	const campaigns = await need(await cx.api(), 'campaigns', 'a report of a campaign by its name');
@@ -39,12 +32,8 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	const api = await cx.api();
 	// Refused before anything is asked: a report that ignores an option would be a wrong one.
 	const wanted = tag !== undefined ? '--tag' : human ? '--human' : null;
-	const reports =
-		wanted !== null
-			? await need(api, 'reports', wanted)
-			: campaign === undefined
-				? undefined
-				: (await api.capabilities()).ext.reports;
+	const ours = campaign === undefined ? undefined : (await api.capabilities()).ext.reports;
+	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
 	// Our reports cover a whole campaign and refuse an unknown UUID; other services report days, zeros for any UUID.
 	const hasDays = (asked.from ?? asked.to ?? asked.last) !== undefined;
 	if (campaign !== undefined && reports === undefined && !hasDays)
@@ -59,11 +48,8 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	};
 	const call = { signal: cx.signal };
 	const more = { ...query, ...(tag !== undefined && { tag }), human };
-	const ask = () =>
-		reports === undefined
-			? explained(api.report(query, call), { input: query })
-			: explained(reports.report(more, call), { input: more });
-	return cx.killable(ask).catch((error: unknown) => {
+	const ask = () => (reports === undefined ? api.report(query, call) : reports.report(more, call));
+	return explained(cx.killable(ask), { input: query }).catch((error: unknown) => {
 		if (campaign !== undefined && error instanceof ApiError && error.code === 'not_found')
 			throw missing('campaign', campaign, mailctl('campaigns', 'list'));
 		throw error;
@@ -81,7 +67,7 @@ async function today(cx: CommandContext): Promise<Day> {
 	});
 }
 
-/** Null: it is narrowed to some messages, or the service is not ours. Days have no links. `lists`: with their growth. */
+/** Null: the report is narrowed to some messages, or the service is not ours. `lists`: with their growth. */
 export async function readDetails(
 	cx: CommandContext,
 	{ campaign, ...asked }: Asked,
@@ -106,7 +92,7 @@ export async function readDetails(
 	return { details, links, replies: status?.replies ?? [], isOfDays: hasDays };
 }
 
-/** Null: it is of no campaign, or the service keeps no campaigns, or not this one. */
+/** Null: the report is not about a campaign that the service keeps. */
 export async function readHead(cx: CommandContext, id: Uuid | undefined): Promise<CampaignHead | null> {
 	if (id === undefined) return null;
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
