@@ -11,7 +11,7 @@ import { checked, type EngineContext, found, refuse, seenBy } from './context.js
 import { noSuch } from './rules/errors.js';
 import { parseLocalTime } from './rules/local-time.js';
 
-/** People that one call foresees: less than a second of work. */
+/** Takes less than a second. */
 const partSize = 20_000;
 const mostLeftOut = 1_000;
 
@@ -55,7 +55,6 @@ export async function assertAudience(store: Pick<Store, 'reads'>, audience: Chec
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 }
 
-/** With the zone of the database where none is given. */
 export async function settledTiming(
 	store: Pick<Store, 'reads'>,
 	timing: CheckedTiming,
@@ -63,7 +62,7 @@ export async function settledTiming(
 	return { ...timing, time_zone: timing.time_zone ?? (await zoneOf(store)) };
 }
 
-/** The zone of the settings, else that of the machine: a mail at nine is at nine where the sender is. */
+/** A mail at nine is at nine where the sender is. */
 async function zoneOf({ reads }: Pick<Store, 'reads'>): Promise<string> {
 	const { time_zone } = await reads.getSettings();
 	const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
@@ -129,7 +128,7 @@ async function campaignErrors(
 		const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
 		const [campaign] = results;
 		if (campaign === undefined) return { [key]: [refused(`There is no campaign ${id}.`)] };
-		// Without their opens all recipients count as such that opened nothing, and would get the mail.
+		// Without their opens all recipients count as having opened nothing, and would get the mail.
 		if (campaign.date_dropped !== undefined)
 			return { [key]: [refused(`${sayDropped(campaign)}, and their opens with them.`)] };
 	}

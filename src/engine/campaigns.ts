@@ -199,7 +199,6 @@ const unknownFiles = {
 	attachments: [{ code: 'invalid', message: 'This service does not know what that is.' }],
 };
 
-/** The content for all recipients, without fields that such a service does not know. */
 function callOf(spec: CampaignSpec): Omit<SendRequest, 'to'> {
 	const { list_id: _list, strict_vars: _strict, campaign_unique_id: _campaign, ...rest } = spec;
 	const { source: _source, context: _context, ...call } = rest;
@@ -231,7 +230,7 @@ async function putBatch(
 		if (outcome.kind === 'not_found') throw await unknownCampaign(context, campaign, call);
 		throw refusalOf(outcome);
 	};
-	// Without rows it changes nothing, and tells whether the campaign takes them or has them: checking them is long work.
+	// A batch without rows tells whether the campaign takes them or has them: checking rows is long work.
 	const ack = await put([]);
 	return ack.position > first ? ack : await put(await check());
 }
@@ -263,7 +262,6 @@ function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' | 'not_f
 	}
 }
 
-/** A batch is one transaction and one request body; octets of its JSON. */
 const maxBatchBytes = 4 * 1024 * 1024;
 
 const maxBatchRecipients = 50_000;
@@ -309,7 +307,7 @@ async function resolve(
 		const resolved = await resolveContent(context, send);
 		const tracking = send.disable_tracking ? 'off' : 'on';
 		const shared = { type, envelope, from_key, tag, tracking, list_id, context: send.context } as const;
-		// Identified by all its content: put again after a crash, or in another batch, it is the same submission.
+		// The content identifies it: put again after a crash, or in another batch, it is the same submission.
 		const { to: _to, ...said } = send;
 		const id = messageUuid(campaign, canonicalJson(said));
 		const submission = { id, ...shared, ...resolved, now: context.clock.now() };
@@ -320,7 +318,6 @@ async function resolve(
 	}
 }
 
-/** For a service that makes the messages: the call as it was given, without look-ups here. */
 function asGiven(
 	{ clock }: CampaignContext,
 	{ send, alike, kind, given, ...place }: Extract<ParsedRequest, { kind: 'request' }>,

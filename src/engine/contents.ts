@@ -1,5 +1,3 @@
-/** Resolves a send request into the content that is stored: template, sender, links, variables. */
-
 import { createHash } from 'node:crypto';
 import type { Call } from '../api/api.js';
 import { type Attachment, type Attachments, isSha256, otherBytes, sizeFault } from '../api/attachments.js';
@@ -37,10 +35,7 @@ interface ResolvedContent {
 	variables: readonly string[];
 }
 
-/**
- * Reads the template, and refuses with all field errors at once: an unverified sender, an unknown template or list,
- * bulk mail without a target for its links. The operation that accepts looks up sender and list once more.
- */
+/** Refuses with all field errors at once. The operation that accepts looks up sender and list once more. */
 export async function resolveContent(
 	context: Pick<EngineContext, 'store'>,
 	wanted: Wanted,
@@ -67,10 +62,7 @@ export async function resolveContent(
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
 }
 
-/**
- * For a service that makes the messages itself: only the service knows its templates, and bodies are in the call. Only
- * the subject is kept here.
- */
+/** Only the service knows its templates, and bodies are in the call: only the subject is kept here. */
 export function opaqueContent({
 	subject,
 	text_body,
@@ -87,10 +79,7 @@ export function opaqueContent({
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/**
- * Bodies that no mail has, found by scans without a parser: HTML nested so deeply that it breaks any parser, and more
- * variables than a server could fill while others wait. Empty without errors.
- */
+/** HTML nested so deeply that it breaks any parser, and more variables than a server could fill while others wait. */
 export async function bodyErrors(bodies: {
 	text_body?: string | null;
 	html_body?: string | null;
@@ -107,7 +96,6 @@ export async function bodyErrors(bodies: {
 	return errors;
 }
 
-/** The parser of HTML is loaded with the first content that has some. */
 async function nestingErrors(html: string): Promise<readonly FieldError[]> {
 	const { isTooDeep, maxNesting } = await import('../content/nesting.js');
 	const message = `Ensure the HTML is nested no deeper than ${maxNesting} elements.`;
@@ -116,7 +104,7 @@ async function nestingErrors(html: string): Promise<readonly FieldError[]> {
 
 const maxVariables = 20_000;
 
-/** Made when it is wanted: the first number of a process that is written out takes 12 ms. */
+/** The first number of a process that is written out takes 12 ms. */
 const tooManyVariables = () => ({
 	code: 'too_many_variables',
 	message: `Ensure the body has no more than ${maxVariables.toLocaleString('en-US')} variables.`,
@@ -128,7 +116,6 @@ function hasTooMany(body: string): boolean {
 	return false;
 }
 
-/** A `cid:` link is to one file. Empty without errors. */
 function cidErrors({ html, attachments = [] }: Content): FieldErrors {
 	const [first] = attachments.length === 0 ? [] : cidFaults(html, attachments).unclear;
 	if (first === undefined) return {};
@@ -173,7 +160,6 @@ const needsPublicUrl: FieldErrors = {
 	type: [refusal('public_url_required')],
 };
 
-/** The key of a call, with what it stands for. An embedded database has one owner; a server's clients have keys of their own. */
 export function idempotencyKey(request: object, call: Call | undefined): IdempotencyKey | null {
 	if (call?.idempotencyKey === undefined) return null;
 	const fingerprint = createHash('sha256').update(canonicalJson(request)).digest('hex');

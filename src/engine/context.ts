@@ -16,7 +16,7 @@ export interface EngineContext {
 	ports: EnginePorts;
 }
 
-/** The context of campaigns; `api`: a service makes the messages, and this database keeps only the campaigns. */
+/** `api`: a service makes the messages, and this database keeps only the campaigns. */
 export interface CampaignContext extends Pick<EngineContext, 'store' | 'clock' | 'newId'> {
 	courier: Courier;
 }
@@ -39,10 +39,7 @@ export function checked<T>(
 	return parsed.value;
 }
 
-/**
- * The checked value, or a 400 that names every bad field at once: where the shape is bad, the store checks the good
- * fields. Otherwise the write itself reports the store's errors.
- */
+/** A 400 names every bad field at once: where the shape is bad, the store checks the good fields. */
 export async function checkedBeside<T>(
 	parsed: Parsed<T>,
 	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,
@@ -64,7 +61,7 @@ export function deleted(existed: boolean): void {
 	if (!existed) throw notFound();
 }
 
-/** Work that has begun is finished whatever the caller does; but nothing begins after the caller has left. */
+/** Nothing begins after the caller has left. */
 export function assertWanted(signal: AbortSignal | undefined): void {
 	if (signal?.aborted) throw new ApiError('network', 'The request was aborted.', { cause: signal.reason });
 }
@@ -73,9 +70,9 @@ export function seenBy(call: Call | undefined): Seen {
 	return call?.ownOnly === true ? { only_of: call.client ?? '' } : {};
 }
 
-/** Passed in by the composition root; each may be slow, and none throws for expected failures. */
+/** Each may be slow, and none throws for expected failures. */
 export interface EnginePorts {
-	/** Why a webhook delivery must not go to this URL, or null. A name that does not resolve is accepted. */
+	/** Null where a webhook delivery may go there. A name that does not resolve is accepted. */
 	checkTarget(url: string): Promise<RefusalCode | null>;
 	notifyTest(webhook: Webhook): Promise<TestResult>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;

@@ -30,7 +30,6 @@ export function createExports({ store }: Pick<EngineContext, 'store'>): Exports 
 	};
 }
 
-/** The same as tuples, parsed from the text that the database writes of them. */
 export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 	return {
 		slice: async (list_id, { keys, ...request }, call) => {
@@ -39,7 +38,7 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 			const next = nextOf(read, command.limit);
 			if (call?.onNext !== undefined) {
 				call.onNext(next);
-				// What follows is asked for before this text is read: another thread may read it.
+				// The caller asks for the next text before this one is read: another thread may read it.
 				await new Promise((resolve) => setImmediate(resolve));
 			}
 			return { results: parseTuples(read, keys), next };

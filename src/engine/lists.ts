@@ -9,7 +9,7 @@ import { readPage } from './pages.js';
 export function createLists(context: EngineContext): Lists {
 	const { store, clock } = context;
 	const { reads, writes } = store;
-	// Existence first: an unknown id is "Not found." whatever the body is. PUT requires no field (service document, "Lists").
+	// An unknown id is "Not found." whatever the body is. PUT requires no field (service document, "Lists").
 	const change = async (id: number, input: unknown) => {
 		found(await reads.getList({ id }));
 		return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));

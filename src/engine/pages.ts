@@ -25,7 +25,7 @@ export async function readPage<Results>(
 ): Promise<Page<unknown, Results>> {
 	const page = pageNumber(request.page);
 	const page_size = pageSize(request.page_size);
-	// A missing collection is "Not found." for any page. Both calls at once: a store in threads gets them in one message.
+	// A missing collection is "Not found." for any page. A store in threads gets both calls in one message.
 	const [{ count, results, cursor }, link] = await Promise.all([
 		slice({ page: page ?? 1, page_size }),
 		linker(context, request, place),
@@ -46,7 +46,7 @@ function pageNumber(page: number | undefined): number | null {
 	return Number.isSafeInteger(page) && page >= 1 ? page : null;
 }
 
-// A page size that is not a positive number is ignored, one that is too large is cut: DRF's PageNumberPagination.
+// DRF's PageNumberPagination ignores a bad page size, and cuts one that is too large.
 function pageSize(size: number | undefined): number {
 	if (size === undefined || !Number.isSafeInteger(size) || size < 1) return defaultPageSize;
 	return Math.min(size, maxPageSize);
@@ -73,7 +73,7 @@ async function linker(
 	};
 }
 
-/** Pages of one turn of the event loop ask once: of a server at work several come together. */
+/** Pages of one turn of the event loop ask once. */
 const asked = new WeakMap<Store, Promise<string>>();
 
 function linkBaseOf(store: Store): Promise<string> {

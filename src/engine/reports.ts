@@ -32,7 +32,9 @@ interface ReportView {
 	human?: boolean;
 }
 
-/** Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled. */
+/**
+ * Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled.
+ */
 export async function createReport({ store, clock }: EngineContext, query: ReportQuery): Promise<Report> {
 	const { timeZone } = await readSettings(store);
 	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
@@ -48,8 +50,8 @@ export function createReports(context: EngineContext): ReportsPlus {
 }
 
 /**
- * The same with our extensions: a campaign without dates is covered from its first day to its last, however long. A
- * campaign that does not exist is `not_found`, where the document's report gives zeros (api-decisions 36).
+ * Without dates a campaign is covered from its first day to its last. An unknown campaign is `not_found`, where the
+ * document's report gives zeros (api-decisions 36).
  */
 async function createReportOfOurs(context: EngineContext, query: ReportQuery & ReportView): Promise<Report> {
 	return reportOf(context.store, { ...(await rangeOfOurs(context, query)), view: query });
@@ -126,7 +128,7 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 }
 
 function eachDay(from: Day, to: Day): Day[] {
-	// By their number: behind 9999-12-31 there is none.
+	// Counted by number, since no day follows 9999-12-31.
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }
 
@@ -197,10 +199,7 @@ function hourText(hour: number): string {
 	return `${new Date((hour * 3_600_000_000) / microsPerMs).toISOString().slice(0, 13)}:00`;
 }
 
-/**
- * A message that a machine opened on one day and a person on a later one counts on both: then fewer than none are left to
- * machines on the later day.
- */
+/** A message opened by a machine on one day and by a person on a later one counts on both days. */
 function sumOf(counts: readonly TypedCount[]): Figures {
 	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
 		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);
@@ -220,7 +219,7 @@ function sumOf(counts: readonly TypedCount[]): Figures {
 
 const maxLinks = 1_000;
 
-/** A link as it is counted: in contents of one campaign that differ, the same target is the same link. */
+/** The same target is the same link in all contents of a campaign. */
 type Counted = Omit<CampaignLink, 'share'>;
 
 async function campaignLinks(

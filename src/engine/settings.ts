@@ -12,9 +12,8 @@ import { formatLimit, limitSettings, parseLimits, whyNeverMet, whyTwice } from '
 import { type SettingName, settingNames } from './rules/setting-names.js';
 import type { UnsubscribeScope } from './rules/subscription.js';
 
-/** The default address of `serve`: links point there while no public URL is set and `serve` has never run. */
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** Stored with the settings, but not for users: a worker in another process makes links too. */
+/** Not for users: a worker in another process makes links too. */
 const listeningUrlName = 'listening_url';
 
 export const settingDefaults = {
@@ -59,7 +58,6 @@ export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineS
 	};
 }
 
-/** Stores the address on which `serve` listens, without a slash at the end. */
 export async function keepListeningUrl(
 	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
 	url: string,
@@ -74,7 +72,7 @@ export async function listSettings(store: Store): Promise<[SettingName, string][
 		.map(([name, value]) => [name, normalSetting(name, value)]);
 }
 
-/** One form of all spellings of a value (`400`, ` 57w`, `100/60m`), in which it is stored and shown; of a refused one itself. */
+/** `400` becomes `400d`, `100/60m` becomes `100/h`; a refused value stays. */
 export function normalSetting(name: string, value: string): string {
 	const outcome = checkSetting(name, value);
 	return 'problem' in outcome ? value : (outcome.value ?? value);
@@ -90,7 +88,7 @@ export async function writeSettings(
 export function checkSettings(
 	values: Readonly<Record<string, string | null>>,
 ): Record<string, string | null> {
-	// Entries, not assignments: a name may be `__proto__`.
+	// A name may be `__proto__`.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
@@ -113,7 +111,7 @@ function checkSetting(name: string, given: string | null): Checked {
 	if (!isSettingName(name))
 		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
 	if (given === null) return { value: null };
-	// Blanks around a password may be its own.
+	// Blanks may belong to a password.
 	const value = name === 'smtp_password' ? given : given.trim();
 	switch (name) {
 		case 'public_url':
@@ -214,7 +212,7 @@ function isSettingName(name: string): name is SettingName {
 	return Object.hasOwn(settingNames, name);
 }
 
-/** The part before the `@` leaves room for the token after it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
+/** Leaves room for the token after it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
 const bouncePrefix = /^[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
 
 function checkBounceAddress(value: string): Checked {
@@ -225,7 +223,7 @@ function checkBounceAddress(value: string): Checked {
 		return {
 			problem: 'What stands before the @ must be 1 to 15 letters, digits, dots, hyphens or underscores.',
 		};
-	// A local part belongs to its host (RFC 5321 s.2.4), whose case may matter; one that comes back is known in any.
+	// The case of a local part may matter to its host (RFC 5321 s.2.4).
 	return { value: `${local}@${domainOf(parsed.key)}` };
 }
 
@@ -241,8 +239,8 @@ const maxDataUri = 48_000;
 const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
 
 /**
- * A policy of the page can name such a URL exactly (CSP 3 s.2.3.1): a path with a slash at its end would stand for a
- * folder, a `*` for all hosts of a domain.
+ * A content security policy can name such a URL exactly (CSP 3 s.2.3.1). A slash at the end would name a folder, a
+ * `*` all hosts of a domain.
  */
 function checkPageLogoUrl(value: string): Checked {
 	if (value.startsWith('data:')) {
@@ -260,7 +258,7 @@ function checkPageLogoUrl(value: string): Checked {
 	return { value: url.href };
 }
 
-/** With the path of a page after it, it must fit into a header field unbroken (List-Unsubscribe: 900). */
+/** With the path of a page it must fit into a header field unbroken (List-Unsubscribe: 900). */
 const maxPublicUrl = 800;
 
 // A query or a fragment would end up in the middle of every link; a user name would be mailed to all recipients.

@@ -14,7 +14,7 @@ export function createSubscribers(
 ): Crud<Subscriber, SubscriberInput, SubscriberFilter> {
 	const { store, clock } = context;
 	const { reads, writes } = store;
-	// Of a bad shape alone: the write itself finds the list and the subscriber.
+	// The write itself finds the list and the subscriber.
 	const fieldErrors = (id: number | null) => async (patch: SubscriberPatch) => {
 		found(id === null ? await reads.getList({ id: list_id }) : await reads.getSubscriber({ list_id, id }));
 		return reads.fieldErrors({ kind: 'subscriber', list_id, id, patch, now: clock.now() });
@@ -82,7 +82,7 @@ export function createSubscribersPlus({ store, clock }: EngineContext): Subscrib
 			const parsed = subscriberFields.parse(subscriber, 'create');
 			if (parsed.kind === 'invalid') found(await store.reads.getList({ id: list_id }));
 			const { email } = checked(parsed);
-			// Without the defaults of a creation: missing values keep the stored ones.
+			// Missing values keep the stored ones.
 			const input = { ...checked(subscriberFields.parse(subscriber, 'patch')), email };
 			return written(await store.writes.createSubscriber({ list_id, input, if_exists, now: clock.now() }));
 		},

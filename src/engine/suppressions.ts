@@ -74,7 +74,6 @@ function cursorOf({ reason, list_id, email }: Suppression): string {
 	return `${reason}:${list_id ?? ''}:${email}`;
 }
 
-/** Rows with a bad shape are rejects beside those refused by stored state, in the order of the rows. */
 async function each(
 	rows: readonly SuppressionRow[],
 	work: (good: readonly NewSuppression[]) => Promise<SuppressionAck>,
@@ -105,7 +104,7 @@ function firstOf(errors: FieldErrors): { code: string; error: string } {
 	return { code: first?.code ?? 'invalid', error: `${first?.path ?? ''}: ${first?.message ?? ''}` };
 }
 
-/** On other filters an unknown word finds nothing; here it is an error worth reporting. */
+/** Other filters ignore an unknown word; here it is an error worth reporting. */
 function usable(filter: SuppressionFilter): SuppressionFilter {
 	const { reason, source, list_id } = filter;
 	if (list_id !== undefined && !Number.isSafeInteger(list_id)) refuse('list_id', texts.integer);

@@ -95,7 +95,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
 		rotateSecret: async () => {
 			const now = clock.now();
-			// Ensures a secret before the new one, which verifiers may know already.
+			// Verifiers may know the first secret already.
 			await writes.ensureWebhookSecret({ fresh: fresh(), now });
 			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
 			return rotated.map(toSecret);

@@ -6,7 +6,6 @@ import { clean, type HeaderFinding, mapHeader } from '../tables/map-columns.js';
 export interface CampaignColumns {
 	email: number;
 	variables: readonly (Place & { name: string })[];
-	/** Columns without a variable: no variable name is possible, or they are left out by the user. */
 	ignored: readonly string[];
 }
 
@@ -14,16 +13,15 @@ export type ColumnsResult =
 	| { kind: 'columns'; columns: CampaignColumns }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
-/** `map` as `--map` gives it: `Town=city`, `First+Last=name`; the target `-` leaves the column out. */
+/** `map` as `--map` gives it: `Town=city`, `First+Last=name`; `-` leaves the column out. */
 export function campaignColumns(header: readonly string[], map: readonly string[]): ColumnsResult {
-	// As an import reads a header, but here every column, and every target of --map, is a field.
+	// Reads a header like an import, but every column and every target of --map is a field.
 	const fields = [...header.map(fieldOf), ...map.map(targetOf)].filter((field) => field !== null);
 	const known = [...new Map(fields.map((field) => [field.variable, field])).values()];
 	const mapped = mapHeader(header, { fields: known, map, unknown: 'ignore' });
 	if (mapped.kind === 'refused') return mapped;
 	const { columns, ignored, leftOut } = mapped.mapping;
 	const email = columns.find(({ target }) => target === 'email');
-	// A header without one is refused above.
 	if (email === undefined) return { kind: 'refused', findings: [] };
 	const variables = columns.flatMap(({ target, ...at }) => {
 		const name = target.replace(/^meta\./, '');
@@ -46,7 +44,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Columns that --map joins into another variable keep their own: `Dear #First#` may stand beside `#name#`. */
+/** Columns that --map joins keep their own variables: `Dear #First#` may stand beside `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],
@@ -60,7 +58,7 @@ function ownVariables(
 	return [...own].map(([name, index]) => ({ name, index }));
 }
 
-/** The column `Name` is the name in any case; a text with `#Name#` means it too. */
+/** A text with `#Name#` means the column `Name` too. */
 function asWritten(column: string, target: string): string[] {
 	const plain = clean(column);
 	if (recordColumn(plain) !== target || reserved.has(plain) || !isVariableName(plain)) return [];
@@ -72,19 +70,18 @@ interface Named {
 	name: string;
 }
 
-/** `First Name` gives `first_name`, as in an import that creates fields. */
+/** `First Name` gives `first_name`, like an import that creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = clean(column);
-	// As in an import: `EMAIL` is the address, and not a variable as well.
+	// `EMAIL` is the address, and not a variable as well.
 	if (recordColumn(plain) !== null) return null;
 	const bare = plain.replace(/^meta\./i, '');
-	// A name with characters that are not seen is none that a text could have.
+	// No text could have a name with invisible characters.
 	const isSeen = !/[\p{Cc}\p{Cf}]/u.test(bare);
 	const name = isVariableName(bare) ? bare : isSeen ? variableOf(bare) : null;
 	return name === null || reserved.has(name) ? null : { variable: name, name: plain };
 }
 
-/** The meaning of a header's name by itself: an import would find the address in a table with only this column. */
 function recordColumn(column: string): 'email' | 'name' | null {
 	if (fold(column) === 'name') return 'name';
 	return mapHeader([column], { fields: [], unknown: 'ignore' }).kind === 'mapped' ? 'email' : null;
@@ -95,20 +92,16 @@ function targetOf(pair: string): Named | null {
 	return isVariableName(target) && !reserved.has(target) ? { variable: target, name: target } : null;
 }
 
-/** Reserved: the address, and a name that objects already have. */
+/** `email` is the address, `__proto__` a name that objects have. */
 const reserved = new Set(['email', 'name', '__proto__']);
 
-/** A text between two `#` that means a column, but is none of the columns' variables. */
 export interface Misnamed {
 	written: string;
 	column: string;
 	variable: string | null;
 }
 
-/**
- * Each once, in order of appearance. Case, blanks and punctuation do not count, as in a header. A name with the syntax
- * of a variable (`#City#` for `city`) may still come from another source: the caller decides.
- */
+/** Ignores case, blanks and punctuation. `#City#` may still come from another source: the caller decides. */
 export function misnamedVariables(
 	texts: readonly string[],
 	header: readonly string[],
@@ -131,12 +124,10 @@ export function isVariableName(name: string): boolean {
 	return variablePattern.test(name);
 }
 
-/** A variable uses both of its `#`: text between two variables is no word. */
+/** A variable uses both of its `#`. */
 function* wordsIn(text: string, columns: ReadonlyMap<string, unknown>): Generator<string> {
 	const pieces = text.split('#');
-	// The last piece has no `#` behind it.
 	for (let at = 1; at < pieces.length - 1; at += 1) {
-		// With a default behind a bar or without.
 		const word = (pieces[at] ?? '').split('|', 1)[0] ?? '';
 		if (word.length > maxWord) continue;
 		const folded = fold(word);

@@ -14,25 +14,22 @@ export interface CampaignSink<Row> {
 
 export interface StagingJob<Row> {
 	session: Session;
-	/** All rows from the first on, the same in each run: those put before are skipped. */
+	/** The same in each run: rows put before are skipped. */
 	rows: AsyncIterable<Row>;
 	sink: CampaignSink<Row>;
-	/** Rows a batch, 2,000 unless given; a batch is also at most 4 MiB of JSON. */
 	batchRows?: number;
 	batchBytes?: number;
 	signal?: AbortSignal;
 	onProgress?: (position: number) => void;
 }
 
-/** 4 MiB less the JSON around the rows. */
 export const maxRowsBytes = 4 * 1024 * 1024 - 64 * 1024;
 
-/** A batch holds the write lock of the database while it is staged: about a tenth of a second. */
+/** Holds the write lock for about a tenth of a second. */
 const defaultRows = 2_000;
 
 /**
- * Puts the remaining rows; resolves when all rows are acknowledged and the campaign is complete. The caller refuses rows
- * that are larger than a batch. Throws `ApiError` unchanged.
+ * Resolves when all rows are acknowledged and the campaign is complete. The caller refuses rows larger than a batch.
  */
 export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	const { session, rows, sink, signal, onProgress } = job;
@@ -64,10 +61,6 @@ export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	await sink.complete(position);
 }
 
-/**
- * Returns the position after the batch. Without a signal: a batch in flight is waited for, so that its outcome is
- * known.
- */
 async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: readonly Row[]): Promise<number> {
 	const ack = await sink.put(first, rows);
 	const end = first + rows.length;
@@ -78,15 +71,14 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	);
 }
 
-/** Fewer rows than an earlier run put: the source is not the one that the campaign was begun with. */
 function assertSameSource(seen: number, position: number): void {
 	if (seen >= position) return;
 	throw new ApiError('conflict', `the source has ${seen} rows, but ${position} were put before`);
 }
 
 /**
- * Every row becomes a recipient, so that each line of the source has its result. An empty cell is an empty value: the
- * row counts, not the stored value of the person.
+ * Every row becomes a recipient, so that each line of the source has a result. An empty cell is an empty value, not
+ * the stored one.
  */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
@@ -98,7 +90,6 @@ export function toRecipient(row: TableRow, { email, variables }: CampaignColumns
 	return { to, line, context };
 }
 
-/** A longer text is no address; it is quoted in findings. */
 const maxAddress = 320;
 /** `\u0000` in JSON. */
 const maxBytesPerCharacter = 6;
@@ -125,12 +116,11 @@ function toRequest({ line, bytes, length, isCut }: Line): RequestRow {
 	return { line, request: withoutLongNumbers(parsed.value) };
 }
 
-/** Keys of a send request whose values are texts, or objects of them. */
 const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/** A number that would lose digits, or its point, is the text that a send call makes of it. */
+/** A number that would lose digits, or its point, becomes a text. */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { assertNotHome } from '../api/errors.js';
 
 /**
- * Makes a folder (0700) and those above it; gives the topmost that was made, undefined where all were there. Throws what
- * mkdir(2) says. Node's own `recursive` never returns where a folder that exists takes none, as below /proc.
+ * Gives the topmost folder that it made. Node's `recursive` never returns where a folder cannot be created, as below
+ * /proc.
  */
 export function makeFolders(path: string): string | undefined {
 	try {

@@ -23,7 +23,6 @@ export interface Batch {
 	settle(): void;
 }
 
-/** Bytes of a usual row; bundles made here are not measured. */
 const usualRowLength = 100;
 
 export function bundledBatch(bundle: Bundle, mapping: Mapping): Batch {
@@ -62,7 +61,6 @@ export function packedBatch(packed: LentBundle, mapping: Mapping): Batch {
 	};
 }
 
-/** Only after an interruption in the middle of a batch, so it need not be fast. */
 function unpackRows({ first, rows: packed, rejects }: PackedBundle, mapping: Mapping): Bundle {
 	const originalOf = originalsOf(packed);
 	const rows = Array.from({ length: packed.put.count }, (_, row) => {
@@ -88,12 +86,11 @@ function variablesOf(mapping: Mapping): string[] {
 	);
 }
 
-/** The answer to the batch that began with this row, requested without its rows; null where no batch began. */
+/** Null where no batch began there. */
 export type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
 /**
- * Requests the answers batch by batch as they were cut then, so that this run may cut them otherwise: where each ends,
- * the next began. Ranges are requested in order.
+ * Asks for answers as batches were cut then, since this run may cut them otherwise: where one ends, the next began.
  */
 export class EarlierAnswers {
 	readonly #ask: AskAgain;
@@ -108,7 +105,7 @@ export class EarlierAnswers {
 
 	async rejectsOf(first: number, end: number): Promise<Reject[]> {
 		const last = Math.min(end, this.#end);
-		// Mostly batches are cut as before; otherwise the search begins at the first row.
+		// The search begins at the first row where batches are cut otherwise.
 		if (this.#next < first) await this.#take(first);
 		while (this.#next < last && (await this.#take(this.#next)));
 		const found = this.#kept.filter(({ row }) => row >= first && row < last);

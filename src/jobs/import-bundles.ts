@@ -1,8 +1,3 @@
-/**
- * Bundles the rows of a table into batches of an import, and keeps what identifies rejected rows. The thread
- * that reads the table passes a bundle on as the bytes of its rows (`PackedBundle`), instead of a list of strings for each row.
- */
-
 import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import { texts } from '../api/schema/texts.js';
 import { cellOf, type Place } from '../tables/column-names.js';
@@ -15,7 +10,7 @@ export type Bundle = BundleOf<BundledRow[]>;
 export interface BundleOf<Rows> {
 	first: number;
 	rows: Rows;
-	/** Rows that are not put: they cannot be, or the file is one of rejects that refuses them (`refusedAgain`). */
+	/** Rows that cannot be put, and those that a file of rejects refuses again. */
 	rejects: RejectedRow[];
 }
 
@@ -32,7 +27,7 @@ export interface BundledRow {
 
 /** 4 MiB less the columns' names and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
-/** Approximate bytes kept for rejects: columns that are left out may be larger than those that are put. */
+/** Columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
 
 export function sizeOfReject({ cells }: RejectedRow): number {
@@ -50,10 +45,7 @@ export function bundleRows(
 	});
 }
 
-/**
- * The same rows and options give the same bundles, as a resumed run needs. Never empty; `first` continues from one to
- * the next. `open` makes the collector of the next bundle's rows.
- */
+/** The same rows and options give the same bundles, as a resumed run needs. */
 export async function* bundleInto<Rows>(
 	rows: AsyncIterable<TableRow>,
 	mapping: Mapping,
@@ -109,8 +101,8 @@ function noNesting(target: string): string {
 const misfit = 'its cells were filled up or joined to fit the header: mend them, and empty its _code';
 
 /**
- * Why a row of a rejects file is refused again, by its code: the row itself no longer shows it, and a person who
- * corrects three rows of thousands must not import the others.
+ * The row itself no longer shows why it was refused, and a person who corrects three rows of thousands must not
+ * import the others.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
@@ -176,7 +168,6 @@ export function cellsOf(row: readonly string[], { columns, states }: Mapping): C
 	const cellAt = (column: MappedColumn) => {
 		const cell = cellOf(row, column) || null;
 		const isReason = cell !== null && column.target === 'disable_reason';
-		// `enabled` has to be named where it is a state.
 		return isReason && (/^\s*enabled\s*$/i.test(cell) || wordState(cell) === 'active') ? null : cell;
 	};
 	if (states === undefined) return columns.map(cellAt);
@@ -189,7 +180,6 @@ export function cellsOf(row: readonly string[], { columns, states }: Mapping): C
 	});
 }
 
-/** Upper bound of the bytes a row takes in a batch's JSON. */
 export function rowBytes(cells: Cells): number {
 	let bytes = 0;
 	for (const cell of cells) bytes += cell === null ? 5 : cellBytes(cell);
@@ -202,21 +192,21 @@ function cellBytes(cell: string): number {
 	return Buffer.byteLength(cell) + 3;
 }
 
-/** The rows of a bundle. No cell of a valid row contains NUL, so NUL separates the parts of a row. */
+/** No cell of a valid row contains NUL, so NUL separates its parts. */
 export interface RowBytes {
 	put: RowTexts;
-	/** The place of each row in the source, and its cells there: read only for rejected rows. */
+	/** Line and cells of each row, for rejects. */
 	originals: RowTexts;
 }
 
-/** `cells`: by the mapping, empty = not given, for the wire. `checked`: for an engine in this process. */
+/** `cells` is for the wire, `checked` for an engine in this process. */
 export type RowForm = 'cells' | 'checked';
 
 export interface PackedBundle extends BundleOf<RowBytes> {
 	form: RowForm;
 }
 
-/** A bundle whose bytes are lent: `giveBack`, called once, returns them for another bundle. */
+/** `giveBack`, called once, returns the bytes for another bundle. */
 export interface LentBundle extends PackedBundle {
 	giveBack(): void;
 }

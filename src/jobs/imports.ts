@@ -1,7 +1,6 @@
 /**
- * An import as a session of numbered batches: rows are read, bundled and put, and rejected rows are returned with their
- * lines. Acknowledged rows stay; the same key continues after them. An engine in this process gets the next batches
- * before it has answered, so that they share a commit. Memory: the batches in flight.
+ * An import as a session of numbered batches. Acknowledged rows stay; the same key continues after them. An engine in
+ * this process gets the next batches before it has answered, so that they share a commit.
  */
 import type { Call } from '../api/api.js';
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
@@ -17,29 +16,22 @@ export interface ImportTotals extends ImportCounts {
 	read: number;
 }
 
-/**
- * Stops when more rows than this are rejected, earlier runs included: a number, or a share of those read (checked from
- * 1,000 rows on, and at the end).
- */
+/** Earlier runs count. A share is checked from 1,000 rows on, and at the end. */
 export type MaxErrors = { rows: number } | { percent: number };
 
 export interface ImportJob {
 	imports: Imports;
 	rows: AsyncIterable<TableRow>;
-	/** The same rows, read and bundled elsewhere: used instead of `rows`, which is then not read. */
+	/** The same rows, bundled elsewhere; then `rows` is not read. */
 	readBundles?: ReadBundles;
 	mapping: Mapping;
 	spec: ImportSpec;
 	key: string;
-	/** Rows a batch, 5,000 unless given; a batch is also at most 4 MiB. */
 	batchRows?: number;
 	maxErrors?: MaxErrors;
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
-	/**
-	 * Rejected and duplicate rows of an acknowledged batch, in the order of lines, to be iterated once and at once. When
-	 * it resolves they are stored: a resumed run relies on it.
-	 */
+	/** Rows of a batch by line, to be iterated at once. A resumed run relies on their being stored when it resolves. */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
 }
@@ -51,14 +43,13 @@ export interface ImportResult {
 	resumedAt: number;
 }
 
-/** Throws `ApiError` unchanged (list gone: `not_found`); rows acknowledged before stay. */
 export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const session = await job.imports.open(job.key, job.spec, callOf(job.signal));
 	const run = new ImportRun(job, session);
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
 	const end = await run.work().catch(async (error: unknown) => {
-		// One that cannot be reached does not answer that either.
+		// An unreachable database does not answer that either.
 		if (error instanceof StoreError && error.code !== 'unreachable') await run.countStored();
 		throw error;
 	});
@@ -68,7 +59,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	return { outcome, isComplete: true, totals, resumedAt };
 }
 
-/** A transaction takes all rows in flight, and one of 100,000 rows costs half of ten of 10,000. */
+/** One transaction of 100,000 rows costs half of ten of 10,000. */
 const maxRowsInFlight = 125_000;
 const maxSizeInFlight = 12 * 1024 * 1024;
 
@@ -110,7 +101,6 @@ class ImportRun {
 			await this.#land('all');
 			return end;
 		} catch (error) {
-			// The signal interrupted reading: acknowledged rows stay, the rest comes with the next run.
 			const isStopped = signal?.aborted === true && error === signal.reason;
 			if (isStopped) await this.#land('all');
 			await Promise.allSettled(this.#flight.map(({ answer }) => answer));
@@ -130,10 +120,7 @@ class ImportRun {
 		return 'end';
 	}
 
-	/**
-	 * Whether any of its rows is yet to be put. The limit is checked before such a batch: after the last one there is
-	 * nothing left to stop, and rows of earlier runs are read to their end, so that the totals include them.
-	 */
+	/** The limit holds before new rows; rows of earlier runs are read to their end, so that the totals include them. */
 	#isNew({ first, count }: Batch): boolean {
 		return first + count > this.#resumedAt;
 	}
@@ -149,8 +136,8 @@ class ImportRun {
 	}
 
 	/**
-	 * Whether the next batch may be put before the answer to this one: only checked rows are taken in order. A limit of
-	 * errors holds for each batch, and rows of an earlier run are settled before new ones.
+	 * Only checked rows are taken in order. A limit of errors holds for each batch, and rows of an earlier run are
+	 * settled before new ones.
 	 */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
@@ -184,7 +171,7 @@ class ImportRun {
 		return rows > maxRowsInFlight || size > maxSizeInFlight;
 	}
 
-	/** A database may have committed a part of a batch before it failed: no answer tells of that. */
+	/** A database may have committed a part of a batch before it failed. */
 	async countStored(): Promise<void> {
 		const { imports, key, spec } = this.#job;
 		const session = await imports.open(key, spec).catch(() => null);
@@ -194,7 +181,7 @@ class ImportRun {
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
-	/** The session's counts and the rows refused here; those of a new session must be the acknowledged ones. */
+	/** The acknowledged counts of a new session must be the session's. */
 	async finish(): Promise<ImportTotals> {
 		const counts = await this.#job.imports.finish(this.#id);
 		const all = addImportCounts(counts, this.#local);
@@ -229,17 +216,14 @@ class ImportRun {
 		return { batch, rejects, put: counts };
 	}
 
-	/** An earlier run put the first of these rows, and did not learn or store which were refused. */
+	/** An earlier run put the first of these rows, and did not learn which were refused. */
 	async #goOn(batch: Batch): Promise<Answered> {
 		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
 		const { rejects, put } = await this.#putNew(batch.withoutFirst(this.#resumedAt - batch.first));
 		return { batch, rejects: [...earlier, ...rejects], put };
 	}
 
-	/**
-	 * An earlier run has put these rows. It may have ended between the last acknowledgements and their rejects, of
-	 * everything in flight: those are requested again.
-	 */
+	/** An earlier run put these rows. It may have ended before it stored the rejects of what was in flight. */
 	async #passOver(batch: Batch): Promise<Answered> {
 		const end = batch.first + batch.count;
 		const isUnsure = end > this.#resumedAt - 2 * maxRowsInFlight;
@@ -254,7 +238,7 @@ class ImportRun {
 	}
 
 	async #put(batch: Batch): Promise<Ack<ImportCounts>> {
-		// Without the signal: a batch in flight is waited for, so that the report matches the work done.
+		// Without the signal, so that the report matches the work done.
 		const ack = await batch.put(this.#job.imports, this.#id);
 		const { first, count } = batch;
 		if (sum(ack.counts) === count && ack.rejects.every(({ row }) => row >= first && row < first + count)) {
@@ -295,10 +279,7 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 	rejects: [],
 };
 
-/**
- * Rejected rows of a batch, from the deployment and from here, by lines, with the cells of the file; duplicates have
- * the code `duplicate`. One by one: there may be as many as rows.
- */
+/** One by one: there may be as many as rows. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {

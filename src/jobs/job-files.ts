@@ -1,6 +1,6 @@
 /**
- * The files of this machine about jobs on deployments: a database for each deployment that stores none itself, a lock
- * for each job at work, and a mark for each job that its deployment stores.
+ * The files of jobs on deployments: a database for each deployment that stores none itself, a lock for each job at
+ * work, and a mark for each job that its deployment stores.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -15,11 +15,10 @@ export interface JobFiles {
 	readonly database: string;
 	hold(key: string, what: string): Promise<FileLock>;
 	leaveToDeployment(key: string): Promise<void>;
-	/** Throws `JobError` `other_road` where the deployment itself has the job. */
 	assertNotThere(key: string): void;
 }
 
-/** `deployment`: its base URL, without a slash at its end. A job may have any name: names of files are hashes. */
+/** Files have hashes as names, since a job may have any name. */
 export function jobFiles(folder: string, deployment: string): JobFiles {
 	const database = join(folder, `${hashOf(deployment)}.db`);
 	const pathOf = (key: string) => join(folder, `job-${hashOf(deployment, key)}`);
@@ -50,7 +49,7 @@ export function keptHere(key: string, path: string): JobError {
 
 export async function makePrivateFolder(path: string): Promise<void> {
 	const made = makeFolders(path);
-	// A folder made by another program, or under an odd umask, may be open to all.
+	// A folder of another program, or under an odd umask, may be open to all.
 	await chmod(path, 0o700);
 	if (made !== undefined) await syncFolder(dirname(made));
 }
@@ -65,7 +64,7 @@ function markOf(path: string): string {
 	return `${path}.elsewhere`;
 }
 
-/** Written whole or not at all; an existing file stays. */
+/** Written whole or not at all. */
 async function putNew(path: string, text: string): Promise<void> {
 	const whole = `${path}.${process.pid}`;
 	await writeFile(whole, text, { mode: 0o600, flush: true });

@@ -1,7 +1,6 @@
 /**
- * One process at a time on a job or a file. The lock is the kernel's, held through SQLite on an empty file beside it.
- * It ends with the process in any case, and a reused pid cannot be mistaken for the holder. The pid is written beside
- * it for people only.
+ * One process at a time on a job or a file. The kernel holds the lock, through SQLite on an empty file, so it ends
+ * with the process. The pid beside it is for people.
  */
 import { closeSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
@@ -13,10 +12,7 @@ export interface FileLock {
 	release(): Promise<void>;
 }
 
-/**
- * Rejects with `JobError` `in_use`, which names the process and the machine that hold it to work on `what`; never waits
- * for it. The folder must exist.
- */
+/** Rejects with `JobError` `in_use`; never waits. The folder must exist. */
 export async function lockFile(path: string, what = `this job (${path})`): Promise<FileLock> {
 	const { default: Sqlite } = await import('better-sqlite3');
 	const lock = `${path}.lock`;
@@ -38,7 +34,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 			}
 			throw new JobError('in_use', `${holder ?? 'another process'} is at work on ${what}`);
 		}
-		// The previous holder may have removed the file in between: then the lock is on a deleted file.
+		// The previous holder may have removed the file in between.
 		if (before === null || inodeOf(lock) !== before) {
 			held.close();
 			continue;
@@ -46,7 +42,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 		writeFileSync(pid, `${process.pid} on ${hostname()}\n`, { mode: 0o600 });
 		return {
 			release: async () => {
-				// While the lock is held: the next holder's files must not be removed.
+				// Before the unlock: the next holder's files must not be removed.
 				await rm(pid, { force: true });
 				await rm(lock, { force: true });
 				held.close();
@@ -58,7 +54,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 /** A holder without a name has just taken the lock or is about to release it: two seconds show which. */
 const TRIES_WITHOUT_A_NAME = 100;
 
-/** Never opens an existing file: closing it again would end a lock of this process on it. */
+/** Closing an existing file would end a lock of this process on it. */
 function createEmpty(path: string): void {
 	try {
 		closeSync(openSync(path, 'wx', 0o600));

@@ -1,9 +1,7 @@
 /**
- * How fast a deployment is called. The number of requests at a time is limited; a throttled one waits as long as the
- * service asks. When most of them are throttled, all wait, and then continue with half as many at a time, one more for
- * each round without throttling (additive increase, multiplicative decrease). Stopping for a single one would cost a
- * second for every third row on a service that throttles at random. A service that always throttles is slow, not
- * failed: the job gives up only when no request succeeds.
+ * How fast a deployment is called. A throttled request waits as long as the service asks. When most are throttled,
+ * all wait, and continue with half as many at a time, one more for each round without throttling. Stopping for a
+ * single one would cost a second for every third row on a service that throttles at random.
  */
 
 import type { Call } from '../api/api.js';
@@ -12,7 +10,7 @@ import { ApiError } from '../api/errors.js';
 
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
-/** `isAsked`: the service named this time; else it is our own. */
+/** `isAsked`: the service named this time. */
 export interface Pause {
 	ms: number;
 	isAsked: boolean;
@@ -30,12 +28,11 @@ export interface PaceOptions {
 	onPause?: (pause: Pause) => void;
 }
 
-/** After waiting so long without a successful request, the refusal is final. */
+/** A job that got nothing through for so long gives up. */
 const patienceMs = 10 * 60_000;
-/** The maximum of one pause: an absurd request is tried once more. */
 const longestPauseMs = 5 * 60_000;
 const weight = 0.2;
-/** From this share on the service is overloaded, not a single request unlucky. */
+/** From this share on the service is overloaded. */
 const tooMany = 0.5;
 const pauses = { first: 250, longest: 16_000 };
 
@@ -46,19 +43,15 @@ interface Asked {
 	kind: Kind;
 }
 
-/**
- * For one job on one deployment; all its requests go through it. Rejects with a request's error, with the signal’s
- * reason, and with the last refusal when ten minutes of pauses let no request succeed.
- */
 export class Pace {
 	readonly #options: PaceOptions;
 	readonly #ceiling: number;
-	/** Requests that may be in flight; a fraction grows towards the next one. */
+	/** A fraction grows towards the next one. */
 	#width: number;
 	#running = 0;
 	#queue: (() => void)[] = [];
 	#pause: Promise<void> | null = null;
-	/** Requests begun so far, and how many when the width was lowered: earlier requests give no new information. */
+	/** Requests begun, and how many when the width was lowered: earlier ones tell nothing new. */
 	#begun = 0;
 	#loweredAt = 0;
 	#refusedShare = 0;
@@ -74,15 +67,12 @@ export class Pace {
 		this.#width = this.#ceiling;
 	}
 
-	/** One request that changes nothing: throttled (429) or refused as busy (503), it is repeated after a pause. */
+	/** Changes nothing, so it is repeated after 429 and 503. */
 	read<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'read');
 	}
 
-	/**
-	 * One request that may change something: repeated after 429, or 503 with Retry-After, which say that nothing was done.
-	 * Any other 503 is thrown, as it may have been carried out; later requests still wait.
-	 */
+	/** Repeated only after 429, or 503 with Retry-After: any other 503 may have been carried out. */
 	write<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'write');
 	}
@@ -144,7 +134,6 @@ export class Pace {
 		this.#waitedMs = 0;
 	}
 
-	/** Resolves when the request may be repeated, or when all have to wait. */
 	async #slowDown({ retryAfterMs }: ApiError, { number, kind }: Asked): Promise<void> {
 		if (this.#refused !== 'write') this.#refused = kind;
 		this.#refusedShare += (1 - this.#refusedShare) * weight;
@@ -154,7 +143,7 @@ export class Pace {
 			this.#loweredAt = this.#begun;
 		}
 		if (this.#pause !== null) return;
-		// Retry-After was zero, or repeatedly too short: our own pause grows until a request succeeds.
+		// Retry-After may be zero, or too short again and again.
 		const own = backoff(pauses, this.#pauses + 1);
 		const ms = Math.min(longestPauseMs, Math.max(retryAfterMs ?? 0, own));
 		this.#pauses += 1;
@@ -183,10 +172,7 @@ export class Pace {
 	}
 }
 
-/**
- * The service is overloaded, or a proxy before it cannot reach it; whether the request was carried out is another
- * question.
- */
+/** Also a proxy that cannot reach the service. */
 export function isBusy({ code, http }: ApiError): boolean {
 	return code === 'throttled' || code === 'unavailable' || http?.status === 502 || http?.status === 504;
 }
@@ -195,10 +181,7 @@ function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
 	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
 }
 
-/**
- * Works on 0 … count - 1, begun in this order, `width` at a time. After a failure nothing new begins, running work is
- * waited for, and the failure of the lowest number is thrown.
- */
+/** After a failure nothing new begins, running work is waited for, and the failure of the lowest number is thrown. */
 export async function inOrder(
 	count: number,
 	width: number,

@@ -22,20 +22,20 @@ export interface RowParts {
 export type Intent = 'create' | 'update';
 
 export interface RowIntents {
-	/** The intent of a run that ended before the outcome was known; null: the row was not begun. */
+	/** The intent of a run that ended before the outcome was known. */
 	readonly earlier: Intent | null;
 	declare(intent: Intent): Promise<void>;
 }
 
-/** The code of a row that may have been written: the service answered neither the request nor the look-up after it. */
+/** Neither the request nor the look-up after it was answered. */
 export const unknownCode = 'unknown';
 
 /**
- * Never leaves a row half counted: a refusal keeps the service's own words, a missing answer leads to a look-up. Throws
- * errors that concern more than this row: list gone (`not_found`), token, network, throttled for too long.
+ * A refusal keeps the service's words, a missing answer leads to a look-up. Throws errors that concern more than this
+ * row.
  */
 export async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
-	// An invalid address cannot exist there; the service refuses it in its own words.
+	// An invalid address cannot exist there.
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
 	return intents.earlier === 'create'
@@ -44,8 +44,8 @@ export async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIn
 }
 
 /**
- * An earlier run was about to create this subscriber and was killed before the answer: that run created it. Assumption:
- * no other client created the same one in that moment; differences are changed as the options say.
+ * An earlier run declared this creation and was killed before the answer. Assumption: no other client created the
+ * same one in that moment.
  */
 async function meetOwn(parts: RowParts, row: ForeignRow, met: Met): Promise<RowOutcome> {
 	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
@@ -75,7 +75,7 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 	}
 }
 
-/** How many answers of 502, 503 or 504 a row gets, with pauses of all requests between. */
+/** Answers of 502, 503 or 504. */
 const maxBusyAnswers = 12;
 
 /** The address was new before this call: if it is there now, this call created it. */
@@ -94,16 +94,14 @@ async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): P
 	}
 }
 
-/**
- * The outcome of an answer when the request created nothing; null: it is repeated. Throws errors that concern every row.
- */
+/** Null: it is repeated. Throws errors that concern every row. */
 function endOf(error: ApiError, tries: number): RowOutcome | null {
 	if (isRefusal(error)) return rejectedBy(error);
 	if (isBusy(error)) {
 		if (tries === maxBusyAnswers) throw error;
 		return null;
 	}
-	// An answer of 5xx, and nothing was created: the service fails on this row.
+	// The service fails on this row.
 	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
 	return tries > 1 ? unknown(error) : null;
 }
@@ -128,7 +126,7 @@ async function meet(parts: RowParts, row: ForeignRow, { found, intents }: Met): 
 	// An earlier run may have made the change without getting the answer.
 	const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
 	if (patchOf(row, found.known, reactivate) === null) return asItIs;
-	// PATCH replaces meta whole: the row is merged into the current meta, not into that of the walk some time ago.
+	// PATCH replaces meta whole: the row is merged into the current meta, not into that of the walk.
 	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
 	if (known === null) return create(parts, row, intents);
 	const patch = patchOf(row, known, reactivate);
@@ -148,7 +146,7 @@ async function update(
 		return { kind: 'updated' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
-		// The subscriber was deleted meanwhile, or the whole list: then creating fails with that error.
+		// If the whole list was deleted, creating fails with that error.
 		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row, intents);
 		if (isRefusal(error)) return rejectedBy(error);
 		if (!isOpen(error) || isBusy(error)) throw error;
@@ -159,7 +157,7 @@ async function update(
 	}
 }
 
-/** Repeating a change is safe: once more after no answer, several times after 502, 503 and 504. */
+/** Repeating a change is safe. */
 async function repeated(write: () => Promise<unknown>): Promise<void> {
 	for (let tries = 1; ; tries += 1) {
 		const error = await write().then(
@@ -182,12 +180,11 @@ async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known
 		);
 }
 
-/** The look-up that decides between the row and the service as the cause: without its answer nothing is known. */
 async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	return question().catch((error: unknown) => (isUnanswered(error) ? 'unknown' : Promise.reject(error)));
 }
 
-/** It may have been carried out. A request throttled for too long was not: that concerns every row. */
+/** A request throttled for too long was not carried out: that concerns every row. */
 function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
 	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
 }
@@ -256,7 +253,7 @@ function toForeign({ email, name, is_active, disable_reason, meta }: GivenRow): 
 	};
 }
 
-/** Active unless the row says otherwise, which is the service's own default. */
+/** The service makes it active by default. */
 export function creationOf({ email, name, isActive, meta }: ForeignRow): SubscriberInput {
 	return {
 		email,
@@ -266,10 +263,7 @@ export function creationOf({ email, name, isActive, meta }: ForeignRow): Subscri
 	};
 }
 
-/**
- * The change of a subscriber by a row, null when nothing changes. Activity stays, unless the row removes it or
- * `reactivate` restores it. PATCH replaces meta whole, so that of `known` is included.
- */
+/** Null: nothing changes. PATCH replaces meta whole, so that of `known` is included. */
 export function patchOf(
 	{ name, isActive, meta }: ForeignRow,
 	known: Known,
@@ -287,7 +281,6 @@ export function patchOf(
 	return Object.keys(patch).length === 0 ? null : patch;
 }
 
-/** Entries, not assignments: a key may be called `__proto__`. */
 function mergedMeta(stored: Readonly<Record<string, unknown>>, given: ReadonlyMap<string, MetaValue>): Meta {
 	// A deployment may have any JSON in meta; it is sent back unchanged.
 	return Object.fromEntries([...Object.entries(stored), ...given]) as Meta;

@@ -1,6 +1,6 @@
 /**
- * Imports on a deployment without import support: each row is a POST or a PATCH, and the session is stored on this
- * machine, so that a later run continues a killed one.
+ * Imports on a deployment without them: each row is a POST or a PATCH, and the session is stored here, so that a
+ * later run continues a killed one.
  */
 import { createHash } from 'node:crypto';
 import type { EmailKey } from '../api/address.js';
@@ -24,13 +24,11 @@ export interface SingleImportOptions {
 	concurrency: number;
 	rowsPerSecond?: number;
 	keep: KeepImport | null;
-	/** Cuts pauses short; rows that are begun are finished. */
 	signal?: AbortSignal;
 	sleep?: Sleep;
 }
 
 export interface SingleImports extends Imports {
-	/** Acknowledged rows whose `disable_reason` was left out: the document has no way to set one. */
 	readonly reasonsLeftOut: number;
 	onPause(listener: (pause: Pause) => void): void;
 	close(): Promise<void>;
@@ -41,11 +39,7 @@ interface OpenImport {
 	kept: KeptImport;
 }
 
-/**
- * Counts and rejects are those of the rows in their order, however many are in flight. An error that concerns more than
- * a row (the list is gone, the token, the network) rejects the batch. Its rows may have been written, and keep their
- * outcome when they are put again: a row that was about to be created and exists by then is `created`.
- */
+/** An error that concerns more than a row rejects the batch. Its rows keep their outcome when they are put again. */
 export function createSingleImports(api: WritableApi, options: SingleImportOptions): SingleImports {
 	const { concurrency, rowsPerSecond, signal, sleep } = options;
 	const keep = options.keep ?? keepNothing;
@@ -158,7 +152,6 @@ class SingleSession {
 		this.#last = { first, ack };
 	}
 
-	/** The same first row again gets the same answer, without a request. Throws `conflict` for any other row. */
 	async put(batch: ImportBatch): Promise<Ack<ImportCounts>> {
 		const { first } = batch;
 		if (this.#last?.first === first) return this.#last.ack;
@@ -254,7 +247,7 @@ function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
-/** Eleven characters that identify an address; two of a million are equal in one import of 37 million. */
+/** Eleven characters: two of a million are equal in one import of 37 million. */
 export type AddressHash = string;
 
 export interface AckedBatch {
@@ -295,7 +288,6 @@ export async function keepNothing(): Promise<KeptImport> {
 	};
 }
 
-/** Compare these, never the addresses. */
 export function hashOf(key: EmailKey): AddressHash {
 	return createHash('sha256').update(key).digest().toString('base64url', 0, 8);
 }

@@ -1,7 +1,7 @@
 /**
- * The subscribers of a list, on a deployment that offers only pages and filters. An import looks up each row as long as
- * that is cheaper. Once there were as many look-ups as the list has pages, it reads the whole list once instead. So it
- * never takes more than twice the requests of the better way, without knowing beforehand how long the file is.
+ * The subscribers of a list on a deployment with pages and filters only. An import looks up each row until there were
+ * as many look-ups as the list has pages, then reads the whole list. So it never takes more than twice the requests
+ * of the better way.
  */
 import { type EmailKey, emailKey, parseAddress } from '../api/address.js';
 import type { Api, Call, PageRequest } from '../api/api.js';
@@ -17,7 +17,7 @@ export interface Subscribers extends Pick<ReturnType<Api['subscribers']>, 'page'
 }
 
 const pageSize = 1_000;
-/** About 200 bytes each; in a larger list each row is looked up, however long it takes. */
+/** About 200 bytes each. */
 const maxWalked = 200_000;
 
 export async function openSubscriberPages(subscribers: Subscribers, pace: Pace): Promise<SubscriberPages> {
@@ -47,10 +47,9 @@ export class SubscriberPages {
 		if (this.#walked === null && this.#asked >= this.#pages && this.#count <= maxWalked) await this.#walk();
 	}
 
-	/** Looks up an address; `isFresh` false: the result comes from the walk and may have changed. */
+	/** `isFresh` false: it comes from the walk and may have changed. */
 	async find(email: string): Promise<{ known: Known; isFresh: boolean } | null> {
 		if (this.#walked === null) {
-			// Without regard to case: where uniqueness depends on case, the service would create the same person twice.
 			const known = await this.search(email);
 			return known === null ? null : { known, isFresh: true };
 		}
@@ -83,10 +82,7 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 
 export type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
-/**
- * Compared as addresses here, whatever the service finds. `email__exact` may depend on case elsewhere: first the
- * address as given, then in lower case, as most are stored, then in any case.
- */
+/** `email__exact` may depend on case: asks for the address as given, in lower case, then in any case. */
 export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
 	const exact = [...new Set([email, email.toLowerCase()])].map((email__exact) => ({ email__exact }));
 	for (const filter of [...exact, { email__icontains: email }]) {
@@ -96,7 +92,7 @@ export async function searchAddress(read: ReadSubscribers, email: string): Promi
 	return null;
 }
 
-/** A deployment may ignore the filter, so its answer is compared again. */
+/** A deployment may ignore the filter. */
 async function matching(
 	read: ReadSubscribers,
 	filter: SubscriberFilter,

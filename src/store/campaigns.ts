@@ -24,40 +24,25 @@ import type { Submission } from './submissions.js';
 export interface OpenCampaign {
 	id: Uuid;
 	key: string;
-	/** A new campaign in any case: where the name is taken, a number is added. */
+	/** Adds a number where the name is taken. */
 	is_numbered?: boolean;
-	/** The spec as it was given: stored, and compared when the job is opened again. */
 	spec: CampaignSpec | RequestsSpec;
-	/** From the spec: a variable without a value rejects its row. */
 	strict_vars: boolean;
-	/**
-	 * The courier of its messages. Senders, lists and fields of a service (`api`) are not in this database, so they are not
-	 * looked up. Absent: `smtp`.
-	 */
+	/** Absent: `smtp`. With `api` the senders, lists and fields are those of a service, and are not looked up here. */
 	courier?: Courier;
-	/** To whom of its lists it goes; absent: every active subscriber. */
 	audience?: CheckedAudience;
-	/** When it may leave, also of a campaign that is reopened before its release; absent: from then on. */
 	timing?: CheckedTiming;
-	/** `null`: each row has its own. */
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
-	/** The new owner; absent: the database owner. */
 	owner?: string;
-	/**
-	 * Another client's campaign with this key is a conflict, also with the same spec. `unless` ignores campaigns of other
-	 * clients.
-	 */
+	/** Treats another client's campaign with this key as a conflict; `unless` ignores those of other clients. */
 	only_of?: string;
-	/** Opens nothing new beside a campaign of the same mail. */
 	unless?: SameMail;
-	/** Answers as it would, and changes nothing. */
 	is_trial?: boolean;
 	now: Micros;
 }
 
 export type CampaignOpened =
 	| { kind: 'opened'; session: CampaignSession }
-	/** The key stands for another spec. */
 	| { kind: 'conflict' }
 	| { kind: 'repeated'; key: string }
 	| { kind: 'refused'; errors: FieldErrors };
@@ -71,17 +56,13 @@ export type CampaignAck =
 
 export interface ListedPerson {
 	email: string;
-	/** The form for comparison; null: not a valid address. */
 	to_key: string | null;
 	name: string;
 	email_reason: string;
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/**
- * A page of such a list. `first`: deletes what was staged, since a list that changes is read from its beginning again.
- * `last`: the list was read to its end.
- */
+/** `first` deletes what was staged: a list that changes is read from its beginning again. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;
@@ -91,7 +72,6 @@ export interface ListedPeople {
 }
 
 export type PeopleAck =
-	/** Counts of the list as far as it was read. `isWhole`: it was read to its end, and nothing changes any more. */
 	| { kind: 'acknowledged'; ack: Ack<AcceptCounts>; isWhole: boolean }
 	| { kind: 'not_found' }
 	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
@@ -100,9 +80,8 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/** The same for requests of the campaign that readers see alike: of these an address gets one message. */
+			/** Requests that readers see alike share it: an address gets one message of them. */
 			alike: Uuid;
-			/** For SMTP the same for requests that differ in `to` alone; for an API each has its own, as it was given. */
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];
 			line?: number;
@@ -111,7 +90,6 @@ export type RequestedRow =
 
 export interface CampaignReads {
 	campaignStatus(c: { id: Uuid; now: Micros } & Seen): Promise<CampaignStatus | null>;
-	/** What staging the next people of one list would come to; `null`: no such list. */
 	foreseeAudience(c: {
 		type: 'TRANSACTIONAL' | 'BULK';
 		used: string[];
@@ -145,13 +123,11 @@ export interface CampaignWrites {
 		c: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
 		means?: Means,
 	): Promise<ListAck | null>;
-	/** Adds a list of a service, page by page, to a campaign that goes by its API. */
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
-	/** `isAgain`: uncertain messages wait for one more send; otherwise those that wait for it are uncertain again. */
+	/** False: messages that wait for another try become uncertain again. */
 	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
-	/** The rate of a command that sends it, `20/s`, for a later one that goes on. */
 	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
-	/** The same `first` again gets the stored ack. Rules that need stored state are checked here, row by row. */
+	/** The same `first` again gets the stored ack. */
 	putCampaignBatch(
 		c: {
 			campaign: Uuid;
@@ -160,11 +136,9 @@ export interface CampaignWrites {
 			now: Micros;
 		} & Seen,
 	): Promise<CampaignAck>;
-	/** The campaign takes no further row. `gap`: the number of rows put. */
 	completeCampaign(
 		c: { campaign: Uuid; position: number } & Seen,
 	): Promise<Exclude<CampaignAck, { kind: 'acknowledged' }> | { kind: 'complete' }>;
-	/** Changes one row, and deletes the stored acks. `count_differs` releases nothing. */
 	releaseCampaign(
 		c: { campaign: Uuid; expect_count: number; now: Micros } & Seen,
 	): Promise<
@@ -174,7 +148,7 @@ export interface CampaignWrites {
 		| { kind: 'canceled' }
 		| { kind: 'incomplete' }
 	>;
-	/** `forget`: one that was never released is deleted, and one that was, `released`, stays as it is. */
+	/** `forget` deletes a campaign that was never released. */
 	cancelCampaign(c: { campaign: Uuid; forget?: boolean; now: Micros } & Seen): Promise<CampaignCanceled>;
 }
 

@@ -1,7 +1,5 @@
-/** Errors in the name or the place of a database, and of a row. Other failures are `StoreError`, which the API knows. */
 import { StoreError } from '../api/errors.js';
 
-/** The database does not exist; nothing was created. */
 export class DatabaseMissing extends Error {
 	override readonly name = 'DatabaseMissing';
 	readonly path: string;
@@ -11,7 +9,6 @@ export class DatabaseMissing extends Error {
 	}
 }
 
-/** This user may not write the database: it cannot be made there, or is read-only. */
 export class DatabaseUnwritable extends StoreError {
 	override readonly name = 'DatabaseUnwritable';
 	readonly path: string;
@@ -36,7 +33,6 @@ export function damaged(cause: unknown): StoreError {
 	});
 }
 
-/** Parses JSON that this program wrote. Throws `StoreError` `io` for any other text: then the database is damaged. */
 export function parseStored(text: string): unknown {
 	try {
 		return JSON.parse(text);

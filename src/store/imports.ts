@@ -10,7 +10,6 @@ export type ImportAck =
 	| { kind: 'list_gone' };
 
 export interface ImportWrites {
-	/** The same key reopens an unfinished session. `null`: no such list. `conflict`: the key stands for another spec. */
 	openImport(c: {
 		id: Uuid;
 		key: string;
@@ -18,15 +17,14 @@ export interface ImportWrites {
 		now: Micros;
 	}): Promise<Session | 'conflict' | null>;
 	/**
-	 * Shapes are checked already; rules that need stored state are checked here, row by row. A large batch may take
-	 * several commits, the position with each: an interrupted batch that is put again continues, and its answer covers all
-	 * of its rows. Batches put before the answer to an earlier one are taken in order.
+	 * A large batch may take several commits, the position with each. An interrupted batch that is put again continues,
+	 * and its answer covers all of its rows. Batches are taken in order.
 	 */
 	putImportBatch(c: {
 		session: Uuid;
 		batch: ImportBatch | CheckedBatch;
 		now: Micros;
-		/** Of one try: while all rows of the session were new, those that are not make the database refuse the batch. */
+		/** Inserts without a look-up: the database refuses the batch where a row is there already. */
 		expects_new?: boolean | undefined;
 	}): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
@@ -38,7 +36,6 @@ export interface RowImport {
 	import: number;
 	position: number;
 	counts: ImportCounts;
-	/** Acknowledged rows whose `disable_reason` was left out. */
 	reasons_left_out: number;
 	last: { first: number; ack: Ack<ImportCounts> } | null;
 	intents: readonly { row: number; intent: RowIntent }[];
@@ -49,21 +46,17 @@ export interface RowBatch {
 	first: number;
 	ack: Ack<ImportCounts>;
 	reasons_left_out: number;
-	/** Hashes of the addresses that this batch adds to the import. */
 	taken: readonly string[];
 }
 
 export interface RowImportReads {
-	/** In order, those after `after`, at most `limit`. */
 	sliceImportAddresses(c: { import: number; after: string; limit: number }): Promise<string[]>;
 }
 
 export interface RowImportWrites {
 	openRowImport(c: { key: string; now: Micros }): Promise<RowImport>;
-	/** Recorded before a request that changes something. The write may wait for others to share its commit. */
+	/** Call before a request that changes something. */
 	declareRow(c: { import: number; row: number; intent: RowIntent }): Promise<void>;
-	/** A resumed run skips the acknowledged rows. */
 	acknowledgeRows(c: RowBatch & { import: number }): Promise<void>;
-	/** The import ended or starts anew: deletes its state. */
 	dropRowImport(c: { import: number }): Promise<void>;
 }

@@ -26,7 +26,7 @@ export interface WrappingKey {
 	bytes: Uint8Array;
 }
 
-/** The key of a purpose: `fresh` is stored where there is none, or the newest is older than `rotateAfter`. */
+/** `fresh` is stored where no key exists, or the newest is older than `rotateAfter`. */
 export interface KeyWanted {
 	purpose: 'tracking';
 	fresh: { id: number; secret: string };

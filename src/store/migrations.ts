@@ -1,6 +1,6 @@
 import { StoreError } from '../api/errors.js';
 
-/** Migrations are numbered, additive and never edited. The first one is the whole schema. */
+/** Numbered, additive and never edited. The first is the whole schema. */
 export interface Migration {
 	readonly version: number;
 	readonly name: string;
@@ -11,7 +11,6 @@ export function versionOf(migrations: readonly Migration[]): number {
 	return Math.max(...migrations.map(({ version }) => version));
 }
 
-/** `name`: the database or file in the error. */
 export function newerSchema(name: string, found: number, known: number): StoreError {
 	return new StoreError(
 		'newer_schema',

@@ -1,17 +1,17 @@
 /**
- * The move of a project from one database to another: what both say of it, and what the move wants of either. A mark in
- * each of the two keeps everything else away, so that no message waits in two queues.
+ * Moves a project from one database to another. A mark in both keeps other processes away, so that no message waits
+ * in two queues.
  */
 import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/** Kept as the last migration: programs that do not know of moves take it for a newer schema, and refuse it. */
+/** Kept as the last migration: a program without moves takes it for a newer schema, and refuses it. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {
 	id: string;
-	/** `source`: nothing changes it any more. `copy`: nothing works on it yet. */
+	/** Nothing changes a `source` any more; nothing works on a `copy` yet. */
 	role: 'source' | 'copy';
 	isOver: boolean;
 	other: string;
@@ -25,7 +25,7 @@ export function parseMark(text: string): Mark {
 	return mark as Mark;
 }
 
-/** Why a marked database is refused; continues its name. */
+/** Continues the name of the database. */
 export function whyMarked({ role, isOver, other, at }: Mark): string {
 	const time = timeOf(at);
 	if (role === 'copy')
@@ -34,7 +34,7 @@ export function whyMarked({ role, isOver, other, at }: Mark): string {
 	return `is being moved to ${other} since ${time}: the same "engine migrate" again goes on, with --undo it is given up`;
 }
 
-/** A database that a move has marked is refused. `wanted`: its data, or its name for another database. */
+/** A move has marked the database. `wanted`: its data, or its place for another database. */
 export class DatabaseMarked extends StoreError {
 	override readonly name = 'DatabaseMarked';
 	readonly database: string;
@@ -61,14 +61,12 @@ export type Row = Value[];
 
 export interface Table {
 	name: string;
-	/** By name, so that both databases have one order. */
+	/** Sorted by name, so that both databases have one order. */
 	columns: readonly { name: string; type: 'integer' | 'text' | 'blob' }[];
 	key: readonly number[];
-	/** Tables whose rows stand before those of this one. */
 	parents: readonly string[];
 }
 
-/** Tables of a process, a machine or a schema, which are no part of what is moved; ids go on by `raiseIds`. */
 export const notMoved: ReadonlySet<string> = new Set([
 	'migrations',
 	'processes',
@@ -78,7 +76,6 @@ export const notMoved: ReadonlySet<string> = new Set([
 	'id_sequences',
 ]);
 
-/** A database as it is before anything is changed. */
 export interface Found {
 	identity: string;
 	schema: number;
@@ -93,17 +90,17 @@ export interface Movable {
 	readonly schema: number;
 	/** Whether texts may hold U+0000. */
 	readonly keepsNul: boolean;
-	/** Null: it is not there, or has no tables of ours. Changes nothing. */
+	/** Null: the database does not exist, or lacks our tables. */
 	look(now: Micros): Promise<Found | null>;
 	/**
-	 * Makes the tables where there are none, empties them, and sets the mark: from now on only this move writes to it.
-	 * Rejects where a process has it open, or it has rows.
+	 * Makes the tables and sets the mark: from now on only this move writes. Rejects where a process has it open, or it
+	 * has rows.
 	 */
 	begin(mark: Mark, now: Micros): Promise<void>;
 	goOn(mark: Mark): Promise<void>;
 	/**
-	 * Sets the mark of a source, or sets it anew: from now on nothing changes what is in it. Rejects with `busy_elsewhere`
-	 * where a process works on it.
+	 * Sets the mark of a source: from now on nothing changes it. Rejects with `busy_elsewhere` where a process works on
+	 * it.
 	 */
 	shut(mark: Mark, now: Micros): Promise<void>;
 	open(mark: Mark): Promise<void>;
@@ -115,9 +112,8 @@ export interface Movable {
 	read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]>;
 	last(table: Table): Promise<Value[] | null>;
 	write(table: Table, rows: readonly Row[]): Promise<void>;
-	/** The highest id that each table with ids of its own has given away, by table. */
 	ids(): Promise<Map<string, number>>;
-	/** Raises them: an id of a deleted record is not given again. */
+	/** Keeps the id of a deleted record from being given again. */
 	raiseIds(ids: ReadonlyMap<string, number>): Promise<void>;
 	settle(): Promise<void>;
 	close(): Promise<void>;
@@ -137,14 +133,12 @@ export function questionsOn(table: Table) {
 	return {
 		count: `SELECT count(*) ${from}`,
 		widest: `SELECT ${8 * table.columns.length} + coalesce(max(${['0', ...sizes].join(' + ')}), 0) ${from}`,
-		/** Its parameters: the key of the row before, and how many. */
 		slice: `SELECT ${namesOf(table)} ${from} ${behind} ORDER BY ${key} LIMIT ?`,
 		firstSlice: `SELECT ${namesOf(table)} ${from} ORDER BY ${key} LIMIT ?`,
 		last: `SELECT ${key} ${from} ORDER BY ${key.replaceAll(/"(?=,|$)/g, '" DESC')} LIMIT 1`,
 	};
 }
 
-/** A table by its columns and the place of each in the primary key, from 1; 0: it has none. */
 export function tableOf(
 	name: string,
 	columns: readonly (Table['columns'][number] & { key: number })[],

@@ -13,12 +13,11 @@ export interface LeasedDelivery extends DeliveryFence {
 	url: string;
 	credentials: { login: string; password: string } | null;
 	payload: string;
-	/** Attempts before this lease, since the delivery was created or last replayed. */
 	attempts: number;
 }
 
 export interface LeaseDeliveries {
-	/** `host:pid:…`, unique, as for messages. */
+	/** `host:pid:…`, unique. */
 	owner: string;
 	now: Micros;
 	until: Micros;
@@ -27,13 +26,12 @@ export interface LeaseDeliveries {
 	shares: readonly { webhook_id: number; max: number }[];
 }
 
-/** Due deliveries, and the secrets that sign them: base64url, newest first. */
 export interface DeliveryLease {
 	deliveries: LeasedDelivery[];
 	secrets: string[];
 }
 
-/** The result of a call; `status` null: there was no answer, and `error` says why. */
+/** `status` null: no answer came, and `error` says why. */
 export interface DeliveryAnswer {
 	status: number | null;
 	error: string | null;
@@ -44,10 +42,7 @@ export interface DeliveryAnswer {
 
 export type DeliveryResult =
 	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
-	/**
-	 * Failed, and its webhook is stopped. `url`: the URL that was called; where the webhook has another one by now, the
-	 * delivery goes there at once.
-	 */
+	/** Failed, and its webhook is stopped. A delivery to another `url` than the webhook has by now is due again. */
 	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }
 	| { kind: 'released' };
@@ -57,10 +52,10 @@ export interface DeliverySettlement extends DeliveryFence {
 	result: DeliveryResult;
 }
 
-/** `lost_lease`: nothing was changed. `moved`: by a `gone` of a URL that the webhook no longer has. */
+/** `moved`: `gone` came from a URL that the webhook no longer has. */
 export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 
-/** Selects deliveries for a replay: final ones, and waiting ones where they are named. */
+/** Selects final deliveries, and waiting ones where they are named. */
 export interface ReplayDeliveries {
 	webhook_id: number;
 	deliveries: readonly Uuid[] | null;
@@ -71,10 +66,8 @@ export interface ReplayDeliveries {
 	now: Micros;
 }
 
-/** `last`: where the next slice begins; null after the last one. */
 export type Replayed =
 	| { kind: 'replayed'; count: number; last: number | null }
-	/** The first that does not exist, or is being sent at this moment; nothing was changed. */
 	| { kind: 'refused'; delivery: Uuid; why: 'unknown' | 'sending' };
 
 export interface DeliveryConditions {
@@ -91,14 +84,12 @@ export interface StoredSecret {
 }
 
 export interface NotificationWrites {
-	/** Takes due deliveries, each webhook's share; deliveries with expired leases are due again. */
+	/** Expired leases are due again. Each webhook gets its share. */
 	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
 	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
-	/** Replays at most `limit` deliveries a call, unless they are named. */
 	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
-	/** The current secrets, newest first; `fresh` becomes the first where there is none. */
 	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
-	/** `fresh` becomes the newest; the previous one signs until `retire_at`, older ones no more. */
+	/** The previous secret signs until `retire_at`. */
 	rotateWebhookSecret(c: {
 		fresh: { id: number; secret: string };
 		now: Micros;

@@ -1,6 +1,6 @@
 /**
- * The store's operations, each once, with what drivers know of it. Loops make the drivers (in this thread, in another
- * one) from this table. The interfaces define arguments and answers; the compiler finds an operation that is missing.
+ * The operations of the store with what drivers know of them. Loops make the drivers from this table; the compiler
+ * finds an operation that is missing.
  */
 import { emailKey } from '../api/address.js';
 import { isBounce, isReading } from '../engine/rules/outcomes.js';
@@ -22,7 +22,6 @@ export type Command<Name extends keyof Operations> = Parameters<Operations[Name]
 
 type Steps = Slices & Emptying & FieldUses;
 
-/** One lock of a transaction; `of` says of which record. */
 export interface Hold {
 	level: 'project' | 'people' | 'address' | 'key' | 'deliveries';
 	of: string;
@@ -32,15 +31,15 @@ export interface Hold {
 interface Traits {
 	kind: 'read' | 'write' | 'queue' | 'step';
 	/**
-	 * A second run does no harm and answers what the first did, or what its caller takes as well: positions of batches,
-	 * patches, leases. Absent: it would answer "not found" or "duplicate" because of itself, or count twice.
+	 * A second run does no harm, and its answer serves the caller as well. Without it a second run would answer "not
+	 * found" or "duplicate" because of the first, or count twice.
 	 */
 	repeatable?: true;
-	/** Messages may be ready to be leased after it. */
+	/** Messages may be ready afterwards. */
 	wakes?: true;
-	/** It records what has happened outside the database: no signal undoes it. */
+	/** It records what happened outside the database, so no signal undoes it. */
 	records?: true;
-	/** Batches of an import and send calls depend on it: a trial, which undoes it, repeats it for each. */
+	/** A trial, which undoes it, repeats it before each later operation. */
 	prepares?: true;
 	/** Nothing that it deletes may stay in the file. */
 	overwrites?: true;
@@ -49,9 +48,8 @@ interface Traits {
 interface Row<Kind extends Traits['kind'], C> extends Traits {
 	kind: Kind;
 	/**
-	 * Locks that PostgreSQL takes until the end of its transaction; absent: the project alone. Operations that hold nothing
-	 * against each other run side by side, and what they did is what some order of them would have done. Rows of messages
-	 * are locked where they are read (`Dialect.lockRows`).
+	 * Locks on PostgreSQL until the end of the transaction; absent: the project alone. Operations that hold nothing
+	 * against each other run side by side. Rows of messages are locked where they are read (`Dialect.lockRows`).
 	 */
 	holds?: (command: C) => readonly Hold[];
 }
@@ -229,7 +227,7 @@ const table: RowsOf<'read', Reads> &
 	settleRestored: { kind: 'write', wakes: true },
 	repairCounts: write,
 
-	// What a lost answer leased returns when its leases end.
+	// A lease whose answer is lost ends by itself.
 	lease: { kind: 'queue', repeatable: true },
 	renew: { kind: 'queue', repeatable: true, records: true, holds: () => [shares] },
 	settle: {
@@ -244,14 +242,13 @@ const table: RowsOf<'read', Reads> &
 	pause: { kind: 'queue' },
 	resume: { kind: 'queue', wakes: true },
 
-	// Parts of others, each in a transaction of its own: `slices.ts` asks for them.
+	// Parts of other operations, each in its own transaction (`slices.ts`).
 	stageSlice: { kind: 'step', holds: () => changesPeople },
 	findImportAnswer: { kind: 'step', repeatable: true },
 	putImportSlices: { kind: 'step', repeatable: true },
 	dropStaged: { kind: 'step', repeatable: true },
 	cancelCalls: { kind: 'step', repeatable: true },
 	forgetCampaign: { kind: 'step', repeatable: true },
-	// Each of several that lease at once gets other messages.
 	leaseSlice: {
 		kind: 'step',
 		repeatable: true,
@@ -279,7 +276,6 @@ export type Run = (operation: string, command: unknown, means?: Means) => Promis
 
 const kinds = { reads: 'read', writes: 'write', queue: 'queue' } as const;
 
-/** A part of a store whose operations are carried out by `run`. */
 export function driverOf<Part extends keyof Parts>(part: Part, run: Run): Parts[Part] {
 	const driver: Record<string, (command: unknown, means?: Means) => Promise<unknown>> = {};
 	for (const [name, { kind }] of Object.entries(rows))

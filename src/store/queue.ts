@@ -1,5 +1,3 @@
-/** Messages on their way to a mail server or a send API: leased, delivered outside any transaction, settled. */
-
 import type { EmailKey } from '../api/address.js';
 import type { CommonReply } from '../api/campaigns.js';
 import type { MessageScope } from '../api/capabilities.js';
@@ -9,27 +7,26 @@ import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 
 export interface Queue {
 	/**
-	 * Leases up to `max` due messages, fairly over campaigns, transactional first. Expired leases return to the queue.
-	 * Suppression is checked again: bulk to a suppressed address becomes `canceled` and is not returned. A message held
-	 * back by a limit of the settings stays queued, costs no attempt and lets others pass (`Reads.nextTurn`).
+	 * Leases due messages, fairly over campaigns, transactional first; expired leases return to the queue. Bulk to a
+	 * suppressed address becomes `canceled`. A message held by a limit stays queued, costs no attempt and lets others
+	 * pass (`Reads.nextTurn`).
 	 */
 	lease(c: {
-		/** See `leaseOwner`; unique. Other processes of the machine end its leases once its process is gone. */
+		/** See `leaseOwner`. Other processes of the machine end its leases once its process is gone. */
 		owner: string;
 		now: Micros;
 		until: Micros;
 		max: number;
 		scope: MessageScope | null;
-		/** The most messages a second, together with other workers that ask for a rate; absent: no rate of its own. */
+		/** The most messages a second, shared with other workers that ask for a rate. */
 		perSecond?: number;
-		/** No other process works on the scope: leases of other owners there are lost, however long they last. */
+		/** No other process works on the scope: other owners lose their leases there. */
 		alone?: true;
 	}): Promise<Leased[]>;
 	renew(c: { owner: string; fences: readonly Fence[]; now: Micros; until: Micros }): Promise<void>;
 	/**
-	 * Marks messages before a call that cannot be taken back, and unmarks them once it certainly did nothing. A lease that
-	 * is lost while a call is under way makes the message `uncertain`: it does not return to the queue. No effect on a
-	 * lost lease. `gathers`: the write may wait for others to share its commit, for about as long as a commit takes.
+	 * Marks messages before a call that cannot be taken back, and unmarks them once it did nothing. A lease lost during
+	 * a call makes the message `uncertain`. `gathers`: the write may wait for others to share its commit.
 	 */
 	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
 	settle(c: {
@@ -37,17 +34,14 @@ export interface Queue {
 		gathers?: boolean;
 	}): Promise<('recorded' | 'lost_lease')[]>;
 	/**
-	 * Marks a message before its composition, which may end the process; one at a time. A lease that is lost between this
-	 * and `endComposing` is a death on the message. After each the message waits a minute, at the third `lease`
-	 * makes it `failed`. No effect on a lost lease.
+	 * Marks a message before its composition, which may end the process. A lease lost before `endComposing` counts as a
+	 * death: the message waits a minute, and the third makes it `failed`.
 	 */
 	beginComposing(fence: Fence): Promise<void>;
-	/** Composition ended, with or without a result, and the process lives: forgets earlier deaths on the message. */
 	endComposing(fence: Fence): Promise<void>;
 	/**
-	 * A `manual` pause: nothing is leased until it is resumed. A `fault` makes other workers wait for its `retry_at`; a
-	 * worker that leases nevertheless finds out sooner that it is over. A repeated pause of the same kind keeps its
-	 * `since`.
+	 * `manual`: nothing is leased until it is resumed. `fault`: other workers wait for its `retry_at`. A repeated pause
+	 * keeps its `since`.
 	 */
 	pause(c: {
 		kind: QueuePause['kind'];
@@ -55,48 +49,38 @@ export interface Queue {
 		retry_at: Micros | null;
 		now: Micros;
 	}): Promise<QueuePause>;
-	/**
-	 * False: there was no pause of these kinds; refusals are not one. `retry_at`: messages that are deferred because their
-	 * sender was refused are due then.
-	 */
+	/** False: no such pause. Messages deferred for a refused sender are due at `retry_at`. */
 	resume(c: { kinds: readonly QueuePause['kind'][]; retry_at?: Micros }): Promise<boolean>;
 }
 
-/** Why nothing new begins, for every process that works on the queue. */
 export interface QueuePause {
 	/**
-	 * `manual`: by a person. `fault`: login, TLS, connection, or a mail server that refuses all mail. `refusal` holds
-	 * nothing up: it counts refusals of the sender since the last message that was sent.
+	 * `fault`: login, TLS, connection, or a server that refuses all mail. `refusal` holds nothing up: it counts
+	 * refusals of the sender since the last message that was sent.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
-	/** A person's reason, which may be missing; for a fault, where it occurred and the reply. */
 	reason: string | null;
 	since: Micros;
-	/** When a running process tries the mail server again; null for `manual`. */
 	retry_at: Micros | null;
-	/** Faults or refusals in a row; 0 for `manual`. */
+	/** In a row; 0 for `manual`. */
 	faults: number;
 }
 
 export interface QueueState {
-	/** All messages by state; absent = 0. */
+	/** Absent means 0. */
 	messages: Partial<Record<MessageState, number>>;
 	due: number;
-	/** How many due messages wait for the limit on everything; those of other limits are not due. */
+	/** Due messages that wait for the limit on everything. */
 	held: number;
-	/** When the oldest message that is not final was accepted or released; null when there is none. */
 	oldest_at: Micros | null;
-	/** When the next message is due, or a lease ends; null when there is none. */
 	next_due_at: Micros | null;
-	/** `manual` first, without `refusal`. */
 	pauses: readonly QueuePause[];
-	/** Processes that send or could; `messages` counts their leases. */
 	workers: readonly QueueWorker[];
-	/** Deferred messages by the domain of the recipient, the most first, at most 50 domains; refusals of the sender are none. */
+	/** The 50 domains of recipients with the most messages; without refusals of the sender. */
 	deferred: readonly DeferredDomain[];
-	/** The commonest replies to messages of seven days that failed, bounced or are deferred; at most five. */
+	/** The commonest of seven days, at most five. */
 	replies: readonly CommonReply[];
-	/** Limits of the settings that hold messages back, the most first, at most 50; one that waits for several counts for each. */
+	/** The most first, at most 50. */
 	limits: readonly HoldingLimit[];
 	/** Messages on which a worker ended, the latest first, at most 50; failed ones of seven days. */
 	unfinished: readonly UnfinishedMessage[];
@@ -104,35 +88,30 @@ export interface QueueState {
 
 export interface UnfinishedMessage {
 	message: Uuid;
-	/** `failed` after the third death. */
 	state: MessageState;
 	deaths: number;
-	/** When it is tried again; null when it has failed. */
 	due_at: Micros | null;
 }
 
 export interface QueueWorker {
-	/** `serve`, `worker`, or `send` for a command; null for a process that is gone: its leases expire. */
+	/** Null: the process is gone, and its leases expire. */
 	role: string | null;
 	host: string;
 	pid: number;
 	messages: number;
-	/** The last heartbeat, which comes every few seconds; null: none in the last 15 seconds. */
+	/** Null: no heartbeat in the last 15 seconds. */
 	heard_at: Micros | null;
 }
 
 export interface DeferredDomain {
 	domain: string;
 	messages: number;
-	/** When the first of them is tried again. */
 	next_due_at: Micros;
-	/** The last reply for the message that is tried again last. */
 	last_reply: string | null;
 }
 
 export interface HoldingLimit extends LimitName {
 	messages: number;
-	/** When the next of them may go, and the earliest time for the last of them. */
 	next_at: Micros;
 	last_at: Micros;
 }
@@ -141,10 +120,9 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** The minimum wait for the message that came last to a limit of the settings; 0: no message waits. */
+/** The least wait of the message that came last to a limit; 0: no message waits. */
 export interface LimitWait {
 	setting: string;
-	/** As in `LimitName`. */
 	limit: string;
 	wait: Micros;
 }
@@ -155,23 +133,22 @@ export interface Fence {
 	fence: number;
 }
 
-/** A message as its worker sees it. `variables` holds context over meta over the stored built-ins. */
+/** `variables` holds context over meta over the stored built-ins. */
 export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
 	variables: Record<string, string>;
-	/** Attempts made before this lease. */
 	attempts: number;
-	/** Addresses whose copies (cc, bcc) may not be sent any more; absent = all may. */
+	/** Addresses whose copies (cc, bcc) must not be sent any more. */
 	stopped_copies?: readonly EmailKey[];
-	/** Neighbours with the same text may go in one call of a send API; absent = it goes by itself. */
+	/** Neighbours with the same text may share one call of a send API. */
 	call?: string;
-	/** A worker ended while it had the message leased, perhaps because of it; absent = no sign of harm. */
+	/** A worker ended while it had the message leased. */
 	is_suspect?: true;
-	/** It may not begin at this moment or later, as its campaign's window ends; absent = it may. */
+	/** Its campaign's window ends then: it may not begin later. */
 	leave_by?: Micros;
-	/** From when tries are counted; the date of the mail. */
+	/** Tries count from here; also the date of the mail. */
 	created_at: Micros;
 }
 

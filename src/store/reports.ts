@@ -1,4 +1,3 @@
-/** Queries of reports: daily figures, how long a campaign ran, and clicks by link. */
 import type { Day } from '../api/datetime.js';
 import type { EventType, Uuid } from '../api/records.js';
 import type { BounceCounts, Joined } from '../api/reports.js';
@@ -12,10 +11,8 @@ export interface ReportReads {
 		tag: string | null;
 		human: boolean;
 	}): Promise<ReportFigures>;
-	/** `null`: there is no such campaign. */
 	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
 	reportDetails(c: { from: Day; to: Day; campaign: Uuid | null; lists: boolean }): Promise<DetailFigures>;
-	/** `null`: there is no such campaign. */
 	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
 }
 
@@ -35,15 +32,14 @@ export interface TypedCount {
 
 export interface DetailFigures {
 	time_zone: string;
-	/** Messages that bounced, and those of them that were never sent. */
 	bounced: number;
 	neverSent: number;
 	days: (TypedCount & { day: Day })[];
-	/** `hour`: since 1970 by the clocks of the zone. The 72 hours from the first with a message sent. */
+	/** `hour`: since 1970 by the clocks of the zone. At most 72, from the first with a message sent. */
 	hours: (TypedCount & { hour: number })[];
 	/** `hour`: 0 begins on Monday at midnight. */
 	week: (TypedCount & { hour: number })[];
-	/** The 20 with the most bounces; `other_domains`: further ones. */
+	/** The 20 with the most bounces. */
 	domains: ({ domain: string } & BounceCounts)[];
 	other_domains: number;
 	codes: ({ code: string } & BounceCounts)[];
@@ -51,7 +47,6 @@ export interface DetailFigures {
 	lists: ListFigures[] | null;
 }
 
-/** A list in a range of days; days without a change are left out. */
 export interface ListFigures {
 	id: number;
 	name: string;
@@ -60,9 +55,9 @@ export interface ListFigures {
 }
 
 export interface LinkFigures {
-	/** The contents of the campaign with the most clicks first, at most 200: each with a submission that has it. */
+	/** The 200 with the most clicks, each with a submission that has it. */
 	contents: { sha256: string; submission: Uuid }[];
-	/** The most clicked links first, at most 10,000. `messages`: distinct ones with a click. */
+	/** The 10,000 most clicked links. */
 	figures: { sha256: string; link: number; audience: Audience; clicks: number; messages: number }[];
 }
 

@@ -1,4 +1,4 @@
-/** Work of any size without holding a lock for long: one transaction a slice. */
+/** Cuts large work into transactions, so that none holds a lock for long. */
 
 import type { AcceptCounts, ListAck } from '../api/campaigns.js';
 import type { Micros } from '../api/datetime.js';
@@ -14,13 +14,12 @@ export type Step = <Name extends keyof Core>(
 	command: Parameters<Core[Name]>[0],
 ) => Promise<Awaited<ReturnType<Core[Name]>>>;
 
-/** `isTrial`: each transaction is undone, so work in slices is one slice: the next would begin with the same rows. */
+/** A trial undoes each transaction, so its work is one slice: a second would begin with the same rows. */
 export interface Steps {
 	step: Step;
 	readonly isTrial: boolean;
 }
 
-/** How many rows fit into the time for which the lock may be held. */
 export interface SliceSize {
 	rows(): number;
 	took(rows: number, heldMs: number): void;
@@ -28,13 +27,13 @@ export interface SliceSize {
 
 const fewestRows = 250;
 
-/** Learns from the time of earlier slices: a row costs ten times as much where the index is large and the disk slow. */
+/** Learns from earlier slices: a row costs ten times as much where the index is large and the disk slow. */
 export function createSliceSize(maxMs: () => number): SliceSize {
 	let rows = 1_000;
 	return {
 		rows: () => rows,
 		took: (put, heldMs) => {
-			// With few rows most of the time is the wait for the disk, which says nothing about larger slices.
+			// With few rows most of the time is the wait for the disk.
 			if (put < fewestRows) return;
 			const fitting = (put * maxMs()) / Math.max(heldMs, 1);
 			rows = Math.round(Math.max(fewestRows, put / 2, Math.min(fitting, put * 2)));
@@ -73,9 +72,8 @@ export function stoppable({ step, isTrial }: Steps, { signal }: Means = {}): Ste
 }
 
 /**
- * The place in the list commits with each slice, and nothing is leased before the release: a repeated call continues an
- * interrupted one, and one that ended after `for_ms`. A call stages one slice at least. Null: no such campaign or list,
- * or it is not staged any more.
+ * The place in the list commits with each slice, so a repeated call continues an interrupted one. A call stages one
+ * slice at least.
  */
 async function addInSlices(
 	{ step, isTrial }: Steps,
@@ -103,8 +101,7 @@ async function addInSlices(
 }
 
 /**
- * Cancels in one step, then removes messages that were only staged and would never be sent. After an interruption the
- * rest reads as canceled. With `forget` the campaign goes then, too. Messages of send calls are canceled one by one.
+ * Cancels in one step, then deletes staged messages slice by slice. After an interruption the rest reads as canceled.
  */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
@@ -120,7 +117,6 @@ async function cancelInSlices(
 	return outcome;
 }
 
-/** A repeated call ends what was broken off. */
 async function cancelCallsInSlices(
 	step: Step,
 	command: Command<'cancelCampaign'> & { limit: number },
@@ -159,7 +155,7 @@ export async function clearInSlices(
 	return rest === null ? null : gone + rest;
 }
 
-/** The field is there until the last step: a repeated call ends what was broken off. */
+/** The field stays until the last step, so that a repeated call ends what was broken off. */
 export async function deleteFieldInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'deleteField'>,
@@ -170,7 +166,7 @@ export async function deleteFieldInSlices(
 	return await step('deleteField', command);
 }
 
-/** In transactions of their own: setting a million messages aside must not hold up all other writes. */
+/** Setting a million messages aside in one transaction would hold up all other writes. */
 export async function leaseInSlices(
 	leaseSlice: () => Promise<{ leased: Leased[]; isCut: boolean }>,
 ): Promise<Leased[]> {

@@ -4,7 +4,7 @@ import type { SendRequest } from '../api/inputs.js';
 import type { Content, Envelope } from '../api/messages.js';
 import type { SendResult, Tracking, Uuid } from '../api/records.js';
 
-/** `scope` keeps one client's keys apart from another's; `fingerprint` is a hash of the body. */
+/** `scope` separates clients; `fingerprint` is a hash of the body. */
 export interface IdempotencyKey {
 	scope: string;
 	key: string;
@@ -16,18 +16,18 @@ export interface Submission {
 	owner?: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	envelope: Envelope;
-	/** Compared with the verified senders again, inside the operation. */
+	/** Compared with the verified senders inside the operation. */
 	from_key: string;
 	tag: string | null;
 	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
 	/**
-	 * The variables of the content: of a subscriber's meta only these are kept with the message. Null: only the service
+	 * The variables of the content: only these of a subscriber's meta are kept with the message. Null: only the service
 	 * that makes the messages knows them.
 	 */
 	variables: readonly string[] | null;
-	/** The call of a send API, without recipients and context; absent: it goes by SMTP, made from the other parts. */
+	/** The call of a send API; absent: it goes by SMTP. */
 	request?: Omit<SendRequest, 'to'>;
 	context: Readonly<Record<string, string>>;
 	list_id: number | null;
@@ -41,7 +41,6 @@ export type Acceptance =
 	| { kind: 'key_conflict' }
 	| { kind: 'refused'; errors: FieldErrors };
 
-/** The parts of a submission from which the worker joins and addresses its messages. */
 export interface StoredSubmission {
 	id: Uuid;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -51,15 +50,14 @@ export interface StoredSubmission {
 	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
-	/** Retention has deleted its texts and files: of its HTML the links are left. Absent: it has them. */
+	/** Retention has deleted its texts and files, but for the links of its HTML. */
 	is_dropped?: true;
 	call?: StoredCall;
 }
 
-/** The body of a call to a send API, without recipients and their variables. */
 export interface StoredCall {
 	request: Omit<SendRequest, 'to'>;
-	/** `shared`: the same in every call of the campaign. `own`: a send request of its own. */
+	/** `shared`: every call of the campaign has the same content. */
 	content: 'shared' | 'own';
 }
 

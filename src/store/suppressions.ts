@@ -9,7 +9,7 @@ import type {
 	SuppressionRemoval,
 } from '../api/suppressions.js';
 
-/** In the order of address, reason and list (suppressions of all lists first), without those expired by `now`. */
+/** Ordered by address, reason and list; without expired ones. */
 export interface SuppressionReads {
 	pageSuppressions(c: {
 		page: number;
@@ -17,7 +17,6 @@ export interface SuppressionReads {
 		filter: SuppressionFilter;
 		now: Micros;
 	}): Promise<{ count: number; results: Suppression[] }>;
-	/** Up to `limit` of them after a key (`null`: from the first); never counts. */
 	sliceSuppressions(c: {
 		after: { email_key: EmailKey; reason: string; list_id: number | null } | null;
 		limit: number;
@@ -30,20 +29,14 @@ export interface SuppressionReads {
 		list_id: number | null;
 		now: Micros;
 	}): Promise<Suppression | null>;
-	/** The answer that `putSuppressions` would give if each row came alone. */
+	/** The answer of `putSuppressions` for each row alone. */
 	compareSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
 }
 
 export interface SuppressionWrites {
-	/**
-	 * Suppressions without an end make the subscribers with their address inactive, in their list or in all. Erased
-	 * addresses and missing lists are rejected.
-	 */
+	/** Suppressions without an end make their subscribers inactive. Erased addresses and missing lists are rejected. */
 	putSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
-	/**
-	 * Removes one reason or (`null`) all of an address, of one list or (`null`) of any; subscribers stay unchanged.
-	 * `null`: none was found.
-	 */
+	/** `null` removes all reasons, or those of any list; subscribers stay unchanged. Null: none was found. */
 	removeSuppressions(c: {
 		email_key: EmailKey;
 		reason: SuppressionReason | null;

@@ -6,13 +6,13 @@ export function isPostgres(url: string): boolean {
 	return /^postgres(ql)?:\/\//i.test(url);
 }
 
-/** `mysql` of `mysql://…`; null for a file, by its path or `file:` URL, and for PostgreSQL. */
+/** `mysql` for `mysql://…`; null for a file and for PostgreSQL. */
 export function foreignScheme(url: string): string | null {
 	const [, scheme = null] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url) ?? [];
 	return isPostgres(url) ? null : scheme;
 }
 
-/** Whether it names a server in another form: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
+/** Recognises a server in another form: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
 export function isLikeServer(text: string): boolean {
 	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }
@@ -25,18 +25,17 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** A slash or a hash in a password ends the hosts too early, and the rest of it would be shown as a path. */
+/** A slash or a hash in a password ends the hosts too early, and the rest would be shown as a path. */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }
 
-/** What stands before the hosts, the hosts with commas between them, and what stands behind them. */
 function splitAtHosts(url: string): [before: string, hosts: string, after: string] {
 	const [, before = '', hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
 	return [before, hosts, after];
 }
 
-/** One URL for each host of `postgres://USER@HOST:5432,OTHER:5432/DATABASE`; of any other text itself. */
+/** One URL for each host of `postgres://USER@HOST:5432,OTHER:5432/DATABASE`. */
 export function urlsOf(url: string): string[] {
 	const [before, hosts, after] = splitAtHosts(url);
 	return hosts.includes(',') ? hosts.split(',').map((host) => `${before}${host}${after}`) : [url];
@@ -57,7 +56,7 @@ export function shownDatabase(url: string): string {
 	return `${before}${[shown, ...others].map(({ host }) => host).join(',')}${after}`;
 }
 
-/** A database as PostgreSQL's own programs take it: without our parameters, of which the schema is told apart. */
+/** The URL for pg_dump and its like, without our parameters. */
 export function forServerPrograms(url: string): { url: string; schema: string } {
 	const [first = url] = urlsOf(shownDatabase(url));
 	if (!canParseUrl(first)) return { url: first, schema: 'public' };
@@ -68,8 +67,8 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 }
 
 /**
- * Whether it would be a new file: the system says that there is none (ENOENT). A link to a missing file, a folder without
- * permission and a failing disk are not that: opening the file tells the error. Of a server opening tells what it has.
+ * True where the system says ENOENT. A broken link or a folder without permission is not missing: opening the file
+ * tells the error.
  */
 export function isMissingFile(url: string): boolean {
 	return !isPostgres(url) && isMissing(url);
@@ -78,7 +77,6 @@ export function isMissingFile(url: string): boolean {
 function isMissing(path: string): boolean {
 	if (!isAbsent(path, lstatSync)) return false;
 	const folder = dirname(path);
-	// Of a folder that is a link that leads nowhere.
 	return folder === path || isMissing(folder) || !isAbsent(folder, statSync);
 }
 

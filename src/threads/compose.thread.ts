@@ -1,4 +1,3 @@
-/** Composes and signs mails, job by job, into the slabs that it shares with the process. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { compileContent } from '../content/compile.js';
 import { createVerp } from '../delivery/bounces/verp.js';
@@ -10,7 +9,6 @@ import { keyringOf } from '../delivery/tracking/tokens.js';
 import type { Leased } from '../store/queue.js';
 import type { ComposedAhead, ComposingAnswer, ComposingJob, ComposingOrder } from './composing.js';
 
-// Put there by the side that starts it.
 const { settings, slabs } = workerData as ComposingOrder;
 const { publicUrl, keys, bounceAddress } = settings;
 const verp = bounceAddress === null ? null : createVerp(bounceAddress, keys);
@@ -22,10 +20,8 @@ const shared = {
 	...(returnPath && { returnPath }),
 };
 
-/** Into this memory, if there is room. */
 type Compose = (message: Leased, memory: Buffer) => Mail;
 
-/** For the mails of one submission. Rejects where its content cannot be compiled. */
 async function composerOf({ submission, read, keys: signing }: MailSource): Promise<Compose> {
 	const compiled = await compileContent(submission.content, async () => {
 		if (read === null) throw new Error('the HTML was not read');
@@ -56,7 +52,7 @@ async function answer({ number, slab, messages, source }: ComposingJob): Promise
 	post({ kind: 'composed', number, mails });
 }
 
-/** Null: it cannot be composed. The other side finds out why when it does it itself. */
+/** Null: the other side finds out why when it composes the mail itself. */
 function composed(compose: Compose, message: Leased, memory: Buffer): Mail | null {
 	try {
 		return compose(message, memory);

@@ -1,6 +1,6 @@
 /**
- * Threads that compose and sign mails before they are asked for. Mails come back in memory that both sides share: a few
- * slabs for each thread, which are written over and over. A mail is read where it lies until it is released.
+ * Threads that compose and sign mails ahead. Mails come back in shared memory: a few slabs for each thread, written
+ * over and over. A mail is read where it lies until it is released.
  */
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
@@ -13,22 +13,20 @@ import type { Leased } from '../store/queue.js';
 import { spawnThread } from './spawn.js';
 
 export interface ComposingThreads extends Ahead {
-	/** Ends the threads; a mail that is waited for is null. */
+	/** A mail that is waited for is then null. */
 	close(): Promise<void>;
 }
 
-/** What a thread begins with. */
 export interface ComposingOrder {
 	settings: ComposingSettings;
 	slabs: readonly SharedArrayBuffer[];
 }
 
-/** Messages to be composed into a slab, as many as it has room for. */
 export interface ComposingJob {
 	number: number;
 	slab: number;
 	messages: readonly Leased[];
-	/** Absent: that of the job before. */
+	/** Absent: the source of the job before. */
 	source?: MailSource;
 }
 
@@ -39,12 +37,12 @@ export type ComposingAnswer =
 	| { kind: 'ready' }
 	| { kind: 'composed'; number: number; mails: readonly ComposedAhead[] };
 
-/** A run of fewer messages has no thread. */
+/** A shorter run has no thread. */
 const worthwhile = 300;
-/** When so many mails were not there in time, one more thread starts. */
+/** After so many late mails one more thread starts. */
 const tooLate = 100;
 const mostThreads = 4;
-/** For one thread: it composes into one while mails are taken from the other. */
+/** The thread composes into one while mails are taken from the other. */
 const jobsAhead = 2;
 /** The others have mails that are under way: a hundred, in jobs of twenty. */
 const slabsEach = 6;
@@ -55,8 +53,8 @@ const idleMs = 10_000;
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
- * The first thread starts in a run of many messages, others while mails come late: at most one for each core, and none
- * on a single one. Threads end when they are idle, and do not keep the process alive.
+ * The first thread starts in a run of many messages, others while mails come late, at most one for each core. Idle
+ * threads end.
  */
 export function createComposingThreads(options: ComposingOptions): ComposingThreads {
 	return new Composing(options);
@@ -65,9 +63,7 @@ export function createComposingThreads(options: ComposingOptions): ComposingThre
 export interface ComposingOptions {
 	settings: ComposingSettings;
 	keysFor: KeysFor;
-	/** Those of the machine when absent. */
 	cores?: number;
-	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
 }
 
@@ -78,20 +74,17 @@ interface Expected {
 	job: Job | null;
 	/** Undefined: not answered yet. */
 	mail: ComposedAhead | undefined;
-	/** Its place in the slab. */
 	from: number;
 	waiter: ((mail: LentMail | null) => void) | null;
 }
 
 interface Job {
-	/** Counted by its thread. */
 	number: number;
 	lane: Lane;
 	slab: number;
 	expected: readonly Expected[];
-	/** Mails not taken or forgotten yet. */
+	/** Mails not taken or forgotten yet, and mails taken and not released. */
 	left: number;
-	/** Mails taken and not released. */
 	lent: number;
 }
 
@@ -158,7 +151,7 @@ class Composing implements ComposingThreads {
 		const lane = new Lane(this.#startWorker, {
 			onReady: () => this.#hand(),
 			onAnswer: (job) => this.#answered(job),
-			// What ended it would end the next: the process composes by itself.
+			// The same cause would end the next thread, so the process composes by itself.
 			onFailure: () => void this.close(),
 		});
 		this.#lanes.push(lane);
@@ -177,7 +170,6 @@ class Composing implements ComposingThreads {
 			while (lane.isFree && this.#queue.length > 0) lane.give(this.#neighbours());
 	}
 
-	/** The next ones of one source. */
 	#neighbours(): Expected[] {
 		const source = this.#queue[0]?.source;
 		const other = this.#queue.findIndex((one, at) => at === perJob || one.source !== source);
@@ -200,7 +192,7 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/** Null: it was not composed. A copy where a socket may keep its octets, or where no other slab is left. */
+	/** Copies where a socket may keep the octets, or where no other slab is left. */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;
@@ -247,15 +239,12 @@ interface LaneEvents {
 	onFailure: () => void;
 }
 
-/** One thread with its slabs. */
 class Lane {
 	readonly #worker: Worker;
 	readonly #slabs = Array.from({ length: slabsEach }, () => new SharedArrayBuffer(slabBytes));
 	readonly #jobs = new Map<number, Job>();
 	#given = 0;
-	/** Jobs of which mails are to be taken. */
 	#ahead = 0;
-	/** Slabs without a job. */
 	readonly #spare = this.#slabs.map((_, index) => index);
 	#source: MailSource | null = null;
 	#isReady = false;
@@ -309,7 +298,6 @@ class Lane {
 		this.#worker.postMessage(order);
 	}
 
-	/** Undefined: its mails are forgotten. */
 	#place(number: number, mails: readonly ComposedAhead[]): Job | undefined {
 		const job = this.#jobs.get(number);
 		let from = 0;
@@ -326,12 +314,11 @@ class Lane {
 		return Buffer.from(this.#slabs[slab] ?? new SharedArrayBuffer(0), from, length);
 	}
 
-	/** All mails of a job are taken or forgotten. */
 	endTaking(): void {
 		this.#ahead -= 1;
 	}
 
-	/** And released. The thread composes one job after the other, so another one may have its slab. */
+	/** The thread composes one job after the other, so another one may have its slab. */
 	takeBack({ number, slab }: Job): void {
 		this.#jobs.delete(number);
 		this.#spare.push(slab);

@@ -1,6 +1,6 @@
 /**
- * Reads the HTML of contents: markup, links, text alternative, style sheets inlined by juice. Hostile documents make
- * all of it slow, so it has a thread that can be ended.
+ * Reads the HTML of contents and inlines their style sheets. Hostile documents make that slow, so it has a thread
+ * that can be ended.
  */
 import { parentPort } from 'node:worker_threads';
 import type juice from 'juice';
@@ -8,11 +8,11 @@ import { planInlining } from '../content/inline-plan.js';
 import { type HtmlQuestion, readHtml } from '../content/read-html.js';
 import type { InlineAnswer } from './readers.js';
 
-/** `inlineContent` alone: the other functions would fetch linked style sheets and pictures. */
+/** Only for `inlineContent`: the other functions would fetch linked style sheets and pictures. */
 const options: juice.Options = {
-	// Style attributes written as `font-family: &quot;A&quot;` would be cut at the semicolon of the entity.
+	// `font-family: &quot;A&quot;` would be cut at the semicolon of the entity.
 	decodeStyleAttributes: true,
-	// Besides resolving var(), this makes juice throw on a declaration without a name instead of writing `undefined: x`.
+	// This makes juice throw on a declaration without a name instead of writing `undefined: x`.
 	resolveCSSVariables: true,
 	preserveImportant: true,
 	inlinePseudoElements: false,
@@ -21,7 +21,7 @@ const options: juice.Options = {
 	applyAttributesTableElements: true,
 };
 
-/** juice would keep too little of a style sheet: no pseudo-elements, no @supports, nothing of `media="print"`. */
+/** juice would drop pseudo-elements, @supports and `media="print"`. */
 function inlined(html: string, { inlineContent }: typeof juice): string {
 	try {
 		const plan = planInlining(html);
@@ -32,7 +32,7 @@ function inlined(html: string, { inlineContent }: typeof juice): string {
 	}
 }
 
-/** juice is half of what this thread needs to start, so it is loaded for the first style sheet. */
+/** juice is half of what this thread needs to start. */
 async function inlinerFor({ inline }: HtmlQuestion): Promise<(html: string) => string> {
 	if (!inline) return (html) => html;
 	const { default: loaded } = await import('juice');

@@ -1,4 +1,3 @@
-/** Threads that read HTML, and returned mails: each is started when it is first needed, and again after it had to be ended. */
 import type { AskHtml, HtmlQuestion, ReadHtml } from '../content/read-html.js';
 import type { ReadMail } from '../delivery/bounces/ingest.js';
 import { createRequestThread, type RequestThreadOptions } from './request-thread.js';
@@ -9,18 +8,16 @@ export type InlineAnswer =
 	| { kind: 'failed'; why: string };
 
 interface Inliner {
-	/** One document at a time, in order. Rejects past the deadline, and when the thread fails or is closed. */
+	/** One at a time. Rejects past the deadline, and when the thread fails or is closed. */
 	readonly read: AskHtml;
 	close(): Promise<void>;
 }
 
 /**
- * For a document of 2 MiB and its tree; beyond this the thread dies instead of the process. The young generation fills
- * up to its limit in any case: with 16 MB documents of 10 KB took no less CPU than with 4.
+ * For a document of 2 MiB and its tree. The young generation fills up to its limit: 16 MB took no less CPU than 4.
  */
 const htmlLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 };
 
-/** `deadlineMs` is for one document (5,000 is a good value). An idle thread does not keep the process alive. */
 export function createInliner({ deadlineMs }: { deadlineMs: number }): Inliner {
 	const thread = createRequestThread<HtmlQuestion, InlineAnswer>({
 		name: 'inline',
@@ -39,16 +36,15 @@ function readIn(answer: InlineAnswer): ReadHtml {
 export type ReportAnswer = { kind: 'ready' } | { kind: 'read'; mail: ReadMail };
 
 export interface ReportReader {
-	/** One mail at a time, in order. Rejects past a deadline, and when the thread fails or is closed. */
 	read(bytes: Uint8Array): Promise<ReadMail>;
 	close(): Promise<void>;
 }
 
-/** For a mail of 4 MiB, as bytes, as text and as lines; beyond this the thread dies instead of the process. */
+/** For a mail of 4 MiB, as bytes, as text and as lines. */
 const mailLimits = { maxOldGenerationSizeMb: 256, stackSizeMb: 4 };
 const mailDeadlineMs = 20_000;
 
-/** Starts the thread with the first mail. All mails go there: a small one can be expensive too. */
+/** A small mail can be expensive too. */
 export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'> = {}): ReportReader {
 	const thread = createRequestThread<Uint8Array, ReportAnswer>({
 		name: 'report',
@@ -59,7 +55,7 @@ export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'
 	});
 	return {
 		read: async (bytes) => {
-			// A copy of its own can be transferred; the bytes of a small mail may share their memory with others.
+			// A copy can be transferred: the bytes of a small mail may share their memory with others.
 			const copy = new Uint8Array(bytes);
 			const answer = await thread.ask(copy, [copy.buffer]);
 			if (answer.kind === 'read') return answer.mail;

@@ -1,4 +1,4 @@
-/** The store's operations as messages between threads: a store that sends messages, and its other end. */
+/** The store's operations as messages between threads. */
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -13,13 +13,12 @@ import type { Leased, Queue } from '../store/queue.js';
 import type { Reads, TrackedEvent, Writes } from '../store/store.js';
 import { TableError, type TableErrorOptions, type TableFault } from '../tables/finding.js';
 
-/** `thread`: `open`, `stop` and `close`; the others are the parts of the store. */
 export interface Operation {
 	id: number;
 	part: 'thread' | keyof Parts;
 	method: string;
 	command: unknown;
-	/** A later `stop` of the thread, whose command is this id, aborts it. */
+	/** A later `stop` with this id aborts it. */
 	isStoppable?: true;
 }
 
@@ -28,11 +27,10 @@ export type Answer = { id: number } & (
 	| { kind: 'failure'; failure: Failure }
 );
 
-/** The database connection a thread opens: the store that writes, or one that only reads. */
 export interface OpenCommand {
 	role: 'writer' | 'reader';
 	url: string;
-	/** Without the clock: a thread uses the machine's own. */
+	/** Without the clock: a thread uses the machine's. */
 	options: Omit<OpenOptions, 'clock'>;
 }
 
@@ -59,7 +57,7 @@ export function servedWrites(writes: Writes): Omit<Writes, 'recordEvents'> & { r
 export function remoteQueue(run: Run): Queue {
 	return {
 		...driverOf('queue', run),
-		// Of all that threads tell each other these are by far the most, and JSON takes 0.6 to 0.7 of the time of a copy.
+		// These are most of the messages, and JSON takes 0.6 to 0.7 of the time of a copy.
 		lease: async (command) => JSON.parse(String(await run('lease', command))) as Leased[],
 		settle: (command) => run('settle', JSON.stringify(command)) as ReturnType<Queue['settle']>,
 	};
@@ -75,7 +73,6 @@ export function servedQueue(
 	};
 }
 
-/** What stopped an operation there: its reason stays in the thread of the signal. */
 export class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
@@ -84,7 +81,7 @@ export function isStopped(error: unknown): boolean {
 	return error instanceof Error && error.name === 'Stopped';
 }
 
-/** An error as a message: it loses its class between threads. `cause`: its message; the cause itself stays there. */
+/** An error loses its class between threads. */
 export type Failure = { message: string; stack: string | null; cause: string | null } & (
 	| { kind: 'store'; code: StoreErrorCode }
 	| { kind: 'missing'; path: string }
@@ -93,7 +90,6 @@ export type Failure = { message: string; stack: string | null; cause: string | n
 	| { kind: 'other'; name: string; code: string | null }
 );
 
-/** For anything thrown; a value that is not an `Error` becomes one with its text. */
 export function formatFailure(thrown: unknown): Failure {
 	if (!(thrown instanceof Error))
 		return formatFailure(Object.assign(new Error(String(thrown)), { stack: null }));
@@ -112,7 +108,6 @@ export function formatFailure(thrown: unknown): Failure {
 	return { kind: 'other', name: thrown.name, code, ...told };
 }
 
-/** The error to throw here: those of store, API and tables by class and code, others by name; with the stack of the other thread. */
 export function parseFailure(failure: Failure): Error {
 	const error = rebuild(failure);
 	if (failure.stack !== null) error.stack = failure.stack;

@@ -1,4 +1,3 @@
-/** Reads returned mails: each question is a mail, the answer its report. */
 import { parentPort } from 'node:worker_threads';
 import { readMail } from '../delivery/bounces/ingest.js';
 import type { ReportAnswer } from './readers.js';

@@ -1,29 +1,23 @@
-/**
- * One thread that answers one question at a time, started when it is first needed and again after it had to be ended.
- */
+/** One thread that answers one question at a time, and starts again after it had to be ended. */
 import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
 import { spawnThread } from './spawn.js';
 
 export interface RequestThread<Question, Answer> {
-	/** In order. Rejects past the deadline, and when the thread fails or is closed. */
 	ask(question: Question, handedOver?: readonly TransferListItem[]): Promise<Answer>;
 	close(): Promise<void>;
 }
 
 export interface RequestThreadOptions {
-	/** The name of its entry, which posts one message when it is ready, and then one for each question. */
+	/** Its entry posts one message when it is ready, and then one for each question. */
 	name: string;
-	/** In errors: `the inliner`. */
 	title: string;
-	/** Beyond these the thread dies instead of the process. */
 	resourceLimits: ResourceLimits;
-	/** For one question: milliseconds of the clock and of the processor. */
+	/** Milliseconds of the clock and of the processor. */
 	deadlineMs: number;
-	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
 }
 
-/** For loading its modules; the deadline of a question counts from there. */
+/** The deadline of a question counts from the start. */
 const startMs = 30_000;
 /** A thread that waits for the processor has so many times the deadline, by the clock. */
 const patience = 12;
@@ -105,8 +99,8 @@ function nextMessage<Answer>(
 }
 
 /**
- * Calls `onLate` once the time has passed and this process has computed for as long: on a busy machine a thread may
- * get a tenth of the processor, and what it does would fail for that. Returns what stops it.
+ * Late once the time has passed and this process has computed for as long: on a busy machine a thread may get a tenth
+ * of the processor.
  */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();

@@ -15,12 +15,11 @@ import {
 
 type Run = (command: unknown, means?: Means) => Promise<unknown>;
 
-/** The open connection's parts by name; empty before it is open. */
 let parts: Partial<Pick<Store, 'close'> & { queue: object; reads: object; writes: object }> = {};
 let answers: Answer[] = [];
 /** Earlier operations begin before later ones, `close` last. */
 let turn: Promise<void> = Promise.resolve();
-/** An answer must not wait long for later operations; meanwhile the other side can use it. */
+/** The other side can use an answer before later operations end. */
 const longMs = 1;
 
 function take(operations: readonly Operation[]): void {
@@ -58,7 +57,6 @@ function stoppableBy(id: number): Means {
 }
 
 async function run({ part, method, command }: Operation, means: Means | undefined): Promise<unknown> {
-	// The other side names methods of these parts only, each with its own command (operations.ts).
 	const own = part === 'thread' ? threadOperations : (parts[part] as Record<string, Run> | undefined);
 	const operation = own?.[method];
 	if (operation === undefined) throw new Error(`this thread has no ${part}.${method}`);

@@ -1,15 +1,10 @@
-/** Bundles of a table that another thread reads, on demand. */
 import type { BundleRequest, LentBundle, PackedBundle, RowBytes } from '../jobs/import-bundles.js';
 import { type Failure, parseFailure } from './remote.js';
 import { spawnThread } from './spawn.js';
 
-/** Besides bundles read ahead it keeps a block of the file and a bundle; beyond this only the thread dies. */
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 
-/**
- * Throws the errors of reading (`TableError`), and the signal's reason as soon as it is aborted. The thread ends with
- * the loop, wherever the loop is left.
- */
+/** Throws the errors of reading (`TableError`), and the signal's reason. The thread ends with the loop. */
 export async function* readInThread(
 	order: TableOrder,
 	signal: AbortSignal,
@@ -72,7 +67,7 @@ export interface TableOrder {
 	request: BundleRequest;
 }
 
-/** Back to the thread: a bundle was taken, or its bytes may be used again. */
+/** A bundle was taken, or its bytes may be used again. */
 export type TableReply = 'taken' | RowBytes;
 
 export type TableMessage =
@@ -82,8 +77,8 @@ export type TableMessage =
 
 export const maxSizeAhead = 12 * 1024 * 1024;
 /**
- * Rows ahead for the next transaction, which takes all of them when it begins. With a fifth of this, importing a
- * million rows into five million writes three times as much, for each transaction writes most pages of the index anew.
+ * The next transaction takes all of them. With a fifth of this, importing a million rows into five million writes
+ * three times as much.
  */
 export const maxRowsAhead = 125_000;
 

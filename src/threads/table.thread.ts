@@ -1,4 +1,3 @@
-/** Reads a table, maps, converts and checks its rows, and sends them in bundles, a bounded number ahead. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { encodeRow, importRowParser } from '../engine/rules/import-rows.js';
 import { columnsOf } from '../jobs/import-batches.js';

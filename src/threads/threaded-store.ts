@@ -1,6 +1,6 @@
 /**
  * The store for a process that answers requests, or sends: one thread writes, another reads, and this one never waits
- * for a lock, a disk or a scan. Only for files: a database in memory has one thread for both.
+ * for a lock, a disk or a scan.
  */
 import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../api/errors.js';
@@ -20,20 +20,18 @@ import {
 import { spawnThread } from './spawn.js';
 
 export interface ThreadedOptions extends OpenOptions {
-	/** A thread has ended unexpectedly: the store is unusable, every call rejects. Called once. */
+	/** A thread has ended unexpectedly: every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
 	isOneThread?: boolean;
-	/** Starts a thread by the name of its entry; `spawnThread` when absent. */
 	spawn?: typeof spawnThread;
 }
 
-/** V8's default lets the young generation of a busy thread grow to 48 MiB, of which rows and answers need a few. */
+/** V8's default lets the young generation grow to 48 MiB, of which rows and answers need a few. */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
 /**
- * Rejects as `openStore` does. Every later read sees an acknowledged write. Commands carry their own `now`; heartbeats
- * use the machine's clock, because `options.clock` cannot be copied. Tends the log and deletes expired data, unless
- * `options.upkeep` is `with_commits`.
+ * Every later read sees an acknowledged write. Heartbeats use the machine's clock, because `options.clock` cannot be
+ * copied.
  */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
 	databaseFile(url);
@@ -70,10 +68,6 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 	};
 }
 
-/**
- * A connection that only reads, in a thread of its own, beside a store that is open. Rejects as `openReader` does.
- * `onFailure`: the thread has ended unexpectedly, every call rejects.
- */
 export async function openThreadedReader(
 	url: string,
 	{ onFailure, spawn = spawnThread, ...options }: Pick<ThreadedOptions, 'keys' | 'onFailure' | 'spawn'>,
@@ -103,10 +97,9 @@ async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promi
 
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
 	try {
-		// The writer last: the last to close copies the log back and removes it.
+		// The last to close copies the log back and removes it, so the writer comes last.
 		for (const channel of channels) await channel.call({ part: 'thread', method: 'close', command: null });
 	} catch (error) {
-		// The owner already knows of a thread that has failed.
 		if (!isFailed()) throw error;
 	} finally {
 		await endAll(channels);
@@ -118,10 +111,6 @@ async function endAll(channels: readonly Channel[]): Promise<void> {
 }
 
 interface Channel {
-	/**
-	 * Rejects with the error of the operation in the thread, with the signal's reason where that stopped it, and with
-	 * `StoreError` "io" when the thread has ended.
-	 */
 	call(operation: Omit<Operation, 'id' | 'isStoppable'>, signal?: AbortSignal): Promise<unknown>;
 	end(): Promise<void>;
 }
@@ -131,7 +120,6 @@ interface Waiting {
 	reject(error: unknown): void;
 }
 
-/** Calls `onFailure` once when the thread ends unexpectedly. `name` is its name in errors. */
 function openChannel(
 	worker: Worker,
 	{ name, onFailure }: { name: string; onFailure: (error: StoreError) => void },
@@ -195,7 +183,7 @@ function openChannel(
 			if (ended !== null) return reject(ended);
 			lastId += 1;
 			waiting[lastId] = { resolve, reject };
-			// After the other work of this tick: a message costs more than its content.
+			// A message costs more than its content, so it takes the work of this tick.
 			if (queued.length === 0) setImmediate(sendQueued);
 			queued.push({ id: lastId, ...operation });
 		});
@@ -204,7 +192,6 @@ function openChannel(
 		signal.throwIfAborted();
 		const asked = ask({ ...operation, isStoppable: true });
 		const id = lastId;
-		// A thread that has ended answers neither.
 		const stopIt = () => void ask({ part: 'thread', method: 'stop', command: id }).catch(() => undefined);
 		signal.addEventListener('abort', stopIt, { once: true });
 		try {

@@ -32,7 +32,6 @@ export type RecipientRow =
 	  }
 	| RefusedRow;
 
-/** `smtp`: the mail server of the database. `api`: the send API of a service. */
 export type Courier = 'smtp' | 'api';
 
 export type ParsedRequest =
@@ -40,13 +39,12 @@ export type ParsedRequest =
 			kind: 'request';
 			send: CheckedSend;
 			alike: string;
-			/** As given, without its recipients. */
 			given: Omit<SendRequest, 'to'>;
 			line?: number;
 	  }
 	| RefusedRow;
 
-/** Besides the other fields of a row; `refused` is the error from the reader of the source. */
+/** `refused` is the error from the reader of the source. */
 const placeFields = {
 	line: optional(integer({ min: 0 })),
 	refused: optional(dict(char({ max: 1000 }), { max: 2 })),
@@ -60,7 +58,7 @@ const recipientFields = fieldSet({
 
 const requestFields = fieldSet({ request: optional(nullable(json())), ...placeFields });
 
-/** Rows with a bad shape that are listed; the answer to a large batch stays small. */
+/** Keeps the answer to a large batch small. */
 const maxListed = 100;
 
 export function parseRecipients(recipients: unknown): Promise<Parsed<RecipientRow[]>> {
@@ -97,7 +95,7 @@ async function parseEach<Row>(
 	return misshapen.length === 0 ? { kind: 'valid', value: rows } : refuse(Object.fromEntries(misshapen));
 }
 
-/** Values that a file may contain by accident; everything else is an error of the program that made the batch. */
+/** Values that a file may contain by accident; other errors come from the program that made the batch. */
 const ofValues: ReadonlySet<string> = new Set([
 	'blank',
 	'max_length',
@@ -165,7 +163,6 @@ function checkedRequest(request: unknown, place: { line?: number }, courier: Cou
 	return { kind: 'request', send, alike: requestIdentity(send), given, ...place };
 }
 
-/** Errors for keys and values that only our own service accepts. */
 function oursIn(send: CheckedSend): FieldErrors | null {
 	const ours = (['list_id', 'campaign_unique_id', 'attachments'] as const).find(
 		(name) => (send[name] ?? null) !== null,

@@ -1,13 +1,13 @@
 /**
- * Two texts that differ by case only have the same folding, and a part of a text folds to a part of its folding: so
- * `includes` works on folded texts. Lower case alone does neither (a final sigma differs by its place).
+ * Texts that differ only by case fold to the same, and a part of a text to a part of its folding, so `includes`
+ * works. Lower case alone does neither (final sigma).
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();
 	return Array.from(text.toLowerCase().toUpperCase(), (character) => character.toLowerCase()).join('');
 }
 
-/** The searchable form stored beside a key: `null` where the folding equals the key, as in nearly all cases. */
+/** `null` where the folding equals the key, as in nearly all cases. */
 export function foldedColumn(email: string, key: string): string | null {
 	const folded = foldCase(email);
 	return folded === key ? null : folded;

@@ -11,8 +11,8 @@ interface ConditionedPerson {
 }
 
 /**
- * Whether the subscriber meets it. No value and an empty one are the same; `~` and an address have no case; numbers
- * compare by size where both sides are some. Days are those of the zone.
+ * A missing value equals an empty one; `~` and addresses ignore case; numbers compare by size. Days are those of the
+ * zone.
  */
 export function meets(person: ConditionedPerson, condition: Condition, timeZone: string): boolean {
 	const { field, variable, operator, value } = condition;
@@ -25,7 +25,6 @@ export function meets(person: ConditionedPerson, condition: Condition, timeZone:
 	return compared(operator === '=' || operator === '!=' ? orderOf(stored, value) : null, operator);
 }
 
-/** `order`: of the stored value to the given one; null: they have none. */
 function compared(order: number | null, operator: Operator): boolean {
 	if (order === null) return false;
 	switch (operator) {

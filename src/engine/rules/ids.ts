@@ -5,7 +5,7 @@ import { type Micros, microsPerMs } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { referencePattern } from '../../api/variables.js';
 
-/** A UUID of version 7 (RFC 9562 s.5.7): by the time, to the millisecond, and then by chance. */
+/** Version 7 (RFC 9562 s.5.7): the time to the millisecond, then chance. */
 export function newUuid(now: Micros): Uuid {
 	const time = Math.floor(now / microsPerMs)
 		.toString(16)
@@ -14,8 +14,8 @@ export function newUuid(now: Micros): Uuid {
 }
 
 /**
- * The message of one address in one campaign, so that a repeat gives the same id: a UUID of version 8 (RFC 9562 s.5.8),
- * which begins as the campaign's, and goes on with a hash of both.
+ * The message of an address in a campaign, the same in a repeat. Version 8 (RFC 9562 s.5.8): it begins like the
+ * campaign's id, and goes on with a hash of both.
  */
 export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 	const digits = hash('sha256', `${campaign}\0${address}`);
@@ -29,10 +29,9 @@ export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 	].join('-');
 }
 
-/** Long enough to be known again, short enough to be typed. */
 const maxLength = 40;
 
-/** `spring-news-2026-11-23`: letters and digits of any script, cut between words, without variables; about nothing, `campaign-…`. */
+/** `spring-news-2026-11-23`: letters and digits of any script, cut between words, without variables. */
 export function campaignName(about: string, day: Day): string {
 	const words = about
 		.replace(referencePattern(), ' ')

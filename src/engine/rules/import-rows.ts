@@ -1,6 +1,6 @@
 /**
- * Rows of an import: turns cells into typed values or an error, before any look-up. A checked row may also be a text: in
- * this form it passes between threads at half the cost of an object, and is not checked twice.
+ * Turns cells of an import into typed values or an error. A checked row passes between threads at half the
+ * cost of an object, and is not checked twice.
  */
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
@@ -19,9 +19,8 @@ export interface ImportRow {
 	name: string | null;
 	is_active: boolean | null;
 	disable_reason: string | null;
-	/** It has a cell `meta`: unlike those of columns, its variables vary by row. */
+	/** It has a cell `meta`, whose variables vary by row. */
 	has_meta_cell: boolean;
-	/** The given cells as the JSON of an object, variable to value. */
 	meta_json: string;
 }
 
@@ -80,7 +79,7 @@ export function importRowParser(columns: readonly string[]): (cells: ImportBatch
 
 export interface GivenRow
 	extends Pick<ImportRow, 'kind' | 'name' | 'is_active' | 'disable_reason' | 'has_meta_cell'> {
-	/** As given: the service that takes the row checks the address. */
+	/** Not checked here: the service that takes the row does it. */
 	email: string;
 	meta: readonly (readonly [variable: string, value: MetaValue])[];
 }
@@ -131,7 +130,7 @@ function activityOf(cell: string | null): boolean | null | undefined {
 	return word === '' ? null : truths.get(word);
 }
 
-// Takes the row without a rest object, which would cost one more object for each row.
+// A rest object would cost one more object for each row.
 function checkRow(row: GivenRow): ParsedRow {
 	const { meta } = row;
 	const address = parseAddress(row.email);
@@ -179,18 +178,12 @@ function reject(code: string, error: string): RejectedRow {
 
 type RowActivity = Pick<ImportRow, 'is_active' | 'disable_reason'>;
 
-/**
- * The activation of a new imported row: inactive where the address is suppressed, by stored suppressions (`kept`) or by
- * the row itself. Any other reason means inactive too, whatever else the row contains.
- */
+/** A new row is inactive where a suppression (`kept`) or its reason says so, whatever else it contains. */
 export function importedActivation(row: RowActivity, kept: readonly SuppressionReason[]): Activation {
 	return stoppedBy(row, kept) ?? { is_active: row.is_active ?? true, disable_reason: null };
 }
 
-/**
- * The activation of an existing subscriber after an import. Only `reactivate` makes a row active again, and not against
- * remaining suppressions (`kept`).
- */
+/** Only `reactivate` makes a row active again, and not against remaining suppressions (`kept`). */
 export function reimportedActivation(
 	stored: Activation,
 	row: RowActivity,
@@ -210,7 +203,7 @@ function stoppedBy({ disable_reason }: RowActivity, kept: readonly SuppressionRe
 	return reason === null ? null : { is_active: false, disable_reason: reason };
 }
 
-/** The column `meta`, for values without a cell form (numbers, null, empty texts); `error` continues its name. */
+/** For values without a cell form: numbers, null, empty texts. */
 type MetaCell =
 	| { kind: 'values'; values: readonly (readonly [variable: string, value: MetaValue])[] }
 	| { kind: 'invalid'; code: string; error: string };
@@ -243,7 +236,7 @@ function isComplaint(value: unknown): value is Complaint {
 	);
 }
 
-/** Bits of a row's mark, its first character. A missing text and an empty one differ. */
+/** Bits of a row's first character. A missing text differs from an empty one. */
 const isRejected = 1;
 const hasName = 2;
 const hasReason = 4;
@@ -256,14 +249,13 @@ export const keyPlace = 1;
 
 const separator = '\0';
 
-/** `decodeRow` reads it back to the same row; as bytes, lone surrogates become U+FFFD. */
+/** Lone surrogates become U+FFFD when it is bytes. */
 export function encodeRow(row: ParsedRow): string {
 	const mark = String.fromCharCode(markOf(row));
 	if (row.kind === 'rejected') return mark + row.code + separator + row.error;
 	return mark + fieldsOf(row).join(separator);
 }
 
-/** Decodes the text of `encodeRow`, without checking again. */
 export function decodeRow(text: string): ParsedRow {
 	const mark = text.charCodeAt(0);
 	const fields = text.slice(keyPlace).split(separator);

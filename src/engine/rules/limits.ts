@@ -13,7 +13,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** In ASCII and lower case; `*` = each other domain separately; `''` with `all`. */
+	/** In ASCII and lower case; `*` means each other domain separately; `''` with `all`. */
 	domain: string;
 	count: number;
 	window: Micros;
@@ -27,7 +27,7 @@ export interface CountedLimit {
 
 type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
 
-/** `100/m` for `all`, else `example.com=100/h, *=10/s`: any number, also several for one domain, which all hold. */
+/** `100/m` for `all`, else `example.com=100/h, *=10/s`. Several limits of one domain all hold. */
 export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	const limits: SendLimit[] = [];
 	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {
@@ -41,9 +41,8 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * The error in a limit on a domain without any address, such as `gmail`: nothing would ever count against it, although
- * its author relies on it. `localhost` is a domain. Null: none. Checked before limits are stored, not when they are
- * read: a stored limit must not stop applying because of another one.
+ * Nothing would ever count against a limit on a domain without addresses, such as `gmail`. Checked before limits are
+ * stored, never when they are read: a stored limit must not stop applying.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(
@@ -53,10 +52,7 @@ export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	return `"${formatLimit(never)}": no address ends in @${never.domain}; write the domain whole, as in ${examples[never.scope]}`;
 }
 
-/**
- * The error in two limits on the same scope and time: only one can be meant. Null: none; with different times both
- * hold. Checked before limits are stored, as in `whyNeverMet`.
- */
+/** Only one of two limits on the same scope and time can be meant. */
 export function whyTwice(limits: readonly SendLimit[]): string | null {
 	const firsts = new Map<string, SendLimit>();
 	for (const limit of limits) {
@@ -95,13 +91,12 @@ function domainOfKey(key: string): string {
 	return key.slice(key.indexOf(' ') + 1, key.lastIndexOf(' '));
 }
 
-/** `perSecond` messages a second as a limit on everything; a fraction needs a longer window. */
+/** A fraction needs a longer window. */
 export function rateLimit(perSecond: number): SendLimit {
 	const count = Math.max(1, Math.ceil(perSecond));
 	return { scope: 'all', domain: '', count, window: Math.ceil((count / perSecond) * microsPerSecond) };
 }
 
-/** The one form in which a setting is stored and shown: `gmail.com=100/h`, `*=10/s`, `100/5m`. */
 export function formatLimit({ domain, count, window }: SendLimit): string {
 	const [unit = 's', length = microsPerSecond] =
 		Object.entries(units).findLast(([, each]) => window % each === 0) ?? [];

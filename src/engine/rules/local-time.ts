@@ -9,7 +9,6 @@ import {
 } from '../../api/datetime.js';
 import { momentOnDay, parseTime } from '../../api/schema/sending-times.js';
 
-/** Read as a time of the zone, where it has no offset of its own. */
 export function parseLocalTime(
 	text: string,
 	{ now, timeZone }: { now: Micros; timeZone: string },

@@ -25,7 +25,7 @@ export interface MetaChange {
 	unset_meta?: readonly string[];
 }
 
-/** The meta after a change. Made by entries, not by assignments: a key may be called `__proto__`. */
+/** A key may be called `__proto__`. */
 export function changeMeta(
 	stored: Readonly<Record<string, unknown>>,
 	{ meta, merge_meta = {}, unset_meta = [] }: MetaChange,
@@ -41,7 +41,7 @@ export function metaText(value: unknown): string | null {
 	return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** `name` and `email_reason` null: they are unknown here, and have no value. */
+/** Null: unknown here. */
 export interface Person {
 	email: string;
 	name: string | null;
@@ -51,13 +51,12 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** The references of a content to variables; null: only the service that makes the messages knows them, and gets all values. */
+/** Null: only the service that makes the messages knows them, and gets all values. */
 type Used = readonly string[] | null;
 
 /**
- * The person's own values of the used variables: meta over `email`, `name`, `email_reason`. Variables of the context
- * are left out, because they are kept once for all; links are made with the message. Every service knows the address
- * itself.
+ * Meta comes over `email`, `name` and `email_reason`. Variables of the context are kept once for all, and links are
+ * made with the message.
  */
 export function personVariables(
 	person: Person,
@@ -107,7 +106,7 @@ export function joinVariables(
 	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// They never collide: personVariables left out the variables of the context.
+	// personVariables left out the variables of the context, so they never collide.
 	return Object.fromEntries([...pick(used, context), ...Object.entries(own)]);
 }
 

@@ -6,21 +6,20 @@ export type DeliveryOutcome =
 	| { kind: 'deferred'; reply: Reply; due_at: Micros }
 	| { kind: 'uncertain'; reply: Reply }
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
-	/** `uncounted`: for its content, or the sender: it is not a bounce of the address. */
+	/** `uncounted`: refused for its content or sender, so it is not a bounce of the address. */
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	/** A service answered the call without making a message. */
 	| { kind: 'suppressed'; reply: Reply }
-	/** `due_at`: not before, so that another message is tried first; absent = unchanged. */
+	/** Not before `due_at`, so that another message is tried first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
-/** The phase in which a conversation ended; `answer` = after the final dot, waiting for the reply. */
+/** `answer`: after the final dot. */
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
 type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
 
 /**
- * A server's reply, or the local reason for its absence (`code` null). `text` ≤ 500 characters, cleaned of CR and LF.
- * For a send API (`call`) `code` is the HTTP status, `enhanced` the error's code, and `text` for an accepted message
- * the API's id.
+ * `code` null: no reply came. `text`: at most 500 characters, without CR and LF. For a send API (`call`) `code` is
+ * the HTTP status, `enhanced` the error's code, and `text` the id of an accepted message.
  */
 export interface Reply {
 	phase: SmtpPhase | 'call';
@@ -81,12 +80,11 @@ export function isBounce(outcome: DeliveryOutcome): boolean {
 	return outcome.kind === 'bounced' || (outcome.kind === 'failed' && !outcome.uncounted);
 }
 
-/** `250 2.0.0 Ok`: a reply in one line; only the local reason where no server replied. */
+/** `250 2.0.0 Ok`. */
 export function replyLine({ code, enhanced, text }: Reply): string {
 	return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
 }
 
-/** The answer of a server, from such a line. An enhanced code belongs to the text where the reply had it there. */
 export function readReplyLine(line: string): Reply {
 	const [, code, enhanced = null, text = ''] =
 		/^(\d{3})(?: (\d\.\d{1,3}\.\d{1,3}))?(?: (.*))?$/s.exec(line) ?? [];
@@ -96,14 +94,13 @@ export function readReplyLine(line: string): Reply {
 
 export type Action = 'cancel' | 'retry';
 
-/** `to` may be the current state: the action is done already, or only the time changes. */
 type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
 
 const inHands = refused('is in a worker’s hands at the moment');
 
 /**
- * `uncertain` and `failed` are the final states that can be left, and only by hand: only a person can find out whether a
- * message arrived, or that the cause of a refusal is mended. A bounced one went to a bad address.
+ * Only a person can find out whether an `uncertain` message arrived, or that the cause of a refusal has passed. A
+ * bounced one went to a bad address.
  */
 const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -142,7 +139,7 @@ function refused(why: string): ActionRule {
 	return { kind: 'refused', why };
 }
 
-/** `human` leaves out events of machines (prefetching proxies, link scanners). */
+/** `human` leaves out prefetching proxies and link scanners. */
 export type Audience = 'all' | 'human';
 
 export type Firsts = Readonly<Record<Audience, Micros | null>>;
@@ -153,10 +150,7 @@ interface FigureMove {
 	to: Micros;
 }
 
-/**
- * The changes of counts by one more event. Events may arrive out of order, so an earlier one moves the count to its own
- * day; a machine's event moves nothing for humans.
- */
+/** Events may arrive out of order: an earlier one moves the count to its day. */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
 	return audiences
@@ -165,8 +159,8 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * True for an event too soon after the sending for a person. A message on its way may have been accepted without a
- * record yet. For one whose answer was lost (`uncertain`), or that bounced, the time is unknown.
+ * An event sooner after the sending comes from a machine. A message on its way may have been accepted without a
+ * record yet.
  */
 export function isTooSoon(
 	message: { state: MessageState; sent_at: Micros | null },

@@ -3,13 +3,12 @@ import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
 export interface ReturnedReport {
-	/** The hash of the mail, hex: reading the same mail again changes nothing. */
+	/** Hex: reading the same mail again changes nothing. */
 	sha256: string;
 	at: Micros;
 	message: Uuid;
 	matched: 'return_path' | 'message_id';
 	kind: 'bounce' | 'complaint';
-	/** The recipients named in the report: those that failed or complained (none where the receiver removes them). */
 	recipients: readonly ReportedAddress[];
 }
 
@@ -33,11 +32,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Recipients that the report names, by the address that failed or by the original one. Where it names none of them, the
- * mail was forwarded to another address. A signed return path still identifies our recipient, if there is only one. The
- * mail to that recipient failed, but a bad address of the other says nothing about the recipient's own, which may be a
- * list with one dead member. A complaint counts, as it is about that recipient's mail. A Message-ID is weaker: it is
- * quoted in answers and archives.
+ * The recipients that the report names. A report that names none is about a forwarded mail. A signed return path
+ * still identifies a single recipient: the mail failed, but a bad address behind it may be one dead member of a list.
+ * A complaint counts. A Message-ID is weaker: answers and archives quote it.
  */
 export function findingsOf(
 	recipients: Recipients,
@@ -57,14 +54,14 @@ export function findingsOf(
 	}));
 }
 
-/** The same mailbox at a host below its domain, as a domain's own servers may write it: `ann@mx1.example.org`. */
+/** The same mailbox at a host below its domain: `ann@mx1.example.org`. */
 function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 	const at = recipient.lastIndexOf('@');
 	return (address) =>
 		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
 }
 
-/** Several entries about one recipient are hard if all of them are: of two forwarding addresses, one may be alive. */
+/** Hard if all entries are: of two forwarding addresses, one may be alive. */
 function foundAt(
 	address: EmailKey,
 	entries: readonly ReportedAddress[],
@@ -72,7 +69,7 @@ function foundAt(
 	kind: ReturnedReport['kind'] = 'bounce',
 ): Finding[] {
 	const telling = entries.find(({ hard }) => !hard) ?? entries[0];
-	// A complaint need not name an address; a bounce without an address does not count.
+	// A complaint need not name an address.
 	if (telling === undefined && kind === 'bounce') return [];
 	const { addresses: _, ...told } = telling ?? { hard: false, smtp_code: null, diagnostic: null };
 	return [{ address, isTo: address === to, ...told }];

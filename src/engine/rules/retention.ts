@@ -3,13 +3,12 @@ import { daysIn, type Micros, microsPerDay } from '../../api/datetime.js';
 export interface Retention {
 	messages: Micros | null;
 	events: Micros | null;
-	/** A body is of no use without the messages that it was sent with. */
 	bodies: Micros | null;
 }
 
 export const retentionSettings = ['keep_messages', 'keep_events', 'keep_bodies'] as const;
 
-/** What a new database is offered: a year, and the month in which it is compared with the one before. */
+/** A year, and the month with which it is compared. */
 export const proposedRetention: Readonly<Record<string, string>> = {
 	keep_messages: '400d',
 	keep_events: '400d',

@@ -8,7 +8,7 @@ import type { RejectedRow } from './import-rows.js';
 
 const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
 
-/** Only removing the suppression by name lifts these: activating a subscriber does not. */
+/** Activating a subscriber does not lift these. */
 const bindingReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 	'HARDBOUNCED',
@@ -24,7 +24,6 @@ export function strongest(reasons: readonly SuppressionReason[]): SuppressionRea
 	return suppressionReasons.find((reason) => reasons.includes(reason)) ?? null;
 }
 
-/** The strongest of the reasons that stop mail of this type; null: none of them does. */
 export function stopping(
 	type: 'TRANSACTIONAL' | 'BULK',
 	reasons: readonly SuppressionReason[],
@@ -32,10 +31,7 @@ export function stopping(
 	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
-/**
- * Whether mail of this type may go to an address: `reasons` are the suppressions that apply, `is_active` is that of the
- * subscriber, null without one. A subscriber made inactive by hand has no suppression, but gets no bulk mail.
- */
+/** `is_active` null: not a subscriber. One made inactive by hand has no suppression, but gets no bulk mail. */
 export function isWanted(
 	type: 'TRANSACTIONAL' | 'BULK',
 	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },
@@ -43,10 +39,7 @@ export function isWanted(
 	return stopping(type, reasons) === null && (type !== 'BULK' || is_active !== false);
 }
 
-/**
- * A subscriber that is created, imported or moved to an address starts inactive where that is permanently suppressed. A
- * suppression with an end leaves the subscriber unchanged: mail skips it until then, and goes to it again afterwards.
- */
+/** A lasting suppression makes it inactive. One with an end does not: mail skips the address until then. */
 export function startActivation(wanted: boolean, reasons: readonly SuppressionReason[]): Activation {
 	const reason = strongest(reasons);
 	return reason === null
@@ -59,9 +52,8 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` clears the reason and lifts an unsubscription or a reason that has passed; a hard bounce or a
- * complaint refuses. False keeps the reason of an inactive subscriber, and gives none to others. The default of a PUT is
- * that of a creation: it lifts no suppression, which takes an explicit `is_active: true` (api-decisions 14).
+ * `is_active: true` lifts an unsubscription; a hard bounce or a complaint refuses it. The default of a PUT is that of
+ * a creation, and lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
@@ -104,15 +96,9 @@ export function mayBeOfOneList(reason: SuppressionReason): boolean {
 	return reason === 'UNSUBSCRIBED';
 }
 
-/**
- * The scope of an unsubscription unless the person chooses: the list whose mail carried the link, or all (a setting).
- */
 export type UnsubscribeScope = 'list' | 'all';
 
-/**
- * The list of a suppression; `null`: all lists. `list_id`: that of the mail or the import it comes from, `null` where
- * there is none, or no longer.
- */
+/** `null`: all lists. */
 export function suppressedList(
 	reason: SuppressionReason,
 	list_id: number | null,
@@ -121,13 +107,10 @@ export function suppressedList(
 	return mayBeOfOneList(reason) && scope === 'list' ? list_id : null;
 }
 
-/** `updated`: it ends later than it did, or not at all. */
+/** `updated`: it ends later, or not at all. */
 export type Addition = 'created' | 'updated' | 'unchanged';
 
-/**
- * Adding never weakens: the later end counts, and no end is later than any. An expired one does not count, even before
- * it is deleted. `stored`: null without a suppression.
- */
+/** Adding never weakens: the later end counts, and no end is later than any. */
 export function additionOf(
 	stored: { expires_at: Micros | null } | null,
 	wanted: { expires_at: Micros | null },
@@ -147,10 +130,7 @@ export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Mic
 	return expires_at !== null && expires_at <= now;
 }
 
-/**
- * The hash that stays of an erased address: with the database's own key it can be recognised, without it not even
- * guessed. `secret` is base64url.
- */
+/** The database's key recognises the address; without the key it cannot be guessed. */
 export function erasedHash(secret: string, address: EmailKey): string {
 	return createHmac('sha256', Buffer.from(secret, 'base64url'))
 		.update('mailctl erased 1\0')
@@ -158,7 +138,7 @@ export function erasedHash(secret: string, address: EmailKey): string {
 		.digest('base64url');
 }
 
-/** Replaces the address in messages that were sent; nothing is ever delivered below `.invalid` (RFC 2606 s.2). */
+/** Nothing is delivered below `.invalid` (RFC 2606 s.2). */
 export const erasedAddress = 'erased@erased.invalid';
 
 export const erasedComplaint: FieldErrors = { email: [refusal('erased')] };

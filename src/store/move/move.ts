@@ -1,6 +1,6 @@
 /**
- * Moves a project to another database: the source is shut, its rows are copied and compared, then the copy is opened. What
- * a kill leaves is gone on with: marks tell how far it came, and the last row of a table where its copy ends.
+ * Moves a project to another database: shuts the source, copies and compares its rows, then opens the copy. A later
+ * run goes on after a kill: marks tell how far it came, and the last row of a table where its copy ends.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../api/datetime.js';
@@ -43,7 +43,7 @@ export interface MoveOptions extends Databases {
 export interface Moved {
 	tables: { table: string; rows: number; sha256: string }[];
 	kept: number;
-	/** Texts in which U+FFFD stands for U+0000, which the target cannot keep. */
+	/** Texts in which U+FFFD replaces U+0000, which the target cannot keep. */
 	replaced: number;
 }
 
@@ -109,7 +109,7 @@ function assertUnused({ name }: Movable, { usedBy }: Found): void {
 	throw new StoreError('busy_elsewhere', `${name} is in use, and nothing was changed: ${names}`);
 }
 
-/** Throws `StoreError`, `CopyDiffers` and the signal's reason. What was done stays, and a later call goes on with it. */
+/** Throws `StoreError`, `CopyDiffers` and the signal's reason; a later call goes on. */
 export async function move(options: MoveOptions): Promise<Moved> {
 	const { from, to, plan, clock, signal, onShut } = options;
 	const id = plan.begun?.id ?? options.newId();
@@ -121,14 +121,13 @@ export async function move(options: MoveOptions): Promise<Moved> {
 	try {
 		await from.shut({ ...ofSource, isOver: plan.begun?.isOver ?? false }, at);
 	} catch (error) {
-		// Nothing is in it yet.
 		if (plan.begun === null) await to.clear(ofCopy).catch(() => undefined);
 		throw error;
 	}
 	onShut();
 	signal.throwIfAborted();
 	const moved = await copyAll(options);
-	// Never two that are in use: the source is left before the copy is opened.
+	// The source is left before the copy is opened: never are two in use.
 	await from.shut({ ...ofSource, isOver: true, at: clock.now() }, clock.now());
 	await to.open(ofCopy);
 	return moved;
@@ -178,7 +177,6 @@ async function copyAll(options: MoveOptions): Promise<Moved> {
 	return { tables, kept, replaced: replaced.texts };
 }
 
-/** What the target keeps of a row; the row itself where it keeps all of it. */
 function foldOf(to: Movable, replaced: { texts: number }): Fold {
 	if (to.keepsNul) return (row) => row;
 	return (row) => {
@@ -201,7 +199,7 @@ export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{
 	if (mark.isOver) throw new DatabaseMarked(from.name, mark);
 	await from.shut(mark, now);
 	await from.open(mark);
-	// Where that fails, the copy stays marked, and nothing works on it.
+	// After a failure the copy stays marked, and nothing works on it.
 	return {
 		cleared: await to.clear({ ...mark, role: 'copy' }).then(
 			() => null,
@@ -210,7 +208,6 @@ export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{
 	};
 }
 
-/** Parents first; else by name. */
 function ordered(all: readonly Table[]): Table[] {
 	const left = new Map(all.filter(({ name }) => !notMoved.has(name)).map((table) => [table.name, table]));
 	const done: Table[] = [];
@@ -225,7 +222,7 @@ function ordered(all: readonly Table[]): Table[] {
 	return done;
 }
 
-// A table is copied, or its rows digested, slice by slice in the order of its key: memory does not grow with it.
+// Tables are walked slice by slice in the order of their keys, so memory does not grow with them.
 
 type Fold = (row: Row) => Row;
 
@@ -254,7 +251,7 @@ async function copyTable(
 			await writing;
 			const folded = rows.map(fold);
 			writing = to.write(table, folded).then(() => onCopied(rows.length));
-			// Told by the `await` above, or below.
+			// The `await` above, or below, throws it.
 			writing.catch(() => undefined);
 		}
 	} finally {
@@ -276,7 +273,6 @@ async function digestTable(
 	return { rows, sha256: hash.digest('hex') };
 }
 
-/** Octets by their own digest. Throws for a number that JavaScript cannot hold. */
 function plain({ name, columns }: Table, row: Row): (number | string | null)[] {
 	return row.map((value, at) => {
 		if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');

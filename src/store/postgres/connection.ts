@@ -1,4 +1,3 @@
-/** Transactions on the PostgreSQL database that a URL names. */
 import { setTimeout } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { StoreError } from '../../api/errors.js';
@@ -25,16 +24,14 @@ import { createSql } from './sql.js';
 
 interface DatabaseOptions {
 	place: Place;
-	/** Connections at most. */
 	size: number;
-	/** Others see it in pg_stat_activity. */
 	role: string;
 	keys: readonly WrappingKey[];
-	/** How long a transaction waits for others, and how long a lost connection is tried again, in milliseconds. */
+	/** A transaction waits so long for others, and a lost connection is tried again as long. */
 	lockTimeoutMs: number;
 	/** Every write is undone after its answer. */
 	isTrial: boolean;
-	/** Called where a transaction takes a while, whatever the server does; the result when that is over. */
+	/** Called where a transaction takes a while; the result when it is over. */
 	onWait?: (() => () => void) | undefined;
 }
 
@@ -46,11 +43,10 @@ export interface Session {
 }
 
 interface Means {
-	/** The project alone when absent. */
 	holds?: readonly Hold[];
 	receipt?: Receipt | null;
 	habit?: Habit | null;
-	/** Aborted while the write waits or works, it is undone: rejects with `StoreError` stopped. Its end is waited for. */
+	/** Aborted, it undoes the write, which rejects with `StoreError` stopped. */
 	stop?: AbortSignal | null;
 }
 
@@ -61,15 +57,13 @@ export interface Habit {
 
 const shards = 16;
 const mostTries = 20;
-/** A transaction that is over sooner is no wait. */
 const shortMs = 100;
 
 interface OpenSession extends Session {
 	pipeline: Pipeline;
 	isUnreplicated: boolean;
-	/** Others may write in the project beside its transaction. */
+	/** Others may write beside its transaction. */
 	isShared: boolean;
-	/** Its operation asked for the project alone. */
 	isAskedAlone: boolean;
 }
 
@@ -84,25 +78,24 @@ interface Transaction<R> extends Required<Omit<Means, 'holds'>> {
 	isUnsure: boolean;
 }
 
-/** A connection whose transaction only read: it was answered before it ends. */
+/** Its transaction only read, and was answered before it ends. */
 interface Rested {
 	session: OpenSession;
 	stopWatching(): void;
 }
 
-/** Connects when it is first used. */
 export class Database {
 	readonly #options: DatabaseOptions;
 	readonly #pools: Pools;
 	readonly #sessions = new WeakMap<PoolClient, OpenSession>();
 	readonly #notifying: Spaced;
 	/**
-	 * What begins in the same turn of the event loop takes one of these and ends its transaction in its own packet: a
-	 * command of a few reads needs no second connection.
+	 * A read of the same turn takes one of these, and ends its transaction in its own packet: a command of a few reads
+	 * needs no second connection.
 	 */
 	readonly #resting: Rested[] = [];
 	readonly #endings = new Set<Promise<unknown>>();
-	/** The connections of one process take turns, so that up to sixteen share no shard; those of several rarely do. */
+	/** The connections of a process take turns, so that up to sixteen share no shard. */
 	#connections = Math.floor(Math.random() * shards);
 	#wasReached = false;
 
@@ -116,17 +109,16 @@ export class Database {
 		});
 	}
 
-	/** In a snapshot: its statements see one state. */
+	/** Reads one state, in a snapshot. */
 	read<R>(operate: (session: Session) => Promise<R>): Promise<R> {
 		const none = { holds: null, receipt: null, habit: null, stop: null };
 		return this.#told(this.#transact({ ...none, operate, isUnsure: false }));
 	}
 
 	/**
-	 * In a transaction of its own, beside others whose holds allow it; it holds the project alone where it names none, or
-	 * from the moment at which it asks for that (`Sql.alone`). Runs again what the server undid to let another one pass,
-	 * and what lost its connection. Where the answer to its end was lost, its `receipt` tells what became of it; null: it
-	 * may run again. Rejects with `StoreError`; "unreachable" says that it may be done.
+	 * Holds the project alone where it names no holds, or once it asks for that (`Sql.alone`). Runs again what the
+	 * server undid to let another one pass, and what lost its connection. If the answer to COMMIT was lost,
+	 * `receipt` tells whether it is done; null: it may run again. `StoreError` "unreachable" says that it may be done.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,
@@ -135,18 +127,17 @@ export class Database {
 		const transaction: Transaction<R> = {
 			holds: habit?.isAlone ? projectAlone : holds,
 			...{ operate, receipt, habit, isUnsure: false },
-			// What begins after the signal belongs to the end.
+			// A write that begins after the signal belongs to the end.
 			stop: stop?.aborted ? null : stop,
 		};
 		return this.#told(this.#transact(transaction));
 	}
 
-	/** Tells other processes of the project that messages are ready; never rejects, and loses it where it fails. */
+	/** Tells other processes that messages are ready; never rejects. */
 	notify(): void {
 		this.#notifying.call();
 	}
 
-	/** Hears of it until it is stopped; null where the URL says so. */
 	listen(onReady: () => void): Listening | null {
 		const { place } = this.#options;
 		if (place.listen === 'off') return null;
@@ -158,7 +149,6 @@ export class Database {
 		await this.#pools.end();
 	}
 
-	/** What the server does meanwhile, or waits for itself, is not known. */
 	async #told<R>(transaction: Promise<R>): Promise<R> {
 		const { onWait } = this.#options;
 		if (onWait === undefined) return await transaction;
@@ -186,7 +176,6 @@ export class Database {
 		}
 	}
 
-	/** The next try of what failed; throws where there is none. */
 	async #retry<R>(
 		tried: Transaction<R>,
 		error: unknown,
@@ -210,7 +199,7 @@ export class Database {
 			);
 		if (!mayPass) throw translateFailure(error, name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
-		// What may still be ending holds the project with others.
+		// An unsure transaction that may still be ending holds the project with others.
 		return isUnsure ? alone : tried;
 	}
 
@@ -220,7 +209,6 @@ export class Database {
 		this.#wasReached = true;
 		const { client, pipeline } = session;
 		const config = this.#pools.configOf(client);
-		// Looked into twice within the time for which a write waits.
 		const silenceMs = this.#options.lockTimeoutMs / 4;
 		const stopWatching = watchSilence({ client, pipeline }, { config, silenceMs }, () => {
 			// The others were made before it fell silent, too.
@@ -242,7 +230,7 @@ export class Database {
 			if (isReading) void isFailing(pipeline.ask('ROLLBACK'));
 			const answer = await this.#answer(session, transaction);
 			stop?.removeEventListener('abort', onStop);
-			// The signal came before the end of the transaction was asked for: it is undone.
+			// The signal came before COMMIT was asked for.
 			stop?.throwIfAborted();
 			isEnding = holds !== null && !this.#options.isTrial;
 			if (holds === null) {
@@ -257,7 +245,7 @@ export class Database {
 		} catch (error) {
 			stop?.removeEventListener('abort', onStop);
 			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
-			// The end of its statement may still be on its way to the server.
+			// A stopped statement may still be on its way to the server.
 			release(isBroken || isStopped || isReadOnly(error));
 			if (isEnding && isBroken) transaction.isUnsure = true;
 			throw error;
@@ -270,10 +258,9 @@ export class Database {
 	): Promise<R> {
 		session.isShared = holds !== null && holds !== projectAlone;
 		session.isAskedAlone = false;
-		// In the round trip of the first question, which fails with them.
+		// Goes with the first question, which fails with them.
 		for (const text of this.#beginning(holds)) session.pipeline.ask(text).catch(() => undefined);
 		const earlier = isUnsure ? await receipt?.find(session.sql) : null;
-		// Of the same operation.
 		if (earlier) return earlier.answer as R;
 		const answer = await operate(session);
 		if (habit !== null) habit.isAlone = session.isAskedAlone;
@@ -281,7 +268,7 @@ export class Database {
 		return answer;
 	}
 
-	/** In each transaction: the connection may be another server's session the next time, behind a pooler. */
+	/** Set in each transaction: behind a pooler the session may be another. */
 	#beginning(holds: readonly Hold[] | null): readonly string[] {
 		const { place, lockTimeoutMs } = this.#options;
 		if (holds === null)
@@ -294,7 +281,7 @@ export class Database {
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [
-			// Each statement sees what was committed before it began: the first begins once it has its holds.
+			// A statement sees what was committed before it began: the first begins once it has its holds.
 			'BEGIN ISOLATION LEVEL READ COMMITTED',
 			// One statement costs the server less than four.
 			`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,
@@ -306,7 +293,7 @@ export class Database {
 		const rested = this.#resting.pop();
 		rested?.stopWatching();
 		if (rested !== undefined) return { session: rested.session, isReading: true };
-		// One that is about to be free is there sooner than a new one.
+		// A connection that is about to be free is there sooner than a new one.
 		if (this.#pools.idle.size === 0 && this.#endings.size > 0) await Promise.race(this.#endings);
 		return { session: this.#sessionOf(await this.#pools.connect()), isReading: false };
 	}

@@ -1,15 +1,14 @@
-/** Translates errors of PostgreSQL and of the way to it into errors of the store. SQLSTATE: PostgreSQL, appendix A. */
+/** Errors of PostgreSQL (appendix A: SQLSTATE) and of the way to it. */
 import { StoreError, type StoreErrorCode } from '../../api/errors.js';
 
-/** The five characters of an error that the server sent; null for any other. */
 export function sqlState(error: unknown): string | null {
 	if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return null;
 	return typeof error.code === 'string' ? error.code : null;
 }
 
 /**
- * serialization_failure, deadlock_detected: the transaction was undone, and may succeed when it is run again. So was one
- * that met an earlier try of itself, which the next try finds.
+ * serialization_failure, deadlock_detected: it may succeed when it runs again. So may one that met an earlier try of
+ * itself, which the next try finds.
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);
@@ -22,7 +21,7 @@ export function isDuplicate(error: unknown): boolean {
 	return sqlState(error) === '23505';
 }
 
-/** The connection is gone, or the server is about to end it; or it does not know what it did (statement_completion_unknown). */
+/** The connection is gone or about to end, or the server does not know what it did (statement_completion_unknown). */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
 	if (state !== null) return /^(08|57P0[1235]|25P03|40003)/.test(state);
@@ -32,20 +31,17 @@ export function isLost(error: unknown): boolean {
 	return /^(Connection terminated|Client has encountered a connection error)/.test(error.message);
 }
 
-/** read_only_sql_transaction: a replica, or a server that was made one; its name may lead to the primary by now. */
+/** read_only_sql_transaction: the name may lead to the primary by now. */
 export function isReadOnly(error: unknown): boolean {
 	return sqlState(error) === '25006';
 }
 
-/**
- * A warning: the server committed, and its wait for the synchronous replica was cut short. It answers as if nothing had
- * happened, and the warning has no code of its own.
- */
+/** The server committed, but its wait for the synchronous replica was cut short. It only warns, without a code. */
 export function isUnreplicated({ routine }: { routine?: string | undefined }): boolean {
 	return routine === 'SyncRepWaitForLSN';
 }
 
-/** As a lost connection: the next try waits for the replica again. */
+/** Counts as a lost connection: the next try waits for the replica again. */
 export function unreplicated(): Error {
 	const words = 'its wait for a synchronous replica was canceled (pg_cancel_backend)';
 	return Object.assign(new Error(words), { code: 'EUNREPLICATED' });
@@ -80,12 +76,10 @@ const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^3D000$/, 'not_a_database', 'there is no such database: create it (createdb), or correct its name'],
 	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
 	[/^58/, 'io', 'the server failed to read or write its disk'],
-	// Of the trigger that `moving.ts` makes.
 	[/^MC001$/, 'moved', 'it takes no writes'],
 	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
 ];
 
-/** The pool and the driver have no codes for these. */
 const unnamed: readonly [message: RegExp, code: StoreErrorCode, words: string][] = [
 	[
 		/^timeout exceeded when trying to connect$/,
@@ -104,14 +98,13 @@ const unnamed: readonly [message: RegExp, code: StoreErrorCode, words: string][]
 	],
 ];
 
-/** The store's error; others are returned unchanged. `name`: of the database, for people, without the password. */
 export function translateFailure(error: unknown, name: string): unknown {
 	if (!(error instanceof Error)) return error;
 	const because = { cause: error };
 	const state = sqlState(error);
 	const [, code, words] = (state !== null && told.find(([pattern]) => pattern.test(state))) || [];
 	if (code !== undefined) return new StoreError(code, `${name}: ${words} (${error.message})`, because);
-	// By "FATAL" the server ends a connection: of these classes, only while it opens and reads `?options=` and its like.
+	// A "FATAL" error of these classes is about parameters of the URL.
 	if (/^(22|42)/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL')
 		return new StoreError(
 			'bad_url',
@@ -125,7 +118,6 @@ export function translateFailure(error: unknown, name: string): unknown {
 	return error;
 }
 
-/** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */
 function isUnreached(error: Error): boolean {
 	if (/does not support SSL|SASL:/.test(error.message)) return true;
 	return 'code' in error && /CERT|_TLS_|_SSL_/.test(String(error.code));

@@ -1,8 +1,8 @@
-/** What an operation holds (`../operations.ts`) as advisory locks (PostgreSQL, 13.3.5) of its transaction. */
+/** Takes the holds of an operation as advisory locks (PostgreSQL, 13.3.5) of its transaction. */
 import { createHash } from 'node:crypto';
 import type { Hold } from '../operations.js';
 
-/** In the order in which they are taken, so that no two writes wait for each other. */
+/** Taken in this order, so that no two writes wait for each other. */
 const levels: readonly Hold['level'][] = ['project', 'people', 'address', 'key', 'deliveries'];
 
 const buckets = 64;
@@ -11,7 +11,6 @@ function bucketOf(text: string): number {
 	return text === '' ? 0 : createHash('sha256').update(text).digest().readUInt16BE() % buckets;
 }
 
-/** The calls that take them, each once. */
 export function takeHolds(schema: string, holds: readonly Hold[]): readonly string[] {
 	const each = new Map(
 		holds

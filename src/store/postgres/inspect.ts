@@ -1,5 +1,3 @@
-/** Looks at a database of PostgreSQL and at its server: nothing is made, migrated or written. */
-
 import type { Clock, Micros } from '../../api/datetime.js';
 import { carryOut } from '../core/core.js';
 import { DatabaseMissing } from '../errors.js';
@@ -14,7 +12,6 @@ import { readPlace } from './place.js';
 
 export interface ServerInspection {
 	schema: { found: number; known: number };
-	/** They throw where the schema is not that of this version. */
 	reads: Reads;
 	server: ServerFacts;
 	close(): Promise<void>;
@@ -45,7 +42,6 @@ const facts = `SELECT current_setting('server_version') AS version, current_sett
 	coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS encrypted,
 	floor(extract(epoch FROM clock_timestamp()) * 1000000) AS now`;
 
-/** Rejects with `DatabaseMissing` and `StoreError`. */
 export async function inspectPostgres(
 	url: string,
 	{ keys, clock }: { keys: readonly WrappingKey[]; clock: Clock },

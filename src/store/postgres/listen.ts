@@ -1,20 +1,19 @@
 /**
- * Processes tell each other that messages are ready: NOTIFY after a commit and outside of it, for within it every commit
- * would wait for the one before; LISTEN on a connection of its own. Polling goes on beside it: nothing depends on this.
+ * NOTIFY after a commit and outside of it, for within it every commit would wait for the one before; LISTEN on its
+ * own connection. Polling goes on: nothing depends on this.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type ClientConfig } from 'pg';
 import { backoff } from '../../api/backoff.js';
 
-/** One for all projects of the database, whose schemas are the payloads. */
+/** All projects of the database share it; the schema is the payload. */
 const channel = 'mailctl';
 
-/** Its parameter is the schema. */
 export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/** Acts at a call at once, or when the time since the last time is over: then once for all calls. No failure is told. */
+/** Acts at once, then at most once each 50 ms for all calls in between. Failures are ignored. */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;
@@ -30,7 +29,6 @@ export class Spaced {
 		else this.#isWanted = true;
 	}
 
-	/** What waits, acts now; resolves after all that began. */
 	async flush(): Promise<void> {
 		if (this.#isWanted) this.#begin();
 		if (this.#timer !== null) clearTimeout(this.#timer);
@@ -53,10 +51,10 @@ export interface Listening {
 
 const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
-/** A connection that is only read says nothing of a server that is gone. */
+/** A connection that is only read does not notice that the server is gone. */
 const pingEveryMs = 30_000;
 
-/** Connects in the background, again and again; a new connection calls `onReady` too, for it may have missed something. */
+/** Connects again and again; a new connection calls `onReady` too, for it may have missed something. */
 export function listen(
 	{ config, schema }: { config: () => ClientConfig; schema: string },
 	onReady: () => void,

@@ -1,6 +1,6 @@
 /**
- * Brings a database to this version's schema, or throws the reason. `test/store/postgres/schema.long.test.ts` compares
- * the tables with those of SQLite.
+ * Brings a database to this version's schema. `test/store/postgres/schema.long.test.ts` compares its tables with
+ * those of SQLite.
  */
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
@@ -16,7 +16,7 @@ export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', s
 
 export const schemaVersion: number = versionOf(migrations);
 
-/** In the transaction of the caller, who holds the project. Throws `StoreError` "newer_schema" and "not_a_database". */
+/** Runs in the transaction of the caller, who holds the project. */
 export async function migrate(
 	{ sql, client }: Session,
 	{ name: database, now }: Pick<Place, 'name'> & { now: Micros },

@@ -192,7 +192,6 @@ async function look(sql: Sql, name: string): Promise<Found | null> {
 	);
 	const mark = await readMark(sql);
 	const known = { identity: identity?.text ?? '', schema: found, mark };
-	// Another schema may lack the tables.
 	if (found !== schemaVersion) return { ...known, usedBy: [], filled: [], keys: [] };
 	return {
 		...known,
@@ -206,7 +205,7 @@ async function look(sql: Sql, name: string): Promise<Found | null> {
 	};
 }
 
-/** Commands have no heartbeat: what they send has a lease. Both are by the server's clock. */
+/** Commands have no heartbeat: their messages have leases. */
 async function assertUnused(sql: Sql, name: string): Promise<void> {
 	const now = await sql.number(serverClock);
 	const refuse = (why: string) =>
@@ -225,7 +224,7 @@ async function assertUnused(sql: Sql, name: string): Promise<void> {
 		);
 }
 
-/** From the end of the transaction on, the server itself refuses every write that is not this move's. */
+/** From COMMIT on the server refuses every write but those of this move. */
 async function shutTables({ sql, client }: Session, mark: Mark): Promise<void> {
 	const isShut = await sql.number(`SELECT to_regproc('mailctl_moved') IS NOT NULL`);
 	await client.query(`CREATE OR REPLACE FUNCTION mailctl_moved() RETURNS trigger LANGUAGE plpgsql
@@ -299,7 +298,6 @@ function typeOf(type: string): Table['columns'][number]['type'] {
 	return type === 'bigint' ? 'integer' : 'text';
 }
 
-/** Columns whose values the database gives, and the last one given. */
 async function idsOf(sql: Sql): Promise<{ table: string; column: string; last: number }[]> {
 	return await sql.all(
 		`SELECT c.relname AS "table", a.attname AS "column",

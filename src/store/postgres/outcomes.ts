@@ -1,6 +1,6 @@
 /**
- * What became of a write whose COMMIT got no answer. Its own answer is kept in the same transaction: a process that was
- * not told asks for it, and runs the write again only where there is none.
+ * Finds out about a write whose COMMIT got no answer. Its answer is kept in the same transaction: the next try asks
+ * for it, and runs the write again only without one.
  */
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
@@ -15,11 +15,10 @@ export interface Receipt {
 }
 
 export interface Outcomes {
-	/** Null: the operation may run again. */
 	receiptFor(operation: string): Receipt | null;
 }
 
-/** For one process. Answers hold addresses and secrets: only the key of this process, which is kept nowhere, opens them. */
+/** Answers hold addresses and secrets: only the key of this process, which is kept nowhere, opens them. */
 export function createOutcomes(clock: Clock): Outcomes {
 	const key = randomBytes(32);
 	const settled: string[] = [];

@@ -1,9 +1,6 @@
 /**
- * Statements on one connection, in the order in which they are asked. Those that are asked before the event loop turns
- * go together and cost one round trip; a text that is repeated is parsed once. The server begins with a large one while
- * the next are prepared here. Nothing is prepared by name, so a pooler may give the next transaction another server's
- * session.
- *
+ * Statements on one connection, in order. All asked before the event loop turns cost one round trip; a repeated
+ * text is parsed once. Nothing is prepared by name, so a pooler may give the next transaction another session.
  * Messages: PostgreSQL, 55.2.3 "Extended Query".
  */
 import { nextTick } from 'node:process';
@@ -18,9 +15,9 @@ export interface Answer {
 }
 
 export interface Pipeline {
-	/** Rejects with the error of the server, or with that of a statement before it in the same transaction. */
+	/** Rejects with the error that spoilt the transaction. */
 	ask(text: string, values?: readonly SqlValue[]): Promise<Answer>;
-	/** The number of the round trip that is under way; null: none is. */
+	/** The number of the round trip that is under way. */
 	readonly underWay: number | null;
 }
 
@@ -31,18 +28,16 @@ interface Question {
 	fail(error: unknown): void;
 }
 
-/** Octets of values from which a statement does not wait for those asked with it. */
+/** A statement with larger values does not wait for those asked with it. */
 const largeOctets = 32 * 1024;
 
 export function createPipeline(client: ClientBase): Pipeline {
-	/** Takes what is asked before the event loop turns. */
 	let open: RoundTrip | null = null;
 	let trips = 0;
 	let ended = 0;
 	const onEnd = () => {
 		ended += 1;
 	};
-	/** What made the server refuse the rest of the transaction. */
 	let cause: unknown = null;
 	const begin = (): RoundTrip => {
 		const trip = new RoundTrip(onEnd);
@@ -74,7 +69,6 @@ export function createPipeline(client: ClientBase): Pipeline {
 	};
 }
 
-/** Texts by their characters. */
 function octetsOf(values: readonly SqlValue[]): number {
 	return values.reduce<number>((sum, value) => {
 		if (typeof value === 'string') return sum + value.length;
@@ -82,7 +76,7 @@ function octetsOf(values: readonly SqlValue[]): number {
 	}, 0);
 }
 
-/** The end of a transaction that a statement before it had spoilt: the server undoes it, and calls that no error. */
+/** The server undoes a spoilt transaction at COMMIT, and does not call that an error. */
 class Aborted extends Error {
 	readonly code = '25P02';
 }
@@ -96,7 +90,7 @@ interface Column {
 	parse(text: string): unknown;
 }
 
-/** As pg's client drives it: `submit`, then one call for each message of the server. */
+/** pg's client calls `submit`, then one method for each message of the server. */
 class RoundTrip implements Submittable {
 	readonly #questions: Question[] = [];
 	readonly #onEnd: () => void;
@@ -113,7 +107,6 @@ class RoundTrip implements Submittable {
 		this.#onEnd = onEnd;
 	}
 
-	/** Behind the round trips that the client has been given. */
 	start(client: ClientBase): void {
 		if (this.#isStarted) return;
 		this.#isStarted = true;
@@ -135,7 +128,6 @@ class RoundTrip implements Submittable {
 		this.#send();
 	}
 
-	/** What is not on its way yet. */
 	#send(): void {
 		const connection = this.#connection;
 		if (connection === null) return;
@@ -194,7 +186,6 @@ class RoundTrip implements Submittable {
 	}
 }
 
-/** OIDs of pg_type. */
 const types = { bool: 16, bytea: 17, int8: 20, int2: 21, int4: 23, float4: 700, float8: 701, numeric: 1700 };
 const numeric: ReadonlySet<number> = new Set([
 	types.int2,
@@ -209,7 +200,6 @@ const numeric: ReadonlySet<number> = new Set([
 function parserOf(oid: number): (text: string) => unknown {
 	if (numeric.has(oid)) return Number;
 	if (oid === types.bool) return (text) => (text === 't' ? 1 : 0);
-	// `\x` and two digits for each octet.
 	if (oid === types.bytea) return (text) => Buffer.from(text.slice(2), 'hex');
 	return (text) => text;
 }

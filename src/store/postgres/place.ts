@@ -1,4 +1,3 @@
-/** What the URL of a PostgreSQL database says. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { StoreError } from '../../api/errors.js';
@@ -6,22 +5,21 @@ import { canParseUrl } from '../../api/schema/url.js';
 import { suggest } from '../../api/suggest.js';
 import { urlsOf } from '../url.js';
 
-/** A URL, read: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…`. */
+/** `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…` */
 export interface Place {
-	/** For people: host, database and schema, never the password. */
+	/** Without the password. */
 	name: string;
 	schema: string;
 	/** Null: the number that fits the role. */
 	pool: number | null;
-	/** HOST:PORT where it is heard that messages are ready: past a pooler. Null: the place itself; `off`: nowhere. */
+	/** HOST:PORT of LISTEN, past a pooler; `off`: none. */
 	listen: string | null;
-	/** What is left for the driver: one for each host. */
+	/** For the driver, one for each host. */
 	urls: readonly string[];
 	isPrimaryWanted: boolean;
 	ssl: boolean | ConnectionOptions;
 }
 
-/** Throws `StoreError` "bad_url". */
 export function readPlace(text: string): Place {
 	const refuse = (why: string) => new StoreError('bad_url', `the database URL ${why}`);
 	const texts = urlsOf(text);
@@ -31,7 +29,6 @@ export function readPlace(text: string): Place {
 	assertParameters(url.searchParams, refuse);
 	const schema = url.searchParams.get('schema') ?? 'public';
 	const pool = url.searchParams.get('pool');
-	// The server keeps `pg_` for itself.
 	if (!/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(schema))
 		throw refuse(
 			`names the schema ${JSON.stringify(schema)}: it has a-z, 0-9 and _, and does not begin with pg_`,
@@ -58,7 +55,7 @@ export function readPlace(text: string): Place {
 	};
 }
 
-/** Each `%XX` is of a character in UTF-8, and none is NUL, which ends a text on the way to the server. */
+/** Refuses `%XX` that is not UTF-8, and NUL, which ends a text on the way to the server. */
 function isDecodable(text: string): boolean {
 	try {
 		return !decodeURIComponent(text).includes('\0');
@@ -68,13 +65,12 @@ function isDecodable(text: string): boolean {
 }
 
 function isHost(text: string): boolean {
-	// A URL takes fewer characters in a host, and no port above 65,535.
 	return /^(\[[\da-f:.]+\]|[^\s/@:?#%[\]]+)(:\d{1,5})?$/i.test(text) && canParseUrl(`postgres://${text}/`);
 }
 
 const own = ['schema', 'pool', 'listen', 'sslmode', 'sslrootcert', 'target_session_attrs'];
 
-/** Further ones: those that the driver reads, and those of libpq that hosted databases put in their URLs. */
+/** The rest: those of the driver, and those of libpq that hosted databases put in their URLs. */
 const parameters = [
 	...own,
 	...['host', 'port', 'user', 'password', 'options', 'application_name', 'fallback_application_name'],
@@ -84,7 +80,7 @@ const parameters = [
 	...['keepalives_count', 'tcp_user_timeout', 'pgbouncer'],
 ];
 
-/** Throws for one that is unknown: a typo in `?schema=` would lead to another project. */
+/** A typo in `?schema=` would lead to another project. */
 function assertParameters(params: URLSearchParams, refuse: (why: string) => StoreError): void {
 	const unknown = [...params.keys()].find((name) => !parameters.includes(name));
 	if (unknown !== undefined) {
@@ -93,7 +89,6 @@ function assertParameters(params: URLSearchParams, refuse: (why: string) => Stor
 		throw refuse(`has an unknown parameter ?${unknown}=${meant}`);
 	}
 	const encoding = params.get('client_encoding') ?? 'UTF8';
-	// The driver reads and writes no other.
 	if (!/^utf-?8$/i.test(encoding)) throw refuse(`has ?client_encoding=${encoding}; it is UTF8`);
 }
 
@@ -102,7 +97,7 @@ function driversUrl(url: URL): string {
 	return url.href;
 }
 
-/** `sslmode` and `sslrootcert` as libpq means them (PostgreSQL, 34.19); without a mode, no TLS. */
+/** `sslmode` and `sslrootcert` mean what libpq says (PostgreSQL, 34.19). */
 function tlsOf(params: URLSearchParams, refuse: (why: string) => StoreError): Place['ssl'] {
 	const mode = params.get('sslmode') ?? 'disable';
 	const file = params.get('sslrootcert');

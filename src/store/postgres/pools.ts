@@ -4,11 +4,10 @@ import type { Place } from './place.js';
 const connectTimeoutMs = 10_000;
 const listenTimeoutMs = 10_000;
 
-/** Ends what failed: the driver leaves a connection open whose login it cannot go on with, as without a password. */
+/** The driver leaves a connection open whose login fails, as without a password. */
 class Client extends pg.Client {
 	constructor(config?: ClientConfig) {
 		super(config);
-		// pg has no other way to it.
 		const { connection } = this as unknown as { connection: Connection };
 		connection.on('error', () => void connection.stream.destroy());
 	}
@@ -17,12 +16,12 @@ class Client extends pg.Client {
 interface Host {
 	pool: pg.Pool;
 	config: ClientConfig;
-	/** A server that takes writes never ceases to without ending its connections. */
+	/** A server that stops taking writes ends its connections. */
 	writable: WeakSet<PoolClient>;
 }
 
 export class Pools {
-	/** Connections that no one uses. */
+	/** Connections that nobody uses. */
 	readonly idle = new Set<PoolClient>();
 	readonly #place: Place;
 	readonly #configs = new WeakMap<PoolClient, ClientConfig>();
@@ -34,7 +33,7 @@ export class Pools {
 		this.#hosts = place.urls.map((url) => this.#hostAt(url, { size, role }));
 	}
 
-	/** Rejects as the driver does; with `ENOPRIMARY` where hosts answer and none takes writes. */
+	/** Rejects as the driver does; with `ENOPRIMARY` where no host takes writes. */
 	async connect(): Promise<PoolClient> {
 		let failure: unknown = null;
 		for (let n = 0; n < this.#hosts.length; n += 1) {
@@ -48,7 +47,7 @@ export class Pools {
 					return client;
 				}
 				client.release(true);
-				// As a lost connection: one of them may be promoted in a moment.
+				// Counts as a lost connection: a host may be promoted in a moment.
 				failure = Object.assign(
 					new Error(`${this.#place.name}: the hosts that answer are read-only replicas`),
 					{ code: 'ENOPRIMARY' },
@@ -64,7 +63,6 @@ export class Pools {
 		return this.#configs.get(client) ?? {};
 	}
 
-	/** Where a process listens: where it works, unless the URL names another host. */
 	listenerConfig(): ClientConfig {
 		const config = { ...this.#hosts[this.#last]?.config, query_timeout: listenTimeoutMs };
 		if (this.#place.listen === null) return config;
@@ -91,8 +89,7 @@ export class Pools {
 			allowExitOnIdle: true,
 			Client,
 		});
-		// A connection that ends between two statements says so here: its next statement fails, or the next transaction
-		// takes another one.
+		// The next statement of the connection fails, or the next transaction takes another one.
 		pool.on('error', () => undefined);
 		pool.on('connect', (client) => {
 			client.on('error', () => undefined);

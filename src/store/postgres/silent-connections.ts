@@ -1,6 +1,6 @@
 /**
- * Finds connections whose other end is gone without a word: a machine without power, a proxy that has forgotten them. A
- * long statement is as silent, so the server is asked by a connection of its own what it does for the silent one.
+ * Finds connections whose other end is gone without a word: a machine without power, a proxy that has forgotten them.
+ * A long statement is as silent, so another connection asks the server what the silent one does.
  */
 import pg, { type ClientConfig, type Connection, type PoolClient } from 'pg';
 import { sqlState } from './failures.js';
@@ -8,7 +8,7 @@ import type { Pipeline } from './pipeline.js';
 
 export interface SilenceOptions {
 	config: ClientConfig;
-	/** A question that waits longer is looked into; each look takes as long at most. */
+	/** A longer wait is looked into. */
 	silenceMs: number;
 }
 
@@ -35,13 +35,13 @@ export function watchSilence(
 
 export function cutOff(client: PoolClient): void {
 	const error = Object.assign(new Error('the server does not answer any more'), { code: 'ETIMEDOUT' });
-	// pg has no way to end a connection without a word to a server that does not listen.
+	// pg cannot end a connection without a word to a server that does not listen.
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
 /**
- * Ends the statement of the connection: it fails, and so does its transaction. Behind a pooler the connection ends in its
- * place. Never rejects.
+ * Ends the statement of the connection, so its transaction fails. A pooler makes it end the connection
+ * instead. Never rejects.
  */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
@@ -75,11 +75,11 @@ async function isServed(client: PoolClient, config: ClientConfig): Promise<boole
 			`SELECT pg_backend_pid() AS pid, (SELECT state FROM pg_stat_activity WHERE pid = $1) AS state`,
 			[processOf(client)],
 		);
-		// A pooler gives numbers of its own: that it answers is all that can be known.
+		// A pooler gives its own numbers: only its answer counts.
 		const isDirect = rows[0]?.pid === processOf(probe);
 		return !isDirect || rows[0]?.state === 'active';
 	} catch (error) {
-		// It says no, as with max_connections: it is there.
+		// A refusal, as with max_connections, shows that the server is there.
 		return sqlState(error) !== null;
 	} finally {
 		void probe.end().catch(() => undefined);

@@ -33,7 +33,6 @@ const dialect: Dialect = {
 	// The transaction of a read is read-only anyway.
 	isReadOnly: `SELECT CAST(pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS INT)`,
 	databaseSize: 'SELECT pg_database_size(current_database())',
-	// The server gives room to rows that come.
 	freeSize: 'SELECT 0',
 	tableSizes: `SELECT relname AS name, pg_total_relation_size(oid) AS bytes
 		FROM pg_class
@@ -43,7 +42,7 @@ const dialect: Dialect = {
 
 const numbered = new Map<string, string>();
 
-/** `?` becomes `$1`, `$2`, …; no text of the core has a question mark of another meaning. */
+/** No text of the core has a question mark of another meaning. */
 function numberParameters(text: string): string {
 	const known = numbered.get(text);
 	if (known !== undefined) return known;
@@ -59,7 +58,6 @@ function numberParameters(text: string): string {
 interface SqlOptions {
 	keys?: readonly WrappingKey[];
 	shard?: number;
-	/** Throws where the transaction does not hold the project alone. */
 	alone?: () => void;
 }
 
@@ -72,16 +70,14 @@ export function createSql(
 		const { text, values } = insertion(into, rows);
 		return await ask(`${text}${returning}`, values);
 	};
-	/** Which rows are there after an insert of rows that bring their ids. */
 	const foundOf = async ({ table, id }: Insertion, ids: readonly number[]) => {
 		const { rows } = await ask(`SELECT ${id} FROM ${table} WHERE ${dialect.oneOf(id)}`, [
 			JSON.stringify(ids),
 		]);
 		return new Set(rows.map(([one]) => Number(one)));
 	};
-	// What fails is told by the next question, or by the end.
+	// The next question, or the end, tells what failed.
 	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
-	// The row types are claims of each query about its own columns, as on SQLite.
 	return {
 		dialect,
 		secrets: secretsOf(keys),
@@ -138,7 +134,7 @@ export function createSql(
 					try {
 						return await question();
 					} catch (error) {
-						// Those that follow it fail because of it.
+						// Later questions fail because of it.
 						failure ??= { error };
 						return undefined;
 					}
@@ -147,12 +143,12 @@ export function createSql(
 			if (failure !== null) throw (failure as { error: unknown }).error;
 			return answers as unknown as Answers;
 		},
-		// Deleted rows stay in the write-ahead log, in replicas and in backups, which nothing here can overwrite.
+		// Deleted rows stay in the write-ahead log, replicas and backups, which nothing here can overwrite.
 		overwriting: (operate) => operate(),
 	};
 }
 
-/** A column in which all rows have one value is bound as that value: an array of it costs as much as any other. */
+/** A column with one value is bound as that value: an array of it costs as much as any other. */
 function insertion(
 	{ table, columns, conflict }: Insertion,
 	rows: readonly (readonly SqlValue[])[],
@@ -201,7 +197,7 @@ function toObjects({ names, rows }: Answer): Record<string, unknown>[] {
 
 type ElementType = Columns[string] | 'BYTEA';
 
-/** Object identifiers of the types of elements (src/include/catalog/pg_type.dat). */
+/** Object identifiers of element types (src/include/catalog/pg_type.dat). */
 const elementTypes: Readonly<Record<ElementType, number>> = { BIGINT: 20, TEXT: 25, BYTEA: 17 };
 
 const headerBytes = 20;
@@ -210,10 +206,9 @@ const maxOctets = 3;
 const isNull = -1;
 
 /**
- * The values of all rows at that place as an array of PostgreSQL: one statement inserts thousands of rows. In its binary
- * form, in which nothing is escaped and nothing parsed: dimensions, flags, element type, length and lower bound, then
- * each element behind its length (`array_recv` in src/backend/utils/adt/arrayfuncs.c). Throws `RangeError` for a number
- * that is not one of up to 53 bits.
+ * The values of all rows at that place as a binary array: nothing is escaped or parsed. Dimensions, flags, element
+ * type, length and lower bound, then each element behind its length (`array_recv` in
+ * src/backend/utils/adt/arrayfuncs.c).
  */
 export function arrayOf(type: ElementType, rows: readonly (readonly SqlValue[])[], at: number): Buffer {
 	const bytes = Buffer.allocUnsafe(rows.reduce((sum, row) => sum + roomFor(row[at] ?? null), headerBytes));

@@ -24,31 +24,30 @@ import { createDatabaseClock, type DatabaseClock, Upkeep } from './upkeep.js';
 export interface PostgresOptions {
 	url: string;
 	clock: Clock;
-	/** `existing`: without our tables it is `DatabaseMissing`, and nothing is made. */
+	/** `existing`: without our tables it is `DatabaseMissing`. */
 	mode: 'create' | 'existing';
-	/** The role under which other processes see this one: `serve`, `worker`; `cli` when absent. */
+	/** Others see `serve`, `worker` or, by default, `cli`. */
 	role?: string;
-	/** How long a write waits for others, and a lost connection is tried again, in milliseconds; 10,000 when absent. */
+	/** A write waits so long for others, and a lost connection is tried again as long; 10,000 by default. */
 	lockTimeoutMs?: number;
-	/** A dry run: every write is answered as usual, and undone. */
+	/** A dry run undoes every write after its answer. */
 	isTrial?: boolean;
-	/** Keys of its secrets: the first wraps new values, all unwrap; none when absent. */
+	/** The first wraps new values, all unwrap. */
 	keys?: readonly WrappingKey[];
-	/** Of a command: a change that is under way is undone when it is aborted. What begins later, as the ends of jobs do, is not. */
+	/** A change under way is undone when it is aborted. Later writes, as the ends of jobs, are not. */
 	stop?: AbortSignal | undefined;
-	/** Called where a transaction takes a while, whatever the server does; the result when that is over. */
+	/** Called where a transaction takes a while; the result when it is over. */
 	onWait?: (() => () => void) | undefined;
 }
 
-/** Connections at most, where the URL does not say. A server reads for several requests at once. */
+/** Connections at most, where the URL does not say. */
 const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9, 'serve --no-worker': 9 };
 
-/** Rejects with `DatabaseMissing` (no schema of ours, `existing`) and `StoreError`. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
 	const { role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
 	const place = readPlace(options.url);
 	const clock = createDatabaseClock(options.clock);
-	// What a trial did is known to one core alone.
+	// Only one core knows what a trial did.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const { onWait } = options;
 	const database = new Database({ place, size, role, keys, lockTimeoutMs, isTrial, onWait });
@@ -67,7 +66,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const upkeep = isTrial ? null : new Upkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
 	const setup: { name: string; command: unknown }[] = [];
-	// Leases are alone while a limit is set.
 	const leasing: Habit = { isAlone: false };
 	const write = async (name: string, command: unknown) => {
 		const traits = traitsOf(name);
@@ -91,10 +89,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		if (isTrial && traitsOf(name).prepares) setup.push({ name, command });
 		return answer;
 	};
-	// Each answer is that of the operation of the same name.
 	const steps: Steps = { step: write as Steps['step'], isTrial };
 	const putBatch: PutBatch = (command) => steps.step('putImportBatch', command);
-	/** Of a process that stays: a command of a few seconds has no listener. */
+	/** A command of a few seconds has no listener. */
 	const listeners = new Set<() => void>();
 	let listening: Listening | null = null;
 	const tell = () => {
@@ -164,8 +161,8 @@ async function prepare(database: Database, { url, mode, place, clock, keys }: Op
 }
 
 /**
- * Bounces stop mail to people, and others that settle and lease need not wait for that: they are recorded behind the
- * rest of their group. What an interruption leaves is settled again by the caller.
+ * Bounces hold the project alone, so they are recorded behind the rest of their group. The caller settles again what
+ * an interruption leaves.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));
@@ -182,8 +179,8 @@ async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) 
 type PutBatch = (command: Command<'putImportBatch'>) => Promise<ImportAck>;
 
 /**
- * While all rows of an import are new, the server inserts them a tenth faster without the look before each. A batch that
- * it refuses, because one is not, is put again with it; so are those behind it.
+ * While all rows of an import are new, the server inserts them a tenth faster without a look-up. A batch that it
+ * refuses is put again with one.
  */
 function expectingNew(put: PutBatch): PutBatch {
 	return (command) =>
@@ -193,7 +190,7 @@ function expectingNew(put: PutBatch): PutBatch {
 		});
 }
 
-/** Batches of a session are put in the order in which they came, whichever connection takes them. */
+/** Batches of a session are put in the order in which they came. */
 function inOrder(put: PutBatch): PutBatch {
 	const last = new Map<string, Promise<unknown>>();
 	return (command) => {

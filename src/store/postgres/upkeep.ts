@@ -1,7 +1,7 @@
 /**
- * What a process does again and again beside its work: it measures the clock, tells others that it lives, and deletes
- * expired data where it leads. One process leads, for a term that it renews with each heartbeat; after its end, or when
- * it resigns, the next heartbeat of another takes over. No session holds the lead: a pooler may stand between.
+ * Measures the clock, tells others that this process lives, and deletes expired data where it leads. One process
+ * leads, for a term that each heartbeat renews; afterwards another takes over. No session holds the lead: a pooler
+ * may stand between.
  */
 import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
@@ -24,12 +24,10 @@ export class Upkeep {
 	readonly #database: Database;
 	readonly #me: ProcessIdentity;
 	readonly #clock: DatabaseClock;
-	/** Others hear of this process. */
 	#isTold: boolean;
 	readonly #leads: boolean;
 	readonly #timer: NodeJS.Timeout;
 	#ticking = Promise.resolve();
-	/** The end of its term, while it leads. */
 	#leadsUntil: Micros = 0;
 	#nextExpiry: Micros = Number.NEGATIVE_INFINITY;
 	#expiring: Promise<void> | null = null;
@@ -44,7 +42,6 @@ export class Upkeep {
 		this.#timer = setInterval(() => this.#run(), heartbeatEveryMicros / microsPerMs).unref();
 	}
 
-	/** From now on others hear of this command, as one that sends. */
 	async tellSending(): Promise<void> {
 		if (this.#isTold) return;
 		this.#me.role = 'send';
@@ -53,7 +50,7 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/** Other processes need not wait for its heartbeat to grow old, nor for the end of its term. Never rejects. */
+	/** Other processes need not wait for its heartbeat or term to end. Never rejects. */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;
@@ -67,7 +64,6 @@ export class Upkeep {
 		await this.#database.write(({ sql }) => leave(sql)).catch(() => undefined);
 	}
 
-	/** A failure is repeated the next time. */
 	#run(): void {
 		this.#ticking = this.#tick().catch(() => undefined);
 	}
@@ -82,7 +78,7 @@ export class Upkeep {
 		const now = this.#clock.now();
 		const isLeader = await this.#database.write(async ({ sql }) => {
 			beat(sql, me, now);
-			// A clone of a virtual machine has the same boot: what lives there was heard of.
+			// A clone of a virtual machine has the same boot.
 			await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
 			const isLeader = this.#leads && (await lead(sql, { holder: me.id, now }));
 			const steady = this.#clock.steady?.();
@@ -103,7 +99,6 @@ export class Upkeep {
 			});
 	}
 
-	/** As this process begins to lead, and each hour while it does. */
 	async #dropExpired(): Promise<void> {
 		const now = await this.#database.read(({ sql }) => provenTime(sql, this.#clock.now()));
 		// The HTML parser is loaded for this alone.
@@ -124,7 +119,7 @@ export class Upkeep {
 const term: Micros = heartbeatFreshMicros;
 const role = 'upkeep';
 
-/** Begins a term or renews it; false: it is another's, and not over. */
+/** False: another process leads. */
 export async function lead(sql: Sql, { holder, now }: { holder: string; now: Micros }): Promise<boolean> {
 	const { changes } = await sql.run(
 		`INSERT INTO leaders AS mine (role, holder, until_at)
@@ -144,11 +139,11 @@ const expireEvery: Micros = 3_600 * microsPerSecond;
 const dropped = [...expiries, { drop: whileFull(dropOutcomes), slice: 1_000 }];
 
 export interface DatabaseClock extends Clock {
-	/** Compares the clock of the server with this machine's steady one. Rejects as the question does. */
+	/** Compares the clock of the server with this machine's steady one. */
 	measure(sql: Sql): Promise<void>;
 }
 
-/** That of the machine until it is measured. A clock that stands still (`--now`) stays as it is. */
+/** The machine's clock until it is measured. A clock that stands still (`--now`) stays as it is. */
 export function createDatabaseClock(machine: Clock): DatabaseClock {
 	const { steady } = machine;
 	let ahead: Micros | null = null;
@@ -159,8 +154,8 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 			if (steady === undefined) return;
 			const asked = steady();
 			const found = await sql.number(serverClock);
-			// The server read its clock between question and answer. A difference that fits both stays: time does not jump to
-			// and fro by a round trip. Another one is taken from the middle.
+			// The server read its clock between question and answer. A difference that fits both stays, so that time does
+			// not jump by a round trip.
 			const [least, most] = [found - steady(), found - asked];
 			if (ahead === null || ahead < least || ahead > most) ahead = Math.round((least + most) / 2);
 		},

@@ -21,13 +21,13 @@ export interface BackedUp {
 	messages: number;
 }
 
-/** 8 MiB: about 15 ms, which block this process. */
+/** 8 MiB: blocks this process for about 15 ms. */
 const pagesAtOnce = 1_024;
 const mostWords = 5;
 
 /**
- * The copy shows one moment: the one at which it begins. It blocks no other process and changes nothing; only the log
- * cannot be cut off meanwhile. Throws `DatabaseMissing`, `StoreError` and the signal's reason.
+ * The copy shows the moment at which it begins. It blocks no other process; only the log cannot be cut off meanwhile.
+ * Throws `DatabaseMissing`, `StoreError` and the signal's reason.
  */
 export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	const { path, into, name } = options;
@@ -52,7 +52,7 @@ export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	}
 }
 
-/** Whether a process is making a copy there: its lock ends with it. An unclear state counts as in use. */
+/** A copy is locked as long as its process lives. An unclear state counts as in use. */
 export function isInUse(copy: string): boolean {
 	let db: Database.Database | null = null;
 	try {
@@ -66,7 +66,7 @@ export function isInUse(copy: string): boolean {
 	}
 }
 
-/** A full disk is an error of the copy: the database is not written, and could be read. */
+/** A full disk is an error of the copy, since the database is only read. */
 function isOfCopy(error: unknown): boolean {
 	return (
 		error instanceof Database.SqliteError && /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(error.code)
@@ -74,8 +74,8 @@ function isOfCopy(error: unknown): boolean {
 }
 
 /**
- * SQLite's own copying starts over whenever another process has written, and never ends beside a busy one. Within one
- * open snapshot it does not see their writes.
+ * SQLite's own copying starts over whenever another process writes. Within an open snapshot it does not see their
+ * writes.
  */
 function beginSnapshot(db: Database.Database): void {
 	db.exec('BEGIN');
@@ -94,7 +94,7 @@ async function copyTo(db: Database.Database, { into, signal, onProgress }: Backu
 	db.exec('COMMIT');
 }
 
-/** Checks the copy: one file, without a log beside it; every table and index is read. A damaged copy is no backup. */
+/** Reads every table and index of the copy, and makes it one file without a log. */
 async function checked(into: string, { name, signal }: BackupOptions): Promise<BackedUp> {
 	chmodSync(into, 0o600);
 	const db = new Database(into, { fileMustExist: true });

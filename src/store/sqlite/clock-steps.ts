@@ -1,7 +1,7 @@
 /**
- * Handles steps of the machine's clock while processes run (the first step of NTP, a machine that slept). All times of
- * the queue are by one clock, which is kept in the database. The first process that writes by another clock moves them
- * over, in the same transaction. So leases and waits keep their lengths.
+ * Handles steps of the machine's clock while processes run (NTP, a machine that slept). The clock of all queue times
+ * is kept in the database. The first process that writes by another clock moves the times over, so leases and waits
+ * keep their lengths.
  */
 
 import { readFileSync } from 'node:fs';
@@ -11,19 +11,15 @@ import { setAside } from '../core/rows.js';
 import { closeHolds, openLanes } from './core.js';
 import type { Sql } from './sql.js';
 
-/** A smaller difference is no step: the clock is slewed, and a lease may be that much shorter. */
+/** A smaller difference comes from slewing. */
 const smallestStep: Micros = microsPerSecond;
 
-/** A command made before a step arrives after it within this time; a failed store call is repeated. */
 const longestBehind: Micros = 600 * microsPerSecond;
 
 export class KeptClock {
 	readonly #clock: Clock;
 	readonly #boot: string;
-	/**
-	 * False for a boot without a name: the stored values may be of the previous boot, so they count from the first write of
-	 * this process.
-	 */
+	/** False for a boot without a name: stored values may be of the previous boot. */
 	#isKnown: boolean;
 	#lastAhead: Micros | null = null;
 	#step: { by: Micros; at: Micros } | null = null;
@@ -34,7 +30,7 @@ export class KeptClock {
 		this.#isKnown = this.#boot !== '';
 	}
 
-	/** Called at the beginning of a write. `isBeat`: stores small differences too, so that they never add up. */
+	/** `isBeat` stores small differences too, so that they never add up. */
 	follow(sql: Sql, { isBeat }: { isBeat: boolean }): void {
 		if (this.#clock.steady === undefined) return;
 		const at = this.#clock.steady();
@@ -47,10 +43,6 @@ export class KeptClock {
 		this.#isKnown = true;
 	}
 
-	/**
-	 * The command with its times by the current clock. A command made before a step and executed after it would lease for
-	 * hours, or for no time.
-	 */
 	timely<C>(command: C): C {
 		if (this.#step === null || typeof command !== 'object' || command === null) return command;
 		if ('settlements' in command && Array.isArray(command.settlements))
@@ -83,11 +75,9 @@ function moved<O extends object>(record: O, by: Micros, times: readonly string[]
 		name,
 		typeof value === 'number' && times.includes(name) ? value + by : value,
 	]);
-	// The same members, with other times.
 	return Object.fromEntries(entries) as O;
 }
 
-/** A name of this boot of the machine; empty where the system has none. */
 function readBoot(): string {
 	try {
 		return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -107,7 +97,7 @@ interface Reading {
 function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void {
 	const kept = sql.get<{ boot: string; ahead: Micros }>('SELECT boot, ahead FROM clock');
 	if (kept === undefined || kept.boot !== boot || !isKnown) {
-		// After another boot only the clock tells how long the machine was off, right or wrong.
+		// After another boot only the clock tells how long the machine was off.
 		sql.run(
 			`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
@@ -123,14 +113,13 @@ function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void 
 }
 
 /**
- * Moves times from the old clock to the one that says `now`. Due messages stay due, future times stay as far off as
- * before. When the clock goes forward, leased, deferred and held messages are moved. When it goes back, messages queued
- * since the new time are moved too: a million rows take about six seconds, once.
+ * Due messages stay due, and future times stay as far off as before. When the clock goes back, messages queued since
+ * the new time are moved too: a million rows take about six seconds, once.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;
 	const after = Math.min(before, now);
-	// By the old clock: what is settled now was sent by that clock.
+	// Uses the old clock, by which the messages were sent.
 	closeHolds(sql, before);
 	for (const lane of openLanes(sql)) {
 		sql.run(
@@ -148,30 +137,26 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		after,
 	]);
 	sql.run('UPDATE queue_pauses SET since = since + ?, retry_at = retry_at + ?', [by, by]);
-	// By way of negative numbers: a row must not collide with one that is still to be moved.
+	// Goes by way of negative numbers: a row must not collide with one that is still to be moved.
 	sql.run('UPDATE limit_uses SET until = -(until + ?)', [by]);
 	sql.run('UPDATE limit_uses SET until = -until');
 	sql.run('UPDATE limit_rooms SET room_at = room_at + ?', [by]);
-	// Zero marks a campaign of which nothing was leased.
 	sql.run(
 		'UPDATE campaigns SET last_leased_at = last_leased_at + ? WHERE has_open_work = 1 AND last_leased_at > 0',
 		[by],
 	);
 	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', [by, by]);
-	// Kept for a day of elapsed time, not of clock time: a key forgotten sooner would let a repeated send go out again.
+	// Kept for a day of elapsed time: a key forgotten sooner would let a repeated send go out again.
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
 }
 
-/** Longer than the longest wait between two attempts (`delivery/smtp/courier.ts`: 4 h and a tenth). */
+/** Longer than the longest wait between two attempts (`delivery/smtp/courier.ts`). */
 const longestWait: Micros = 5 * 3_600 * microsPerSecond;
-/** The rows of one lane in one write, to keep the lock short. */
 const mostAtOnce = 10_000;
 
 /**
- * Shortens waits that no schedule allows. A message deferred for longer than the schedule is due now. A lease lasts no
- * longer than one begun now, unless its owner runs on this machine: then this process has the wrong clock, or the owner
- * renews the lease by the right one. Repeating it changes nothing. A message that a limit has set aside stays so: its
- * `due_at` has passed.
+ * Shortens waits that no schedule allows. A message deferred for longer is due now. A lease lasts no longer than one
+ * begun now, unless its owner runs on this machine.
  */
 export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros }): void {
 	const waiting = (lane: number) => [lane, now + longestWait] as const;
@@ -199,7 +184,7 @@ export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros
 	}
 }
 
-// messages_due (lane, wake_at): it includes messages that a limit has set aside, so only a part is read.
+// messages_due (lane, wake_at) includes messages that a limit has set aside, so only a part is read.
 const longWaiting = `SELECT id, due_at, state, lease_owner
 	FROM messages INDEXED BY messages_due
 	WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?

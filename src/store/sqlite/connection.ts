@@ -9,17 +9,16 @@ import { assertOurs } from './migrations.js';
 
 export const memoryPath = ':memory:';
 
-/** `writer` may change data; SQLite refuses any change by a `reader`. */
+/** SQLite refuses any change by a `reader`. */
 export type ConnectionRole = 'writer' | 'reader';
 
 export interface ConnectionOptions {
 	path: string;
 	role: ConnectionRole;
-	/** `existing`: a missing file is `DatabaseMissing`, and nothing is created. */
+	/** `existing`: a missing file is `DatabaseMissing`. */
 	mode: 'create' | 'existing';
-	/** How long SQLite itself waits for a lock, in milliseconds: a synchronous sleep, so keep it short. */
+	/** SQLite's wait for a lock is a synchronous sleep: keep it short. */
 	busyTimeoutMs: number;
-	/** Called where this opening made the file; of several at once, in one of them. */
 	onCreated?: (() => void) | undefined;
 }
 
@@ -41,7 +40,7 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 }
 
 /**
- * Two processes that open a new file together both switch it to the log. SQLite then answers "busy" at once, whatever
+ * Two processes that open a new file both switch it to the log, and SQLite answers "busy" at once, whatever
  * `busy_timeout` says.
  */
 function whileBusy(timeoutMs: number, attempt: () => void): void {
@@ -59,22 +58,22 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 }
 
 /**
- * Creates the file before SQLite would: with 0600 from its first moment, whatever the umask (SQLite gives -wal and -shm
- * the permissions of the database file). A new folder gets 0700.
+ * Creates the file before SQLite would, with 0600 whatever the umask; SQLite gives -wal and -shm the same
+ * permissions.
  */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
 	if (found !== undefined) {
 		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
-		// An empty file by `touch` or a mount may be readable by all: restrict it before data is in it.
+		// An empty file by `touch` or a mount may be readable by all.
 		if (found.isFile() && found.size === 0 && (found.mode & 0o077) !== 0) closeToOthers(path);
 		return;
 	}
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
 		makeFolder(dirname(path));
-		// 'x': another process may create it at the same moment, and must not lose what it wrote.
+		// 'x' keeps the data of another process that creates it at the same moment.
 		closeSync(openSync(path, 'ax', 0o600));
 		chmodSync(path, 0o600);
 		onCreated?.();
@@ -92,7 +91,6 @@ export function lookAt(path: string): Stats | undefined {
 	} catch (error) {
 		if (isMissingFile(path)) return undefined;
 		const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-		// Nothing is behind it that `isMissingFile` calls missing.
 		const reason = isAbsent ? 'it is behind a link that leads nowhere' : systemReason(error);
 		throw new StoreError('io', `${path} cannot be looked at: ${reason}`, { cause: error });
 	}
@@ -108,7 +106,7 @@ function closeToOthers(path: string): void {
 	}
 }
 
-/** With 0700. Step by step: Node's recursive mkdir never returns where a folder cannot be created (/proc). */
+/** Node's recursive mkdir never returns where a folder cannot be created (/proc). */
 export function makeFolder(folder: string): void {
 	if (existsSync(folder)) return;
 	assertNotHome(folder);
@@ -125,22 +123,21 @@ export function makeFolder(folder: string): void {
 function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {
 	db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	db.pragma('trusted_schema = OFF');
-	// Before the first pragma that writes: the switch to the log would stay in a foreign file.
+	// Comes before the first pragma that writes: the switch to the log would stay in a foreign file.
 	assertOurs(db, path);
 	// Only a file without pages accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
-	// Setting the pragma writes to the file, and opening an existing file must not change it.
+	// Setting the pragma writes to the file.
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {
 		throw new StoreError('io', `${path}: the write-ahead log is not available here (a network disk?)`);
 	}
-	// After the switch, because switching sets NORMAL, at which a power cut may lose a commit.
+	// Switching to the log sets NORMAL, at which a power cut may lose a commit.
 	db.pragma('synchronous = FULL');
 	if (db.pragma('synchronous', { simple: true }) !== 2) {
 		throw new StoreError('io', `${path}: SQLite does not wait for the disk`);
 	}
-	// Overwrites deleted data, and old data of an update, where its page is written anyway.
 	db.pragma('secure_delete = FAST');
 	db.pragma('foreign_keys = ON');
 	db.pragma('cache_size = -16384');

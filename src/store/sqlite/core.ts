@@ -1,7 +1,6 @@
 /**
- * The core as SQLite runs it. For this folder the build takes `async` and `await` out of `src/store/core`
- * (`scripts/sync-twin.mjs`), so a transaction ends in the turn of the event loop in which it began. These are the types
- * of what is left.
+ * The core as SQLite runs it: the build takes `async` and `await` out of `src/store/core` (`scripts/sync-twin.mjs`),
+ * so a transaction ends in the turn in which it began. These are the types of the result.
  */
 import * as core from '../core/core.js';
 import * as expired from '../core/expired.js';
@@ -15,14 +14,12 @@ import { openLanes as openLanesAsync } from '../core/submissions.js';
 import { dropDeliveries as dropDeliveriesAsync } from '../core/webhooks/webhooks.js';
 import type { Sql } from './sql.js';
 
-/** The function without its promise, on a connection of this driver. */
 type Twin<F> = F extends (...given: infer Given) => infer Answer
 	? (...given: { [At in keyof Given]: Given[At] extends AsyncSql ? Sql : Given[At] }) => Awaited<Answer>
 	: F;
 
 type Drop = (typeof expired.expiries)[number]['drop'];
 
-/** What runs is the synchronous text already: only the type changes. */
 function twin<F>(operation: F): Twin<F> {
 	return operation as unknown as Twin<F>;
 }
@@ -35,7 +32,6 @@ export const createCore = core.createCore as unknown as (
 ) => Core;
 export const carryOut = core.carryOut as unknown as (core: Core, name: string, command: unknown) => unknown;
 
-// Described where they are written.
 export const assertKeys = twin(assertKeysAsync);
 export const countSecrets = twin(countSecretsAsync);
 export const closeHolds = twin(closeHoldsAsync);

@@ -1,5 +1,3 @@
-/** Translates SQLite's result codes into errors of the store. */
-
 import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
@@ -15,16 +13,13 @@ export function isBusy(error: unknown): boolean {
 	return code?.startsWith('SQLITE_BUSY') === true || code?.startsWith('SQLITE_LOCKED') === true;
 }
 
-/** SQLite may have rolled back the whole transaction, savepoints included: nothing of the group was kept. */
+/** SQLite may have rolled back the whole transaction, savepoints included. */
 export function endsTransaction(error: unknown): boolean {
 	const code = sqliteCode(error);
 	return code !== null && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|CANTOPEN|INTERRUPT)/.test(code);
 }
 
-/**
- * The store's error for one of SQLite's; other errors are returned unchanged. `file`: its actual place, where that
- * differs from its name in errors.
- */
+/** Other errors are returned unchanged. `file`: the place of the database, where it differs from its name. */
 export function translateFailure(error: unknown, path: string, file = path): unknown {
 	const code = sqliteCode(error);
 	if (code === null) return error;
@@ -46,10 +41,9 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reason}`, { cause: error });
 }
 
-/** SQLite's index of its log grows by 32 KiB. */
+/** SQLite's index of its log grows by 32 KiB, and SQLite does not say why it could not. */
 const logIndexBytes = 32_768;
 
-/** Whether that fits on the disk: SQLite does not say why the index could not grow. */
 function hasRoom(path: string): boolean {
 	try {
 		const { bavail, bsize } = statfsSync(dirname(path));
@@ -59,13 +53,12 @@ function hasRoom(path: string): boolean {
 	}
 }
 
-/** Where its log cannot be made SQLite says only that it cannot open: the file can be read, and it or its folder not written to. */
+/** SQLite says only that it cannot open, where it cannot make its log. */
 function isReadOnly(file: string): boolean {
 	const { R_OK, W_OK } = constants;
 	return allows(file, R_OK) && !(allows(file, W_OK) && allows(dirname(file), W_OK));
 }
 
-/** SQLite writes the file, and makes its log in the folder. */
 function readOnlyReason(file: string): string {
 	const { W_OK } = constants;
 	return allows(file, W_OK) && !allows(dirname(file), W_OK)
@@ -91,8 +84,8 @@ function ioReason(code: string): string {
 }
 
 /**
- * SQLite's messages about damage in a file (at most `most`, or all of the table named in quotes). Throws `StoreError`
- * where the disk failed: the checks of SQLite 3 report that only as `… error code=266`, whose lowest byte is its kind.
+ * SQLite's messages about damage. Throws `StoreError` where the disk failed: SQLite reports that only as `… error
+ * code=266`, whose lowest byte is its kind.
  */
 export function findDamage(
 	db: Database.Database,
@@ -121,13 +114,12 @@ class Unread extends StoreError {
 
 /** Takes about three seconds to read. */
 const mostReadAgain = 512 * 1_048_576;
-/** A failing disk fails each request. */
 const keptMs = 5_000;
 let lastLook: { path: string; atMs: number; damage: Damage } | null = null;
 
 /**
- * A page that could not be read is sometimes reported as damaged. Restoring a backup over a sound database loses newer
- * data, so the whole file is read again before it counts as damaged.
+ * A page that could not be read is sometimes reported as damaged. Restoring a backup over a sound database loses
+ * newer data, so the whole file is read again first.
  */
 function damageOf(path: string): Damage {
 	if (lastLook?.path === path && performance.now() - lastLook.atMs < keptMs) return lastLook.damage;

@@ -1,7 +1,6 @@
 /**
- * Queue of import batches: consecutive batches of a session share a transaction, as many rows as the lock may be held
- * for. Each commit writes most pages of a large index anew, so a million rows take 200 commits at 5,000 rows each, and
- * twice the time of 10.
+ * Batches of a session share transactions, as many rows as the lock may be held for. Each commit writes most pages of
+ * a large index anew: a million rows take twice the time in commits of 5,000 rows.
  */
 
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
@@ -16,9 +15,9 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/** Fewer rows are not worth it: SQLite compiles all statements anew where foreign keys are not checked for a while. */
+/** SQLite compiles all statements anew around a load, so fewer rows are not worth it. */
 const fewestExpected = 20_000;
-/** Rejects in one transaction: they stay objects until the answer and save no write. */
+/** Rejects stay objects until the answer. */
 const maxRefused = 10_000;
 
 interface Waiting {
@@ -41,9 +40,8 @@ export class ImportLine {
 	readonly #size: SliceSize;
 	#line: Waiting[] = [];
 	#isRunning = false;
-	/** The session whose last transaction has met no subscriber. */
+	/** The session whose last transaction met no subscriber. */
 	#unmet: string | null = null;
-	/** The last share of rejects is the estimate for the next rows. */
 	#refusedShare = 1;
 
 	constructor(core: Core, writer: Writer, size: SliceSize) {
@@ -53,8 +51,7 @@ export class ImportLine {
 	}
 
 	/**
-	 * Resolves when all rows of the batch are committed. The position commits with each part. An interrupted batch that is
-	 * put again continues where it stopped, and its answer covers all of its rows. A failure fails all waiting batches of
+	 * Resolves when all rows are committed; the position commits with each part. A failure fails all waiting batches of
 	 * the session.
 	 */
 	put(command: PutCommand): Promise<ImportAck> {
@@ -90,7 +87,7 @@ export class ImportLine {
 			this.#line = this.#line.filter((waiting) => !isAnswered.has(waiting));
 			for (const { waiting, outcome } of answered) waiting.resolve(outcome);
 		} catch (error) {
-			// Undone: the next turn puts these rows again, and looks for each.
+			// The next turn puts these rows again, and looks for each.
 			if (expectsNew && sqliteCode(error) === 'SQLITE_CONSTRAINT_UNIQUE') return;
 			const hit = this.#line.filter(({ command }) => command.session === session);
 			this.#line = this.#line.filter(({ command }) => command.session !== session);
@@ -128,10 +125,6 @@ function putNext(
 	return { answered, rows, refused, isUnmet: created > 0 && met === 0 };
 }
 
-/**
- * The rows of the first session to put next, of each batch at most `limit` behind those that are settled; and batches
- * that have an answer without it.
- */
 function takeNext(core: Core, line: readonly Waiting[], maxRows: number) {
 	const session = line[0]?.command.session;
 	const taken: { waiting: Waiting; limit: number }[] = [];
@@ -140,7 +133,7 @@ function takeNext(core: Core, line: readonly Waiting[], maxRows: number) {
 	for (const waiting of line) {
 		if (waiting.command.session !== session || rows >= maxRows) break;
 		const outcome = answerOf(core, waiting, rows);
-		// A batch that is put twice at once: the second gets its answer when the first is put.
+		// The second of two equal batches gets its answer when the first is put.
 		if (outcome?.kind === 'gap' && taken.length > 0) break;
 		if (outcome !== null) {
 			answered.push({ waiting, outcome });

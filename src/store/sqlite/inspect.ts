@@ -14,12 +14,10 @@ import { assertOurs, migrations, schemaVersion } from './migrations.js';
 import { createReads } from './reads.js';
 import { createSql } from './sql.js';
 
-/** An open database; `close` it once. */
 export type Inspection = ReturnType<typeof inspectionOf>;
 
 const mostWords = 5;
 
-/** An inspection has no heartbeat. */
 const watcher: ProcessIdentity = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 export function inspectSqlite({
@@ -41,9 +39,7 @@ export function inspectSqlite({
 	}
 }
 
-/**
- * The file itself: SQLite keeps its log there, not beside a link to it. A path that cannot be a database is not opened.
- */
+/** SQLite keeps its log beside the file, not beside a link to it. */
 export function fileAt(path: string): string {
 	const found = lookAt(path);
 	if (found === undefined) throw new DatabaseMissing(path);
@@ -53,8 +49,8 @@ export function fileAt(path: string): string {
 }
 
 /**
- * An existing log is read and left as it is, which only a read-only connection does: another one copies it back when it
- * closes. Without a log, a read-only connection would leave an empty one behind, so the other one is used.
+ * Leaves the log as it is, which only a read-only connection does. Without a log a read-only connection would leave
+ * an empty one behind.
  */
 export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));
@@ -88,43 +84,33 @@ function inspectionOf(
 		}
 	};
 	return {
-		/** Versions of the file and of this program; `found` 0: the file is empty. */
 		schema: { found, known: schemaVersion },
-		/** `wal` where this project has opened it. */
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
-		/** They throw where the schema is not that of this version. */
+		/** Its reads throw where the schema has another version. */
 		reads: createReads({ db, path, core: createCore(sql) }),
-		/** The latest time of any record, or of a process that had it open too; null: none. Throws as `reads` does. */
 		newest: (of: 'records' | 'records and heartbeats'): Micros | null => {
 			const more = of === 'records' ? furtherText : 'SELECT max(heartbeat_at) FROM processes';
 			return Math.max(sql.number(newestText), sql.number(more)) || null;
 		},
-		/** Processes that have it open, by their heartbeats; none where the file is empty. */
 		usedBy: (now: Micros): OtherProcess[] =>
 			found === 0 ? [] : findOthers(sql, watcher, now).map(({ host, pid, role }) => ({ host, pid, role })),
-		/** The last step of the machine's clock and its time, by the clock after it; null: none. Throws as `reads` does. */
 		clockStep: (): { by: Micros; at: Micros } | null =>
 			sql.get<{ by: Micros; at: Micros }>(
 				'SELECT step AS by, stepped_at AS at FROM clock WHERE step IS NOT NULL',
 			) ?? null,
-		/**
-		 * SQLite's own messages about damage, at most a few; none: sound. `quick` does not compare indexes. Throws
-		 * `StoreError` where the disk failed to read.
-		 */
 		findDamage: (how: 'quick' | 'whole'): string[] =>
 			told(() => {
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
 			}),
-		/** A table, index, trigger or view that the schema lacks, as `a table x`: a trigger would run within statements of this program. */
+		/** A trigger of others would run within our statements. */
 		findForeign: (): string | null => {
 			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();
 			const foreign = all.find((one) => !ours.has(one) && !/ sqlite_/.test(one));
 			return foreign === undefined ? null : `${foreign.startsWith('index') ? 'an' : 'a'} ${foreign}`;
 		},
-		/** Rows whose parent is missing, at most a few. */
 		findOrphans: (): string[] =>
 			told(() =>
 				db
@@ -138,7 +124,7 @@ function inspectionOf(
 	};
 }
 
-/** No virtual table is ours, whatever its name. */
+/** None of our tables is virtual. */
 const objectsText = `SELECT type || ' ' || name || iif(sql LIKE 'CREATE VIRTUAL%', ', which is virtual', '')
 	FROM sqlite_schema`;
 
@@ -150,7 +136,6 @@ function schemaObjects(): ReadonlySet<string> {
 	return new Set(names);
 }
 
-/** Tables that are walked: none is larger than that of suppressions. */
 const furtherText = `SELECT max(at) FROM (
 	SELECT max(created_at) AS at FROM suppressions
 	UNION ALL SELECT max(created_at) FROM fields
@@ -161,7 +146,7 @@ const furtherText = `SELECT max(at) FROM (
 	UNION ALL SELECT max(coalesce(finished_at, created_at)) FROM imports
 )`;
 
-/** Each uses an index or a table of few rows: a million messages are not walked. */
+/** Each uses an index or a small table. */
 const newestText = `SELECT max(at) FROM (
 	SELECT max(updated_at) AS at FROM settings
 	UNION ALL SELECT max(at) FROM events

@@ -12,12 +12,12 @@ export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', s
 
 export const schemaVersion: number = versionOf(migrations);
 
-/** `mctl` in the file's header: distinguishes our databases from other programs' databases. */
+/** `mctl`, in the header of the file. */
 const applicationId = 0x6d63746c;
 
 /**
- * Migrates in one transaction. Throws `StoreError`: `not_a_database` for another program's database, `newer_schema`,
- * `busy_elsewhere` while another living process uses the older schema.
+ * Throws `StoreError`: `not_a_database`, `newer_schema`, and `busy_elsewhere` while another process uses the older
+ * schema.
  */
 export function migrate(
 	db: Database.Database,
@@ -27,7 +27,7 @@ export function migrate(
 	const goal = versionOf(all);
 	if (readVersion(db, options.path, goal) === goal) return;
 	db.transaction(() => {
-		// Read again under the lock: two processes may open a new database at once.
+		// Reads again under the lock: two processes may open a new database at once.
 		const from = readVersion(db, options.path, goal);
 		if (from === goal) return;
 		if (from > 0) refuseBesideOthers(db, options);
@@ -44,16 +44,13 @@ export function migrate(
 	}).immediate();
 }
 
-/**
- * Throws `StoreError` "not_a_database" for another program's database, and "moved" for one that a move has marked; an
- * empty one is fine. Only reads.
- */
+/** An empty database is fine. Throws "not_a_database", and "moved" where a move has marked it. */
 export function assertOurs(
 	db: Database.Database,
 	path: string,
 	{ mayBeMarked = false }: { mayBeMarked?: boolean } = {},
 ): void {
-	// In one snapshot: another process may be creating our schema between two of these queries.
+	// One snapshot: another process may be creating our schema.
 	const look = db.transaction(() => {
 		const owner = Number(db.pragma('application_id', { simple: true }));
 		const version = Number(db.pragma('user_version', { simple: true }));
@@ -67,7 +64,6 @@ export function assertOurs(
 	throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
 }
 
-/** Null: no move has marked it. It has our tables. */
 export function readMark(db: Database.Database): Mark | null {
 	const text = db
 		.prepare<[number], string>('SELECT name FROM migrations WHERE version = ?')

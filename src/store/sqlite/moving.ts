@@ -24,7 +24,6 @@ import { assertOurs, eraseMark, migrate, readMark, schemaVersion, writeMark } fr
 import { lockAlone, secondName } from './restore.js';
 import { createSql } from './sql.js';
 
-/** Sees the processes of others alone: it has no heartbeat. */
 const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 const cacheKiB = 131_072;
@@ -70,7 +69,7 @@ export class MovableSqlite implements Movable {
 			const db = this.#alone();
 			assertOurs(db, this.name, { mayBeMarked: true });
 			writeMark(db, mark);
-			// No other process has the file open: their messages may go on at once.
+			// No other process has the file open, so its messages may go on at once.
 			reclaimLeases(createSql(db), { me, heardBefore: now, now });
 			db.exec('COMMIT');
 			// Others may read the mark; a second move finds the lock.
@@ -198,7 +197,7 @@ export class MovableSqlite implements Movable {
 		return alone;
 	}
 
-	/** As `#lock`, and used from now on. It is already alone where the mark is set anew. */
+	/** Stays locked; already alone where the mark is set anew. */
 	#alone(): Database.Database {
 		if (this.#db?.inTransaction && !this.#db.readonly) return this.#db;
 		const alone = this.#lock();
@@ -212,7 +211,7 @@ export class MovableSqlite implements Movable {
 		copy.pragma('trusted_schema = OFF');
 		copy.pragma('journal_mode = WAL');
 		copy.pragma('synchronous = FULL');
-		// Rows that move to another page leave nothing behind that an erasure would not find.
+		// Leaves no rows behind that an erasure would not find.
 		copy.pragma('secure_delete = FAST');
 		copy.pragma('foreign_keys = ON');
 		copy.pragma('temp_store = MEMORY');
@@ -233,7 +232,7 @@ export class MovableSqlite implements Movable {
 	}
 }
 
-/** The tables appear together with the mark: a kill never leaves an empty database that works beside the source. */
+/** The tables appear together with the mark: a kill never leaves an empty database beside the source. */
 function make(path: string, mark: Mark, now: Micros): void {
 	const isNew = !existsSync(path);
 	const file = isNew ? `${path}.begun` : path;
@@ -276,7 +275,6 @@ function look(path: string, now: Micros): Found | null {
 		const mark = readMark(db);
 		const schema = mark === null ? found : schemaOf(db);
 		const identity = `${dev}:${ino}`;
-		// An older schema may lack the tables.
 		if (schema !== schemaVersion) return { identity, schema, mark, usedBy: [], filled: [], keys: [] };
 		const sql = createSql(db);
 		return {
@@ -302,7 +300,6 @@ function filledTables(db: Database.Database): string[] {
 		.map(({ name }) => name);
 }
 
-/** `containing`: in their definition. */
 function tablesOf(db: Database.Database, containing = ''): Table[] {
 	const names = db
 		.prepare<[string], string>(
@@ -329,7 +326,6 @@ function typeOf(type: string): Table['columns'][number]['type'] {
 	return type === 'INTEGER' ? 'integer' : 'text';
 }
 
-/** The real place of a file that may not be there yet. */
 export function realFile(path: string): string {
 	return existsSync(path) ? realpathSync(path) : path;
 }

@@ -9,13 +9,12 @@ import { type Core, carryOut, createCore } from './core.js';
 import { endsTransaction, isBusy, translateFailure } from './failures.js';
 import { createSql } from './sql.js';
 
-/** Only reads; each sees what was committed before its turn of the event loop, as questions of another thread want. */
 export interface Reader {
 	readonly reads: Reads;
 	close(): Promise<void>;
 }
 
-/** SQLite's own wait for a lock is a synchronous sleep; with the log, readers hardly ever wait. */
+/** A synchronous sleep; with the log, readers hardly ever wait. */
 const busyTimeoutMs = 1_000;
 
 export function openSqliteReader({ path, keys }: { path: string; keys: readonly WrappingKey[] }): Reader {
@@ -35,10 +34,9 @@ interface ReadingConnection {
 	inSnapshot?: InSnapshot;
 }
 
-/** Several statements of one read see one state, whatever other processes commit between them. */
 type InSnapshot = <R>(read: () => R) => R;
 
-/** A walk of thousands of reads would otherwise let nothing else happen in its thread: no signal, no line of progress. */
+/** A walk of thousands of reads would otherwise block signals and progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
 export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
@@ -61,7 +59,7 @@ function snapshots(db: Database.Database): InSnapshot {
 	return (read) => transact.deferred(read) as ReturnType<typeof read>;
 }
 
-/** One for all reads of a turn of the event loop: a snapshot costs more than a short read. */
+/** All reads of a turn share one: a snapshot costs more than a short read. */
 function turnSnapshots(db: Database.Database): InSnapshot {
 	const begin = db.prepare('BEGIN');
 	const commit = db.prepare('COMMIT');

@@ -1,6 +1,6 @@
 /**
- * A database taken out of use while a copy takes its place: no process has it open, none can open it, and it stays as
- * it was under another name.
+ * Takes a database out of use while a copy replaces it: no process has it open, none can open it, and it stays under
+ * another name.
  */
 
 import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -16,23 +16,23 @@ import { assertOurs, schemaVersion } from './migrations.js';
 import { createSql } from './sql.js';
 
 export interface OutOfUse {
-	/** It gets this name too, with its log: the first one is free to be replaced in one step. */
+	/** Gives it this name too, with its log, so that the first one can be replaced in one step. */
 	keepAs(name: string): void;
-	/** Null: they cannot be read, as those of a damaged database or an older schema. Throws `StoreError` "key". */
+	/** Null: damaged, or of an older schema. Throws `StoreError` "key". */
 	erasures(keys: readonly WrappingKey[]): StoredErasures | null;
-	/** After `keepAs`, where it was not replaced: the name is given up again. */
+	/** Undoes `keepAs`. */
 	giveUp(): void;
 	release(): void;
 }
 
 const logs = ['-wal', '-journal', '-shm'];
 
-/** A process that only looked ends within this time; milliseconds. */
+/** A process that only looked ends within this time. */
 const waitMs = 2_000;
 
 /**
- * Locks a sound database. Of a damaged or missing one the log is kept too: SQLite would take it for that of the
- * database that comes. Throws `StoreError`: `busy_elsewhere` where a process has it open.
+ * The log of a damaged or missing database is kept too: SQLite would take it for that of the new one. Throws
+ * "busy_elsewhere" where a process has it open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
 	const db = state === 'sound' ? lockAlone(file) : null;
@@ -63,7 +63,7 @@ export function forgetProcesses(copy: string, name: string): void {
 
 export function closeLog(copy: string, name: string): void {
 	within(copy, name, (db) => {
-		// Closing would do it too, but silent where the disk is full.
+		// Closing would do it too, but silently where the disk is full.
 		db.pragma('wal_checkpoint(TRUNCATE)');
 	});
 }
@@ -80,10 +80,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/**
- * Names under which a killed restore began to keep a database that is still in use: writing to it would change both.
- * Removes them.
- */
+/** Removes names of a killed restore for a database that is still in use: writing to it would change both. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;
@@ -95,10 +92,7 @@ export async function removeSecondNames(file: string, prefix: string): Promise<v
 	}
 }
 
-/**
- * Leaving the log behind wants every other connection closed, an idle one too; SQLite lets none in again until the
- * lock ends. Null: it is damaged too much for that.
- */
+/** Leaving the log requires that every other connection is closed. Null: it is too damaged for that. */
 export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}): Database.Database | null {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
@@ -114,7 +108,6 @@ export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}):
 	}
 }
 
-/** Takes nothing. Throws `StoreError`: `busy_elsewhere` where a process has a sound database open, an idle one too. */
 export function assertAlone(file: string): void {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
@@ -139,7 +132,7 @@ function openElsewhere(file: string, cause: unknown): StoreError {
 	);
 }
 
-/** Gives a file a name that is free. Returns how to take it away again. Where the file system has no links, the file itself is renamed. */
+/** Returns how to undo it. Renames where the file system has no links. */
 export function secondName(file: string, name: string): () => void {
 	try {
 		linkSync(file, name);

@@ -33,12 +33,12 @@ const dialect: Dialect = {
 		number: (column) => column,
 		text: (column) => `json_quote(${column})`,
 		flag: (column) => `iif(${column}, 'true', 'false')`,
-		// A third of the time of strftime().
+		// Takes a third of the time of strftime().
 		time: (column) => {
 			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
 			return `iif(${column} IS NULL, 'null', format('"%s.%06d"', ${seconds}, ${column} % 1000000))`;
 		},
-		// Stored as `JSON.stringify` made it: json() would make it once more, and fails here where it is none.
+		// `JSON.stringify` made it: json() would make it once more, and fails where it is invalid.
 		json: (column) => `iif(json_valid(${column}), ${column}, json(${column}))`,
 	},
 	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
@@ -47,7 +47,6 @@ const dialect: Dialect = {
 		return `(SELECT ${values.join(', ')} FROM json_each(?)) AS ${alias}`;
 	},
 	using: (index) => `INDEXED BY ${index}`,
-	// There is one writer.
 	lockRows: () => '',
 	skipLocked: '',
 	newSubscriberId: {
@@ -59,29 +58,28 @@ const dialect: Dialect = {
 	isReadOnly: 'SELECT 0',
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	freeSize: 'SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size',
-	// It reads every page, a quarter of a second for 128 MiB; of a larger database none, as the number of pages leads.
+	// Reads every page, a quarter of a second for 128 MiB, so a larger database yields none.
 	tableSizes: `SELECT coalesce(t.tbl_name, d.name) AS name, sum(d.pgsize) AS bytes
 		FROM pragma_page_count p
 		CROSS JOIN dbstat d
 		LEFT JOIN sqlite_schema t ON t.name = d.name
 		WHERE p.page_count <= 16384 AND d.aggregate = TRUE
 		GROUP BY 1`,
-	// The first changes with the first read after a commit of another connection, the second with each row that this one
-	// changes.
+	// The first changes after a commit of another connection, the second with each row that this one changes.
 	seenState: "SELECT data_version || ' ' || total_changes() FROM pragma_data_version",
 };
 
 /**
- * SQLite plans with the value of `LIMIT ?`, and so compiles the statement anew whenever one is bound: 4 µs of a short
- * read, which takes 3. It does not look into a sum.
+ * SQLite compiles a statement anew whenever `LIMIT ?` is bound, 4 µs of a short read of 3. It does not look into a
+ * sum.
  */
 function withUnseenLimits(text: string): string {
 	return text.replaceAll(/\bLIMIT \?/g, 'LIMIT (? + 0)');
 }
 
 /**
- * Rows of one statement in a load: 0.88 of the time of one by one. Where foreign keys are checked it is twice the time,
- * for SQLite copies each page of a statement that may fail halfway.
+ * Takes 0.88 of the time of one by one in a load. With foreign keys it takes twice the time: SQLite copies each page
+ * of a statement that may fail halfway.
  */
 const rowsTogether = 16;
 
@@ -97,7 +95,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		cache.set(text, fresh);
 		return fresh;
 	};
-	// Separate from the others: the form of its rows is a state of the statement.
+	// The form of its rows is a state of the statement.
 	const rawCache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const rawStatement = (text: string) => {
 		const known = rawCache.get(text);
@@ -124,7 +122,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		({ table }, names, places) =>
 			`INSERT OR ROLLBACK INTO ${table} (${names}) VALUES ${Array(rowsTogether).fill(`(${places})`).join(', ')}`,
 	);
-	/** For a load (see `WriteOptions.group`). At a row that is there already SQLite undoes the transaction. */
+	/** At a row that is there already SQLite undoes the transaction. */
 	const insertMany = (into: Insertion, rows: readonly (readonly SqlValue[])[]) => {
 		const insert = insertionOfMany(into);
 		let at = 0;
@@ -137,7 +135,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		for (const values of rows.slice(at)) insertion(into).run(...values);
 	};
 	const isLoad = () => db.pragma('foreign_keys', { simple: true }) === 0;
-	// The row types are claims of each query about its own columns: STRICT tables and the tests hold them to it.
+	// The row types are claims of each query: STRICT tables and the tests hold them to it.
 	return {
 		dialect,
 		secrets: secretsOf(keys),
@@ -158,7 +156,6 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		},
 		run: (text, values = none) => statement(text).run(...values),
 		write: (text, values = none) => void statement(text).run(...values),
-		// `id` is the rowid.
 		insert: (_, text, values = none) => {
 			const { changes, lastInsertRowid } = statement(text).run(...values);
 			return changes === 1 ? Number(lastInsertRowid) : null;

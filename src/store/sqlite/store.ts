@@ -31,44 +31,39 @@ import { createSql, type Sql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { type Pace, Writer } from './writer.js';
 
-/** How long other processes' locks are waited for at the most, in milliseconds. */
+/** In milliseconds. */
 export const mostLockTimeoutMs = 10_000;
 
 export interface OpenOptions {
 	clock: Clock;
-	/** `existing`: a missing database is `DatabaseMissing`, and nothing is created. */
+	/** `existing`: a missing database is `DatabaseMissing`. */
 	mode: 'create' | 'existing';
-	/** Called where this opening made the file; of several at once, in one of them. Not across threads. */
+	/** Called where this opening made the file. Not across threads. */
 	onCreated?: () => void;
-	/** The role under which other processes of the database see this one: `serve`, `worker`; `cli` when absent. */
+	/** Others see `serve`, `worker` or, by default, `cli`. */
 	role?: string;
-	/** How long to wait for other processes' locks, in milliseconds; `mostLockTimeoutMs` when absent. */
 	lockTimeoutMs?: number;
 	/** Called where a write waits for another process; the result when that is over. */
 	onLocked?: (() => () => void) | undefined;
-	/** How long opens and clicks may wait for other writes to share a commit, in milliseconds; 200 when absent. */
+	/** Milliseconds that opens and clicks may wait for other writes; 200 by default. */
 	eventDelayMs?: number;
-	/**
-	 * `apart`: for a long-running process, which copies the log back apart from its commits, and deletes expired data.
-	 * `with_commits` when absent: commits that make the log long copy it back.
-	 */
+	/** `apart`: a long-running process copies the log back apart from its commits, and deletes expired data. */
 	upkeep?: 'apart' | 'with_commits';
-	/** A dry run: every write is answered as usual, and undone. */
+	/** A dry run undoes every write after its answer. */
 	isTrial?: boolean;
-	/** For many small commits, as of calls that are durable one by one; without effect with `apart`. */
+	/** For many small commits. */
 	hasShortLog?: boolean;
-	/** Keys of its secrets: the first wraps new values, all unwrap; none when absent. */
+	/** The first wraps new values, all unwrap. */
 	keys?: readonly WrappingKey[];
 }
 
-/** SQLite's own wait for a lock is a synchronous sleep: keep it short, and retry after a pause for other work. */
+/** SQLite's wait for a lock is a synchronous sleep, so retry after a pause for other work. */
 const busyTimeoutMs = 10;
 /**
- * Alone, groups may be large and the log long, which speeds up bulk loads; a pause each second is for a process that has
- * just begun, which is known once it has had the lock. Beside others every process gets a turn, and one that writes much
- * copies the log back itself, behind the lock: within a request's commit it took half a second. A server cuts large work
- * into slices for its own requests too, no smaller than needed: rows of an import lie on pages of their own, and each
- * commit writes those whole. Its clients that wait for one commit ask again together; small groups keep both threads busy.
+ * Alone, large groups and a long log speed up bulk loads. With others around every process gets a turn, and copies the log
+ * back behind the lock: within a commit it took half a second. A server cuts large work into slices for its own
+ * requests, no smaller than needed, since each commit writes whole pages of an index. Its small groups keep both
+ * threads busy.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 15, pauseEveryMs: 1_000, logPages: 50_000 },
@@ -79,7 +74,7 @@ const paces = {
 	serverBesideOthers: { maxGroupMs: 100, maxGroupCosts: 4, maxSliceMs: 200, pauseMs: 15, logPages: 0 },
 };
 
-/** Once copied back, the log is overwritten in place and does not grow: the wait for the disk is then a quarter. */
+/** A log that is copied back is overwritten in place: the wait for the disk is then a quarter. */
 const shortLogPages = 500;
 
 /** The log of a busy server grows by about 10 MiB in this time. */
@@ -100,7 +95,7 @@ export function openSqliteStore(path: string, options: OpenOptions): Store {
 	// The switch to the log and a migration are not retried: they may sleep for the lock.
 	const db = openConnection({ path, mode, role: 'writer', busyTimeoutMs: lockTimeoutMs, onCreated });
 	const me: ProcessIdentity = {
-		// Unique is enough. An unguessable name would load node:crypto, 3 ms of every short command.
+		// An unguessable name would load node:crypto, 3 ms of every short command.
 		id: `${processMark()}/${process.pid}-${Math.random().toString(36).slice(2)}`,
 		role,
 		host: hostname(),
@@ -110,7 +105,6 @@ export function openSqliteStore(path: string, options: OpenOptions): Store {
 	try {
 		migrate(db, { path, me, now: clock.now() });
 		db.pragma(`busy_timeout = ${busyTimeoutMs}`);
-		// Before anything is read or sent: a secret that cannot be unwrapped now could not be later either.
 		assertKeys(sql, keys);
 	} catch (error) {
 		db.close();
@@ -143,7 +137,7 @@ class SqliteStore implements Store {
 	readonly #upkeep: { stop(): void } | null;
 	#pace: PaceOfProcess;
 	#lastBeat: { now: Micros; steady: Micros } | null = null;
-	/** The heartbeats of a command come with its writes; a process that sends or keeps running needs them when idle too. */
+	/** A command beats with its writes; a process that sends or keeps running beats when idle too. */
 	#beating: NodeJS.Timeout | null = null;
 	#isClosed = false;
 
@@ -193,7 +187,6 @@ class SqliteStore implements Store {
 		this.#writer.write(pull).catch(() => undefined);
 	}
 
-	/** Within each group, before its first operation. */
 	#beat(): void {
 		const { db, sql, me } = this.#opened;
 		const clock = this.#clock;
@@ -205,7 +198,6 @@ class SqliteStore implements Store {
 		if (!isBeat) return;
 		if (now < (last?.now ?? 0)) pullForward(sql, { host: me.host, now });
 		beat(sql, me, now);
-		// All processes of a file are of one machine.
 		reclaimLeases(sql, { me, heardBefore: now, now });
 		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		this.#pace = this.#paces[findOthers(sql, me, now).length > 0 ? 1 : 0];
@@ -258,7 +250,7 @@ class SqliteStore implements Store {
 			...driverOf('queue', write),
 			lease: (command) => {
 				if (this.#beating === null) {
-					// A command prepares before it sends: from now on others hear of it.
+					// From now on other processes hear of a command that sends.
 					me.role = 'send';
 					this.#lastBeat = null;
 					this.#keepBeating();
@@ -272,14 +264,14 @@ class SqliteStore implements Store {
 		};
 	}
 
-	/** Calls end in no order: a commit for each would cost one wait for the disk for each call. */
+	/** A commit for each call would cost one wait for the disk. */
 	#company(): { maxDelayMs: number } {
 		return { maxDelayMs: Math.min(this.#writer.heldMs(), longestGatheringMs) };
 	}
 
 	/**
-	 * Deleted data stays in the file until the log is copied back, and in the log until that is cut off, which a reader
-	 * prevents while it reads. Throws `StoreError` "not_overwritten".
+	 * Deleted data stays in the file and the log until the log is cut off, which a reader prevents. Throws `StoreError`
+	 * "not_overwritten".
 	 */
 	async #overwrite<R>(result: R): Promise<R> {
 		const { db, path, lockTimeoutMs } = this.#opened;
@@ -303,9 +295,8 @@ class SqliteStore implements Store {
 }
 
 interface PaceOfProcess extends Pace {
-	/** How long a slice may hold the lock. */
 	maxSliceMs: number;
-	/** Commits that make the log longer copy it back; 0: none does. */
+	/** Longer logs are copied back by commits; 0: never. */
 	logPages: number;
 }
 
@@ -319,7 +310,7 @@ function pacesOf({ upkeep, hasShortLog, isTrial }: OpenOptions): readonly [PaceO
 	];
 }
 
-// A failure loses nothing: the log stays, and the next commit meets the same disk.
+// A failure loses nothing: the next commit meets the same disk.
 function copyLogBack(db: Database.Database): void {
 	try {
 		db.pragma('wal_checkpoint(PASSIVE)');
@@ -328,10 +319,8 @@ function copyLogBack(db: Database.Database): void {
 	}
 }
 
-/** Slices are operations of the same core, each in a group of its own. */
 export function stepsOf(core: Core, writer: Writer): Steps {
 	const step = (name: string, command: unknown) =>
 		writer.write(() => carryOut(core, name, command), { group: 'bulk' });
-	// Each answer is that of the operation of the same name.
 	return { step: step as Steps['step'], isTrial: writer.isTrial };
 }

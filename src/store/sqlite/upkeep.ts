@@ -13,17 +13,15 @@ interface UpkeepOptions {
 	writer: Writer;
 	clock: Clock;
 	everyMs: number;
-	/** False: its commits copy the log back. */
 	tendsLog: boolean;
 }
 
-/** 8 MiB: copied back in the time of a few commits; a longer log slows every read of a page. */
+/** 8 MiB: copied back in the time of a few commits; a longer log slows every read. */
 const mostPages = 1_000;
 /** Heartbeats alone are not worth two waits for the disk. */
 const fewPages = 100;
 const deleteEveryMicros: Micros = microsPerDay / 24;
 
-/** Works once every `everyMs`, until it is stopped; a failure is retried the next time. Does not keep the process alive. */
 export function startUpkeep({ db, sql, writer, clock, everyMs, tendsLog }: UpkeepOptions): { stop(): void } {
 	let logged = 0;
 	let deletedAt = Number.NEGATIVE_INFINITY;
@@ -34,7 +32,7 @@ export function startUpkeep({ db, sql, writer, clock, everyMs, tendsLog }: Upkee
 		if (isDeleting || steady - deletedAt < deleteEveryMicros) return;
 		isDeleting = true;
 		deletedAt = steady;
-		// Within a write, which proves the time first.
+		// A write proves the time first.
 		writer
 			.write(() => provenTime(sql, clock.now()))
 			.then((now) => dropExpired(sql, writer, now))
@@ -55,8 +53,8 @@ interface LogState {
 }
 
 /**
- * Takes the log's length at the last tick; returns its length now. Cuts off a log that did not grow since, and copies a
- * long one back while others may write. Never runs inside a commit, which would make a request wait.
+ * Cuts off a log that did not grow since the last tick, and copies a long one back. Never within a commit, which
+ * would make a request wait.
  */
 export function tendLog(db: Database.Database, before: number): number {
 	try {
@@ -65,7 +63,6 @@ export function tendLog(db: Database.Database, before: number): number {
 		if (log - checkpointed > mostPages) checkpoint(db, 'PASSIVE');
 		return log;
 	} catch (error) {
-		// The log stays as it is, and the next commit meets the same disk.
 		if (sqliteCode(error) === null) throw error;
 		return before;
 	}
@@ -76,7 +73,7 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 	return state ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-/** One transaction a slice, with a pause as long behind it: others have half of the time at least. */
+/** Pauses as long as each slice took: others have half of the time at least. */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
 	// The HTML parser is loaded for this alone.
 	const { onlyLinks } = await import('../../content/only-links.js');
@@ -93,7 +90,6 @@ export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promis
 const keptFreePages = 2_000;
 const pagesAtOnce = 250;
 
-/** Moves the file's last pages into free ones, and makes it shorter. Only where the file was made for it. */
 async function giveBack(db: Database.Database, writer: Writer): Promise<void> {
 	const free = () => Number(db.pragma('freelist_count', { simple: true }));
 	if (db.pragma('auto_vacuum', { simple: true }) !== 2) return;

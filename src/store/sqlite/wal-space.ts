@@ -1,6 +1,6 @@
 /**
- * Reserves room on the disk for copying the log back. The log takes the very room that the file needs to grow by its
- * content. A log that fills the disk can never be copied back, and blocks all writes until that much room is freed.
+ * Reserves room on the disk for copying the log back. A log that fills the disk could never be copied back, and would
+ * block all writes.
  */
 
 import { statfsSync, statSync } from 'node:fs';
@@ -11,20 +11,16 @@ import { memoryPath } from './connection.js';
 import { sqliteCode } from './failures.js';
 
 const mebibyte = 1_048_576;
-/**
- * Free room besides a second copy of the log. With less, the log is copied back after each transaction, so that it
- * holds only one transaction when another program fills the disk.
- */
+/** With less room the log is copied back after each transaction, so that it holds only one when the disk is full. */
 const spareBytes = 512 * mebibyte;
-/** A smaller growth of the file is always tried: there is room for it when the next MiB is freed. */
+/** A smaller growth is always tried. */
 const smallBytes = mebibyte / 4;
-/** Pages of a transaction that SQLite still holds in memory: the size of its cache. */
+/** SQLite still holds these in its cache. */
 const heldBytes = 16 * mebibyte;
-/** While another connection copies it back, SQLite says at once that it is busy: so often, 20 ms apart. */
+/** SQLite is busy at once while another connection copies it back. */
 const mostTries = 50;
 const pauseMs = 20;
 
-/** For one connection. Where a disk does not report its free room, nothing is reserved. */
 export class LogRoom {
 	readonly #db: Database.Database;
 	readonly #path: string;
@@ -49,7 +45,7 @@ export class LogRoom {
 		this.#copyBack();
 	}
 
-	/** Within a transaction before its commit. Throws `StoreError` "disk_full" where the log would not fit back. */
+	/** Call before the commit. Throws `StoreError` "disk_full" where the log would not fit back. */
 	assertFits(): void {
 		if (!this.#isScarce) return;
 		const growth = (this.#pages.get() ?? 0) * this.#pageSize - sizeOf(this.#path);
@@ -57,18 +53,15 @@ export class LogRoom {
 		throw new StoreError('disk_full', `too little room left on the disk of ${this.#path}`);
 	}
 
-	/** The disk was full: the next `prepare` copies the log back first, whatever the disk reports. */
 	wasFull(): void {
 		this.#isFull = true;
-		// At once: a failed transaction's content in the log keeps others from writing as well.
+		// The content of a failed transaction in the log keeps others from writing as well.
 		this.#copyBack();
 	}
 
-	// A failure loses nothing: the log stays, and is tried again before the next transaction.
 	#copyBack(): void {
 		try {
 			for (let tries = 1; tries <= mostTries; tries += 1) {
-				// The first column is whether it was kept from it.
 				if (this.#db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) !== 1) return;
 				Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs);
 			}

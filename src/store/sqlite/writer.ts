@@ -9,13 +9,12 @@ import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failure
 import { LogRoom } from './wal-space.js';
 
 export interface WriteOptions {
-	/** How long it may wait for others to share its commit; 0 when absent. */
+	/** How long it may wait for others to share its commit. */
 	maxDelayMs?: number;
 	/**
-	 * `bulk`: a group of its own, so that it needs no savepoint. Under a savepoint SQLite copies every page to memory
-	 * before its first change: most pages of an index for 100,000 unordered rows. `load`: a bulk one that has looked up
-	 * itself what its rows refer to. Foreign keys are not checked then, so that many new rows fit into one statement:
-	 * otherwise SQLite copies the pages of that one. `shared` when absent.
+	 * `bulk` is a group without a savepoint, under which SQLite copies every page to memory: most of an index for
+	 * 100,000 unordered rows. `load` also leaves foreign keys unchecked, since the operation has looked up its
+	 * references: then many rows fit into one statement.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
 	isSetup?: boolean;
@@ -25,29 +24,24 @@ export interface WriterOptions {
 	db: Database.Database;
 	path: string;
 	isTrial?: boolean;
-	/** How long a group tries to get the write lock before `StoreError` "locked". */
 	lockTimeoutMs: number;
-	/** Called where another process holds the lock; the result is called when it does not any more, or time is up. */
 	onLocked?: (() => () => void) | undefined;
-	/** How groups share the lock with other processes; asked before each. */
 	pace: () => Pace;
-	/** Called inside each group, before its first operation. */
 	beforeGroup: () => void;
-	/** Called after a group that blocked others, when the lock is free and before the pause. */
+	/** Called when the lock is free again. */
 	afterLongGroup?: () => void;
 }
 
 export interface Pace {
-	/** How long a group may go on taking operations. */
 	maxGroupMs: number;
 	/**
-	 * How many times the cost of a group, its commit above all, its operations may take. What waits then comes into the next
-	 * one, and callers of this one have their answers meanwhile. Infinity when absent.
+	 * How many times its own cost, above all the commit, a group may take. Callers then have their answers while the
+	 * rest waits for the next group.
 	 */
 	maxGroupCosts?: number;
-	/** After a group that took longer than a request may wait, how long this process does not ask for the lock. */
+	/** This process does not ask for the lock so long after a long group. */
 	pauseMs: number;
-	/** The pause comes once groups have held the lock for so long together, and the log is left alone then. 0 when absent. */
+	/** Pauses once groups have held the lock for so long together. */
 	pauseEveryMs?: number;
 }
 
@@ -58,13 +52,12 @@ interface Pending {
 	reject(error: unknown): void;
 }
 
-/** Between tries, besides SQLite's own wait: shorter than the pauses of others, or they would be missed. */
+/** Shorter than the pauses of others, or they would be missed. */
 const retryDelay = { firstMs: 2, maxMs: 4 };
 /** A longer group has blocked others. */
 const longGroupMs = 20;
 
 export class Writer {
-	/** Each group is undone: work in slices is one slice then, because the next one would begin with the same rows. */
 	readonly isTrial: boolean;
 	readonly #options: WriterOptions;
 	readonly #db: Database.Database;
@@ -77,10 +70,9 @@ export class Writer {
 	#isClosed = false;
 	#isFlushing = false;
 	#heldMs = 0;
-	/** Since the last pause. */
 	#heldTogetherMs = 0;
 	#workedMs = 0;
-	/** What a group costs beside its operations, in milliseconds: of the last ones, the latest most. */
+	/** The moving average of a group's cost besides its operations. */
 	#costMs = Number.POSITIVE_INFINITY;
 	#endWait: (() => void) | undefined;
 	#onIdle: (() => void) | null = null;
@@ -126,7 +118,6 @@ export class Writer {
 		return this.#heldMs;
 	}
 
-	/** Commits waiting operations, then refuses new ones. */
 	async close(): Promise<void> {
 		this.#isClosed = true;
 		if (this.#pending.length === 0 && !this.#isFlushing) return;
@@ -182,7 +173,7 @@ export class Writer {
 		this.#heldMs = ended - began;
 		const cost = ended - asked - this.#workedMs;
 		this.#costMs = Number.isFinite(this.#costMs) ? this.#costMs + (cost - this.#costMs) / 8 : cost;
-		// SQLite's lock is no queue: a process that releases it and asks again at once starves all others.
+		// SQLite's lock has no queue: a process that asks again at once starves all others.
 		this.#heldTogetherMs += this.#heldMs;
 		const { pauseMs, pauseEveryMs = 0 } = pace;
 		if (pauseMs === 0 || this.#heldMs <= longGroupMs || this.#heldTogetherMs < pauseEveryMs) {
@@ -207,7 +198,7 @@ export class Writer {
 		} catch (error) {
 			if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
 			if (isFull(error)) this.#room.wasFull();
-			// Before the first operation: it would fail again for all waiting operations, which would never get an answer.
+			// An error before the first operation would come again, and nobody would get an answer.
 			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : this.#pending.splice(0);
 			rejectAll(hit, translateFailure(error, this.#options.path));
 			for (const reject of failed) reject();
@@ -217,10 +208,7 @@ export class Writer {
 		for (const reject of failed) reject();
 	}
 
-	/**
-	 * Throws only errors that end the transaction; the operation that raised one is then among the succeeded, to be
-	 * rejected with them.
-	 */
+	/** Throws only errors that end the transaction; the operation that raised one is then among the succeeded. */
 	#runGroup(succeeded: Pending[], failed: (() => void)[], pace: Pace): void {
 		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
 		const { savepoint, release, undo } = this.#statements;
@@ -234,7 +222,6 @@ export class Writer {
 					pending.unshift(operation);
 					return;
 				}
-				// An error ends the transaction, which contains nothing else.
 				succeeded.push(operation);
 				operation.run();
 				return;
