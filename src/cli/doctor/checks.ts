@@ -1,22 +1,14 @@
-import type { Clock } from '../../api/datetime.js';
-import { tlsReason } from '../../api/errors.js';
+import type { Micros } from '../../api/datetime.js';
+import { StoreError, tlsReason } from '../../api/errors.js';
 import type { Hint } from '../frame/command-line.js';
 import { UsageError } from '../frame/errors.js';
 import { type Columns, column } from '../render/columns.js';
 
 /** The values of `--only` and `--skip`, in the order they are shown. */
 export const groups = [
-	'machine',
-	'config',
-	'database',
-	'settings',
-	'smtp',
-	'queue',
-	'webhooks',
-	'dns',
-	'connection',
-	'service',
-] as const;
+	...(['machine', 'config', 'database', 'settings', 'smtp', 'queue', 'webhooks'] as const),
+	...(['dns', 'connection', 'service'] as const),
+];
 export type Group = (typeof groups)[number];
 
 const waiting: ReadonlySet<Group> = new Set(['smtp', 'dns', 'connection', 'service']);
@@ -35,7 +27,7 @@ export interface Finding extends Verdict {
 	check: string;
 }
 
-/** The keys of a finding, in the order they are printed. The steps of a fix stand on one line, as those of a hint. */
+/** The keys of a finding, in the order they are printed. The steps of a fix are joined into one line. */
 export const columns: Columns<Finding> = [
 	column('check', 'CHECK', { isName: true }),
 	column('level', 'LEVEL'),
@@ -45,23 +37,25 @@ export const columns: Columns<Finding> = [
 
 /** Several verdicts: one for each domain, for example. */
 export type Answer = Verdict | readonly Verdict[];
+export type Run = () => Answer | Promise<Answer>;
+export type CheckName = `${Group}.${string}`;
 
-export interface Check {
-	/** Stable, for scripts: `queue.paused`. The part before the dot is its group. */
-	name: `${Group}.${string}`;
-	run(): Answer | Promise<Answer>;
-}
+/** Names are stable, for scripts; a report has them by group, and within it in the order of the table. */
+export type Checks = Readonly<Record<CheckName, Run>>;
 
 export interface Surroundings {
 	/** `mailctl --db news.db WORDS`: a command on the target, for a shell. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
-	clock: Clock;
-	zone: string;
-	isOffline: boolean;
+	now(): Micros;
+	/** A moment, and one to come, in the reader's zone. */
+	moment(at: Micros): string;
+	until(at: Micros): string;
 	isFull: boolean;
 	/** Ends one question to another machine after so many milliseconds (5 s) or `--timeout`, and with the run. */
 	timeout(ms?: number): AbortSignal;
+	/** Skips the check with `--offline`. */
+	online(run: Run): Run;
 }
 
 export function ok(message: string): Verdict {
@@ -81,8 +75,9 @@ export function skipped(message: string): Verdict {
 	return { level: 'skipped', message, fix: null };
 }
 
-export function online({ isOffline }: Pick<Surroundings, 'isOffline'>, run: Check['run']): Check['run'] {
-	return () => (isOffline ? skipped('--offline asks no other machine') : run());
+/** For a check of a database that is not open: the check of the file or the server has the reason. */
+export function unopened(found: unknown): Verdict {
+	return skipped(found instanceof StoreError ? 'the database cannot be opened' : 'no database is open');
 }
 
 export function once<T>(ask: () => Promise<T>): () => Promise<T> {
@@ -104,12 +99,16 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
+export type Chosen = readonly (readonly [name: CheckName, run: Run])[];
+
 /** Throws `UsageError` when nothing is left to check. */
-export function chooseChecks(checks: readonly Check[], { only, skip }: Selection): Check[] {
+export function chooseChecks(checks: Checks, { only, skip }: Selection): Chosen {
+	const all = Object.entries(checks) as [CheckName, Run][]; // the type of the table
+	all.sort(([one], [other]) => groups.indexOf(groupOf(one)) - groups.indexOf(groupOf(other)));
 	const isChosen = (group: Group) => (only.length === 0 || only.includes(group)) && !skip.includes(group);
-	const chosen = checks.filter((check) => isChosen(groupOf(check)));
+	const chosen = all.filter(([name]) => isChosen(groupOf(name)));
 	if (chosen.length > 0) return chosen;
-	const there = [...new Set(checks.map(groupOf))];
+	const there = [...new Set(all.map(([name]) => groupOf(name)))];
 	throw new UsageError('--only and --skip leave nothing to check', {
 		hint: `groups here: ${there.join(', ')}`,
 	});
@@ -121,39 +120,31 @@ export function chooseChecks(checks: readonly Check[], { only, skip }: Selection
  * is skipped.
  */
 export async function runChecks(
-	checks: readonly Check[],
+	checks: Chosen,
 	{ signal, onDone }: { signal: AbortSignal; onDone?: () => void },
 ): Promise<Finding[]> {
-	const late = new Promise<Verdict[]>((resolve) => {
-		const stop = () => resolve([skipped('there was no time for it')]);
+	const late = new Promise<Verdict>((resolve) => {
+		const stop = () => resolve(skipped('the time ran out'));
 		if (signal.aborted) stop();
 		else signal.addEventListener('abort', stop, { once: true });
 	});
-	const found = new Map<Check, Finding[]>();
-	const run = async (check: Check) => {
-		const verdicts = await Promise.race([late, attempt(check)]);
+	const found = new Map<CheckName, Finding[]>();
+	const runOne = async ([check, run]: Chosen[number]) => {
+		const attempt = (async () => run())().catch((error: unknown) =>
+			problem(`not checked: ${firstError(error)}`),
+		);
+		const verdicts = [await Promise.race([late, attempt])].flat();
 		found.set(
 			check,
-			verdicts.map((verdict) => ({ check: check.name, ...verdict })),
+			verdicts.map((verdict) => ({ check, ...verdict })),
 		);
 		onDone?.();
 	};
-	for (const check of checks) if (!waiting.has(groupOf(check)) && !signal.aborted) await run(check);
-	await Promise.all(checks.filter((check) => !found.has(check)).map(run));
-	return checks.flatMap((check) => found.get(check) ?? []);
+	for (const check of checks) if (!waiting.has(groupOf(check[0])) && !signal.aborted) await runOne(check);
+	await Promise.all(checks.filter(([name]) => !found.has(name)).map(runOne));
+	return checks.flatMap(([name]) => found.get(name) ?? []);
 }
 
-async function attempt({ run }: Check): Promise<readonly Verdict[]> {
-	try {
-		const answer = await run();
-		return 'level' in answer ? [answer] : answer;
-	} catch (error) {
-		return [problem(`this could not be looked at: ${firstError(error)}`)];
-	}
-}
-
-function groupOf({ name }: Check): Group {
-	const group = groups.find((one) => name.startsWith(`${one}.`));
-	if (group === undefined) throw new Error(`${name} belongs to no group`);
-	return group;
+function groupOf(name: CheckName): Group {
+	return name.slice(0, name.indexOf('.')) as Group; // the type of names
 }

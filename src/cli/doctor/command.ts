@@ -4,7 +4,8 @@ import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { clean } from '../render/clean.js';
 import { hasColor, hasUnicode, type Paint, paint } from '../render/terminal.js';
-import { counted } from '../render/units.js';
+import { momentText } from '../render/times.js';
+import { counted, untilText } from '../render/units.js';
 import { hanging, wrapWords } from '../render/width.js';
 import {
 	chooseChecks,
@@ -14,6 +15,7 @@ import {
 	runChecks,
 	type Selection,
 	type Surroundings,
+	skipped,
 } from './checks.js';
 
 interface DoctorOptions extends Selection {
@@ -33,7 +35,7 @@ export async function doctorCommand(cx: CommandContext, options: DoctorOptions):
 	return findings.some(({ level }) => bad.includes(level)) ? exits.found : exits.done;
 }
 
-/** What is wrong with the target of the call; `progress` names the work, null: none is shown. Throws `UsageError`. */
+/** Finds faults of the target of the call; `progress` names the work, null: none is shown. Throws `UsageError`. */
 export async function findFaults(
 	cx: CommandContext,
 	options: Omit<DoctorOptions, 'strict'>,
@@ -41,19 +43,21 @@ export async function findFaults(
 ): Promise<Finding[]> {
 	const named = namedTarget(cx.globals, cx.settings);
 	const text = (hint: Hint) => hintText(hint, named);
+	const zone = cx.times.zone();
 	const around: Surroundings = {
 		line: (...command) => text(mailctl(...command)),
 		text,
-		clock: cx.clock,
-		zone: cx.times.zone(),
-		isOffline: options.offline,
+		now: () => cx.clock.now(),
+		moment: (at) => momentText(at, zone),
+		until: (at) => untilText(at, { now: cx.clock.now(), zone }),
 		isFull: options.full,
 		timeout: (ms = 5_000) => timeoutAfter(cx.signal, Math.min(ms, cx.settings.timeoutMs.value)),
+		online: (run) => (options.offline ? () => skipped('--offline asks no other machine') : run),
 	};
 	const target = cx.settings.target.target();
 	const { checks, close } =
 		target.kind === 'local'
-			? await (await import('./local.js')).localChecks(cx, target, { around, nameServer: options.nameServer })
+			? await (await import('./local.js')).localChecks(cx, target.url, around, options.nameServer)
 			: await (await import('./remote.js')).remoteChecks(cx, target, around);
 	try {
 		const chosen = chooseChecks(checks, options);
@@ -99,41 +103,6 @@ interface Screen {
 	paint: Paint;
 }
 
-/** A line for each check, its fix below, the totals at the end. Skipped checks are grouped by their reason. */
-export function textReport(target: string, findings: readonly Finding[], screen: Screen): string {
-	const shown = findings.filter(({ level }) => level !== 'skipped');
-	const names = Math.max(0, ...shown.map(({ check }) => check.length));
-	const lines = shown.flatMap(({ check, level, message, fix }) => {
-		const mark = markOf(level, screen);
-		const [first = '', ...rest] = hanging(`${mark} ${check.padEnd(names)}  `, clean(message), screen.width);
-		const { red, yellow } = screen.paint;
-		const painter = { ok: null, skipped: null, warning: yellow, problem: red }[level];
-		const painted = painter === null ? first : first.replace(/^\S+/, (mark) => painter(mark));
-		return [painted, ...rest, ...(fix?.split('\n') ?? []).flatMap((step) => fixLines(clean(step), screen))];
-	});
-	return [
-		`${screen.paint.strong('mailctl doctor')} ${clean(target)}`,
-		...lines,
-		...skippedLines(findings, screen),
-		'',
-		summaryOf(findings),
-		'',
-	].join('\n');
-}
-
-export function summaryOf(findings: readonly Finding[]): string {
-	const count = (wanted: Level) => findings.filter(({ level }) => level === wanted).length;
-	const [problems, warnings, left] = [count('problem'), count('warning'), count('skipped')];
-	const all = counted(findings.length, 'check');
-	if (left === findings.length) return `nothing was looked at; ${all}, all of them skipped`;
-	const found = [
-		...(problems === 0 ? [] : [counted(problems, 'problem')]),
-		...(warnings === 0 ? [] : [counted(warnings, 'warning')]),
-	];
-	const skips = left === 0 ? '' : `, ${left} of them skipped`;
-	return `${found.length === 0 ? 'nothing wrong was found' : found.join(', ')}; ${all}${skips}`;
-}
-
 const marks: Readonly<Record<Level, readonly [unicode: string, ascii: string]>> = {
 	ok: ['✓', 'ok  '],
 	warning: ['!', 'warn'],
@@ -141,22 +110,45 @@ const marks: Readonly<Record<Level, readonly [unicode: string, ascii: string]>> 
 	skipped: ['–', 'skip'],
 };
 
-function markOf(level: Level, { unicode }: Screen): string {
-	return marks[level][unicode ? 0 : 1];
+/** A line for each check, its fix below, the totals at the end. Skipped checks are grouped by their reason. */
+export function textReport(
+	target: string,
+	findings: readonly Finding[],
+	{ width, unicode, paint: { strong, red, yellow, dim } }: Screen,
+): string {
+	const markOf = (level: Level) => marks[level][unicode ? 0 : 1];
+	const shown = findings.filter(({ level }) => level !== 'skipped');
+	const names = Math.max(0, ...shown.map(({ check }) => check.length));
+	const lines = shown.flatMap(({ check, level, message, fix }) => {
+		const mark = markOf(level);
+		const painted = level === 'problem' ? red : level === 'warning' ? yellow : (text: string) => text;
+		const [first = '', ...rest] = hanging(`${mark} ${check.padEnd(names)}  `, clean(message), width);
+		const fixes = (fix?.split('\n') ?? []).flatMap((step) => fixLines(clean(step), width));
+		return [first.replace(/^\S+/, (found) => painted(found)), ...rest, ...fixes];
+	});
+	const left = findings.filter(({ level }) => level === 'skipped');
+	for (const reason of new Set(left.map(({ message }) => message))) {
+		const checks = new Set(left.flatMap(({ check, message }) => (message === reason ? [check] : [])));
+		const line = `${markOf('skipped')} ${clean(reason)}: ${[...checks].join(', ')}`;
+		lines.push(...wrapWords(line, width - 1).map((text) => dim(text)));
+	}
+	return [`${strong('mailctl doctor')} ${clean(target)}`, ...lines, '', summaryOf(findings), ''].join('\n');
 }
 
 /** A command or a record stays whole, to be copied. */
-function fixLines(fix: string, { width }: Screen): string[] {
+function fixLines(fix: string, width: number): string[] {
 	const isCopied = /^(mailctl|chmod|chown|install) /.test(fix) || / IN [A-Z]+ /.test(fix);
 	return isCopied ? [`    ${fix}`] : wrapWords(`    ${fix}`, width - 1);
 }
 
-function skippedLines(findings: readonly Finding[], screen: Screen): string[] {
-	const byReason = new Map<string, Set<string>>();
-	for (const { check, level, message } of findings)
-		if (level === 'skipped') byReason.set(message, (byReason.get(message) ?? new Set()).add(check));
-	return [...byReason].flatMap(([reason, names]) => {
-		const line = `${markOf('skipped', screen)} ${clean(reason)}: ${[...names].join(', ')}`;
-		return wrapWords(line, screen.width - 1).map((text) => screen.paint.dim(text));
-	});
+export function summaryOf(findings: readonly Finding[]): string {
+	const count = (wanted: Level) => findings.filter(({ level }) => level === wanted).length;
+	const left = count('skipped');
+	const all = counted(findings.length, 'check');
+	if (left === findings.length) return `nothing was looked at; ${all}, all of them skipped`;
+	const found = (['problem', 'warning'] as const).flatMap((level) =>
+		count(level) === 0 ? [] : [counted(count(level), level)],
+	);
+	const skips = left === 0 ? '' : `, ${left} of them skipped`;
+	return `${found.length === 0 ? 'nothing wrong was found' : found.join(', ')}; ${all}${skips}`;
 }

@@ -3,60 +3,53 @@ import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { domainOf } from '../../api/address.js';
 import { isLoopback } from '../../api/schema/url.js';
+import type { Contents, OfContents } from '../connect/doctor.js';
 import { UsageError } from '../frame/errors.js';
 import {
 	type Answer,
-	type Check,
+	type Checks,
 	ok,
-	online,
 	problem,
 	type Surroundings,
 	skipped,
 	type Verdict,
 	warning,
 } from './checks.js';
-import type { DatabaseContents, OfContents, PublishedKey } from './inspection.js';
 
 /** A query without an answer: it proves nothing about the domain. */
 class Unanswered extends Error {}
 
-/** Records of a name; null: there is no such name (RFC 8020). They throw `Unanswered`. */
-export interface Names {
-	txt(name: string): Promise<readonly string[] | null>;
-	/** Hosts of MX records, the preferred first; an empty one means that the domain takes no mail (RFC 7505). */
-	mx(name: string): Promise<readonly string[] | null>;
-	/** IPv4 and IPv6. */
-	addresses(name: string): Promise<readonly string[] | null>;
-	/** Cancels queries without an answer. */
-	close(): void;
-}
+/** Records of a name; null: the name does not exist (RFC 8020). They throw `Unanswered`. */
+export type Names = ReturnType<typeof createNames>;
 
 /** `server`: the DNS server; undefined: those of this machine. Throws `UsageError` for an invalid address. */
-export function createNames(server: string | undefined): Names {
+export function createNames(server: string | undefined) {
 	// Two tries within five seconds: a silent server must not hold up the report.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });
 	if (server !== undefined) {
 		if (!isServer(server))
 			throw new UsageError(
 				`--name-server: "${server}" is not an IP address, alone or with a port of 1 to 65535`,
-				{
-					hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53',
-				},
+				{ hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53' },
 			);
 		resolver.setServers([server]);
 	}
 	return {
-		txt: (name) => asked(async () => (await resolver.resolveTxt(name)).map((strings) => strings.join(''))),
-		mx: (name) =>
+		txt: (name: string) =>
+			asked(async () => (await resolver.resolveTxt(name)).map((strings) => strings.join(''))),
+		/** Hosts, the preferred first; an empty one means that the domain accepts none (RFC 7505). */
+		mx: (name: string) =>
 			asked(async () => {
 				const records = await resolver.resolveMx(name);
 				return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);
 			}),
-		addresses: async (name) => {
+		/** IPv4 and IPv6. */
+		addresses: async (name: string) => {
 			const four = await asked(() => resolver.resolve4(name));
 			const six = await asked(() => resolver.resolve6(name));
 			return four === null && six === null ? null : [...(four ?? []), ...(six ?? [])];
 		},
+		/** Cancels queries without an answer. */
 		close: () => resolver.cancel(),
 	};
 }
@@ -77,57 +70,41 @@ async function asked(ask: () => Promise<string[]>): Promise<string[] | null> {
 		const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
 		if (code === 'ENODATA') return [];
 		if (code === 'ENOTFOUND') return null;
-		throw new Unanswered(`DNS could not be asked: ${reasons[code] ?? code}`);
+		throw new Unanswered(`DNS did not answer: ${code}`);
 	}
 }
 
-const reasons: Readonly<Record<string, string>> = {
-	ETIMEOUT: 'the name server does not answer',
-	ECONNREFUSED: 'there is no name server',
-	ECANCELLED: 'there was no time for it',
-	ESERVFAIL: 'the name server failed',
-	EREFUSED: 'the name server refuses to say',
-};
-
-/** `dns.…`: a verdict for each domain. */
-export function dnsChecks(of: OfContents, names: Names, around: Surroundings): Check[] {
-	const { line } = around;
+/** A verdict for each domain. */
+export function dnsChecks(of: OfContents, names: Names, { line, online }: Surroundings): Checks {
 	const check = (
-		name: `dns.${string}`,
-		find: (contents: DatabaseContents) => Promise<readonly string[]>,
-		judge: (domain: string, contents: DatabaseContents) => Promise<Answer>,
-		none = 'there is no sender yet',
-	): Check => ({
-		name,
-		run: of((contents) =>
-			online(around, async () => {
+		find: (contents: Contents) => Promise<readonly string[]>,
+		judge: (domain: string, contents: Contents) => Promise<Answer>,
+		none = 'no sender is known',
+	) =>
+		of((contents) =>
+			online(async () => {
 				const ones = await find(contents);
 				return ones.length === 0 ? skipped(none) : each(ones, (one) => judge(one, contents));
 			})(),
-		),
-	});
-	/** A verdict on a domain that exists: nothing else mends it before it does. */
-	const existing = async (domain: string, judge: (texts: readonly string[]) => Verdict): Promise<Verdict> => {
+		);
+	/** Judges a domain that exists: until it does, no record helps. */
+	const existing = async (domain: string, judge: (texts: readonly string[]) => Answer | Promise<Answer>) => {
 		const texts = await names.txt(domain);
 		return texts === null ? skipped(`${domain} does not exist`) : judge(texts);
 	};
-	const setting = (name: 'bounceAddress' | 'publicUrl') => async (contents: DatabaseContents) => {
+	const setting = (name: 'bounceAddress' | 'publicUrl') => async (contents: Contents) => {
 		const value = (await contents.settings())[name];
 		return value === null ? [] : [value];
 	};
-	const returnPaths = async (contents: DatabaseContents) => {
-		const [bounces] = await setting('bounceAddress')(contents);
-		return bounces === undefined ? await contents.senders() : [bounces];
-	};
-	const keyDomains = async ({ dkimKeys }: DatabaseContents) => (await dkimKeys()).map(({ domain }) => domain);
-	return [
-		check(
-			'dns.domain',
-			async (contents) => [
-				...domainsOf(await setting('bounceAddress')(contents)),
-				...domainsOf(await contents.senders()),
-				...(await keyDomains(contents)),
-			],
+	const bounceAddress = setting('bounceAddress');
+	const senderDomains = async ({ senders }: Contents) => domainsOf(await senders());
+	const signedDomains = async (contents: Contents) => [
+		...(await senderDomains(contents)),
+		...(await contents.dkimKeys()).map(({ domain }) => domain),
+	];
+	return {
+		'dns.domain': check(
+			async (contents) => [...domainsOf(await bounceAddress(contents)), ...(await signedDomains(contents))],
 			async (domain) =>
 				(await names.txt(domain)) === null
 					? problem(
@@ -136,70 +113,58 @@ export function dnsChecks(of: OfContents, names: Names, around: Surroundings): C
 						)
 					: ok(`${domain} exists`),
 		),
-		check(
-			'dns.dkim',
-			async (contents) => [...domainsOf(await contents.senders()), ...(await keyDomains(contents))],
-			async (domain, { dkimKeys }) => {
-				const own = (await dkimKeys()).filter((key) => key.domain === domain);
-				if (own.length > 0 && (await names.txt(domain)) !== null)
-					return Promise.all(
-						own.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], around)),
-					);
-				return existing(domain, () =>
-					warning(
-						`mail of ${domain} is not signed here: large providers want a signature, unless the mail server adds it`,
-						line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
-					),
-				);
-			},
-		),
+		'dns.dkim': check(signedDomains, async (domain, { dkimKeys }) => {
+			const own = (await dkimKeys()).filter((key) => key.domain === domain);
+			const publish = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
+			return existing(domain, () =>
+				own.length > 0
+					? Promise.all(own.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], publish)))
+					: warning(
+							`mail of ${domain} is not signed here: large providers want a signature, unless the mail server adds it`,
+							line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
+						),
+			);
+		}),
 		// Receivers look at the domain of the return path (RFC 7208 s.2.4).
-		check(
-			'dns.spf',
-			async (contents) => domainsOf(await returnPaths(contents)),
+		'dns.spf': check(
+			async (contents) => {
+				const [bounces] = await bounceAddress(contents);
+				return bounces === undefined ? senderDomains(contents) : domainsOf([bounces]);
+			},
 			(domain) => existing(domain, (texts) => judgeSpf(domain, texts)),
 		),
-		check(
-			'dns.dmarc',
-			async ({ senders }) => domainsOf(await senders()),
-			async (domain) => {
-				// That of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989).
-				for (const one of [domain, ...parentsOf(domain)]) {
-					const record = (await names.txt(`_dmarc.${one}`))?.find((text) => /^v=DMARC1\b/i.test(text));
-					if (record !== undefined) return ok(`_dmarc.${one}: ${record}`);
-				}
-				return existing(domain, () =>
-					warning(
-						`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
-						`_dmarc.${domain}. IN TXT "v=DMARC1; p=none"`,
-					),
-				);
-			},
-		),
-		check(
-			'dns.bounces',
-			setting('bounceAddress'),
+		'dns.dmarc': check(senderDomains, async (domain) => {
+			// The record of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989).
+			for (const one of [domain, ...parentsOf(domain)]) {
+				const record = (await names.txt(`_dmarc.${one}`))?.find((text) => /^v=DMARC1\b/i.test(text));
+				if (record !== undefined) return ok(`_dmarc.${one}: ${record}`);
+			}
+			return existing(domain, () =>
+				warning(
+					`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
+					`_dmarc.${domain}. IN TXT "v=DMARC1; p=none"`,
+				),
+			);
+		}),
+		'dns.bounces': check(
+			bounceAddress,
 			(address) => judgeBounces(address, names),
 			'no bounce address is set',
 		),
-		check(
-			'dns.public-url',
+		'dns.public-url': check(
 			setting('publicUrl'),
 			(url) => judgeHost(new URL(url).hostname, names),
 			'no public URL is set',
 		),
-	];
+	};
 }
 
 const mostDomains = 20;
 
-async function each(
-	all: readonly string[],
-	judge: (one: string) => Promise<Answer>,
-): Promise<readonly Verdict[]> {
+async function each(all: readonly string[], judge: (one: string) => Promise<Answer>): Promise<Verdict[]> {
 	const ones = [...new Set(all)];
 	const found = await Promise.all(
-		ones.slice(0, mostDomains).map(async (one) =>
+		ones.slice(0, mostDomains).map((one) =>
 			judge(one).catch((error: unknown) => {
 				if (error instanceof Unanswered) return skipped(error.message);
 				throw error;
@@ -207,16 +172,15 @@ async function each(
 		),
 	);
 	const left = ones.length - mostDomains;
-	return left > 0 ? [...found.flat(), skipped(`${left} more domains were not asked about`)] : found.flat();
+	return [...found.flat(), ...(left > 0 ? [skipped(`${left} more domains were not asked about`)] : [])];
 }
 
 /** Mail signed with a key that is not in the DNS is worse off than unsigned mail. */
 function judgeKey(
-	{ name, value }: PublishedKey,
+	{ name, value }: { name: string; value: string },
 	records: readonly string[],
-	{ line }: Surroundings,
+	fix: string,
 ): Verdict {
-	const fix = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
 	if (records.length === 0)
 		return problem(`mail is signed, and ${name} has no TXT record to verify it with: publish it`, fix);
 	const published = records.map(keyIn);
@@ -251,14 +215,12 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 	const mx = (await names.mx(domain)) ?? [];
 	const hosts = mx.filter((host) => host !== '');
 	if (hosts.length > 0) return ok(`bounces to ${address} arrive at ${hosts.join(', ')}`);
-	if (mx.length > 0)
-		return problem(`${domain} says that it takes no mail: bounces to ${address} are lost`, fix);
 	// Without MX records the host itself is meant (RFC 5321 s.5.1).
-	const host = await names.addresses(domain);
+	const host = mx.length > 0 ? [] : await names.addresses(domain);
 	if (host === null) return skipped(`${domain} does not exist`);
-	return host.length > 0
-		? ok(`bounces to ${address} arrive at ${domain} itself`)
-		: problem(`${domain} has neither an MX record nor an address: bounces to ${address} are lost`, fix);
+	if (host.length > 0) return ok(`bounces to ${address} arrive at ${domain} itself`);
+	const why = mx.length > 0 ? 'says that it accepts no mail' : 'has neither an MX record nor an address';
+	return problem(`${domain} ${why}: bounces to ${address} are lost`, fix);
 }
 
 async function judgeHost(host: string, names: Names): Promise<Verdict> {

@@ -1,59 +1,77 @@
 /** The checks of a database of this machine, and of the environment it needs to send. */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { StoreError } from '../../api/errors.js';
+import { DatabaseMissing } from '../../store/errors.js';
 import { isPostgres } from '../../store/url.js';
-import { type Paths, readConfig } from '../config/config.js';
-import type { Target } from '../frame/connection.js';
+import { readConfig } from '../config/config.js';
+import type { OfContents } from '../connect/doctor.js';
 import type { CommandContext } from '../frame/context.js';
-import type { Check, Surroundings } from './checks.js';
+import { type Checks, type Surroundings, skipped, unopened } from './checks.js';
 import { configChecks } from './config.js';
 import { fileChecks, serverChecks } from './database.js';
 import { createNames, dnsChecks } from './dns.js';
-import { type Inspected, ofContents } from './inspection.js';
 import { queueChecks } from './queue.js';
-import { publicUrlCheck, sendingChecks, webhookCheck } from './sending.js';
+import { sendingChecks } from './sending.js';
 
 /** Opens the database to look at it; `close` when the checks are done. */
 export async function localChecks(
 	cx: CommandContext,
-	{ url }: Extract<Target, { kind: 'local' }>,
-	{ around, nameServer }: { around: Surroundings; nameServer: string | undefined },
-): Promise<{ checks: Check[]; close(): Promise<void> }> {
+	url: string,
+	around: Surroundings,
+	nameServer: string | undefined,
+): Promise<{ checks: Checks; close(): Promise<void> }> {
 	const names = createNames(nameServer);
 	const isOnServer = isPostgres(url);
 	// Before it is opened: an open database has temporary files beside it.
 	const files = isOnServer ? [] : databaseFiles(url);
 	const keys = await readKeys(cx);
-	const isNamed = cx.settings.target.origin.level !== 'default' || isReadable(cx.paths);
-	const { inspectLocal, inspectOnServer } = await import('../connect/doctor.js');
-	const inspect = isOnServer ? inspectOnServer : inspectLocal;
-	const found: Inspected = isNamed
-		? await inspect(url, { clock: cx.clock, trace: cx.trace, keys: keys.given })
-		: { kind: 'unnamed', path: url };
-	// A device or a folder, named by mistake, holds no secrets, and what this user may only read is told by its check.
-	const isOpen = found.kind === 'open';
+	const { inspect } = await import('../connect/doctor.js');
+	const found = isNamed(cx)
+		? await inspect(url, { clock: cx.clock, trace: cx.trace, keys: keys.given }).catch(expected)
+		: null;
+	const opened = found instanceof Error ? null : found;
+	const of: OfContents = (judge) => () => {
+		if (opened === null) return unopened(found);
+		if (opened.contents === null) return skipped('its schema is not the one of this version');
+		return judge(opened.contents);
+	};
 	const keyFile = cx.io.env['MAILCTL_KEY_FILE'];
 	const secrets = [
-		...(isOpen ? [files] : []),
-		...(isOnServer ? [] : [[`${url}.token`]]),
-		...(keyFile ? [[keyFile]] : []),
+		...(opened === null ? [] : files),
+		...(isOnServer ? [] : [`${url}.token`]),
+		...(keyFile ? [keyFile] : []),
 	];
-	const of = ofContents(found);
+	const folder = opened === null || isOnServer ? null : dirname(files[0] ?? url);
 	return {
-		checks: [
-			...configChecks(cx.paths, secrets, isOpen ? dirname(files[0] ?? url) : null),
-			...(isOnServer ? serverChecks(found, around) : fileChecks(found, of, around)),
+		checks: {
+			...configChecks(cx.paths, secrets, folder),
+			...(isOnServer ? serverChecks : fileChecks)(url, found, around),
 			...sendingChecks(of, keys, around),
 			...queueChecks(of, around),
-			webhookCheck(of, around),
 			...dnsChecks(of, names, around),
-			publicUrlCheck(of, around),
-		],
+		},
 		close: async () => {
 			names.close();
-			if ('database' in found) await found.database.close();
+			await opened?.close();
 		},
 	};
+}
+
+function expected(error: unknown): Error {
+	if (error instanceof StoreError || error instanceof DatabaseMissing) return error;
+	throw error;
+}
+
+/** A configuration that cannot be read may name another database than the default one. */
+function isNamed({ settings, paths }: CommandContext): boolean {
+	if (settings.target.origin.level !== 'default') return true;
+	try {
+		readConfig(paths);
+		return true;
+	} catch {
+		return false;
+	}
 }
 
 async function readKeys({ io }: CommandContext) {
@@ -62,15 +80,6 @@ async function readKeys({ io }: CommandContext) {
 		return { given: readWrappingKeys(io.env), problem: null };
 	} catch (error) {
 		return { given: [], problem: error instanceof Error ? error.message : String(error) };
-	}
-}
-
-function isReadable(paths: Paths): boolean {
-	try {
-		readConfig(paths);
-		return true;
-	} catch {
-		return false;
 	}
 }
 

@@ -10,149 +10,146 @@ import {
 } from '../../api/pauses.js';
 import type { MessageState } from '../../api/records.js';
 import type { QueueState } from '../../store/queue.js';
-import { momentText } from '../render/times.js';
-import { counted, numberText, replyText, shareText, spanText, untilText } from '../render/units.js';
-import {
-	type Answer,
-	type Check,
-	ok,
-	once,
-	problem,
-	type Surroundings,
-	type Verdict,
-	warning,
-} from './checks.js';
-import type { DatabaseContents, OfContents } from './inspection.js';
+import type { OfContents } from '../connect/doctor.js';
+import { counted, numberText, replyText, shareText, spanText } from '../render/units.js';
+import { type Answer, type Checks, ok, problem, type Surroundings, type Verdict, warning } from './checks.js';
 
 type Line = Surroundings['line'];
-
-interface Around extends Pick<Surroundings, 'line' | 'zone'> {
-	now: Micros;
-}
-
-/** `queue.…`; reasons for a full stop come first. */
-export function queueChecks(of: OfContents, { clock, line, zone }: Surroundings): Check[] {
-	// It walks everything that waits: once for all of them.
-	let ask: (() => Promise<QueueState>) | null = null;
-	const judged = (judge: (state: QueueState, around: Around) => Answer) =>
-		of(async ({ queue }: DatabaseContents) => {
-			ask ??= once(queue);
-			return judge(await ask(), { now: clock.now(), line, zone });
-		});
-	return [
-		{ name: 'queue.paused', run: judged(judgePause) },
-		{ name: 'queue.waiting', run: judged(judgeWaiting) },
-		{ name: 'queue.limits', run: judged(judgeLimits) },
-		{ name: 'queue.workers', run: judged(judgeWorkers) },
-		{ name: 'queue.unfinished', run: judged(judgeUnfinished) },
-		{ name: 'queue.deferred', run: judged(judgeDeferred) },
-		{ name: 'queue.replies', run: judged(judgeReplies) },
-		{ name: 'queue.uncertain', run: judged(judgeUncertain) },
-		{ name: 'queue.bounced', run: of(async ({ lately }) => judgeBounced(await lately(), line)) },
-	];
-}
 
 const hour: Micros = 3_600 * microsPerSecond;
 
 /** States of messages that may still be sent. */
-const unfinished: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred', 'uncertain'];
+const unfinishedStates: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred', 'uncertain'];
 
-/** A fault comes from the mail server; a pause by hand from a person, who may have forgotten it. */
-function judgePause({ pauses, messages }: QueueState, { now, line, zone }: Around): Answer {
-	if (pauses.length === 0) return ok('nothing holds the queue up');
-	const isEmpty = unfinished.every((state) => (messages[state] ?? 0) === 0);
-	return pauses.map(({ kind, reason, since, retry_at }) => {
-		const from = momentText(since, zone);
-		if (kind === 'manual') {
-			const cause = isEmpty ? 'hand' : causeOf(heldReason(reason));
-			const why = reason === null ? '' : `: ${reason}`;
-			return problem(`it was paused ${pausedBy(reason)} at ${from}${why}`, stepsOf(cause, line).join('\n'));
-		}
-		const cause = causeOf(reason ?? '');
-		const next =
-			retry_at === null
-				? ''
-				: `; the next try is ${untilText(retry_at, { now, zone })}, if a worker or a server runs`;
-		return problem(faultSentence(reason, from) + next, stepsOf(cause, line).join('\n'));
-	});
+/** Reasons for a full stop come first. */
+export function queueChecks(of: OfContents, around: Surroundings): Checks {
+	const { line, moment, now, until } = around;
+	const judged = (judge: (state: QueueState) => Answer) => of(async ({ queue }) => judge(await queue()));
+	/** A verdict for each, or that there are none. */
+	const each = <T>(ones: readonly T[], none: string, judge: (one: T) => Verdict): Answer =>
+		ones.length === 0 ? ok(none) : ones.slice(0, 5).map(judge);
+	const stats = line('engine', 'queue', 'stats');
+	return {
+		'queue.paused': judged(({ pauses, messages }) =>
+			each(pauses, 'nothing holds the queue up', ({ kind, reason, since, retry_at }) => {
+				const fix = (cause: PauseCause) => stepsOf(cause, line).join('\n');
+				if (kind === 'manual') {
+					const isEmpty = unfinishedStates.every((state) => (messages[state] ?? 0) === 0);
+					const why = reason === null ? '' : `: ${reason}`;
+					const says = `it was paused ${pausedBy(reason)} at ${moment(since)}${why}`;
+					return problem(says, fix(isEmpty ? 'hand' : causeOf(heldReason(reason))));
+				}
+				const next =
+					retry_at === null ? '' : `; the next try is ${until(retry_at)}, if a worker or a server runs`;
+				return problem(faultSentence(reason, moment(since)) + next, fix(causeOf(reason ?? '')));
+			}),
+		),
+		'queue.waiting': judged((state) => judgeWaiting(state, around)),
+		'queue.limits': judged(({ limits }) =>
+			each(limits, 'no limit holds messages back', ({ setting, limit, messages, last_at }) => {
+				const held = `${setting} ${limit} holds ${counted(messages, 'message')} back`;
+				const says = `${held}, the last at least until ${moment(last_at)}`;
+				if (last_at - now() <= microsPerDay) return ok(says);
+				return warning(says, line('engine', 'settings', 'get', setting));
+			}),
+		),
+		'queue.workers': judged((state) => judgeWorkers(state, now())),
+		'queue.unfinished': judged(({ unfinished }) =>
+			each(unfinished, 'no worker ended on a message', ({ message, state, deaths, due_at }) => {
+				const look = line('messages', 'get', message);
+				if (state === 'failed')
+					return warning(`message ${message} failed: a worker ended three times while it prepared it`, look);
+				const times = deaths === 1 ? '' : ` ${deaths} times`;
+				const next = due_at === null ? '' : `; it is tried again ${until(due_at)}`;
+				return warning(`a worker ended${times} while it prepared message ${message}${next}`, look);
+			}),
+		),
+		'queue.deferred': judged(({ deferred }) =>
+			each(deferred, 'no domain defers mail', ({ domain, messages, last_reply }) =>
+				warning(
+					`${domain} defers ${counted(messages, 'message')}: ${last_reply ?? 'no reason given'}`,
+					stats,
+				),
+			),
+		),
+		// Bad addresses are counted by `queue.bounced`.
+		'queue.replies': judged(({ replies }) =>
+			each(
+				replies.filter(({ state }) => state !== 'bounced'),
+				'no server refused or deferred a message of seven days',
+				(one) => {
+					const isOfSender = one.state === 'deferred' && isRefusalOfSender(one.reply);
+					const list = line('messages', 'list', '--status', one.state);
+					return warning(replyText(one), isOfSender ? stepsOf('sender', line).join('\n') : list);
+				},
+			),
+		),
+		'queue.uncertain': judged(({ messages: { uncertain = 0 } }) =>
+			uncertain === 0
+				? ok('no message is uncertain')
+				: warning(
+						`${counted(uncertain, 'message')} may or may not have arrived: the answer of the mail server was lost`,
+						line('messages', 'list', '--status', 'uncertain'),
+					),
+		),
+		'queue.bounced': of(async ({ lately }) => judgeBounced(await lately(), line)),
+	};
 }
 
 /** What to do after a pause, in order: a sentence where it takes more than one command, and the commands. */
 export function stepsOf(cause: PauseCause, line: Line): string[] {
 	const resume = line('engine', 'queue', 'resume');
 	const test = line('engine', 'smtp-test');
-	switch (cause) {
-		case 'hand':
-			return [resume];
-		case 'restore':
-			return [
-				'cancel what was sent after the backup, then send again:',
-				line('messages', 'list', '--status', 'queued'),
-				line('messages', 'list', '--status', 'deferred'),
-				line('messages', 'cancel', 'UUID'),
-				resume,
-			];
-		case 'process':
-			return ['mend what stops the process that sends; it goes on by itself:', line('doctor')];
-		case 'unset':
-			return [
-				'name a mail server, then try it:',
-				line('engine', 'init', '--smtp', 'smtp://USER@HOST:587'),
-				test,
-			];
-		case 'login':
-			return [
-				'give the login that the mail server wants, try it, then send again:',
-				line('engine', 'init', '--smtp-password-file', 'FILE'),
-				test,
-				resume,
-			];
-		case 'sender':
-			return ['have the mail server accept the sender, or use another one, then send again:', test, resume];
-		case 'server':
-			return [
-				'look at the cause, mend it, try the mail server, then send again:',
-				line('doctor', '--only', 'smtp'),
-				test,
-				resume,
-			];
-	}
+	const steps: Readonly<Record<PauseCause, readonly string[]>> = {
+		hand: [resume],
+		restore: [
+			'cancel what was sent after the backup, then send again:',
+			line('messages', 'list', '--status', 'queued'),
+			line('messages', 'list', '--status', 'deferred'),
+			line('messages', 'cancel', 'UUID'),
+			resume,
+		],
+		process: ['remove what stops the process that sends; it goes on by itself:', line('doctor')],
+		unset: [
+			'name a mail server, then try it:',
+			line('engine', 'init', '--smtp', 'smtp://USER@HOST:587'),
+			test,
+		],
+		login: [
+			'give the login that the mail server wants, try it, then send again:',
+			line('engine', 'init', '--smtp-password-file', 'FILE'),
+			test,
+			resume,
+		],
+		sender: ['have the mail server accept the sender, or use another one, then send again:', test, resume],
+		server: [
+			'remove the cause, try the mail server, then send again:',
+			line('doctor', '--only', 'smtp'),
+			test,
+			resume,
+		],
+	};
+	return [...steps[cause]];
 }
 
-/** Waiting messages are no harm, unless no worker takes them. */
+/** Waiting messages are harmless, unless no worker takes them. */
 function judgeWaiting(
 	{ due, held, next_due_at, workers, pauses, limits }: QueueState,
-	{ now, line, zone }: Around,
+	{ now, line, until }: Surroundings,
 ): Verdict {
-	if (due === 0)
-		return ok(
-			next_due_at === null ? 'nothing waits' : `the next is due ${untilText(next_due_at, { now, zone })}`,
-		);
-	const late = next_due_at === null ? 0 : now - next_due_at;
+	if (due === 0) return ok(next_due_at === null ? 'nothing waits' : `the next is due ${until(next_due_at)}`);
+	const late = next_due_at === null ? 0 : now() - next_due_at;
 	const back = held === 0 ? '' : ` (${held === due ? 'all' : held} of them held back by limits)`;
 	const waiting = `${counted(due, 'message')} ${due === 1 ? 'is' : 'are'} due, the oldest for ${spanText(late)}${back}`;
 	if (pauses.length > 0) return ok(`${waiting}: the queue is paused`);
 	if (workers.every(({ role }) => role === null))
 		return (late > hour ? problem : warning)(`${waiting}, and no process sends`, line('worker'));
-	return late > hour && limits.length === 0
-		? warning(`${waiting}, though a process sends`, line('engine', 'queue', 'stats'))
-		: ok(waiting);
-}
-
-/** Limits are set on purpose, but perhaps without a reckoning of how long they take. */
-function judgeLimits({ limits }: QueueState, { now, line, zone }: Around): Answer {
-	if (limits.length === 0) return ok('no limit holds messages back');
-	return limits.slice(0, 5).map(({ setting, limit, messages, last_at }) => {
-		const held = `${setting} ${limit} holds ${counted(messages, 'message')} back`;
-		const says = `${held}, the last at least until ${momentText(last_at, zone)}`;
-		return last_at - now > microsPerDay
-			? warning(says, line('engine', 'settings', 'get', setting))
-			: ok(says);
-	});
+	if (late <= hour || limits.length > 0) return ok(waiting);
+	return warning(`${waiting}, though a process sends`, line('engine', 'queue', 'stats'));
 }
 
 /** A process of another machine that was killed is missed by its silence alone. */
-function judgeWorkers({ workers }: QueueState, { now }: Around): Answer {
+function judgeWorkers({ workers }: QueueState, now: Micros): Answer {
 	const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
 	if (gone.length > 0)
 		return gone.map(({ host, pid, messages }) =>
@@ -169,76 +166,16 @@ function judgeWorkers({ workers }: QueueState, { now }: Around): Answer {
 	return ok(lines.join(', '));
 }
 
-/** A message that ends its worker, or that something else ended it on. */
-function judgeUnfinished({ unfinished }: QueueState, { now, line, zone }: Around): Answer {
-	if (unfinished.length === 0) return ok('no worker ended on a message');
-	return unfinished.slice(0, 5).map(({ message, state, deaths, due_at }) => {
-		const look = line('messages', 'get', message);
-		if (state === 'failed')
-			return warning(`message ${message} failed: a worker ended three times while it prepared it`, look);
-		const times = deaths === 1 ? '' : ` ${deaths} times`;
-		const next = due_at === null ? '' : `; it is tried again ${untilText(due_at, { now, zone })}`;
-		return warning(`a worker ended${times} while it prepared message ${message}${next}`, look);
-	});
-}
-
-const mostDomains = 3;
-
-function judgeDeferred({ deferred }: QueueState, { line }: Around): Answer {
-	if (deferred.length === 0) return ok('no domain puts mail off');
-	const stats = line('engine', 'queue', 'stats');
-	const shown = deferred
-		.slice(0, mostDomains)
-		.map(({ domain, messages, last_reply }) =>
-			warning(
-				`${domain} puts ${counted(messages, 'message')} off: ${last_reply ?? 'it did not say why'}`,
-				stats,
-			),
-		);
-	const more = deferred.length - shown.length;
-	return more === 0
-		? shown
-		: [...shown, warning(`${counted(more, 'other domain')} put mail off, too`, stats)];
-}
-
-/** Bad addresses are counted by `queue.bounced`. */
-function judgeReplies({ replies }: QueueState, { line }: Around): Answer {
-	const refused = replies.filter(({ state }) => state !== 'bounced');
-	if (refused.length === 0) return ok('no server refused or put off a message of seven days');
-	return refused.map((one) => {
-		const isOfSender = one.state === 'deferred' && isRefusalOfSender(one.reply);
-		const fix = isOfSender ? stepsOf('sender', line).join('\n') : null;
-		return warning(replyText(one), fix ?? line('messages', 'list', '--status', one.state));
-	});
-}
-
-function judgeUncertain({ messages }: QueueState, { line }: Around): Verdict {
-	const count = messages.uncertain ?? 0;
-	if (count === 0) return ok('no message is uncertain');
-	return warning(
-		`${counted(count, 'message')} may or may not have arrived: the answer of the mail server was lost`,
-		line('messages', 'list', '--status', 'uncertain'),
-	);
-}
-
-/** Of fewer messages it takes a larger share: of 25, two are two people, and nine a stale list. */
-const worrying = [
-	{ attempted: 100, percent: 5 },
-	{ attempted: 20, percent: 20 },
-] as const;
-
-/** Of seven days. Mailbox providers take a sender for a spammer whose lists are this stale. */
+/** Mailbox providers take a sender for a spammer whose lists are this stale. Fewer messages need a larger share. */
 export function judgeBounced(
 	{ attempted, hardBounced }: { attempted: number; hardBounced: number },
 	line: Line,
 ): Verdict {
 	if (attempted === 0) return ok('no message was sent or bounced in seven days');
 	const says = `${numberText(hardBounced)} of ${counted(attempted, 'message')} of seven days bounced for good`;
-	const found = worrying.find((one) => attempted >= one.attempted);
-	if (found === undefined) return ok(`${says}: too few to judge`);
+	if (attempted < 20) return ok(`${says}: too few to judge`);
 	const share = (hardBounced / attempted) * 100;
 	const shown = `${says} (${shareText(share)})`;
-	return share > found.percent
-		? warning(`${shown}: the list is stale`, line('report', '--last', '7d'))
-		: ok(shown);
+	if (share <= (attempted < 100 ? 20 : 5)) return ok(shown);
+	return warning(`${shown}: the list is stale`, line('report', '--last', '7d'));
 }

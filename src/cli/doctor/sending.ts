@@ -1,28 +1,28 @@
-/** What a database needs to send: its settings, the mail server, a public URL that answers, webhooks that are taken. */
-import { isTimeZone, type Micros, microsPerDay } from '../../api/datetime.js';
+/** The settings of a database, its mail server, its public URL, and its webhooks. */
+import { isTimeZone, microsPerDay } from '../../api/datetime.js';
 import { whyUnreachable } from '../../api/errors.js';
 import { withoutSecrets } from '../../api/quote.js';
-import { isLoopback } from '../../api/schema/url.js';
+import { isLoopback, isLoopbackUrl } from '../../api/schema/url.js';
+import type { Contents, OfContents, Webhook } from '../connect/doctor.js';
 import type { SecretCount, SmtpTest } from '../frame/connection.js';
-import { momentText } from '../render/times.js';
-import { counted, untilText } from '../render/units.js';
+import { counted } from '../render/units.js';
 import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';
 import { judgeValidity } from './certificate.js';
 import {
-	type Check,
+	type Checks,
 	firstError,
 	ok,
 	once,
-	online,
 	problem,
 	type Surroundings,
 	skipped,
 	type Verdict,
 	warning,
 } from './checks.js';
-import type { InspectedSettings, InspectedSmtp, InspectedWebhook, OfContents } from './inspection.js';
 
 type Line = Surroundings['line'];
+type Settings = Awaited<ReturnType<Contents['settings']>>;
+type Smtp = Awaited<ReturnType<Contents['smtp']>>;
 
 /** The keys of the environment: by their ids, the first wraps; `problem`: why they are unusable. */
 interface GivenKeys {
@@ -30,51 +30,83 @@ interface GivenKeys {
 	problem: string | null;
 }
 
-/** `settings.…`, in the order one sets up a database, and `smtp.…`. */
-export function sendingChecks(of: OfContents, keys: GivenKeys, around: Surroundings): Check[] {
-	const { line } = around;
-	const judged = (judge: (settings: InspectedSettings, line: Line) => Verdict) =>
-		of(async ({ settings }) => judge(await settings(), line));
-	return [
-		{
-			name: 'settings.secrets',
-			run: of(async ({ secrets }) => judgeSecrets(await secrets(), keys, line)),
-		},
-		{
-			name: 'settings.senders',
-			run: of(async ({ senders }) => {
-				const [first, ...others] = await senders();
-				if (first === undefined)
-					return problem('there is no sender: nothing can be sent', line('senders', 'add', 'ADDRESS'));
-				return ok(others.length === 0 ? `${first} may send` : `${others.length + 1} addresses may send`);
+/** Many mail servers keep strangers waiting before they greet them, and hang up on those who do not wait. */
+const mailServerMs = 15_000;
+
+/** The settings come in the order one sets up a database. */
+export function sendingChecks(of: OfContents, keys: GivenKeys, around: Surroundings): Checks {
+	const { line, online, text, timeout } = around;
+	const judged = (judge: (settings: Settings) => Verdict) =>
+		of(async ({ settings }) => judge(await settings()));
+	let test: (() => Promise<SmtpTest>) | null = null;
+	const tried = (judge: (test: SmtpTest) => Verdict) =>
+		online(
+			of(async ({ smtp, testSmtp }) => {
+				if ((await smtp()) === null) return skipped('no mail server is set');
+				test ??= once(async () => {
+					const limit = timeout(mailServerMs);
+					const found = await testSmtp(limit);
+					return limit.aborted ? { ...found, reply: firstError(limit.reason) } : found;
+				});
+				return judge(await test());
 			}),
-		},
-		{ name: 'settings.smtp', run: judged(({ smtp }) => judgeSmtp(smtp, line)) },
-		{ name: 'settings.public-url', run: judged(judgePublicUrl) },
-		{
-			name: 'settings.bounces',
-			run: judged(({ bounceAddress }) =>
-				bounceAddress === null
-					? warning(
-							'no bounce address is set: what bounces later goes to the sender of the mail, and is not recorded',
-							line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
-						)
-					: ok(`bounces come back to ${bounceAddress}`),
-			),
-		},
-		{
-			name: 'settings.time-zone',
-			run: judged(({ timeZone }) =>
-				isTimeZone(timeZone)
-					? ok(`the report counts days of ${timeZone}`)
-					: problem(
-							`this Node.js knows no time zone "${timeZone}"`,
-							line('engine', 'settings', 'set', 'time_zone', 'UTC'),
-						),
-			),
-		},
-		...smtpChecks(of, around),
-	];
+		);
+	return {
+		'settings.secrets': of(async ({ secrets }) => judgeSecrets(await secrets(), keys, line)),
+		'settings.senders': of(async ({ senders }) => {
+			const [first, ...others] = await senders();
+			if (first === undefined)
+				return problem('no sender is known: nothing can be sent', line('senders', 'add', 'ADDRESS'));
+			return ok(others.length === 0 ? `${first} may send` : `${others.length + 1} addresses may send`);
+		}),
+		'settings.smtp': of(async ({ smtp }) => judgeSmtp(await smtp(), line)),
+		'settings.public-url': judged((settings) => judgePublicUrl(settings, line)),
+		'settings.bounces': judged(({ bounceAddress }) =>
+			bounceAddress === null
+				? warning(
+						'no bounce address is set: later bounces go to the sender of the mail, and are not recorded',
+						line('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
+					)
+				: ok(`bounces come back to ${bounceAddress}`),
+		),
+		'settings.time-zone': judged(({ timeZone }) =>
+			isTimeZone(timeZone)
+				? ok(`the report counts days of ${timeZone}`)
+				: problem(
+						`this Node.js knows no time zone "${timeZone}"`,
+						line('engine', 'settings', 'set', 'time_zone', 'UTC'),
+					),
+		),
+		'smtp.login': tried((test) => {
+			if (test.ok) return ok(acceptance(test));
+			const set = line('engine', 'init', '--smtp', 'smtp://USER@HOST:587');
+			return problem(refusal(test), test.remedy === null ? set : text(remedyFor(test.remedy)));
+		}),
+		'smtp.certificate': tried(({ host, port, security, certificate, ok: isFine }) => {
+			if (security === 'never') return skipped('TLS is not asked for (tls=never)');
+			if (certificate !== null)
+				return judgeValidity(host, certificate.validTo, {
+					now: around.now(),
+					isChecked: security !== 'opportunistic',
+					renew: 'the operator of the mail server has to renew it',
+				});
+			return isFine
+				? ok(`${host}:${port} offers no TLS, and none is asked for`)
+				: skipped('the mail server has shown none');
+		}),
+		'webhooks.deliveries': of(async ({ webhooks }) => {
+			const all = await webhooks();
+			const complaints = all.flatMap((one) => judgeWebhook(one, around) ?? []);
+			if (complaints.length > 0) return complaints;
+			return ok(all.length === 0 ? 'no webhooks' : `${counted(all.length, 'webhook')} without failures`);
+		}),
+		'connection.public-url': online(
+			of(async ({ settings }) => {
+				const { publicUrl } = await settings();
+				return publicUrl === null ? skipped('no public URL is set') : visit(publicUrl, around);
+			}),
+		),
+	};
 }
 
 function judgeSecrets(counts: readonly SecretCount[], keys: GivenKeys, line: Line): Verdict {
@@ -87,53 +119,41 @@ function judgeSecrets(counts: readonly SecretCount[], keys: GivenKeys, line: Lin
 			'name the file with that key in MAILCTL_KEY_FILE',
 		);
 	const [current] = keys.given;
-	const older = current === undefined ? counts : counts.filter(({ key }) => key !== current.id);
-	const many = older.reduce((sum, { secrets }) => sum + secrets, 0);
-	if (current === undefined)
-		return ok(
-			many === 0
-				? 'there are none'
-				: `${counted(many, 'secret')}, not wrapped: MAILCTL_KEY_FILE names no key`,
-		);
-	return older.length === 0
-		? ok(`wrapped with key ${current.id}`)
-		: warning(
-				`${counted(many, 'secret')} not wrapped with key ${current.id}`,
-				line('engine', 'secrets', 'wrap'),
-			);
+	const others = counts.filter(({ key }) => key !== current?.id);
+	const sum = others.reduce((all, { secrets }) => all + secrets, 0);
+	const many = counted(sum, 'secret');
+	if (sum === 0) return ok(current === undefined ? 'none' : `wrapped with key ${current.id}`);
+	if (current === undefined) return ok(`${many}, not wrapped: MAILCTL_KEY_FILE names no key`);
+	return warning(`${many} not wrapped with key ${current.id}`, line('engine', 'secrets', 'wrap'));
 }
 
-/** Null: none is set. */
-function judgeSmtp(smtp: InspectedSmtp | null, line: Line): Verdict {
+function judgeSmtp(smtp: Smtp, line: Line): Verdict {
 	if (smtp === null)
 		return problem(
 			'no mail server is set: nothing can be sent',
 			line('engine', 'init', '--smtp', 'smtp://USER@HOST:587'),
 		);
-	const { host, port, security, user, hasPassword } = smtp;
+	const { host, port, security, user, password } = smtp;
 	const server = `${host}:${port}`;
-	if (user !== null && !hasPassword)
+	if (user !== null && password === null)
 		return problem(
-			`${server} is to be logged in to as ${user}, and there is no password`,
+			`${server} is to be logged in to as ${user}, and no password is set`,
 			line('engine', 'init', '--smtp-password-file', 'FILE'),
 		);
-	if (security === 'never' && !isLoopback(host)) {
-		const name = host.includes(':') ? `[${host}]` : host;
-		const login = user === null ? '' : `${encodeURIComponent(user)}@`;
+	if (security === 'never' && !isLoopback(host))
 		return warning(
-			`${server} is spoken to in the clear${user === null ? '' : ', password and all'}`,
-			line('engine', 'init', '--smtp', `smtp://${login}${name}:${port}?tls=required`),
+			`${server} is used without TLS${user === null ? '' : ', password included'}`,
+			line('engine', 'init', '--smtp', 'smtp://USER@HOST:587?tls=required'),
 		);
-	}
 	return ok(`mail goes to ${server}${user === null ? '' : `, as ${user}`}`);
 }
 
-function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Verdict {
+function judgePublicUrl({ publicUrl, smtpUrl }: Settings, line: Line): Verdict {
 	const fix = line('engine', 'settings', 'set', 'public_url', 'https://HOST');
 	// A mail server of this machine may be a trial, or a relay to the internet.
 	if (publicUrl === null)
 		return warning(
-			smtp !== null && isLoopback(smtp.host)
+			isLoopbackUrl(smtpUrl)
 				? 'no public URL is set: links in mails lead to this machine, which does for a trial alone'
 				: 'no public URL is set: mails go without links for opens, clicks and unsubscribing, and bulk mail is refused',
 			fix,
@@ -147,67 +167,6 @@ function judgePublicUrl({ publicUrl, smtp }: InspectedSettings, line: Line): Ver
 			fix,
 		);
 	return ok(`links in mails lead to ${publicUrl}`);
-}
-
-/** Many mail servers keep strangers waiting before they greet them, and hang up on those who do not wait. */
-const mailServerMs = 15_000;
-
-function smtpChecks(of: OfContents, around: Surroundings): Check[] {
-	const { clock, line, text, timeout } = around;
-	type Tried = { test: SmtpTest; late: string | null };
-	let ask: (() => Promise<Tried>) | null = null;
-	const tried = (judge: (tried: Tried, smtp: InspectedSmtp) => Verdict) =>
-		of(async ({ settings, testSmtp }) => {
-			const { smtp } = await settings();
-			if (smtp === null) return skipped('no mail server is set');
-			ask ??= once(async () => {
-				const limit = timeout(mailServerMs);
-				const test = await testSmtp(limit);
-				return { test, late: limit.aborted ? firstError(limit.reason) : null };
-			});
-			return judge(await ask(), smtp);
-		});
-	const asked = (judge: Parameters<typeof tried>[0]) => online(around, tried(judge));
-	return [
-		{
-			name: 'smtp.login',
-			run: asked(({ test, late }) => {
-				if (test.ok) return ok(acceptance(test));
-				const fix =
-					test.remedy === null
-						? line('engine', 'init', '--smtp', 'smtp://USER@HOST:587')
-						: text(remedyFor(test.remedy));
-				return problem(late === null ? refusal(test) : `${test.host}:${test.port}: ${late}`, fix);
-			}),
-		},
-		{
-			name: 'smtp.certificate',
-			run: asked(({ test }, { host, port, security }) => {
-				if (security === 'never') return skipped('TLS is not asked for (tls=never)');
-				if (test.certificate !== null)
-					return judgeValidity(
-						{ name: host, validTo: test.certificate.validTo },
-						{
-							now: clock.now(),
-							isChecked: security !== 'opportunistic',
-							renew: 'the operator of the mail server has to renew it',
-						},
-					);
-				return test.ok
-					? ok(`${host}:${port} offers no TLS, and none is asked for`)
-					: skipped('the mail server has shown none');
-			}),
-		},
-	];
-}
-
-/** `connection.public-url`. */
-export function publicUrlCheck(of: OfContents, around: Surroundings): Check {
-	const judge: Parameters<OfContents>[0] = async ({ settings }) => {
-		const { publicUrl } = await settings();
-		return publicUrl === null ? skipped('no public URL is set') : visit(publicUrl, around);
-	};
-	return { name: 'connection.public-url', run: online(around, of(judge)) };
 }
 
 /**
@@ -226,66 +185,39 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
 		const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
 		const code = first instanceof Error && 'code' in first ? String(first.code) : '';
-		// `dns.public-url` has the problem of a name that does not exist: no server mends it.
-		const fix = code === 'ENOTFOUND' || code === 'EAI_AGAIN' ? null : line('serve');
 		const why = whyUnreachable(code) ?? firstError(first);
-		return warning(`this machine gets no answer from ${publicUrl}: ${why}`, fix);
+		return warning(`this machine gets no answer from ${publicUrl}: ${why}`, line('serve'));
 	}
-}
-
-/** `webhooks.deliveries`: a verdict for each webhook that something is wrong with. */
-export function webhookCheck(of: OfContents, around: Surroundings): Check {
-	return {
-		name: 'webhooks.deliveries',
-		run: of(async ({ webhooks }) => {
-			const all = await webhooks();
-			const complaints = all.map((one) => judgeWebhook(one, around)).filter((verdict) => verdict !== null);
-			if (complaints.length > 0) return complaints;
-			if (all.length === 0) return ok('there are no webhooks');
-			return ok(
-				all.length === 1 ? '1 webhook gets what it is told' : `${all.length} webhooks get what they are told`,
-			);
-		}),
-	};
 }
 
 /** Null: no complaint. */
 function judgeWebhook(
-	{ id, url, stopped, failedLately, deliveredLately, oldestRetried }: InspectedWebhook,
-	{ clock, line, zone }: Surroundings,
+	{ id, url, stopped, failedLately, deliveredLately, retried }: Webhook,
+	{ line, moment, now, until }: Surroundings,
 ): Verdict | null {
-	const now: Micros = clock.now();
 	const name = `webhook ${id} (${withoutSecrets(url)})`;
-	if (stopped !== null) {
-		const { since, waiting } = stopped;
-		const left =
-			waiting === 0 ? '' : `, and ${counted(waiting, 'notification')} ${waiting === 1 ? 'waits' : 'wait'}`;
+	const failed = counted(failedLately, 'notification');
+	if (stopped !== null)
 		return problem(
-			`${name} answered 410 Gone: it is told nothing since ${momentText(since, zone)}${left}`,
+			`${name} answered 410 Gone at ${moment(stopped.stopped_at)}: ${counted(stopped.waiting, 'notification')} waiting`,
 			line('webhooks', 'replay', String(id), '--failed'),
 		);
-	}
 	if (failedLately > 0 && deliveredLately === 0)
 		return problem(
-			`${name} took nothing in a day: ${counted(failedLately, 'notification')} failed for good`,
+			`${name} took nothing in a day: ${failed} failed for good`,
 			line('webhooks', 'test', String(id)),
 		);
-	// A single refused body is no fault of the target, unless refusals go on.
-	if (
-		oldestRetried !== null &&
-		(!oldestRetried.tookOthersSince || now - oldestRetried.since > microsPerDay)
-	) {
-		const { since, next, said } = oldestRetried;
-		const again = next === null ? '' : `; tried again ${untilText(next, { now, zone })}`;
+	// The target may refuse a single body; refusals that go on are a fault.
+	if (retried !== null && (!retried.tookOthersSince || now() - retried.since > microsPerDay)) {
+		const again = retried.next === null ? '' : `; tried again ${until(retried.next)}`;
 		return warning(
-			`${name} is tried in vain since ${momentText(since, zone)}: ${said}${again}`,
+			`${name} has been failing since ${moment(retried.since)}: ${retried.said}${again}`,
 			line('webhooks', 'deliveries', String(id)),
 		);
 	}
-	if (failedLately > 0)
-		return warning(
-			`${name} failed ${counted(failedLately, 'notification')} for good in a day`,
-			line('webhooks', 'deliveries', String(id), '--state', 'failed'),
-		);
-	return null;
+	if (failedLately === 0) return null;
+	return warning(
+		`${name} failed ${failed} for good in a day`,
+		line('webhooks', 'deliveries', String(id), '--state', 'failed'),
+	);
 }

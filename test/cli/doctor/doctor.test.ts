@@ -96,7 +96,7 @@ describe('doctor changes nothing', () => {
 			first: {
 				check: 'database.file',
 				level: 'problem',
-				message: `there is no database at ${home}/.local/share/mailctl/mailctl.db`,
+				message: `no database at ${home}/.local/share/mailctl/mailctl.db`,
 				fix: 'mailctl engine init --sender ADDRESS --smtp smtp://USER@HOST:587',
 			},
 			files: [],
@@ -163,8 +163,6 @@ describe('the file of a database', () => {
 			{ level: 'problem', message: expect.stringMatching(/damaged|malformed/) },
 		]);
 		const all = (await project.json(['doctor', '--offline'], { code: 11 })) as Finding[];
-		const unseen = all.filter(({ message }) => /could not be looked at.*file is damaged/.test(message));
-		expect(unseen.length).toBeLessThanOrEqual(1);
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
@@ -253,8 +251,8 @@ describe('who may open the files of a database', () => {
 		expect(await access(db)).toEqual([
 			{
 				level: 'problem',
-				message: `${says} put files into ${folder}, beside what is kept in it`,
-				fix: 'keep that in a folder of its own: mkdir -m 700 FOLDER',
+				message: `${says} put files into ${folder}`,
+				fix: 'use a private folder: mkdir -m 700 FOLDER',
 			},
 		]);
 		await chmod(folder, 0o755);
