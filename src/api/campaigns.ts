@@ -246,7 +246,7 @@ const CampaignResult = t.named(
 	t.record({
 		line: t.orNull(t.integer),
 		to: t.needed(t.text),
-		id: { ...t.orNull(t.uuid), schema: { anyOf: [t.uuid.schema, { type: 'null' }] } },
+		id: { ...t.orNull(t.uuid), schema: () => ({ anyOf: [t.uuid.schema(), { type: 'null' }] }) },
 		state: t.needed(
 			t.typed<MessageState | 'accepted' | 'suppressed' | 'rejected'>(
 				t.word([...messageStates, 'suppressed', 'rejected']),

@@ -238,7 +238,7 @@ export type MessageState = (typeof messageStates)[number];
 
 export const messagesByState = t.object<Partial<Record<MessageState, number>>>({
 	description: 'Messages by state; absent = 0.',
-	properties: Object.fromEntries(messageStates.map((state) => [state, t.count.schema])),
+	properties: Object.fromEntries(messageStates.map((state) => [state, t.count.schema()])),
 	additionalProperties: false,
 });
 

@@ -8,7 +8,8 @@ type Presence = 'present' | 'optional' | 'newer';
 export interface Shape<T, P extends Presence = Presence> {
 	readonly type?: T;
 	readonly presence: P;
-	readonly schema: JsonSchema;
+	/** Composed when asked for: most commands describe nothing, and 300 schemas at start cost 3 ms. */
+	readonly schema: () => JsonSchema;
 	readonly kind: string;
 	is(value: unknown): boolean;
 	/** What is missing within such a value; null: nothing. */
@@ -39,7 +40,7 @@ export interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present
 }
 
 function shape<T>(
-	schema: JsonSchema,
+	schema: () => JsonSchema,
 	kind: string,
 	is: (value: unknown) => boolean,
 	missing: Shape<T>['missing'] = () => null,
@@ -49,31 +50,34 @@ function shape<T>(
 
 /** A further key of an answer is kept, and not checked. */
 export function record<const K extends Keys>(keys: K): RecordShape<K> {
-	const required = Object.keys(keys).filter((name) => keys[name]?.presence !== 'optional');
-	const properties = Object.fromEntries(Object.entries(keys).map(([name, { schema }]) => [name, schema]));
-	const needed = Object.entries(keys).filter(([, { isNeeded }]) => isNeeded);
+	const schema = () => ({
+		type: 'object',
+		properties: Object.fromEntries(Object.entries(keys).map(([name, inner]) => [name, inner.schema()])),
+		required: Object.keys(keys).filter((name) => keys[name]?.presence !== 'optional'),
+	});
 	const missing = (value: unknown) => {
 		if (!isRecord(value)) return null;
-		for (const [name, inner] of needed) {
-			if (value[name] === undefined && inner.presence === 'optional') continue;
+		for (const [name, inner] of Object.entries(keys)) {
+			if (!inner.isNeeded || (value[name] === undefined && inner.presence === 'optional')) continue;
 			const found = missingAt(name, inner, value[name]);
 			if (found !== null) return found;
 		}
 		return null;
 	};
-	return { ...shape({ type: 'object', properties, required }, 'an object', isRecord, missing), keys };
+	return { ...shape(schema, 'an object', isRecord, missing), keys };
 }
 
-export const components = new Map<string, JsonSchema>();
+export const components = new Map<string, () => JsonSchema>();
 
 /** The same shape under a name in the OpenAPI document: whatever contains it refers to it. */
 export function named<const N extends string, S extends Shape<unknown>>(name: N, inner: S): S & { name: N } {
 	components.set(name, inner.schema);
-	return { ...inner, name, schema: { $ref: `#/components/schemas/${name}` } };
+	return { ...inner, name, schema: () => ({ $ref: `#/components/schemas/${name}` }) };
 }
 
 export function listOf<T>(item: Shape<T>): Shape<T[], 'present'> {
-	return shape({ type: 'array', items: item.schema }, 'a list', Array.isArray, (value) => {
+	const schema = () => ({ type: 'array', items: item.schema() });
+	return shape(schema, 'a list', Array.isArray, (value) => {
 		if (!Array.isArray(value)) return null;
 		for (const [index, one] of value.entries()) {
 			const found = missingAt(index, item, one);
@@ -116,11 +120,12 @@ export function newer<T>(inner: Shape<T>): Shape<T, 'newer'> {
 }
 
 export function orNull<T>(inner: Shape<T>): Shape<T | null, 'present'> {
-	const { type, enum: words, ...rest } = inner.schema as { type?: string; enum?: readonly unknown[] };
-	const schema =
-		type === undefined
-			? { anyOf: [inner.schema, { type: 'null' }] }
+	const schema = () => {
+		const { type, enum: words, ...rest } = inner.schema() as { type?: string; enum?: readonly unknown[] };
+		return type === undefined
+			? { anyOf: [inner.schema(), { type: 'null' }] }
 			: { type: [type, 'null'], ...rest, ...(words !== undefined && { enum: [...words, null] }) };
+	};
 	return shape(
 		schema,
 		`${inner.kind} or null`,
@@ -135,22 +140,26 @@ export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 }
 
 export function described<T>(inner: Shape<T>, more: JsonSchema): Shape<T, 'present'> {
-	return { ...inner, presence: 'present', schema: { ...inner.schema, ...more } };
+	return { ...inner, presence: 'present', schema: () => ({ ...inner.schema(), ...more }) };
 }
 
 const isText = (value: unknown) => typeof value === 'string';
 
-export const text = shape<string>({ type: 'string' }, 'a text', isText);
+export const text = shape<string>(() => ({ type: 'string' }), 'a text', isText);
 export const flag = shape<boolean>(
-	{ type: 'boolean' },
+	() => ({ type: 'boolean' }),
 	'true or false',
 	(value) => typeof value === 'boolean',
 );
-export const number = shape<number>({ type: 'number' }, 'a number', (value) => typeof value === 'number');
-export const integer = shape<number>({ type: 'integer' }, 'an integer', Number.isSafeInteger);
+export const number = shape<number>(
+	() => ({ type: 'number' }),
+	'a number',
+	(value) => typeof value === 'number',
+);
+export const integer = shape<number>(() => ({ type: 'integer' }), 'an integer', Number.isSafeInteger);
 export const id = described(integer, { minimum: 1 });
 export const count = shape<number>(
-	{ type: 'integer', minimum: 0 },
+	() => ({ type: 'integer', minimum: 0 }),
 	'a count',
 	(value) => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0,
 );
@@ -162,17 +171,17 @@ export const moment = described(text, {
 });
 export const day = described(text, { format: 'date' });
 
-export const array = shape<unknown[]>({ type: 'array' }, 'a list', Array.isArray);
+export const array = shape<unknown[]>(() => ({ type: 'array' }), 'a list', Array.isArray);
 
 /** One of a few words; a client takes others too. */
 export function word<const W extends string>(words: readonly W[]): Shape<W, 'present'> {
-	return shape({ type: 'string', enum: [...words] }, 'a text', isText);
+	return shape(() => ({ type: 'string', enum: [...words] }), 'a text', isText);
 }
 
 export function dictOf<T>(value: Shape<T>): Shape<Record<string, T>, 'present'> {
-	return shape({ type: 'object', additionalProperties: value.schema }, 'an object', isRecord);
+	return shape(() => ({ type: 'object', additionalProperties: value.schema() }), 'an object', isRecord);
 }
 
 export function object<T>(schema: JsonSchema): Shape<T, 'present'> {
-	return shape({ type: 'object', ...schema }, 'an object', isRecord);
+	return shape(() => ({ type: 'object', ...schema }), 'an object', isRecord);
 }

@@ -46,25 +46,29 @@ class Parsers {
 	constructor(node: Command | CommandGroup, argv: readonly string[]) {
 		this.#argv = argv;
 		this.program = this.#start('mailctl', () => this.#help(this.program, node, [node.name]));
+		this.#addGlobals(this.program);
 		this.#addTo(this.program, node, []);
 	}
 
 	#start(name: string, onHelp: () => void): Parser {
-		const parser = new Parser(name)
+		const parser = new Parser(name);
+		parser.helpInformation = () => {
+			onHelp();
+			return '';
+		};
+		return parser
 			.exitOverride()
 			.configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
 			.enablePositionalOptions()
 			.helpCommand(false)
 			.helpOption('-h, --help', 'show help');
+	}
+
+	#addGlobals(parser: Parser): void {
 		for (const { flags, summary, hidden } of globalOptions) {
 			const option = new AnyCommandOption(flags, summary).hideHelp(hidden === true);
 			parser.addOption(option.required ? this.#once(option, parser) : option);
 		}
-		parser.helpInformation = () => {
-			onHelp();
-			return '';
-		};
-		return parser;
 	}
 
 	/** Commander's parser of a command is filled when the words before it have been read. */
@@ -80,6 +84,7 @@ class Parsers {
 
 	#fill(parser: Parser, node: Command | CommandGroup, path: readonly string[]): void {
 		this.path = path;
+		this.#addGlobals(parser);
 		const self = isCommand(node) ? node : node.self;
 		if (!isCommand(node)) {
 			for (const child of node.commands) this.#addTo(parser, child, path);

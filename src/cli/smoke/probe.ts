@@ -303,7 +303,7 @@ function complaintsAbout(shape: Shapes, value: unknown): Complaint[] {
 		if (one === undefined) return of.presence === 'present' ? [['fault', `${key} is missing`]] : [];
 		if (!of.is(one)) return [['fault', `${key} is ${shown(one)}, not ${of.kind}`]];
 		if (typeof one !== 'string') return [];
-		const { enum: words, pattern } = of.schema as { enum?: readonly unknown[]; pattern?: string };
+		const { enum: words, pattern } = of.schema() as { enum?: readonly unknown[]; pattern?: string };
 		if (words?.includes(one) === false)
 			return [['deviate', `${key} is ${shown(one)}, not one of ${words.join(', ')}`]];
 		if (pattern === undefined || new RegExp(pattern).test(one)) return [];

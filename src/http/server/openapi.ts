@@ -49,13 +49,13 @@ const answerNames =
 
 function answerSchemas(): Record<string, JsonSchema | undefined> {
 	return {
-		...Object.fromEntries(answerNames.split(' ').map((name) => [name, components.get(name)])),
-		Refusal: record({ detail: text }).schema,
+		...Object.fromEntries(answerNames.split(' ').map((name) => [name, components.get(name)?.()])),
+		Refusal: record({ detail: text }).schema(),
 		Invalid: {
 			type: 'object',
 			description:
 				'Complaints by field; those of lists and dictionaries by index and key; of several fields: non_field_errors.',
-			additionalProperties: { anyOf: [{ type: 'array', items: text.schema }, { type: 'object' }] },
+			additionalProperties: { anyOf: [{ type: 'array', items: text.schema() }, { type: 'object' }] },
 		},
 	};
 }
@@ -82,7 +82,7 @@ function describeOperation(name: OperationName, operation: Operation): object {
 		description: `${neededScopes(scopesOf(operation))}.${ownText(name, operation)}`,
 		...(parameters.length > 0 && { parameters }),
 		...(body !== undefined && { requestBody: { required: true, content: contentOf(body) } }),
-		responses: { [success]: describeSuccess(name, answer?.schema), ...errorsOf(name, operation) },
+		responses: { [success]: describeSuccess(name, answer?.schema()), ...errorsOf(name, operation) },
 	};
 }
 
