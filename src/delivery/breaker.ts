@@ -1,7 +1,4 @@
-/**
- * Keeps a run from beginning messages during a person's pause or a fault of the mail server. Both are kept in the
- * database, so every process knows them, and the queue shows the reason.
- */
+/** Holds a run back during a person's pause or a fault of the mail server; all processes know both. */
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
@@ -38,7 +35,6 @@ export class Breaker {
 		return this.#fault !== null;
 	}
 
-	/** Reads the current pauses. Null: go on. Rejects when the store does. */
 	async look(): Promise<Stop | null> {
 		const before = this.#successes;
 		const pauses = await this.#options.reads.queuePauses();
@@ -52,7 +48,6 @@ export class Breaker {
 		return { kind: 'elsewhere', reason: this.#fault.reason ?? '', ms: Math.min(ms, waits.longest) };
 	}
 
-	/** The mail server refuses all mail: records this for all workers. Returns the wait in milliseconds. Never rejects. */
 	async trip(reason: string): Promise<number> {
 		this.#hasWorked = false;
 		const now = this.#options.clock.now();
@@ -78,10 +73,7 @@ export class Breaker {
 		return this.#refusals >= mostRefusals;
 	}
 
-	/**
-	 * A server gave a reply about a message: the fault is over. One that refuses the sender has to take a message
-	 * (`isSent`) first.
-	 */
+	/** The fault is over; one that refuses the sender only when it takes a message (`isSent`). */
 	worked(isSent: boolean): void {
 		if (isSent) this.#successes += 1;
 		else if (this.#refusals >= mostRefusals) return;

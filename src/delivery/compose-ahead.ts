@@ -26,10 +26,7 @@ export interface LentMail {
 
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/**
-	 * The mail of a message, once; those expected before it are forgotten. Null: it is not composed, and may be one that
-	 * cannot be.
-	 */
+	/** Once; mails expected before it are forgotten. Null: not composed, and perhaps impossible to compose. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }

@@ -31,7 +31,6 @@ export interface ComposerOptions extends LinkOptions {
 	ahead?: Ahead;
 }
 
-/** `sender`: the address of From. */
 type Composed =
 	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
@@ -44,7 +43,7 @@ export class Composer {
 	readonly #submissions: Submissions;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
-	/** Expected and not asked for. What was asked for while its submission was read would never be taken. */
+	/** Expected and not asked for yet: one asked for while its submission is read would never be taken. */
 	readonly #expected = new Set<Uuid>();
 	#source: MailSource | null = null;
 	#careful: Promise<unknown> = Promise.resolve();
@@ -58,7 +57,7 @@ export class Composer {
 	/** The mail, or why it can never be composed. Rejects only when the store does. */
 	async compose(message: Leased): Promise<Composed> {
 		this.#expected.delete(message.message);
-		// Here and below, what is there already is not awaited: docs/measurements.md, Sending.
+		// Values at hand are not awaited, here and below: docs/measurements.md, Sending.
 		const taken = this.#options.ahead?.take(message.message) ?? null;
 		const lent = taken instanceof Promise ? await taken : taken;
 		const known = this.#submissions.get(message.submission);
@@ -82,14 +81,14 @@ export class Composer {
 		const mayGo = (submission: StoredSubmission, message: Leased) =>
 			this.#expected.has(message.message) && this.#isOrdinary(submission, message);
 		composeAhead(ahead, messages, { sourceOf: (message) => this.#sourceOf(ahead, message), mayGo })
-			// What fails here is composed when it is asked for, and fails there.
+			// The mail is composed again when it is asked for, and fails there.
 			.catch(() => undefined)
 			.finally(() => {
 				for (const { message } of messages) this.#expected.delete(message);
 			});
 	}
 
-	/** Of mails that cost more than a message to a thread: signed ones, and HTML; without files. */
+	/** Only signed mails and HTML, without files, cost more than a message to a thread. */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};
@@ -153,7 +152,6 @@ export class Composer {
 
 const noFiles: ReadonlyMap<string, Buffer> = new Map();
 
-/** `a@b` of `Name <a@b>` or `a@b`; the text is a checked mailbox, one in each string. */
 export function addressOf(mailbox: string): string {
 	const text = mailbox.trim();
 	return text.endsWith('>') ? text.slice(text.lastIndexOf('<') + 1, -1) : text;
@@ -171,7 +169,6 @@ export interface MailParts {
 	memory?: Buffer;
 }
 
-/** Throws where the content cannot be joined with the values of the recipient. */
 export function toMail(
 	options: LinkOptions & Pick<ComposerOptions, 'returnPath'>,
 	compiled: CompiledContent,
@@ -252,7 +249,6 @@ export function createSubmissions(reads: Pick<Reads, 'getSubmission'>): Submissi
 		const { subject, text, html } = submission.content;
 		const request = submission.call === undefined ? null : JSON.stringify(submission.call.request);
 		const bytes = bytesOf(subject, text, html) + bytesOf('', request, null);
-		// Read twice at the same time, it is cached once.
 		if (bytes > maxBytes || submissions.has(id)) return submission;
 		while (submissions.size >= kept || used + bytes > maxBytes) dropOldest();
 		submissions.set(id, { submission, bytes });

@@ -3,7 +3,6 @@ import type { Fence, Leased } from '../store/queue.js';
 import type { InFlight } from './leases.js';
 
 export interface Courier {
-	/** How many messages may be under way, by the bounds of this courier. */
 	readonly window: Pick<InFlight, 'inFlight' | 'isFree' | 'enter'>;
 	readonly mostTogether: number;
 	readonly mostUnderWay: number;
@@ -11,10 +10,7 @@ export interface Courier {
 	/** `at_once`: an outcome is durable before the next group begins. `in_groups`: many share a commit, within 50 ms. */
 	readonly settles: 'at_once' | 'in_groups';
 	expect(messages: readonly Leased[]): void;
-	/**
-	 * Carries one group, and reports each of its messages once. Rejects only when the store does: then messages without a
-	 * report were not sent.
-	 */
+	/** Rejects only when the store does: messages that it has not told of were not sent. */
 	deliver(group: readonly Leased[], tell: Telling): Promise<void>;
 	halt(): void;
 	abort(): void;

@@ -11,7 +11,6 @@ export function createEncodedFiles(
 	reads: Pick<Reads, 'getAttachment'>,
 	maxBytes = 32 * 1024 * 1024,
 ): EncodedFiles {
-	// A Map keeps the order of insertion: first is oldest.
 	const kept = new Map<string, Buffer>();
 	const reading = new Map<string, Promise<Buffer | null>>();
 	let used = 0;

@@ -27,8 +27,8 @@ export class Leases {
 	}
 
 	/**
-	 * False: this run held it already. A lease that ended while this process slept may come back to this run. The message
-	 * is then in flight already, perhaps sent: its outcome is recorded under the new fence, and it is not sent twice.
+	 * False: this run has it already, in flight or sent. Its outcome gets the new fence, and it is not sent
+	 * twice.
 	 */
 	take(leased: Leased, end: Micros): boolean {
 		const { message, fence } = leased;
@@ -38,7 +38,6 @@ export class Leases {
 		return isNew;
 	}
 
-	/** The number of messages that begin together next: `most`, of one call. */
 	sizeOfNext(most: number): number {
 		const call = this.#waiting[0]?.call;
 		if (call === undefined) return Math.min(1, this.#waiting.length);
@@ -95,10 +94,7 @@ export class Leases {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
 
-	/**
-	 * Renews all leases: a lease must outlive the longest conversation (10 min after the dot). A failure is reported to
-	 * `onEvent`, and repeated at the next time.
-	 */
+	/** A lease must outlive the longest conversation (10 min after the dot). */
 	renew(): void {
 		const { queue, owner, clock, leaseMs, onEvent } = this.#options;
 		const leases = [...this.#held.values()].filter(({ end }) => end > steadyOf(clock));
@@ -125,18 +121,14 @@ const mostUnsettled = 100;
 /** Bytes composed and not answered. A larger message goes alone. */
 const mostBytes = 16 * 1024 * 1024;
 /**
- * On a connection with PIPELINING one message waits for its answer, the envelope of the next has left with its body,
- * and a third is ready for the moment of the answer. More of them wait where the server answers quickly: a hundred in
- * place of fifteen send 1.3 times as many: with fifteen the thread that sends was idle for a sixth of the time.
+ * Under PIPELINING one waits for its answer, one has left, and one is ready. A quick server takes 1.3 times
+ * as many from a hundred under way as from fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** What waits is answered within this time, at the rate at which the last ones were: a stop or a pause waits for it. */
+/** A stop or a pause waits for what is ahead: about this long, at the rate of the last answers. */
 const aheadMs = 20;
 
-/**
- * How many messages of a run may be under way, by connections, by what a crash may repeat, and by bytes. Until the first
- * size is known one message goes alone. Every message that enters also leaves, whatever its outcome.
- */
+/** How many messages may be under way, by connections, by repeats after a crash, and by bytes. */
 export class InFlight {
 	readonly #connections: number;
 	readonly #nowMs: () => number;
@@ -163,8 +155,8 @@ export class InFlight {
 	}
 
 	/**
-	 * Whether one more may begin; `unsettled` is the number of outcomes not recorded yet. `isTimed`: it must not leave
-	 * later, so it is not one of many that wait.
+	 * `unsettled`: outcomes not recorded yet. `isTimed`: it must not leave later, so it does not wait among
+	 * many.
 	 */
 	isFree(unsettled: number, isTimed = false): boolean {
 		if (this.#inFlight >= (isTimed ? this.#least : this.#room)) return false;

@@ -21,10 +21,7 @@ export interface BatcherOptions {
 const groupSize = 50;
 const groupMs = 50;
 
-/**
- * For one run, which flushes before it ends: pending outcomes are in memory only, and their messages are sent again if
- * they are lost.
- */
+/** Pending outcomes are in memory only: a run flushes before it ends. */
 export function createOutcomeBatcher({
 	queue,
 	fenceOf,
@@ -91,17 +88,13 @@ export function createOutcomeBatcher({
 	};
 }
 
-/**
- * Writes each outcome at once. Other store calls in the same turn share its commit, so an outcome is durable before the
- * call that follows it. For one run, which flushes before it ends.
- */
+/** Writes each outcome at once, so that it is durable before the call that follows it. */
 export function createPromptBatcher({
 	queue,
 	onSettled,
 	onFault,
 }: Pick<BatcherOptions, 'queue' | 'onSettled' | 'onFault'>): OutcomeBatcher {
 	let pushed: Settlement[] = [];
-	/** Not written because the store failed. */
 	let failed: Settlement[] = [];
 	let unsettled = 0;
 	let last: Promise<void> = Promise.resolve();

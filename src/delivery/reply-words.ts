@@ -1,20 +1,15 @@
 /**
- * The words by which a server's text names the cause of a refusal, as data: the sender, the content of one message, or an
- * address that does not exist. Texts come without addresses, which may contain any word.
+ * Words by which a text names the cause of a refusal. Texts come without addresses, which may hold any word.
  */
 
 const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), 'iu');
 
-/** A few words of the same sentence. */
 const few = (most: number): string => `(?:[ :,'"-]{1,3}[^\\s.;!?]{1,40}){0,${most}}[ :,'"-]{1,3}`;
 
 const refused =
 	"(?:reject|den(?:y|ied)|block|refus|invalid|verif|unverif|fail|forbid|prohibit|disallow|suspend|disabled|paused|exceed|reached|bad\\b|banned|unauthori|must\\b|required|mismatch|unresolv|limit|quota|not\\b|no permission|cannot|can't|isn't|doesn't|does not|unknown|no such|inconnu)";
 
-/**
- * Relaying, block lists, authentication, verification, permission and limits of the sender (decision 45): every
- * recipient would get the same reply. "Return to sender" is not about the sender.
- */
+/** Decision 45: every recipient would get the same reply. "Return to sender" is not about the sender. */
 export const aboutSender = anyOf(
 	`\\brelay(?:ing|ed)?${few(3)}(?:denied|reject|refus|prohibit|disallow|forbid|restrict|disabled|not\\b|quota|limit|nicht|verboten|interdit|négad|запрещ)`,
 	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|\\brelay non |relay?age (?:interdit|refus)|\\brelais (?:interdit|refus|non)|reenvío (?:denegad|no )|ретрансляц|中[継继繼]|릴레이",
@@ -37,7 +32,6 @@ export const aboutSender = anyOf(
 /** Enhanced codes for the sender: RFC 3463 s.3.2 and s.3.8; 5.2.252, 5.1.90 (Microsoft) and 5.4.5 (Google) are theirs. */
 export const senderCode = /^5\.(?:7\.\d+|1\.7|1\.8|1\.90|2\.252|4\.5)$/;
 
-/** Spam, viruses and policy: this message is refused for what is in it. */
 export const aboutContent =
 	/\b(?:spam\w{0,8}|junk|unsolicited|ube|uce|phish\w{0,4}|virus(?:es)?|malware|infected|suspicious|content|contains?|attachments?|policy|policies|urls?|links?|heuristic\w{0,2}|inappropriate|header|bulk)\b|спам|スパム|迷惑メール|垃圾|内容|內容|contenu|inhalt|contenido|conteúdo|contenuto|indésirable|pourriel|richtlinie|стоп-слов/i;
 
@@ -52,8 +46,7 @@ const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
 /**
- * Server texts for an address that does not exist. "Mailbox unavailable" is not among them: it is RFC 5321's own text for
- * 550, which also stands for refusals by policy. "Disabled" and "inactive" are left to the codes.
+ * RFC 5321's "Mailbox unavailable" also stands for policy; "disabled" and "inactive" are left to the codes.
  */
 export const unknownAddress = anyOf(
 	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
@@ -101,10 +94,7 @@ export const unknownAddress = anyOf(
 const senderWords =
 	'\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)';
 
-/**
- * Servers also send an address code, or an unknown address in words, for problems of the moment, of the message or of a
- * full mailbox.
- */
+/** Problems of the moment, the message or a full mailbox, which servers also tell by an address code. */
 const otherCauses: readonly string[] = [
 	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
 	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',
@@ -114,10 +104,8 @@ const otherCauses: readonly string[] = [
 
 const otherCause = anyOf(...otherCauses);
 
-/** Mentions the sender, which need not be refused. */
 const namesSender = anyOf(senderWords);
 
-/** No refusal of the address, whatever the code: another cause, or a text that mentions the sender. */
 export const notAboutAddress = anyOf(senderWords, ...otherCauses);
 
 const senders =
@@ -140,9 +128,8 @@ const links = /\bhttps?:\S+|(?<![\w.-])(?:[a-z\d-]+\.)+[a-z]{2,}\b\S*/g;
 const aRecipient = new RegExp(recipient, 'i');
 
 /**
- * Whether a text says that the recipient does not exist, and refuses nothing else. Servers name the sender, the HELO name
- * or a page about block lists beside it. `hasCode`: the code is one for a bad address; only a text that speaks of the
- * sender must speak of the recipient too.
+ * Servers name the sender, the HELO name or a page about block lists beside an unknown recipient. A code for
+ * a bad address (`hasCode`) needs no words for the recipient, unless the text speaks of the sender.
  */
 export function isUnknownAddress(text: string, hasCode: boolean): boolean {
 	const said = text.replace(links, '');

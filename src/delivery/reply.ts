@@ -1,7 +1,4 @@
-/**
- * SMTP replies (RFC 5321 s.4.2) with their enhanced codes (RFC 3463): read, parsed, and classified by a table. The text is
- * untrusted.
- */
+/** SMTP replies (RFC 5321 s.4.2, RFC 3463), read, parsed and classified by a table. The text is untrusted. */
 import type { Reply, SmtpPhase } from '../engine/rules/outcomes.js';
 import {
 	aboutContent,
@@ -14,10 +11,7 @@ import {
 import type { Conversation } from './smtp/transaction.js';
 
 export interface ReplyReader {
-	/**
-	 * The replies that a chunk completes, continuation lines joined by LF, without CRs. A line without a code is a reply
-	 * of its own, to be classified elsewhere.
-	 */
+	/** Continuation lines are joined by LF, without CRs. A line without a code is a reply too. */
 	read(chunk: Buffer): readonly string[];
 	readonly isTooLarge: boolean;
 	/** The last line without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
@@ -28,7 +22,6 @@ export function createReplyReader(maxBytes: number): ReplyReader {
 	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
 	let rest = '';
 	let begun = '';
-	/** The reply that a line completes; null while it goes on. Empty lines between replies are ignored. */
 	const add = (line: string): string | null => {
 		begun += line.endsWith('\r') ? line.slice(0, -1) : line;
 		if (isContinued(line)) {
@@ -98,11 +91,8 @@ export function formatReply({ phase, code, enhanced, text }: Reply): string {
 	return `${phase}: ${parts.join(' ')}`;
 }
 
-/**
- * One line of at most 500 characters without control characters and bidi overrides. Cut first: it may be a megabyte.
- */
+/** One line of at most 500 characters, without control characters and bidi overrides. */
 export function cleanText(text: string): string {
-	// Nearly all are one line of ASCII.
 	if (text.length <= maxText && !/[^ -~]| {2}/.test(text)) return text.trim();
 	return (
 		text
@@ -117,10 +107,9 @@ export function cleanText(text: string): string {
 }
 
 /**
- * `sent`: accepted. `hard`: the address is invalid, suppress it. `failed`: this message is refused, the address stays.
- * `content`: the same for what is in the message, which counts as no bounce. `sender`: the sender is refused, which is
- * tried again and counts as no bounce; several in a row pause the queue. `deferred`: later. `uncertain`: accepted or not,
- * unknown. `infrastructure`: our login, TLS, route or server; the queue pauses and no message is affected.
+ * `hard`: the address is invalid. `failed`: this message is refused. `content`: so, for its content, and not
+ * a bounce. `sender`: tried again, not a bounce; several in a row pause the queue. `uncertain`: perhaps
+ * accepted. `infrastructure`: login, TLS, route or server; the queue pauses.
  */
 export type Verdict =
 	| 'sent'
@@ -136,7 +125,6 @@ export interface Rule {
 	kinds: readonly Conversation['kind'][];
 	phases?: readonly SmtpPhase[];
 	codes?: readonly number[];
-	/** Tested on `''` where the reply has none. */
 	enhanced?: RegExp;
 	/** Tested on the text without addresses. */
 	text?: RegExp;
@@ -152,7 +140,6 @@ const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
 
-/** Codes that leave it to the words. */
 const vagueCode = /^$|^5\.(?:[013]\.0|4\.4|5\.0)$/;
 
 /**
@@ -266,10 +253,7 @@ export const rules: readonly Rule[] = [
 	{ kinds: ['refused'], verdict: 'deferred', why: 'an answer out of place' },
 ];
 
-/**
- * The verdict of the first matching rule; `broken` before the dot where no rule matches. `isShared`: the mail has other
- * recipients, so a refusal after the dot does not name one.
- */
+/** The first rule that matches. `isShared`: a refusal after the dot names none of several recipients. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,
@@ -293,7 +277,6 @@ export function classify(
 	return rule ?? { verdict: 'deferred', why: 'no rule' };
 }
 
-/** They may contain any word. Apostrophes become plain ones. */
 function withoutAddresses(text: string): string {
 	return text
 		.replaceAll('’', "'")

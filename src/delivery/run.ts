@@ -1,7 +1,4 @@
-/**
- * One run of the worker. A single loop decides what happens next from plain state (buffer, in flight, fault); every
- * change of the state calls `wake`. At most `maxHeld` messages are leased at a time, so memory is bounded.
- */
+/** One loop decides what happens next from plain state, and every change of the state wakes it. */
 import { backoff } from '../api/backoff.js';
 import { noDeliveries } from '../api/counts.js';
 import { microsPerMs } from '../api/datetime.js';
@@ -24,7 +21,6 @@ type Fault =
 	| { kind: 'store'; error: unknown }
 	| { kind: 'stop'; stop: Stop };
 
-/** `finish` begins it, once; it rejects as `Worker.run` does. The store and the courier stay open. */
 export class Run {
 	readonly #settings: Settings;
 	readonly #courier: Courier;
@@ -128,7 +124,6 @@ export class Run {
 
 	get #mayStart(): boolean {
 		const { window, mostTogether } = this.#courier;
-		// A group may not be leased completely yet.
 		if (this.#leases.waiting === 0 || !(this.#isDry || this.#leases.hasWhole(mostTogether))) return false;
 		if (this.#breaker.isProbing) return window.inFlight === 0;
 		return window.isFree(this.#outcomes.unsettled, this.#leases.isNextTimed);
@@ -142,12 +137,9 @@ export class Run {
 		return this.#request.until === 'aborted';
 	}
 
-	/**
-	 * A person's pause stops every run. A fault met by others stops only runs that can wait: others try for themselves.
-	 */
+	/** A person's pause stops every run, a fault met by others only runs that can wait. */
 	async #look(): Promise<void> {
 		if (this.#isPausing) return;
-		// The next lease meets a store that cannot be read.
 		const stop = await this.#breaker.look().catch(() => null);
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
@@ -313,7 +305,6 @@ export class Run {
 		}
 	}
 
-	/** After the signal messages in flight may end, slow ones are cut, all others go back. */
 	async #drain(): Promise<RunResult> {
 		this.#releaseBuffer('drain');
 		this.#courier.halt();
@@ -333,7 +324,6 @@ export class Run {
 	async #giveBackRevoked(): Promise<void> {
 		const fences = this.#leases.waitingFences();
 		if (fences.length === 0) return;
-		// The next second asks a store again that cannot be read.
 		const revoked = await this.#settings.reads.revokedLeases({ fences }).catch(() => []);
 		if (revoked.length > 0) this.#releaseBuffer('drain', new Set(revoked));
 	}

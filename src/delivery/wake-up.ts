@@ -1,14 +1,10 @@
-/**
- * How a run waits: for a change, a turn at the rate, the end of a fault or a pause, and messages due later; and when it
- * ends.
- */
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';
 import { stalledReason } from '../api/pauses.js';
 import type { Reads } from '../store/store.js';
 import type { Breaker, Stop } from './breaker.js';
 import type { RunOptions, RunRequest, WorkerEvent } from './worker.js';
 
-/** Wakes the loop of a run: by a change, or at a time that may come early. Of several that wait for a change only the last is woken. */
+/** Wakes the loop of a run; of several waits for a change only the last is woken. */
 export class WakeUp {
 	readonly #sleep: Required<RunOptions>['sleep'];
 	readonly #isAborted: () => boolean;
@@ -45,7 +41,6 @@ export class WakeUp {
 
 interface IdleOptions {
 	breaker: Breaker;
-	/** Resolves early when the run is to stop, or has new work. */
 	sleep: (ms: number) => Promise<void>;
 	isAborted: () => boolean;
 	onEvent: ((event: WorkerEvent) => void) | undefined;
@@ -72,7 +67,6 @@ export class Idle {
 		await this.#options.sleep(ms);
 	}
 
-	/** The store has accepted a write: the next wait for it is short again. */
 	stored(): void {
 		this.#storeWaitMs = firstStoreWaitMs;
 	}
@@ -150,8 +144,7 @@ export class EndOfRun {
 	}
 
 	/**
-	 * A message leased by another process is not settled: that process is sending it, or died and its lease runs out. In a
-	 * scope, a message queued for later is not either: a worker ended on it, and it waits a minute.
+	 * A leased message is being sent, or its lease runs out; in a scope a queued one may wait for a minute.
 	 */
 	async #isSettled(): Promise<boolean> {
 		const { reads, request } = this.#options;
@@ -209,15 +202,13 @@ export class Deadline {
 }
 
 /**
- * Spaces sends, without a burst after a pause: a token bucket that holds a tenth of a second's turns, so that a coarse
- * timer does not lower the rate.
+ * A token bucket of a tenth of a second's turns: no burst after a pause, and a coarse timer keeps the rate.
  */
 export class Rate {
 	readonly #perSecond: number;
 	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };
 	#next: Micros;
 
-	/** `isOver`: nothing begins any more, so a wait ends. */
 	constructor(
 		perSecond: number,
 		options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean },
@@ -227,10 +218,7 @@ export class Rate {
 		this.#next = steadyOf(options.clock);
 	}
 
-	/**
-	 * Takes the next turn for this many messages and waits for it, however often a sleep ends early: a wake-up for new work
-	 * must not shorten the wait.
-	 */
+	/** However often a sleep ends early: a wake-up for new work must not shorten the wait. */
 	async waitForTurn(messages: number): Promise<void> {
 		const { clock, sleep, isOver } = this.#options;
 		const turn = Math.max(this.#next, steadyOf(clock) - microsPerSecond / 10);

@@ -13,16 +13,13 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 export interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * `settled`: nothing is due now. `idle`: no process has a message leased either. `drained`: nothing waits at all, after waiting for deferred messages. `aborted`:
-	 * until the signal; waits for the end of faults (1 s doubling to 5 min), also those of other workers, and of pauses.
+	 * `settled`: nothing is due now. `idle`: nor has a process a message leased. `drained`: no message waits,
+	 * not even a deferred one. `aborted`: until the signal, through faults and pauses.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** Ends gracefully: no more leases, messages in flight get 9 s, the rest goes back to the queue. */
 	signal?: AbortSignal;
-	/**
-	 * Milliseconds until the signal at the latest, after which nothing may go on. Shortly before that no message begins
-	 * any more, so that messages in flight can finish.
-	 */
+	/** Milliseconds until the signal at the latest. Shortly before, no message begins any more. */
 	leftMs?: number;
 }
 
@@ -46,12 +43,9 @@ export interface RunOptions {
 	owner: string;
 	/** No other process works on the scopes of its runs (`Queue.lease`), and its rate is its own. */
 	alone?: true;
-	/** Conversations at once, as many as the pool has connections; `usualConnections`. */
 	connections?: number;
 	rate?: number;
-	/** How long a lease lasts, renewed at a third of it; 120,000. */
 	leaseMs?: number;
-	/** How long a conversation in flight may last after the signal; 9,000. */
 	drainMs?: number;
 	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 	onProgress?: (counts: Readonly<DeliveryCounts>) => void;
@@ -66,10 +60,7 @@ export interface WorkerOptions extends ComposerOptions, RunOptions {
 }
 
 export interface Worker {
-	/**
-	 * One at a time. Rejects when the store fails: a message that was sent and not recorded is sent again later, with the
-	 * same Message-ID. The pool stays open; its owner closes it.
-	 */
+	/** Rejects when the store fails: what was not recorded is sent again later, with the same Message-ID. */
 	run(request: RunRequest): Promise<RunResult>;
 	wake(): void;
 }
@@ -101,6 +92,5 @@ export const runDefaults = {
 };
 
 async function sleepUntil(ms: number, signal: AbortSignal): Promise<void> {
-	// An abort is the end of the wait, not an error.
 	await delay(ms, undefined, { signal }).catch(() => undefined);
 }

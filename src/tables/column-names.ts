@@ -1,4 +1,4 @@
-/** What columns are called: how names are compared and joined, which ones mean e-mail, and which variable a field gets. */
+/** Names of columns: compared, joined, and turned into variables. */
 import { reservedNames, variablePattern } from '../api/inputs.js';
 
 /** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
@@ -21,7 +21,6 @@ const latinLetters: ReadonlyMap<string, string> = new Map(
 		.map((pair) => [pair.slice(0, 1), pair.slice(1)]),
 );
 
-/** In lower case and Latin letters, without accents. */
 export function plainLetters(text: string): string {
 	return text
 		.normalize('NFKD')
@@ -30,16 +29,12 @@ export function plainLetters(text: string): string {
 		.replace(/[^\x00-\x7f]/gu, (letter) => latinLetters.get(letter) ?? letter);
 }
 
-/**
- * The variable of a field that is called so: signs and marks do not count, `Umsatz (€)` is `umsatz`, `Πόλη` is `poli`, and
- * `2024` is `_2024`; null: none.
- */
+/** `Umsatz (€)` is `umsatz`, `Πόλη` is `poli`, and `2024` is `_2024`; null: none. */
 export function variableOf(column: string): string | null {
 	const plain = column.replace(/^meta\./i, '');
 	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;
 	const words = plainLetters(plain).split(/[^\p{L}\p{N}]/u);
 	const variable = words.filter((word) => word !== '').join('_');
-	// No variable begins with a digit.
 	const free = /^\d/.test(variable) ? `_${variable}` : variable;
 	return isFreeVariable(free) ? free : null;
 }
@@ -50,7 +45,7 @@ export function isFreeVariable(variable: string): boolean {
 
 const namesOf = (text: string): ReadonlySet<string> => new Set(text.normalize('NFKC').split(/\s+/));
 
-/** What an e-mail column is called in other words and languages, folded as headers are. */
+/** E-mail columns in other words and languages, folded as headers are. */
 export const emailNames = namesOf(
 	`emailid emails contactemail emailadresse mailadresse emailadres epost epostadress epostadresse emailadress sähköposti sähköpostiosoite netfang courriel adressecourriel adresseemail adressemail adresseélectronique adressedecourriel adressedemessagerie
 		mél correo correoelectrónico correoelectronico direccióndecorreo direccióndecorreoelectrónico direcciondecorreoelectronico direccióndeemail correuelectrònic endereçodeemail enderecodeemail correioeletrónico correioeletrônico indirizzoemail
@@ -59,7 +54,6 @@ export const emailNames = namesOf(
 		البريدالالكتروني דואל דוארלקטרוני דואראלקטרוני`,
 );
 
-/** What columns of first names are called, folded as headers are. */
 const firstNames = namesOf(
 	`first firstname forename givenname vorname rufname voornaam förnamn fornavn etunimi prénom prenom nombre nombredepila primeironome imię imie jméno křestníjméno meno keresztnév utónév имя імя όνομα ad 名`,
 );
@@ -69,10 +63,7 @@ const lastNames = namesOf(
 		επώνυμο soyad soyadı 姓`,
 );
 
-/**
- * The columns of the first name and of the last, or of the first alone; null: none, or several. Beside a first name, a
- * column that is called `Name` is the last one.
- */
+/** The columns of the first and last name. Beside a first name, a column `Name` is the last one. */
 export function nameParts(header: readonly string[]): readonly [first: string, last?: string] | null {
 	const [first, ...others] = header.filter((name) => firstNames.has(fold(name)));
 	const lasts = header.filter((name) => lastNames.has(fold(name)));
@@ -83,16 +74,12 @@ export function nameParts(header: readonly string[]): readonly [first: string, l
 
 const joiner = '+';
 
-/**
- * `--map "First+Last=name"`: the columns that `source` names, in its order; null where a part is no column. `find` gives the column of a name.
- * A column may be called `A+B` itself: the longest name that is there counts.
- */
+/** Columns of `--map "First+Last=name"`. A column may be called `A+B` itself: the longest name counts. */
 export function partsOf(
 	source: string,
 	find: (name: string) => string | undefined,
 ): readonly string[] | null {
 	const words = source.split(joiner);
-	// A name of many signs is no list of columns.
 	if (words.length > mostParts) return null;
 	const parts: string[] = [];
 	for (let from = 0; from < words.length; ) {
@@ -111,15 +98,12 @@ export function partsOf(
 
 const mostParts = 20;
 
-/** Only texts can be joined: the name, and fields. */
 export function canBeJoined(target: string): boolean {
 	return target === 'name' || target.startsWith('meta.');
 }
 
 export interface Place {
-	/** Position in the table's rows, from 0. */
 	index: number;
-	/** Positions of columns whose cells follow, each after a blank. */
 	joined?: readonly number[];
 }
 
@@ -130,7 +114,6 @@ export function cellOf(row: readonly string[], { index, joined }: Place): string
 	return cells.filter((cell) => cell !== '').join(' ');
 }
 
-/** The columns of a value, by their names in the file: `First + Last`. */
 export function mappedName(header: readonly string[], { index, joined = [] }: Place): string {
 	return [index, ...joined].map((at) => (header[at] ?? '').trim()).join(` ${joiner} `);
 }

@@ -1,18 +1,11 @@
-/** Detects from the first bytes which UTF a text is in, if any. Pure; one of three rules decides, in this order. */
 import { isUtf8 } from 'node:buffer';
 
 export interface EncodingFound {
-	/** A name iconv-lite knows: `utf-8`, `utf-16le`, `utf-16be`, `windows-1251` … */
 	encoding: string;
-	/** Length of the byte order mark, 0 without one. */
 	bomBytes: number;
 }
 
-/**
- * A byte order mark decides, but that of UTF-8 not where the text after it is something else: some programs put it
- * before a code page, and such a file is read as if it had none. Without one: UTF-16 where every NUL lies on one side of the pairs, UTF-8 where the bytes
- * are valid UTF-8 or nearly so; null: a code page. `isWhole`: nothing follows the prefix.
- */
+/** A UTF-8 mark before a code page does not decide: some programs write one. Null: a code page. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -28,7 +21,7 @@ function isHeld({ encoding, bomBytes }: EncodingFound, prefix: Buffer, isWhole: 
 	return encoding !== 'utf-8' || detectUnicode(prefix.subarray(bomBytes), isWhole)?.encoding === 'utf-8';
 }
 
-/** Why a file cannot be read as UTF-8, behind its name; null: it can. The line feed is in no character of several bytes. */
+/** Why a file cannot be read as UTF-8, to follow its name; null: it can. */
 export function utf8Fault(bytes: Buffer): string | null {
 	const wide = utf16Fault(bytes);
 	if (wide !== null || isUtf8(bytes)) return wide;
@@ -45,7 +38,6 @@ export function utf16Fault(prefix: Buffer): string | null {
 	return encoding?.startsWith('utf-16') === true ? 'is UTF-16: save it as UTF-8' : null;
 }
 
-/** The byte order mark at the beginning, or null. */
 export function byMark(prefix: Buffer): EncodingFound | null {
 	if (prefix[0] === 0xef && prefix[1] === 0xbb && prefix[2] === 0xbf)
 		return { encoding: 'utf-8', bomBytes: 3 };
@@ -67,11 +59,7 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 	return bytes;
 }
 
-/**
- * Broken bytes among characters of several bytes: in a code page such sequences hardly occur by chance, and reading the
- * file as one would garble every name. Only the rows with broken bytes are refused. There may be more of
- * these where half of the lines are whole.
- */
+/** Sequences of UTF-8 hardly occur by chance in a code page: only rows with broken bytes are refused. */
 function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;
@@ -83,10 +71,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	);
 }
 
-/**
- * Addresses, delimiters and line ends are ASCII. So in UTF-16 at least a fifth of the pairs have one zero byte, always
- * on the same side. A stray NUL in 8-bit text never reaches that share.
- */
+/** Addresses, delimiters and line ends are ASCII: at least a fifth of the pairs have a zero, on one side. */
 function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	const pairs = Math.floor(prefix.length / 2);
 	let even = 0;

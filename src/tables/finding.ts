@@ -1,12 +1,8 @@
-/** Errors in a table or in one of its rows, in words for people and a code for scripts; limits for reading one. */
-
-/** A cell, in bytes of UTF-8. */
 const maxCellBytes = 1024 * 1024;
 /** A row, in bytes of UTF-8: a batch of an import is at most 4 MiB, so a longer row could not be put. */
 export const maxRowBytes = 4 * 1024 * 1024;
 /** Columns of a header. More is a matrix or a wrong delimiter, not a list of people. */
 export const maxColumns = 2_000;
-/** The bytes read to detect encoding and delimiter. */
 export const sniffBytes = 256 * 1024;
 
 export type RowFault =
@@ -22,9 +18,7 @@ export type RowFault =
 	| 'unknown_key'; // a key without a column: too late in the file to become one
 
 /**
- * One row of a table. `line` counts from 1 and is the line the row begins on. A bad row has the cells that could be
- * separated; a row that could not be split has its first line as one cell. `nested`: the positions of cells that hold
- * the JSON of an object or array; absent: none.
+ * A bad row has the cells that could be separated. `nested`: positions of cells with JSON objects or arrays.
  */
 export type TableRow =
 	| { kind: 'row'; line: number; cells: readonly string[]; nested?: readonly number[] }
@@ -50,12 +44,11 @@ export type TableFault =
 export interface TableErrorOptions {
 	hint?: string;
 	details?: readonly unknown[];
-	/** The path that this user may not write: what opens it is looked for where the error is told. */
+	/** A path that this user may not write; the caller tells what opens it. */
 	unwritten?: string;
 	cause?: unknown;
 }
 
-/** A file that cannot be read or written as a table. The message names the problem and the remedy. */
 export class TableError extends Error {
 	override readonly name = 'TableError';
 	readonly code: TableFault;
@@ -72,7 +65,7 @@ export class TableError extends Error {
 	}
 }
 
-/** The columns of a rejects file that are no data; they are left out when it is imported. */
+/** Columns of a rejects file without data; an import leaves them out. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
 /** The code of a row whose address an earlier row of the same import has: there is nothing to correct. */
@@ -82,19 +75,14 @@ export interface RejectedRow {
 	line: number;
 	code: string;
 	error: string;
-	/** As many as the source's row has. */
 	cells: readonly string[];
 }
 
-/** Without regard to case and to blanks around it. */
 export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/**
- * Where the columns begin that were left out by the import of this rejects file's source. They stand after `_line`,
- * `_code`, `_error`, so that the file can be imported again unchanged. The header's length where there are none.
- */
+/** Columns after `_line`, `_code`, `_error` were left out by the import of this rejects file's source. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;
@@ -120,7 +108,6 @@ export const faultMessages = {
 	unknown_key: 'a key that no earlier line has',
 } satisfies Record<RowFault, string>;
 
-/** The first cell that cannot be used, or null. */
 export function findCellFault(cells: readonly string[]): { code: RowFault; error: string } | null {
 	for (const [index, cell] of cells.entries()) {
 		if (cell.includes('\0')) return { code: 'nul', error: `${faultMessages.nul} (cell ${index + 1})` };

@@ -1,19 +1,11 @@
-/**
- * Guesses the code page of a text that is in no UTF. It is read in each code page, and the result that reads most like
- * names and words of one of its languages wins. Pure. The measure is the logarithm of a likelihood: 1 more is e times
- * as likely.
- */
+/** Reads a text in each code page; the result most like words of its languages wins, by log likelihood. */
 import iconv from 'iconv-lite';
 import { commonCharacters, letterPairs } from './letter-frequencies.js';
 
 export interface EncodingGuess {
 	encoding: string;
-	/** No other code page gives a different text that is nearly as likely. */
 	isStrong: boolean;
-	/**
-	 * Most likely first, each with a sample of the text in that encoding; the samples differ. Without encodings that
-	 * cannot read one character in a hundred, where another can.
-	 */
+	/** Most likely first, with a sample of the text; without encodings that cannot read it. */
 	candidates: readonly { encoding: string; sample: string }[];
 }
 
@@ -22,10 +14,8 @@ const leastLead = 4;
 /** A likelihood for each letter, below which nothing reads like a text. */
 const leastLikely = -11;
 const maxCandidates = 5;
-/** The number of words that are read; further ones would not change the result. */
 const maxWords = 600;
 
-/** `evidence`: lines of the text with bytes over 0x7f, or all of it. */
 export function guessEncoding(evidence: Buffer): EncodingGuess {
 	const hints = countryHints(evidence);
 	const readings = codePages
@@ -46,10 +36,7 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 	return { encoding: best.page.encoding, isStrong, candidates };
 }
 
-/**
- * The usual one among the code pages that read the same text: German names in windows-1252 have the octets of
- * windows-1254, and some read like Turkish. What tells the two apart is in nearly every Turkish text.
- */
+/** The usual one of pages that read the same text: German in windows-1252 has the octets of windows-1254. */
 function mostUsual(best: Reading, readings: readonly Reading[]): Reading {
 	const same = readings.filter(({ text }) => text === best.text);
 	return same.reduce((usual, one) => (one.prior > usual.prior ? one : usual), best);
@@ -86,7 +73,6 @@ interface CodePage {
 	languages: readonly string[];
 	/** How rare its files are: added to their likelihood. */
 	prior: number;
-	/** Top-level domains of countries where it is used. */
 	countries: string;
 }
 
@@ -121,7 +107,6 @@ const codePages: readonly CodePage[] = [
 	{ encoding: 'euc-kr', languages: ['ko'], prior: 0, countries: 'kr' },
 ];
 
-/** The maximum weight of the addresses' countries. */
 const hintWeight = 4;
 
 /** The share of each country among the addresses with one. */
@@ -136,7 +121,6 @@ function countryHints(evidence: Buffer): ReadonlyMap<string, number> {
 interface Reading {
 	page: CodePage;
 	text: string;
-	/** Of the code page and of the countries of the addresses, without the text. */
 	prior: number;
 	likelihood: number;
 	letters: number;
@@ -162,7 +146,7 @@ function read(page: CodePage, evidence: Buffer, hints: ReadonlyMap<string, numbe
 	return { page, text, prior, likelihood: judged + prior, letters };
 }
 
-/** Sequences of letters with one beyond ASCII, and signs that are no letters; how often, three times at most. */
+/** Runs with a letter or sign beyond ASCII, with their counts, three at most. */
 function wordsOf(text: string): Map<string, number> {
 	const words = new Map<string, number>();
 	for (const [word] of text.replaceAll('\u0307', '').matchAll(/[^\x00-\x40\x5b-\x60\x7b-\x7f]+/gu)) {
@@ -174,7 +158,6 @@ function wordsOf(text: string): Map<string, number> {
 	return words;
 }
 
-/** The first cell that differs in another encoding. */
 function sampleOf(text: string): string {
 	const found = /[^\x00-\x7f]/.exec(text)?.index ?? 0;
 	const start = Math.max(text.lastIndexOf('\n', found), found - 20) + 1;
@@ -207,7 +190,7 @@ function judgeLetters(words: ReadonlyMap<string, number>, languages: readonly st
 }
 
 interface Model {
-	/** By the previous letter, then by the letter: a share. */
+	/** By the previous letter, then by the letter. */
 	pairs: ReadonlyMap<string, ReadonlyMap<string, number>>;
 	letters: ReadonlyMap<string, number>;
 }
@@ -237,11 +220,10 @@ function modelOf(language: string): Model {
 	return model;
 }
 
-/** Signs of any text: before a word, after one, within one, and by themselves. */
 const openingSigns = '“„‚«‘¿¡§£';
 const closingSigns = '”»’…™®©ªº°€';
 const usualSigns = `${openingSigns}${closingSigns}·–—№•´\u00a0`;
-/** For characters that are no usual letter, as logarithms. */
+/** Logarithms for characters other than usual letters. */
 const likelihoods = { usualSign: -7, sign: -13, broken: -18, capital: -7, strange: -6 } as const;
 
 function judgeWord(word: string, model: Model): number {
@@ -309,7 +291,6 @@ function judgePair(before: string, letter: string, { pairs, letters }: Model): n
 }
 
 const rareLetter = 1e-5;
-/** A pair of ASCII letters, on average. */
 const usualAscii = -2.8;
 
 function judgeSign(char: string): number {
@@ -328,7 +309,6 @@ export function isAscii(text: string): boolean {
 	return /^[\x00-\x7f]*$/.test(text);
 }
 
-/** `language`: one of `commonCharacters`; `encoding`: the encoding of the words, with their counts. */
 function judgeCharacters(words: ReadonlyMap<string, number>, language: string, encoding: string): number {
 	const common = new Set(commonCharacters[language] ?? '');
 	let total = 0;
@@ -362,13 +342,9 @@ function judgeCharacter(
 	return usualSigns.includes(char) ? -9 : -13;
 }
 
-/** In names with half-width characters. */
 const rareKatakana = /[ｦ-ｫｯｿﾇﾈﾌﾍﾎﾒﾚﾟ]/;
 
-/**
- * Half-width katakana: a voice mark follows only certain letters, no word begins with a small letter or with ﾝ, and
- * none has Latin letters too.
- */
+/** A voice mark follows certain letters, and no word begins with a small one. */
 function judgeKatakana(before: string, char: string): number {
 	if (isHalfWidth(before) ? isAscii(char) : isHalfWidth(char) && before !== '' && isAscii(before))
 		return likelihoods.strange;

@@ -1,7 +1,4 @@
-/**
- * Maps the columns of a table to those of an import. Pure: a mapping, or all errors of the header at once. Names are
- * only ever keys of Maps, so `__proto__` and `constructor` are names like others.
- */
+/** Maps the columns of a table to those of an import, or finds all errors of the header at once. */
 
 import { isEmailAddress } from '../api/address.js';
 import { suggest } from '../api/suggest.js';
@@ -25,7 +22,6 @@ import {
 	tellsState,
 } from './states.js';
 
-/** A field of the project, as far as a header needs it. */
 interface KnownField {
 	variable: string;
 	name: string;
@@ -38,15 +34,12 @@ export interface MappedColumn extends Place {
 
 export interface Mapping {
 	columns: readonly MappedColumn[];
-	/** Fields to create before the first row (`createFields`). */
 	newFields: readonly KnownField[];
-	/** Names of columns that are left out, for a message; a column without a name is called by its place, from 1. */
 	ignored: readonly string[];
 	/** Positions of columns that the user left out, now or in the import that made this rejects file. */
 	leftOut: readonly number[];
 	/** The position of `_code` in a rejects file: duplicates and misfits are refused again. */
 	codeColumn?: number;
-	/** The columns with the target `state`, which give `is_active` and `disable_reason`. */
 	states?: readonly StateColumn[];
 }
 
@@ -74,7 +67,6 @@ export interface HeaderFinding {
 		| 'unknown_map_target'
 		| 'bad_map'
 		| 'bad_field_name';
-	/** The column's name as in the file. */
 	column: string;
 	message: string;
 	suggestions: readonly string[];
@@ -96,7 +88,6 @@ const leaveOut: Decision = { kind: 'left_out' };
 
 const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
 
-/** Other names for the columns, folded as `fold` does. */
 const aliases: ReadonlyMap<string, string> = new Map([
 	...'email emailaddress mail mailaddress subscriberemail'
 		.split(' ')
@@ -149,7 +140,6 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 		const target = named.get(column);
 		if (target !== undefined) return decideNamed(column, target, options);
 		if (fixed.has(column) || isRejectColumn(column)) return { kind: 'ignored' };
-		// It is part of another target, and has none of its own.
 		if (parts.has(column)) return { kind: 'joined' };
 		if (index >= leftOutStart) return leaveOut;
 		return decide(column, { index, tellsLeavers }, options);
@@ -175,7 +165,6 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	return { kind: 'mapped', mapping };
 }
 
-/** What the decisions come to; `findings` gets theirs. */
 function collected(
 	decided: readonly { at: Place; column: string; decision: Decision }[],
 	findings: HeaderFinding[],
@@ -196,7 +185,7 @@ function collected(
 	return { columns, newFields, ignored, leftOut };
 }
 
-/** The columns of an import batch: all that are a state give the cells of `stateCells` together, in the place of the first. */
+/** Columns that are a state give the cells of `stateCells` together, in the place of the first. */
 export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	const first = columns.find(({ target }) => target === 'state');
 	return columns.flatMap((column) => {
@@ -270,7 +259,6 @@ function decideNamed(column: string, target: string, options: HeaderOptions): De
 }
 
 interface Join {
-	/** As given. */
 	source: string;
 	parts: readonly string[];
 	target: string;
@@ -293,7 +281,7 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 	return refuse(finding('unknown', column, message, suggestions));
 }
 
-/** They write elsewhere than they stand, or turn the line round; a field is never called so. */
+/** Controls reorder the text that is shown: no field is called so. */
 const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 /** `First Name` becomes `first_name`. A name that gives no variable must be mapped by `--map`. */
@@ -321,7 +309,6 @@ function isWhole(cut: number, target: string): boolean {
 	return cut > 0 ? target !== '' : cut === 0 && target === '-';
 }
 
-/** The pairs of `--map` by the column's name, and those that join; a column is found exactly or folded. */
 function readMap(
 	header: readonly string[],
 	{ map = [] }: HeaderOptions,
@@ -352,7 +339,6 @@ function readMap(
 	return { named, joins, findings };
 }
 
-/** The name of a column without a mark of the file's beginning. */
 export function clean(name: string): string {
 	return name.replace(/^\uFEFF/, '').trim();
 }
@@ -396,7 +382,6 @@ function findSameTargets(
 	return findings;
 }
 
-/** `cells`: those of its first rows. */
 function state(column: string, cells: readonly string[] = []): HeaderFinding {
 	const examples = [...new Set(cells)].slice(0, 3).map(show).join(', ');
 	const says = `says who may get mail${examples && ` (${examples})`}`;
@@ -417,7 +402,6 @@ function noEmail(header: readonly string[]): HeaderFinding {
 	return finding('no_email', '', message, suggest('email', header));
 }
 
-/** A hostile name may be long. */
 export function show(name: string): string {
 	return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

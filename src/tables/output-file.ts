@@ -1,7 +1,4 @@
-/**
- * A file that is written whole or not at all: under another name in the same folder, synced, then renamed. A pipe or a
- * device is written directly.
- */
+/** Writes a file whole or not at all: beside its place, synced, then renamed. A pipe is written directly. */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -10,22 +7,15 @@ import { TableError } from './finding.js';
 export interface OutputFile {
 	/** Its temporary path, for code that writes by itself; that code must not close it before `finish`. */
 	readonly path: string;
-	/** Throws `TableError` `disk_full` and `disk`. */
 	write(content: string | Uint8Array): Promise<void>;
 	/** Puts it into place: from then on it is durable. Throws `TableError` when such a file was created meanwhile. */
 	finish(): Promise<void>;
-	/** Removes the written data; does nothing once it is in place. */
 	discard(): Promise<void>;
 }
 
-/** The treatment of an existing file of that name. */
 export type WhenThere = 'refuse' | 'replace';
 
-/**
- * `ending`: of its temporary name; a caller that sets one removes the leftovers of killed processes. Throws
- * `TableError` before writing: the file exists, is a folder, or cannot be created. What the disk refuses then is
- * `disk_full` or `disk`.
- */
+/** `ending` of the temporary name: a caller that sets one removes the leftovers of killed processes. */
 export async function createOutputFile(
 	path: string,
 	whenThere: WhenThere,
@@ -67,7 +57,6 @@ function direct(file: FileHandle, path: string): OutputFile {
 }
 
 interface Place {
-	/** The path as given. */
 	path: string;
 	target: string;
 	temporary: string;
@@ -91,7 +80,7 @@ function beside(file: FileHandle, place: Place): OutputFile {
 			if (isPlaced) return;
 			await file.close().catch(() => undefined);
 			await rm(place.temporary, { force: true });
-			// Where SQLite wrote the file.
+			// SQLite may have written the file.
 			for (const suffix of ['-journal', '-wal', '-shm']) await rm(place.temporary + suffix, { force: true });
 		},
 	};
@@ -129,7 +118,6 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	}
 }
 
-/** The hint where a disk is full. */
 export const otherDisk = 'free some space, or name a file on another disk';
 
 /** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
@@ -157,7 +145,6 @@ const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 	['EIO', { code: 'disk', why: 'the disk has failed (EIO)' }],
 ]);
 
-/** Why the system lets no file be written at this path; null: for another reason. */
 export function refusalOf(error: unknown, path: string): Refusal | null {
 	const code = codeOf(error);
 	const folder = dirname(path);
@@ -174,7 +161,6 @@ function codeOf(error: unknown): string {
 	return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** A name is durable when its folder is. */
 export async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());

@@ -1,8 +1,4 @@
-/**
- * Parses one block of UTF-8 bytes into rows, with the line each begins on and the bytes used. Pure and synchronous. The
- * ends of rows are scanned first: a row without quotes is cut at its delimiters, and csv-parse gets the others that are
- * valid, all in one call, so a broken one affects no other.
- */
+/** Rows without quotes are cut at delimiters; csv-parse gets the other valid ones, in one call. */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
 import { maxRowBytes } from './finding.js';
@@ -17,7 +13,6 @@ interface Parsed extends Omit<Scanned, 'spans'> {
 	rows: RawRow[];
 }
 
-/** Blank lines are no rows. */
 export function parseBlock(block: TextBlock): Parsed {
 	const { spans, ...rest } = scanRows(block);
 	const { bytes, delimiter } = block;
@@ -67,19 +62,14 @@ function cellsOf(bytes: Buffer, delimiter: string): string[][] {
 }
 
 interface TextBlock {
-	/** UTF-8. */
 	bytes: Buffer;
 	delimiter: string;
 	line: number;
-	/** Nothing follows: the last row needs no line end. */
 	isLast: boolean;
-	/** The most rows (default: all). */
 	limit?: number;
 }
 
-/**
- * A row without the blank lines before it. A row with a `fault` is its first line alone: the next row begins after it.
- */
+/** A row with a `fault` is its first line alone: the next row begins after it. */
 interface RowSpan {
 	begin: number;
 	end: number;
@@ -96,7 +86,6 @@ interface Scanned {
 	spans: RowSpan[];
 	/** Bytes of the spans and of blank lines; the rest must be passed again with more data. */
 	used: number;
-	/** The line at `used`. */
 	line: number;
 	/** The row at `used` is longer than a row may be: the fault, or null while its quotes are in order. */
 	long: { fault: QuoteFault | null } | null;
@@ -121,7 +110,6 @@ export function scanRows({
 	while (spans.length < limit && next.at < bytes.length) {
 		const { at: begin, line } = next;
 		const { end: rowEnd, fault, lines, isPlain, gaps } = scanRow(bytes, { begin, mark, isLast });
-		// A last line needs no line end.
 		const lineEnd = fault === null ? rowEnd : endOfLine(bytes, begin, isLast);
 		const end = fault !== null && lineEnd === -1 && isLast ? bytes.length : lineEnd;
 		const isCut = end === -1 || end - begin > maxRowBytes;
@@ -146,10 +134,7 @@ export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number
 	return -1;
 }
 
-/**
- * Lines of blanks are no rows. A byte order mark begins each part of a file that was joined from several. A last CR
- * stays where an LF may follow: they are one line end.
- */
+/** A byte order mark begins each part of a joined file. A last CR stays where an LF may follow. */
 function passBlankLines(
 	bytes: Buffer,
 	next: { at: number; line: number },
@@ -174,7 +159,6 @@ interface ScannedRow {
 	/** After its line end; -1 where that is not in the block, or beyond the maximum length of a row. */
 	end: number;
 	fault: Fault | null;
-	/** Line ends in it, the last one counted. */
 	lines: number;
 	isPlain: boolean;
 	gaps: [number, number][];
@@ -217,9 +201,7 @@ function unlessCut(found: Fault | 'cut'): Fault | null {
 	return found === 'cut' ? null : found;
 }
 
-/**
- * Offset after the quote that closes the one at `start`. `cut`: the end of the block, or the maximum length of a row.
- */
+/** `cut`: the block or the longest row ends within the quotes. */
 function endOfQuotes(
 	bytes: Buffer,
 	start: number,
@@ -247,7 +229,6 @@ function checkBehind(
 
 const none: [number, number][] = [];
 
-/** Most rows have none, and share one list. */
 function withGap(gaps: [number, number][], begin: number, end: number): [number, number][] {
 	if (begin === end) return gaps;
 	if (gaps === none) return [[begin, end]];
@@ -296,10 +277,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/**
- * An odd number of quotes on the row's first line: the quote was never closed, and its apparent end is the opening
- * quote of a later row.
- */
+/** An odd number of quotes on its first line: the apparent end opens a quote of a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);

@@ -1,23 +1,16 @@
 /**
- * CSV as a stream of rows, with constant memory: blocks of bytes are read as fast as rows are consumed. An unreadable
- * row is a finding with its line, never an exception, and the next line is read.
+ * CSV as a stream of rows, with constant memory. An unreadable row is a finding, and the next line is read.
  */
 import { faultMessages, findCellFault, maxRowBytes, type RowFault, type TableRow } from './finding.js';
 import { endOfLine, parseBlock, type QuoteFault, type RawRow } from './parse-block.js';
 
 export interface CsvOptions {
 	delimiter: string;
-	/**
-	 * The number of columns at the end of the header that do not count (0); rows may have them too, as long as they are
-	 * blank.
-	 */
+	/** Columns at the end of the header that do not count; rows may have them too, if blank. */
 	blankColumns?: number;
 }
 
-/**
- * `source` is UTF-8 without a byte order mark, cut anywhere. The first row is the header where there is one, and every
- * row must have its width.
- */
+/** `source` is UTF-8 without a byte order mark, cut anywhere. Each row must have the width of the first. */
 export async function* readCsv(
 	source: AsyncIterable<Uint8Array>,
 	options: CsvOptions,
@@ -30,9 +23,7 @@ export async function* readCsv(
 const blockBytes = 64 * 1024;
 /** Cells that wait for their row's turn are copied by the garbage collector: these fit its youngest space. */
 const rowsAtOnce = 200;
-/** The shown part of a row that cannot be split. */
 const shownCharacters = 1000;
-/** The state between blocks: the bytes not used yet, at most a row of the maximum length and one chunk. */
 class CsvReader {
 	readonly #delimiter: string;
 	readonly #blankColumns: number;
@@ -40,10 +31,7 @@ class CsvReader {
 	#line = 1;
 	#chunks: Uint8Array[] = [];
 	#pending = 0;
-	/**
-	 * Parsing waits for this many bytes; doubled where a block holds no whole row, so that the time for a long row stays
-	 * linear.
-	 */
+	/** Doubled where a block holds no whole row, so that the time for a long row stays linear. */
 	#wanted = blockBytes;
 	#isSkipping = false;
 
@@ -129,7 +117,6 @@ class CsvReader {
 	}
 }
 
-/** The beginning of a line, without its end. */
 function showLine(line: Buffer): string {
 	let end = line.length;
 	while (end > 0 && (line[end - 1] === 10 || line[end - 1] === 13)) end -= 1;

@@ -1,13 +1,10 @@
-/** Lines of a stream of bytes, with constant memory. */
 import { byMark } from './encoding.js';
 import { maxRowBytes } from './finding.js';
 import { endOfLine } from './parse-block.js';
 
 export interface Line {
-	/** Counted from 1. */
 	line: number;
 	bytes: Buffer;
-	/** Bytes of the line in the source, its end not counted. */
 	length: number;
 	/** It is longer than a row may be: the rest was skipped. */
 	isCut: boolean;
@@ -16,8 +13,7 @@ export interface Line {
 const blockBytes = 64 * 1024;
 
 /**
- * Lines end in LF, CR LF or CR, also mixed; blank lines are counted and left out. A line may begin with a byte order mark,
- * as in a file that was joined from several: it is left out too.
+ * Lines end in LF, CR LF or CR. Blank ones are counted and left out; byte order marks of joined files go too.
  */
 export async function* readLines(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

@@ -1,7 +1,4 @@
-/**
- * NDJSON as a table, with constant memory: an object for each line, its keys the columns. An unreadable line is a
- * finding with its number, and the next one is read.
- */
+/** NDJSON as a table, with constant memory: keys are columns, an unreadable line is a finding. */
 import { isUtf8 } from 'node:buffer';
 import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
 import { JsonNumber } from '../api/schema/number.js';
@@ -9,21 +6,17 @@ import { faultMessages, findCellFault, type RowFault, sniffBytes, type TableRow 
 import { type Line, readLines } from './read-lines.js';
 
 interface NdjsonTable {
-	/** Keys of all objects at the beginning, in their order; empty without an object. */
 	header: readonly string[];
-	/** The first line that is no object, when there is no header, with the error. */
 	fault: { line: number; error: string } | null;
 	isEmpty: boolean;
 	rows: AsyncGenerator<TableRow, void, undefined>;
 }
 
-/** The shown part of a line that is no object. */
 const shownCharacters = 1000;
 
 /**
- * `source` is UTF-8 without a byte order mark, cut anywhere. Objects need not have the same keys: the columns are those
- * of the first 256 KiB. A row with a later key is a finding, since leaving the key out would lose data. Keys of `meta`
- * may come at any place: their values then stand in the cell `meta`.
+ * Columns are the keys of the first 256 KiB. A later key is a finding, but within `meta` it goes into that
+ * cell.
  */
 export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<NdjsonTable> {
 	const lines = objectLines(readLines(source));
@@ -131,7 +124,6 @@ function toRow({ line, record, shown }: Read, columns: ReadonlyMap<string, numbe
 	return { kind: 'row', line, cells, ...(nested.length > 0 && { nested }) };
 }
 
-/** Values without a text form are in the cell already. */
 function addToMeta(cells: string[], index: number | undefined, late: readonly [string, string][]): void {
 	const texts = late.filter(([, text]) => text !== '');
 	if (index === undefined || texts.length === 0) return;
@@ -141,19 +133,15 @@ function addToMeta(cells: string[], index: number | undefined, late: readonly [s
 	cells[index] = JSON.stringify(Object.fromEntries([...known, ...texts]));
 }
 
-/**
- * `cells` by column, in the order of the object; a Map, as names may be those of objects (`__proto__`). `nested`: the
- * columns with an object or array. A bad record has cells where it is an object, for the columns that it names.
- */
+/** A Map, as keys may be `__proto__`. `nested`: columns with an object or array. */
 type JsonRecord = { cells: ReadonlyMap<string, string> } & (
 	| { kind: 'record'; nested: readonly string[] }
 	| { kind: 'bad'; code: RowFault; error: string }
 );
 
 /**
- * An import takes texts. Numbers and booleans become their text; null and a missing key become an empty cell (which
- * keeps the stored value). `meta` as an object, or as the text of one, becomes columns `meta.x`, and a column `meta`
- * for values without a text form. Any other object or array stays JSON, so that an unused column does not cost the row.
+ * Null and a missing key are an empty cell, which keeps the stored value. `meta` becomes columns `meta.x`,
+ * and a column `meta` for values without a text form. Any other object or array stays JSON.
  */
 function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line, { numbers: 'exact' });
@@ -194,7 +182,6 @@ function isTyped(value: unknown): boolean {
 	return typeof value === 'number' || typeof value === 'boolean';
 }
 
-/** The JSON of an object, empty when all values are texts. */
 function typedValues(meta: Readonly<Record<string, unknown>>): string {
 	const typed = Object.entries(meta).filter(([, value]) => isTyped(value));
 	return typed.length === 0 ? '' : JSON.stringify(withoutExactNumbers(Object.fromEntries(typed)));

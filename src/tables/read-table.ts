@@ -1,4 +1,3 @@
-/** Opens a table: reads its first bytes, then returns its header, and its rows on demand. */
 import { isAscii } from 'node:buffer';
 import iconv from 'iconv-lite';
 import { byMark, detectUnicode } from './encoding.js';
@@ -10,9 +9,7 @@ import { hintOfEmpty, type Sniffed, type SniffOptions, sniff } from './sniff.js'
 import { isRepeatable, readBytes, sourceName, type TableSource } from './source.js';
 
 export interface TableOptions {
-	/** `auto` (default), or a name iconv-lite knows. */
 	encoding?: string;
-	/** `auto` (default), `tab`, or one character. */
 	delimiter?: string;
 	/** Aborts reading with the signal's reason, also while a read hangs. */
 	signal?: AbortSignal;
@@ -20,12 +17,10 @@ export interface TableOptions {
 
 export interface Table {
 	format: 'csv' | 'ndjson';
-	/** The detected or given value, for people: `windows-1251`, `;` (empty for NDJSON). */
 	encoding: string;
 	delimiter: string;
 	/** The encoding is a guess that the user should see. */
 	isGuessed: boolean;
-	/** It begins with a byte order mark. */
 	isMarked: boolean;
 	/** The columns' names; those of NDJSON are the keys of the objects, `meta.x` for keys of `meta`. */
 	header: readonly string[];
@@ -33,7 +28,6 @@ export interface Table {
 	rows: AsyncIterable<TableRow>;
 	/** Its first rows, at most 1,000 and those of 256 KiB; `rows` has them too. */
 	peek(): Promise<Peeked>;
-	/** Releases the source when the rows are not read to their end. */
 	close(): Promise<void>;
 }
 
@@ -78,7 +72,6 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 	}
 }
 
-/** A name may show that it is NDJSON; the bytes show other formats. */
 function sniffOptions(name: string, options: TableOptions, isWhole: boolean): SniffOptions {
 	const { encoding = 'auto', delimiter = 'auto' } = options;
 	const format = /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto';
@@ -90,10 +83,7 @@ function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text'
 	return sniffed;
 }
 
-/**
- * Bytes beyond ASCII, which reveal the encoding, may come late: they are searched for where a second reading is
- * possible.
- */
+/** Bytes beyond ASCII may come late: search for them where a second reading is possible. */
 async function evidenceOf(
 	source: TableSource,
 	prefix: Buffer,
@@ -115,7 +105,6 @@ async function readBeyondAscii(source: TableSource, signal: AbortSignal | undefi
 	let rest = Buffer.alloc(0);
 	let length = 0;
 	for await (const chunk of readBytes(source, signal)) {
-		// A chunk of ASCII alone can be skipped, apart from the parts of lines at its ends.
 		if (isAscii(chunk)) {
 			found.push(linesBeyondAscii(rest));
 			rest = Buffer.alloc(0);
@@ -167,10 +156,7 @@ async function* joined(prefix: Buffer, rest: AsyncIterable<Uint8Array>): AsyncGe
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/**
- * Converts other encodings to UTF-8; a character cut by two chunks is joined again. An invalid character is passed on
- * as an invalid byte, so that its row is refused and not imported with a replacement mark.
- */
+/** An invalid character becomes an invalid byte, so that its row is refused, not imported with a mark. */
 async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
 	if (encoding === 'utf-8') return yield* bytes;
 	const decoder = iconv.getDecoder(encoding, { stripBOM: false });
@@ -193,7 +179,6 @@ function markBroken(text: string): Buffer {
 	);
 }
 
-/** No octet of UTF-8. */
 const broken = Buffer.from([0xff]);
 
 const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);

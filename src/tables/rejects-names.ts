@@ -4,14 +4,12 @@ import { join, parse as parsePath } from 'node:path';
 
 const series = /\.rejects(?:-(\d{1,9}))?\.csv$/;
 
-/** `people.csv.rejects.csv` for `people.csv`, and the next of the series for a rejects file. */
 export function nextRejectsPath(path: string): string {
 	const found = series.exec(path);
 	if (found === null) return `${path}.rejects.csv`;
 	return `${path.slice(0, found.index)}.rejects-${Number(found[1] ?? 1) + 1}.csv`;
 }
 
-/** Whether both are rejects files of one series. */
 export function isSameSeries(one: string, other: string): boolean {
 	const start = (path: string) => series.test(path) && path.replace(series, '');
 	return start(one) !== false && start(one) === start(other);

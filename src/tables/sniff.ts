@@ -1,7 +1,3 @@
-/**
- * Detects the kind of a source from its first bytes: text with an encoding and a delimiter, or another named kind.
- * Pure.
- */
 import { isAscii, isUtf8 } from 'node:buffer';
 import iconv from 'iconv-lite';
 import { byMark, cutPartialCharacter, detectUnicode, type EncodingFound } from './encoding.js';
@@ -10,21 +6,15 @@ import { type EncodingGuess, guessEncoding, linesBeyondAscii } from './guess-enc
 import { parseBlock } from './parse-block.js';
 
 export interface SniffOptions {
-	/** A name iconv-lite knows, or `auto`. */
 	encoding: string;
-	/** One character, `tab`, or `auto`; a given one means CSV. */
 	delimiter: string;
 	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
 	format: 'auto' | 'ndjson';
 	isWhole: boolean;
-	/** Lines beyond ASCII of the whole source, where a second reading is possible. */
 	evidence?: Buffer;
 }
 
-/**
- * `hintBytes`: the length of a beginning in UTF-8 that is a hint for spreadsheets and no row. `blankColumns`: the
- * number of delimiters at the end of its header without a name and a cell after them.
- */
+/** `hintBytes`: a beginning that is a hint for spreadsheets. `blankColumns`: at the end of the header. */
 export type Sniffed =
 	| ({
 			kind: 'text';
@@ -35,7 +25,6 @@ export type Sniffed =
 	  } & Chosen)
 	| Refused;
 
-/** `isGuessed`: another encoding is possible. */
 interface Chosen extends EncodingFound {
 	isGuessed: boolean;
 }
@@ -51,10 +40,8 @@ interface Refused {
 export const hintOfEmpty = 'its first line names the columns, such as email,name';
 const hintOfBinary = 'save the table as CSV in the program that has it, and name that file';
 
-/** Delimiters that are detected, most likely first. */
 export const delimiters = [',', ';', '\t', '|'] as const;
 
-/** `prefix` is at most `sniffBytes` long; an empty one is refused as `empty`. */
 export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	if (prefix.length === 0 && options.format === 'ndjson') return noLines;
 	if (prefix.length === 0) return refuse('empty', 'is empty: it has no header', { hint: hintOfEmpty });
@@ -80,7 +67,6 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	return { kind: 'text', ...found, format: 'csv', delimiter, hintBytes, blankColumns };
 }
 
-/** Without an object: an export of an empty list is like that. */
 const noLines = {
 	kind: 'text',
 	format: 'ndjson',
@@ -92,10 +78,7 @@ const noLines = {
 	isGuessed: false,
 } as const;
 
-/**
- * A first line `sep=;` is a hint for spreadsheets and no header (Microsoft Support, "Import or export text files");
- * after saving it may be quoted or filled up with delimiters. Null: no hint.
- */
+/** `sep=;` is a hint for spreadsheets (Microsoft), perhaps quoted or filled up with delimiters. */
 function readHint(text: string): { delimiter: string; bytes: number } | null {
 	const found = /^"?sep=([^"\r\n\w])"?\1*(?=[\r\n]|$)/i.exec(text);
 	return found === null ? null : { delimiter: found[1] ?? '', bytes: Buffer.byteLength(found[0]) };
@@ -103,10 +86,7 @@ function readHint(text: string): { delimiter: string; bytes: number } | null {
 
 const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
 
-/**
- * A header may begin with a bracket or a brace, but hardly with a brace and a quote or a bracket and a brace. An array
- * is read when it has one object a line, as an export has.
- */
+/** A header hardly begins with a brace and a quote. An array is read when it has one object a line. */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
 	const start = text.trimStart();
 	if (start.startsWith('[')) {
@@ -123,7 +103,6 @@ function beginsWithObject(text: string): boolean {
 	return text.startsWith('{') && /^["}]/.test(text.slice(1).trimStart());
 }
 
-/** The first line is an object, with or without a comma after it. */
 function beginsWithObjectLine(text: string): boolean {
 	const end = text.indexOf('\n');
 	const line = text.slice(0, Math.max(0, end)).trimEnd();
@@ -131,10 +110,7 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/**
- * The delimiter that gives the first 20 records the same width of at least two cells; of several the one with the
- * larger width, then the first of `delimiters`. A comma for a file of one column.
- */
+/** The delimiter that gives the first 20 records one width; of several the one with the largest. */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -152,10 +128,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/**
- * Spreadsheets fill lines up with delimiters. Where one of the first 1,000 rows has a cell in such a column, it is a
- * column without a name, and all its cells count.
- */
+/** Spreadsheets fill lines up with delimiters; a cell in the first 1,000 rows makes a column count. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -171,12 +144,10 @@ function countBlankColumns(
 	return Math.max(0, header.length - Math.max(1, width));
 }
 
-/** Cells up to the last one that is not blank. */
 function filledWidth(cells: readonly string[]): number {
 	return cells.findLastIndex((cell) => cell.trim() !== '') + 1;
 }
 
-/** When even the header is unreadable (a quote that is never closed). */
 function firstLineWidth(text: string, delimiter: string): number {
 	return (/^[^\r\n]*/.exec(text)?.[0] ?? '').split(delimiter).length;
 }
@@ -203,7 +174,6 @@ function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chos
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
 }
 
-/** The length of the byte order mark of UTF-8, where the text begins with one. */
 function utf8Mark(prefix: Buffer): number {
 	const marked = byMark(prefix);
 	return marked?.encoding === 'utf-8' ? marked.bomBytes : 0;
@@ -245,13 +215,9 @@ function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): Enco
 	return found === null ? null : { ...found, bomBytes: byMark(prefix)?.bomBytes ?? 0 };
 }
 
-/** Codecs of iconv-lite that are no encodings of texts. */
 const noText = new Set(['base64', 'hex']);
 
-/**
- * Letters of UTF-8 are byte pairs that no text in a code page has, except for a few ideographs: in the given encoding
- * each of them would be garbage.
- */
+/** Letters of UTF-8 are bytes that texts in code pages do not have in a row, but for a few ideographs. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);
@@ -293,9 +259,7 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/**
- * A stray NUL is an error of one row; a text with a tenth of control characters, or a NUL in the header, is no table.
- */
+/** A stray NUL is an error of its row; a tenth of controls, or a NUL in the header, shows a binary file. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));
@@ -311,7 +275,6 @@ function chooseDelimiter(
 	return /^[^"\r\n\0]$/u.test(delimiter) ? delimiter : null;
 }
 
-/** The kind of a binary file ("a zip archive") with the remedy; null when no signature matches. */
 function recognizeBinary(prefix: Buffer): string | null {
 	const start = prefix.toString('latin1', 0, 8192);
 	if (start.startsWith('PK\x03\x04'))
@@ -321,7 +284,6 @@ function recognizeBinary(prefix: Buffer): string | null {
 	return signatures.find(([magic]) => magic.test(start))?.[1] ?? null;
 }
 
-/** Names of the first entries of an Office file, which is a zip archive. */
 const officeEntries =
 	/\[Content_Types\]\.xml|xl\/|_rels\/|docProps\/|application\/vnd\.oasis|Index\/|Index\.zip/;
 
@@ -337,7 +299,6 @@ const signatures: readonly (readonly [magic: RegExp, what: string])[] = [
 	],
 ];
 
-/** The kind of a text that cannot be a table ("an HTML page") with the remedy; null for other texts. */
 function recognizeMarkup(text: string): string | null {
 	if (/^\s*<(?:!doctype html|html|head|meta|style|table)[\s>]/i.test(text))
 		return 'an HTML page, which some programs write as .xls: open it in a spreadsheet and save it as CSV';

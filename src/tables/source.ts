@@ -1,4 +1,3 @@
-/** The source of a table: a file by path, or a stream such as stdin. Effects only; other files interpret the bytes. */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, open as openPolled } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -7,7 +6,6 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { TableError } from './finding.js';
 
-/** A path, or bytes with a name for messages: a stream, or stored bytes that can be read several times. */
 export type TableSource =
 	| string
 	| { name: string; stream: AsyncIterable<Uint8Array> }
@@ -15,19 +13,14 @@ export type TableSource =
 
 const chunkBytes = 256 * 1024;
 
-/** A file by the last part of its path: for messages, not for identity. */
 export function sourceName(source: TableSource): string {
 	return typeof source === 'string' ? basename(source) : source.name;
 }
 
-/** Whether its bytes can be read again; those of a pipe cannot. */
 export async function isRepeatable(source: TableSource): Promise<boolean> {
 	return typeof source === 'string' ? (await stat(source)).isFile() : 'again' in source;
 }
 
-/**
- * The bytes, in order; throws `TableError` for a missing file, a directory, an unreadable one, and the signal's reason.
- */
 export async function* readBytes(
 	source: TableSource,
 	signal?: AbortSignal,
@@ -45,9 +38,7 @@ export async function* readBytes(
 	}
 }
 
-/** The result of reading a whole file once. */
 export interface Survey {
-	/** SHA-256, lower-case hex: a later run uses it to recognise the same file. */
 	sha256: string;
 	/** Line feeds: approximately the number of rows, for a progress display. 0 where lines end in CR alone. */
 	lineFeeds: number;
@@ -99,7 +90,6 @@ function bytesOf(source: TableSource, signal?: AbortSignal): AsyncIterable<Uint8
 	return 'again' in source ? source.again() : source.stream;
 }
 
-/** Throws `TableError` where nothing is; standard input, `-`, is there. */
 export async function assertThere(path: string): Promise<void> {
 	if (path === '-') return;
 	await stat(path).catch((error: unknown) => Promise.reject(unreadable(path, error)));
@@ -131,11 +121,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): 
 	}
 }
 
-/**
- * Ends with the signal, by its reason. A pipe whose writer does not come or does not write would hold a thread of the
- * pool, in `open` or in `read`, and the process with it, for it cannot end before its threads: a pipe is polled.
- * Rejects, or ends the stream, with the system's error.
- */
+/** A pipe is polled: one whose writer does not come would hold a thread of the pool, and so the process. */
 export async function fileStream(path: string, signal?: AbortSignal): Promise<Readable> {
 	signal?.throwIfAborted();
 	const stream = (await stat(path)).isFIFO() ? await pipeStream(path) : createReadStream(path);

@@ -1,15 +1,10 @@
-/**
- * Columns that say who may get mail, and their words. An import that passes over such a column makes people active who
- * left. Names and words are in the languages of the public pages. Pure.
- */
+/** Columns that say who may get mail: passing over one makes people active who left. */
 import { plainLetters } from './column-names.js';
 
 /** The strongest first: it counts where a row has several. */
 export const states = ['complained', 'bounced', 'unsubscribed', 'unconfirmed', 'active'] as const;
-/** One of `states`. */
 export type State = (typeof states)[number];
 
-/** `is_active` and `disable_reason` in a state. */
 export const stateCells: Readonly<Record<State, readonly [string, string | null]>> = {
 	complained: ['false', 'COMPLAINED'],
 	bounced: ['false', 'HARDBOUNCED'],
@@ -23,11 +18,9 @@ export interface StateColumn {
 	index: number;
 	yes: State | null;
 	no: State | null;
-	/** `--state-words`, as `plainWord` writes them. */
 	words: Readonly<Record<string, State>>;
 }
 
-/** Without accents, blanks and punctuation. */
 export function plainWord(text: string): string {
 	return plainLetters(text).replace(/[\s\p{P}\p{Cf}]/gu, '');
 }
@@ -58,7 +51,6 @@ const commonWords = new Set(
 );
 /** Words of leavers in other programs, which `--state-words` has to name. */
 const leaverWords = new Set(wordsOf('blocklisted blacklisted churned donotcontact donotemail'));
-/** Other words of that kind. */
 const otherWords = new Set(
 	wordsOf(
 		`enabled disabled blocked suppressed inactive dnc canceled cancelled junk softbounced softbounce rejected invalid failed withdrawn revoked refused declined denied expired`,
@@ -73,10 +65,7 @@ const noWords = new Set(
 	),
 );
 
-/**
- * Parts of names of columns. The first that is found counts: `unsubscribed` has `subscribed` in it. Names in `general`
- * may name the state of other things (`Deleted messages`).
- */
+/** The first that is found counts: `unsubscribed` has `subscribed` in it. */
 const partsOfNames = {
 	unconfirmed:
 		'unconfirm|pending|unverif|notconfirm|unbestatigt|sinconfirmar|onbevestigd|niepotwierdz|obekraftad|未確認',
@@ -97,7 +86,6 @@ const partsOfNames = {
 };
 type Named = keyof typeof partsOfNames;
 
-/** The states of yes and no, where the name tells them. */
 const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>> = {
 	unconfirmed: ['unconfirmed', 'active'],
 	bounced: ['bounced', 'active'],
@@ -178,7 +166,6 @@ function isLeaver(word: string): boolean {
 	return leaverWords.has(word) || ((knownWords.get(word) ?? 'active') !== 'active' && !commonWords.has(word));
 }
 
-/** The strongest state that the columns of a row have. */
 export function stateOfRow(
 	row: readonly string[],
 	columns: readonly StateColumn[],
@@ -187,16 +174,13 @@ export function stateOfRow(
 	return found.find((state) => state === 'unknown') ?? states.find((state) => found.includes(state)) ?? null;
 }
 
-/** The first rows of a table. */
 export interface Sampled {
 	/** The cells of each column that are not blank, trimmed. */
 	cells: readonly (readonly string[])[];
 	rows: number;
-	/** The table has no other rows. */
 	isWhole: boolean;
 }
 
-/** Whether a cell alone says that somebody left. */
 export function tellsOfLeaver(cell: string): boolean {
 	return isLeaver(plainWord(cell)) || wordsWithin(cell.slice(0, 1_000)).length > 0;
 }
@@ -204,7 +188,6 @@ export function tellsOfLeaver(cell: string): boolean {
 /** Compounds of German with the status of other things. */
 const ofOthers = /(?:familien|bestell|zahlungs?|auftrags?|liefer|versand|rechnungs)status/;
 
-/** Whether a column says who may get mail, by its name or by its cells. */
 export function tellsState(column: string, index: number, { cells, rows, isWhole }: Sampled): boolean {
 	const filled = cells[index] ?? [];
 	const words = filled.map(plainWord);
@@ -226,7 +209,6 @@ export function tellsState(column: string, index: number, { cells, rows, isWhole
 	return !(isTimes && (name === 'subscribed' || name === 'confirmed'));
 }
 
-/** The state of a word alone. */
 export function wordState(cell: string): State | null {
 	return knownWords.get(plainWord(cell)) ?? null;
 }

@@ -1,5 +1,3 @@
-/** Maps the columns of a table to the parts of a suppression, and writes such tables. Pure. */
-
 import { withZone } from '../api/datetime.js';
 import { suggest } from '../api/suggest.js';
 import {
@@ -23,13 +21,11 @@ export const suppressionParts = [
 	'date_created',
 	'expires_at',
 ] as const;
-/** One of `suppressionParts`. */
 export type SuppressionPart = (typeof suppressionParts)[number];
 
 export interface SuppressionMapping {
 	columns: readonly { index: number; part: SuppressionPart }[];
 	ignored: readonly string[];
-	/** Positions of columns that the user left out, now or in the import that made this rejects file. */
 	leftOut: readonly number[];
 }
 
@@ -37,7 +33,6 @@ type SuppressionHeader =
 	| { kind: 'mapped'; mapping: SuppressionMapping }
 	| { kind: 'refused'; findings: readonly string[] };
 
-/** Names of the parts in other services; without case, blanks and punctuation. */
 const names: ReadonlyMap<string, SuppressionPart> = new Map(
 	(
 		[
@@ -58,19 +53,16 @@ const reasonNames = new Set(
 	),
 );
 
-/** Reasons in the words of states; other states suppress nobody. */
 const reasonOfState: Readonly<Partial<Record<State, SuppressionReason>>> = {
 	unsubscribed: 'UNSUBSCRIBED',
 	bounced: 'HARDBOUNCED',
 	complained: 'COMPLAINED',
 };
-/** Words that do not name a state. */
 const otherReasons: ReadonlyMap<string, SuppressionReason> = new Map([
 	['softbounce', 'SOFTBOUNCED'],
 	['manualsuppression', 'MANUAL'],
 ]);
 
-/** `map`: `COLUMN=PART` as given, `-` for a column that is left out. */
 export function mapSuppressionHeader(
 	header: readonly string[],
 	{ map, unknown }: { map: readonly string[]; unknown: 'refuse' | 'ignore' },
@@ -103,7 +95,6 @@ export function mapSuppressionHeader(
 		: { kind: 'mapped', mapping: { columns, ignored, leftOut } };
 }
 
-/** The column of the reason may be called otherwise where no other is one. */
 function partFinder(header: readonly string[], named: ReadonlyMap<string, SuppressionPart | '-'>) {
 	const given = (column: string) => named.get(fold(column)) ?? names.get(fold(column));
 	const hasReason = header.some((column) => given(column) === 'reason');
@@ -111,7 +102,6 @@ function partFinder(header: readonly string[], named: ReadonlyMap<string, Suppre
 		given(column) ?? (!hasReason && reasonNames.has(fold(column)) ? 'reason' : undefined);
 }
 
-/** The row of a table; `missing` supplies the values of empty cells. It is checked later. */
 export function toSuppressionRow(
 	cells: readonly string[],
 	{ columns }: SuppressionMapping,
@@ -129,7 +119,6 @@ export function suppressionHeader(parts: readonly SuppressionPart[]): string {
 	return formatCsvRow(parts);
 }
 
-/** One line of an export. `guard` changes a cell once more before it is written. */
 export function suppressionLine(
 	suppression: Suppression,
 	parts: readonly SuppressionPart[],

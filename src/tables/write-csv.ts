@@ -1,8 +1,5 @@
-/** Writes rows by RFC 4180, but with a bare line feed. Reading them again gives the same cells. */
-
 /**
- * One line with its line end. A cell is quoted where necessary; a row of one empty cell is `""`, since a blank line
- * would be skipped. NUL and lone surrogates are written unchanged: the caller refuses them where needed.
+ * NUL and lone surrogates are written unchanged. A row of one empty cell is `""`: blank lines are skipped.
  */
 export function formatCsvRow(cells: readonly string[], delimiter = ','): string {
 	if (cells.length === 1 && cells[0] === '') return '""\n';
@@ -10,10 +7,9 @@ export function formatCsvRow(cells: readonly string[], delimiter = ','): string 
 }
 
 /**
- * Guards a cell that a spreadsheet would take for a formula, also after an apostrophe of its own (OWASP, "CSV
- * Injection"), and with full-width signs. Where a spreadsheet splits lines at semicolons or tabs, a cell begins after
- * each of them, and after a line end, since it ignores our quotes. The apostrophe is text: such a file is for reading,
- * not for importing.
+ * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). Where one splits lines
+ * at semicolons or tabs, a cell begins after each of them, since it ignores our quotes. The apostrophe is
+ * text: such a file is for reading, not for importing.
  */
 export function guardFormula(cell: string): string {
 	if (!/[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/.test(cell)) return cell;
@@ -36,10 +32,7 @@ export function guardFormula(cell: string): string {
 
 const formulaSigns = '=+-@\uff1d\uff0b\uff0d\uff20';
 
-/**
- * Quoted where necessary. A leading BOM would be taken for the file's; some readers keep leading and trailing blanks only
- * in quotes.
- */
+/** A leading BOM would be taken for the file's; some readers strip blanks outside quotes. */
 export function formatCell(cell: string, delimiter = ','): string {
 	if (cell === '') return cell;
 	const isPlain = !/["\r\n]|^[\s\uFEFF]|\s$/.test(cell) && !cell.includes(delimiter);

@@ -1,8 +1,4 @@
-/**
- * Subscribers as a table or as lines of JSON that import again to the same subscribers. Pure. The columns are fixed
- * before the first row. Values without a cell form (numbers, null, empty texts, keys without a field) go into the last
- * column, `meta`, as the JSON of an object.
- */
+/** Subscribers as a table or lines of JSON. Values without a cell form go into the column `meta`, as JSON. */
 import { type SubscriberTuple, type TupleKeys, tupleKeys } from '../api/exports.js';
 import type { Subscriber } from '../api/records.js';
 import { isRejectColumn } from './finding.js';
@@ -28,7 +24,6 @@ const readOnly: readonly RecordKey[] = [
 ];
 const recordKeys = new Set<string>([...usual, ...readOnly, 'meta']);
 
-/** The columns of an export without a choice, in their order. `variables` are the project's, in theirs. */
 export function usualColumns(variables: readonly string[]): PeopleColumn[] {
 	return [...usual.map(recordColumn), ...variables.map(fieldColumn), { kind: 'meta', name: 'meta' }];
 }
@@ -48,10 +43,7 @@ export function keysOf(columns: readonly PeopleColumn[]): TupleKeys {
 	return isImported ? 'imported' : 'all';
 }
 
-/**
- * One row of the table, of a tuple of `keysOf(columns)`. `guard` changes a cell once more before it is written. One loop
- * over plain places: with a function a column and an array a row, an export took a tenth more.
- */
+/** Loops over plain places: a function a column and an array a row cost an export a tenth. */
 export function csvFormat(
 	columns: readonly PeopleColumn[],
 	guard: (cell: string) => string = (cell) => cell,
@@ -69,16 +61,13 @@ export function csvFormat(
 		let comma = '';
 		for (const place of places) {
 			const value = valueAt(tuple, place) ?? '';
-			// Numbers and flags need no quotes.
 			line += `${comma}${typeof value === 'string' ? formatCell(guard(value)) : value}`;
 			comma = ',';
 		}
-		// A blank line would be skipped.
 		return line === '' ? '""\n' : `${line}\n`;
 	};
 }
 
-/** Where a column is in the tuple, the variable of a field in its meta, or null for the rest of meta. */
 function placesOf(columns: readonly PeopleColumn[]): (number | string | null)[] {
 	const keys: readonly string[] = tupleKeys[keysOf(columns)];
 	return columns.map((column) => {
@@ -87,10 +76,7 @@ function placesOf(columns: readonly PeopleColumn[]): (number | string | null)[] 
 	});
 }
 
-/**
- * One line of JSON without its end, of a tuple of `keysOf(columns)`: the record's keys, and the fields under `meta`.
- * Joined from pieces: an object for each person cost as much as reading them.
- */
+/** Joined from pieces: an object for each person cost as much as reading them. */
 export function jsonFormat(columns: readonly PeopleColumn[]): (tuple: SubscriberTuple) => string {
 	const keys: readonly string[] = tupleKeys[keysOf(columns)];
 	const metaAt = keys.indexOf('meta');
@@ -153,7 +139,6 @@ function metaParts(meta: Meta, first: Iterable<string>, others: readonly string[
 	return parts;
 }
 
-/** Keys of meta without a column of their own. */
 function othersOf(meta: Meta, own: ReadonlySet<string>): string[] {
 	return Object.keys(meta)
 		.filter((variable) => !own.has(variable))

@@ -1,7 +1,5 @@
 /**
- * The rejects file: the rows that an import refused, with the original columns first and `_line`, `_code`, `_error`
- * after them, so that it imports again unchanged. Columns that were left out come last, and are left out again. It is
- * created with the first reject, and replaces no file except one of duplicates alone.
+ * Rows that an import refused, with `_line`, `_code`, `_error` after them: the file imports again unchanged.
  */
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
@@ -19,30 +17,22 @@ import { formatCsvRow } from './write-csv.js';
 export interface RejectsFile {
 	readonly path: string;
 	readonly written: number;
-	/**
-	 * Appends in the order of lines and syncs to the disk: when it resolves, the rows are stored. A full disk is exit 74.
-	 * One call at a time.
-	 */
+	/** When it resolves, the rows are on the disk. One call at a time. */
 	write(rows: Iterable<RejectedRow>): Promise<void>;
 	close(): Promise<void>;
 }
 
 export interface RejectsOptions {
 	path: string;
-	/** Where the file exists, the next name of its series is taken: `people.csv.rejects-2.csv`. */
 	isNumbered?: boolean;
 	header: readonly string[];
-	/** Positions in it of columns that were left out: they come last. Empty: all were imported. */
 	leftOut?: readonly number[];
-	/** Of the source, whose reader must read this file too; a comma where it has none. */
 	delimiter?: string;
 	/** Begins with a byte order mark: without one a spreadsheet assumes the code page of its own machine. */
 	isMarked?: boolean;
-	/** For a resumed job: continues the file of the earlier run, without writing its rows twice. */
 	resume?: boolean;
 }
 
-/** Throws `TableError` before the import begins: the file exists already, or its folder cannot be written. */
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
 	if (options.resume !== true) {
 		const free = await freeState(options);
@@ -63,10 +53,7 @@ export async function assertRejects(options: RejectsOptions): Promise<void> {
 	await (options.resume === true ? stateOf(options) : freeState(options));
 }
 
-/**
- * The first path that a new run may write. Duplicates are no failure: tomorrow's run of the same command may replace the
- * file that lists today's.
- */
+/** The first path that a new run may write: a file of duplicates alone may be replaced. */
 async function freeState(options: RejectsOptions): Promise<State> {
 	for (let { path } = options; ; path = nextRejectsPath(path)) {
 		const state = await stateOf({ ...options, path });
@@ -111,12 +98,10 @@ interface State {
 	layout: RejectsLayout;
 	kept: readonly number[];
 	behind: readonly number[];
-	/** The last data column. */
 	last: number | undefined;
 	width: number;
 	lastLine: number;
 	exists: boolean;
-	/** Not a file: it cannot be synced. */
 	isStream: boolean;
 }
 
@@ -218,7 +203,6 @@ function noFolder(path: string, cause: unknown): TableError {
 interface RejectsLayout {
 	columns: readonly string[];
 	delimiter: string;
-	/** Empty, or the byte order mark by which spreadsheets recognise UTF-8. */
 	mark: '' | '\uFEFF';
 }
 
@@ -226,10 +210,6 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/**
- * Whether the file has rejects with these columns that are all duplicates: importing it would change nothing, so it may
- * be replaced.
- */
 async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise<boolean> {
 	const { columns, delimiter } = layout;
 	const table = await openTable(path, { encoding: 'utf-8', delimiter }).catch((error: unknown) => {
@@ -248,10 +228,7 @@ async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise
 	}
 }
 
-/**
- * The last line of the source in the file (0: none). Null when it does not begin as expected, or its last row names no
- * line: then it is another file. A crash may have cut the last row: that is removed, and comes once more.
- */
+/** The last line of the source (0: none); null: another file. A row cut by a crash is removed. */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));
@@ -283,10 +260,7 @@ async function readAt(path: string, start: number, length: number): Promise<Buff
 	}
 }
 
-/**
- * Where the last whole row begins and ends, by quotes and line feeds alone: these rows may be unreadable as rows of a
- * table, which is why they were rejected. Quotes occur only in quoted cells, doubled.
- */
+/** By quotes and line feeds alone: these rows may be unreadable as rows of a table. */
 async function findWholeRows(path: string): Promise<{ last: number; end: number }> {
 	let [last, end, offset] = [0, 0, 0];
 	let isQuoted = false;

@@ -1,6 +1,5 @@
 /**
- * Carries messages by calls of a service's send API. A call cannot be taken back: its start is durable before it is
- * made, and its outcome before the next one. A process killed at any moment leaves only the calls in flight uncertain.
+ * A send call cannot be taken back: its start is durable before it is made, its outcome before the next one.
  */
 
 import { type EmailKey, emailKey } from '../../api/address.js';
@@ -27,7 +26,6 @@ export interface ApiCourierOptions {
 	send: (request: SendRequest) => Promise<SendResult>;
 	connections: number;
 	rate?: number;
-	/** A rejection by `send` with the reason of this signal means that the call was not processed. */
 	signal: AbortSignal;
 }
 
@@ -61,12 +59,10 @@ class Caller implements ApiCourier {
 		this.#options = options;
 		this.#submissions = createSubmissions(reads);
 		this.window = createLanes(connections);
-		// A call is one burst, so it carries at most a second's worth of messages.
 		this.mostTogether = rate === undefined ? maxGroup : Math.min(maxGroup, Math.max(1, Math.floor(rate)));
 		this.mostUnderWay = connections * this.mostTogether;
 	}
 
-	/** A call is made of nothing but what is leased. */
 	expect(): void {}
 
 	async deliver(group: readonly Leased[], tell: Telling): Promise<void> {
@@ -184,16 +180,13 @@ export interface Settled {
 	stop: ApiError | null;
 }
 
-/**
- * Outcomes for an answer that follows the contract. The id it gave a message is the text of its reply, empty = none.
- */
+/** For an answer that follows the contract. The text of a reply is the id that the service gave, or empty. */
 export function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)
 		return settled(failed(group, { code: 'refused', error: 'The service says that it made no message.' }));
 	const made = new Map<EmailKey, Uuid>(messages.map(({ to, id }) => [emailKey(to), id]));
-	// Assumption: a service that counts as many messages as were asked for has omitted no recipient, whatever the spelling
-	// of addresses.
+	// Assumption: a service that counts as many messages as were asked for has omitted no recipient.
 	const isWhole = messages_created >= group.length;
 	const [only] = group.length === 1 ? messages : [];
 	return settled(
@@ -226,7 +219,6 @@ function refused(group: readonly Leased[], error: ApiError): Settled {
 	if (group.length <= 1) return settled(failed(group, complaintOf(error), error));
 	const named = namedIn(error.fields ?? {}, group);
 	if (named.size === 0) {
-		// The error does not name its recipient: try each half apart.
 		const middle = Math.ceil(group.length / 2);
 		return { outcomes: [], again: [group.slice(0, middle), group.slice(middle)], stop: null };
 	}
@@ -246,10 +238,7 @@ function namedIn({ to }: FieldErrors, group: readonly Leased[]): Map<Leased, Com
 	return told;
 }
 
-/**
- * Assumption: on other services a refused recipient may also be 409, 413 or 422; 402 (RFC 9110 s.15.5.3) is about the
- * account.
- */
+/** Assumption: services may also refuse a recipient by 409, 413 or 422; 402 is about the account. */
 function isRefusal({ code, http }: ApiError): boolean {
 	if (http?.status === 402) return false;
 	return ['invalid', 'parse_error', 'conflict', 'unprocessable', 'too_large'].includes(code);

@@ -84,7 +84,6 @@ const typed = /^\/?(?:dda?[.:])?(?:smtp|rfc-?822|orcpt)=/i;
 function checked(text: string, isQuoted: boolean): string | null {
 	const address = isQuoted ? text : text.replace(typed, '').replace(/^[.…*>]{1,50}/, '');
 	const trimmed = withoutStops(address);
-	// Also `ann@exam...`.
 	const isCut =
 		shortened.test(trimmed) ||
 		(text.endsWith('...') && !trimmed.slice(trimmed.lastIndexOf('@')).includes('.'));

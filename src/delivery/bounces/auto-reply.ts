@@ -23,10 +23,7 @@ const signs: readonly Sign[] = [
 	{ field: 'auto-submitted', value: /^auto-replied\b/i },
 ];
 
-/**
- * Why this header is that of an automatic reply; null when it is not. A request to unsubscribe sent automatically by a
- * mail program (RFC 2369) is not one.
- */
+/** Null: not an automatic reply. A mail program's own request to unsubscribe (RFC 2369) is not one. */
 export function autoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	const subject = findField(fields, 'subject')?.value ?? '';
 	return /^unsubscribe\b/i.test(subject) ? null : signOf(fields, signs);
@@ -53,10 +50,7 @@ function signOf(fields: readonly Field[], among: readonly Sign[]): { why: string
 const overQuota =
 	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
 
-/**
- * A disposition notification (RFC 8098): the mail arrived, with one exception. Dovecot's delivery agent uses the
- * disposition `automatic-action…; deleted` to refuse a mail for a full mailbox. Null for any other mail.
- */
+/** A disposition notification (RFC 8098): the mail arrived, unless Dovecot deleted it for a full mailbox. */
 export function readDisposition({ mail, notice, returned }: Extract): Report | null {
 	const part = mail.parts.find(({ type }) => /^message\/(?:global-)?disposition-notification$/.test(type));
 	if (part === undefined) return null;

@@ -18,12 +18,10 @@ import {
 } from './report.js';
 
 interface StatusEntry {
-	/** Final-Recipient; null when it is no address (a local name, an X.400 name). */
 	final: string | null;
 	original: string | null;
 	action: DeliveryAction;
 	status: string | null;
-	/** Diagnostic-Code without its type; `''` when there is none. */
 	diagnostic: string;
 	remote_mta: string | null;
 	line: number;
@@ -54,12 +52,10 @@ function parseDeliveryStatus(lines: readonly Line[]): DeliveryStatus | null {
 	};
 }
 
-/** The line of the same fields within a text, as systems without MIME write them; -1 where there are none. */
 function writtenStatusAt(lines: readonly Line[]): number {
 	return lines.findIndex(({ text }) => opening.test(text));
 }
 
-/** A group begins at a blank line, and its fields come in any order (RFC 3464 s.2.1). */
 function groupsOf(lines: readonly Line[]): Field[][] {
 	const groups: Field[][] = [];
 	let from = 0;
@@ -73,8 +69,7 @@ function groupsOf(lines: readonly Line[]): Field[][] {
 }
 
 /**
- * Some systems omit the blank lines between recipients. A group with several of them is split at a field that each
- * recipient has once. An Original-Recipient after a Status then begins the next one.
+ * Splits recipients without blank lines between them. An Original-Recipient after a Status begins the next.
  */
 function parted(fields: Field[]): Field[][] {
 	const names = fields.map(({ name }) => name);
@@ -128,10 +123,7 @@ function typed(value: string): string {
 	return value.replace(/^[\w-]{1,40}[ \t]*;[ \t]*/, '').trim();
 }
 
-/**
- * RFC 3461 s.4 requires xtext only for `+` and `=`, so only these are decoded: `ann+2E@b` may be a literal address,
- * while `+2B` hardly ever is.
- */
+/** xtext of `+` and `=` only, as RFC 3461 s.4 requires: `ann+2E@b` may be a literal address. */
 function fromXtext(text: string): string {
 	return text.replace(/\+2B/g, '+').replace(/\+3D/g, '=');
 }

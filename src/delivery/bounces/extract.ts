@@ -1,7 +1,4 @@
-/**
- * The facts that every reader needs of a mail, computed once: its sender, its own text, and the message that came back
- * with it. A report by RFC 6522 has a part for each; most mail systems write all of it into one text.
- */
+/** Facts of a mail that every reader needs, computed once. */
 import { addressesIn, isSame } from './addresses.js';
 import {
 	decodeWords,
@@ -24,7 +21,6 @@ export interface Extract {
 	sender: Sender;
 	subject: string;
 	notice: Notice | null;
-	/** Null when no message came back; searched for once, at the first call. */
 	returned(): ReturnedMessage | null;
 }
 
@@ -76,7 +72,6 @@ function senderOf(mail: Mail): Sender {
 	return /^\s*<?[^\s<>"()]{1,320}>?\s*$/.test(from) ? 'unknown' : 'person';
 }
 
-/** A postmaster may be a person: one that answers, forwards, or writes with a mail program. */
 function roleOf(mail: Mail): Sender {
 	if (isForwarded(mail) || /^auto-replied\s*$/i.test(textOf(mail, 'auto-submitted'))) return 'person';
 	return isAnswer(mail) || clients.test(programOf(mail)) ? 'unknown' : 'role';
@@ -86,7 +81,6 @@ const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\
 const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
 /** After a repeated subject some systems write the outcome. */
 const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
-/** Programs that send mail automatically name themselves here, too. */
 const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
 const clients =
@@ -128,7 +122,6 @@ function has({ fields }: Mail, name: string): boolean {
 	return findField(fields, name) !== null;
 }
 
-/** Decoded, at most 998 characters; `''` when there is none. */
 function subjectOf({ fields }: Mail): string {
 	return decodeWords(fieldValue(fields, 'subject') ?? '').slice(0, 998);
 }
@@ -198,7 +191,6 @@ function findReturned(mail: Mail): ReturnedMessage | null {
 		const fields = fieldsWithin(part);
 		if (fields.length > 0) return returnedFrom(fields, { part: part.path, type: part.type, line: part.line });
 	}
-	// A multipart without its boundary is read as text.
 	const texts = mail.parts.filter((one) => !one.isMultipart && /^(?:text|multipart)\//.test(one.type));
 	for (const text of texts) {
 		const lines = text.lines();
@@ -214,10 +206,7 @@ export function ownLines(lines: readonly Line[]): readonly Line[] {
 	return lines.slice(0, endOfNotice(lines));
 }
 
-/**
- * Index of the line where the report's own text ends and the returned message begins: a separator, or a header in the
- * text without one. The number of lines when no message came back.
- */
+/** Index of the line where the returned message begins, by a separator or by a header within the text. */
 function endOfNotice(lines: readonly Line[]): number {
 	const known = ends.get(lines);
 	if (known !== undefined) return known;
@@ -230,10 +219,7 @@ function endOfNotice(lines: readonly Line[]): number {
 	return end;
 }
 
-/**
- * The lines of a part are read for its notice and for the returned message: caching saves a third of the time of a
- * large mail.
- */
+/** Read for the notice and for the returned message: this saves a third of the time of a large mail. */
 const ends = new WeakMap<readonly Line[], number>();
 
 function isTrace(lines: readonly Line[], at: number): boolean {

@@ -3,10 +3,7 @@ import { type Extract, isReturned } from './extract.js';
 import { type Field, fieldsWithin, fieldValue, type Mail, type Part } from './mime.js';
 import type { FeedbackReport } from './report.js';
 
-/**
- * Feedback types (RFC 5965 s.7.3) of complaints by readers. `opt-out` is from the drafts and in use; readers also
- * report unwanted mail as `fraud`. `not-spam`, `virus`, `other` and `auth-failure` (RFC 6591) are no complaints.
- */
+/** Complaints by RFC 5965 s.7.3; `opt-out` is from its drafts. `not-spam`, `virus` and others are not. */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
 export function isComplaint(type: string): boolean {
@@ -38,10 +35,7 @@ function untypedIn(mail: Mail): Part | undefined {
 	);
 }
 
-/**
- * Complaints of Outlook.com (Junk Mail Reporting Program) do not follow RFC 5965: the message is returned within a
- * multipart/mixed, and its first header field has the recipient.
- */
+/** Outlook.com (JMRP) does not follow RFC 5965: the returned message's first field has the recipient. */
 function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | null {
 	const from = fieldValue(mail.fields, 'from') ?? '';
 	if (

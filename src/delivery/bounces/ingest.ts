@@ -106,7 +106,6 @@ function complaining(address: string): ReportedAddress {
 	return { addresses: [emailKey(address)], hard: false, smtp_code: null, diagnostic: null };
 }
 
-/** Without recipients that only the returned message names: they are kept, but have no verdict. */
 function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 	return recipients
 		.filter(({ action, form }) => action === 'failed' && form !== inReturnedOnly)
@@ -128,11 +127,7 @@ export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/**
- * Finds the message by the return path: the one that received the mail, the first in its header, then the first within
- * (a feedback report repeats the sender, a returned message has it as Return-Path). Then by our Message-ID, if the
- * message came back. Null for a report on other mail. A forged return path does not count.
- */
+/** By the return path of arrival, header or body, then by Message-ID. A forged return path does not count. */
 export function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },
@@ -180,10 +175,7 @@ export function readReport(bytes: Buffer): Report {
 	return published ?? readExtract(extract(parseMail(bytes)));
 }
 
-/**
- * Formal reports (RFC 3464, RFC 5965, RFC 8098) come before bounces in text, and those before automatic replies, which
- * have the same header fields.
- */
+/** Bounces in text have the header fields of automatic replies, so they come before them. */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =
@@ -202,9 +194,7 @@ function readExtract(found: Extract): Report {
 	return { kind: 'auto_reply', why: sign.why, place: { part: '1', type: mail.type, line: sign.line } };
 }
 
-/**
- * A report that a filter on its way has wrapped in another mail: the same header again, and no text of the outer one.
- */
+/** A report that a filter has wrapped in another mail with the same header. */
 function wrappedIn({ mail, sender, subject }: Extract): Extract | null {
 	if (sender !== 'system' && sender !== 'role') return null;
 	const part = mail.parts.find(({ type }) => type === 'message/rfc822');

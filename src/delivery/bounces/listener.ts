@@ -17,7 +17,6 @@ export interface BounceListenerOptions extends Intake {
 	host: string;
 	port: number;
 	tls: { cert: string; key: string } | null;
-	/** A connection ends after this time in any case; 10 minutes. */
 	maxConnectionMs?: number;
 }
 
@@ -93,7 +92,6 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 		},
 		onData: (stream, session, answer) => {
 			const message = targets.get(session);
-			// The library refuses DATA before a recipient was accepted.
 			if (message === undefined) return answer(reply(503, '5.5.1 No recipient'));
 			take(options, stream, { message, ip: session.remoteAddress }).then(
 				(refusal) => answer(refusal, '2.0.0 Recorded'),
@@ -244,12 +242,9 @@ async function beginOf(stream: Readable): Promise<Buffer> {
 
 /** Counts by network: an IPv4 address, or a /64 of IPv6, which has one owner. */
 export interface IntakeLimits {
-	/**
-	 * A connection begins; false: the network has too many, opened too many within this minute, or had too many refusals.
-	 */
+	/** False: the network has too many connections, at once or within this minute, or too many refusals. */
 	connect(ip: string): boolean;
 	disconnect(ip: string): void;
-	/** A mail begins; false: the network sent too many within this minute. */
 	mail(ip: string): boolean;
 	/** A recipient was refused: a client that guesses return paths is not admitted again within this minute. */
 	refused(ip: string): void;
@@ -257,10 +252,8 @@ export interface IntakeLimits {
 
 export interface IntakeOptions {
 	maxConnections?: number;
-	/** Begun within a minute, of one address; 1,200: a mail may come in a connection of its own. */
 	maxOpened?: number;
 	maxMails?: number;
-	/** Refused recipients within a minute, of one address; 100. */
 	maxRefused?: number;
 	now?: () => number;
 }
@@ -304,19 +297,14 @@ function raise(counts: Map<string, number>, network: string, step: number): numb
 	return count;
 }
 
-/**
- * The network of an address: IPv4 as it is, also mapped into IPv6; the first half of IPv6; anything else as it stands.
- */
+/** IPv4 as it is, also mapped into IPv6; the first half of IPv6; anything else as it stands. */
 export function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
 	const address = ipaddr.process(ip);
 	return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
 }
 
-/**
- * The kind of a mail's recipient. `return_path`: one of ours. `unsigned`: in our domain, but made up or of a deleted
- * key. `elsewhere`: another domain, as of a client that searches for a relay.
- */
+/** `unsigned`: in our domain, but made up or of a deleted key. `elsewhere`: another domain. */
 export type RecipientKind = 'return_path' | 'unsigned' | 'elsewhere';
 
 export interface Answered {

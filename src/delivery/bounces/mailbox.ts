@@ -14,10 +14,7 @@ export type OnUnreadable = (file: string, code: string) => void;
 
 export type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
 
-/**
- * Mails of a path, in the order of their names. Throws the system's error where the path itself cannot be read. An
- * unreadable mail in a folder does not hold up others; other entries and files removed meanwhile are left out.
- */
+/** Mails by name. Throws where the path cannot be read; a mail that cannot be read holds up no others. */
 export async function* openMailbox(
 	path: string,
 	{ onUnreadable, streamOf }: { onUnreadable: OnUnreadable; streamOf: StreamOf },
@@ -108,7 +105,6 @@ function codeOf(error: unknown): string {
 	throw error;
 }
 
-/** A separator is a line: no more needs to be kept for the next piece. */
 const maxSeparator = 1_000;
 
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';

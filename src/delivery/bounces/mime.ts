@@ -50,10 +50,7 @@ const maxTextLines = 5000;
 const maxLine = 1000;
 /** Larger bodies are not split: each level of a nested mail counts the lines of all levels below. */
 const maxBodyLines = 200_000;
-/**
- * Of one mail, in charsets that need translation; the rest is read without it. UTF-7 takes 0.8 ms a kilobyte: a mail
- * full of it stopped a server for three seconds.
- */
+/** Of one mail, in other charsets. UTF-7 takes 0.8 ms a kilobyte: a mail of it stopped a server for 3 s. */
 const maxForeignText = 256 * 1024;
 
 export function parseMail(bytes: Buffer): Mail {
@@ -188,7 +185,6 @@ function splitLines(text: string, max: number): string[] {
 	return text.split('\n', max).map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
 }
 
-/** The most fields and lines of a header; the rest is not read. */
 const maxFields = 1000;
 const maxValue = 10_000;
 
@@ -224,7 +220,6 @@ export function fieldValue(fields: readonly Field[], name: string): string | nul
 	return value === '' ? null : value;
 }
 
-/** `text/plain; charset="x"` as type and parameters, both lower case by name; RFC 2045 s.5.1. Never throws. */
 export function parseParameters(value: string): { value: string; parameters: Map<string, string> } {
 	const parameters = new Map<string, string>();
 	const [first = '', ...rest] = splitOutsideQuotes(value);
@@ -260,7 +255,6 @@ function unquoted(text: string): string {
 	return text.slice(1, end > 0 ? end : undefined).replace(/\\(.)/g, '$1');
 }
 
-/** Decodes base64 or quoted-printable; leaves any other encoding as it is. */
 export function decodeTransfer(body: ByteString, encoding: string): Buffer {
 	if (encoding === 'base64') return Buffer.from(body, 'base64');
 	if (encoding === 'quoted-printable') return Buffer.from(quotedPrintable(body), 'latin1');

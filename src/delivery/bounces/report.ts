@@ -30,9 +30,7 @@ export interface ReportedRecipient extends Verdict {
 	/** The address we sent to, where the report names it separately (Original-Recipient, RFC 3461 ORCPT); else null. */
 	original_address: string | null;
 	action: DeliveryAction;
-	/** Enhanced status code (RFC 3463), `5.1.1`; null where the report has none. */
 	status: string | null;
-	/** SMTP reply code; null where the report has none. */
 	reply_code: number | null;
 	diagnostic: string | null;
 	remote_mta: string | null;
@@ -41,7 +39,6 @@ export interface ReportedRecipient extends Verdict {
 }
 
 export interface ReturnedMessage {
-	/** Without angle brackets; null when the header did not come back. */
 	message_id: string | null;
 	subject: string | null;
 	to: string[];
@@ -49,30 +46,20 @@ export interface ReturnedMessage {
 	place: Place;
 }
 
-/** A report on delivery; `bounce` when at least one recipient failed, else `delivery_notice` (delays, receipts). */
 export interface DeliveryReport {
 	kind: 'bounce' | 'delivery_notice';
 	reporting_mta: string | null;
-	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
 	recipients: ReportedRecipient[];
 	returned: ReturnedMessage | null;
 }
 
-/**
- * A feedback report (RFC 5965). `complaint`: a person wants no more mail (abuse, fraud, opt-out); `feedback`: any other
- * type (not-spam, auth-failure, virus …), without consequence for the recipient.
- */
+/** RFC 5965. `complaint`: a person wants no more mail; `feedback`: any other type, without consequence. */
 export interface FeedbackReport {
 	kind: 'complaint' | 'feedback';
 	feedback_type: string;
-	/**
-	 * The addresses of the complaint: Original-Rcpt-To, else the returned message's own header; empty where they were
-	 * removed.
-	 */
 	recipients: string[];
 	user_agent: string | null;
-	/** RFC 3461 ENVID of the submission; null when unknown. */
 	envelope_id: string | null;
 	returned: ReturnedMessage | null;
 	place: Place;
@@ -129,9 +116,7 @@ export function readStatus(value: string): string | null {
 }
 
 /**
- * The more specific of two codes. The reply that a report quotes comes from the refusing server, the report's field
- * from another program's interpretation ("5.1.1" over "552 5.2.2 Over quota"). Where the reply is vague, the field
- * counts.
+ * A quoted reply is the refusing server's, the field another program's reading of it. A vague reply yields.
  */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
@@ -142,9 +127,7 @@ export interface Judged extends Codes {
 	text: string;
 }
 
-/**
- * Decision 31, by the table for our own conversations. A report without a reply code is read as 550 or 450 by its status.
- */
+/** By the table for our own conversations; without a reply code as 550 or 450, by its status. */
 export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
 	// A quoted reply may be one to RCPT or one after DATA.
@@ -160,7 +143,6 @@ export function judge({ action, reply_code, status, text }: Judged): Verdict {
 
 export interface Statement {
 	address: string;
-	/** The address that the mail was sent to (`expanded from`); null when the report does not name it. */
 	original: string | null;
 	detail: string;
 	form: string;

@@ -1,7 +1,4 @@
-/**
- * The JSON that Amazon SES publishes about a message instead of a mail: by itself or as the `Message` of an SNS
- * notification (its developer guide, "Amazon SNS notification contents" and "event publishing").
- */
+/** JSON that Amazon SES publishes instead of a mail, alone or within an SNS notification. */
 import { isRecord } from '../../api/json.js';
 import { cleanText } from '../reply.js';
 import { addressesIn, addressIn } from './addresses.js';

@@ -42,7 +42,6 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 	return one.form === 'local name' ? { ...judged, hard: false, why: 'a name without its host' } : judged;
 }
 
-/** The first lines of a notice name its subject; a person's mail begins otherwise. */
 const openingLines = 12;
 
 /** A mail without a mail system as its sender must begin with the statement that the reader's mail did not arrive. */
@@ -86,10 +85,7 @@ function sendersOf({ fields }: Mail): string[] {
 	return addressesIn(values.map((value) => decodeWords(value).slice(0, 998)).join(' '));
 }
 
-/**
- * The recipients of the text, else of X-Failed-Recipients (Exim), which also separates them from other addresses of the
- * text, else a local name, else the recipient of the returned message.
- */
+/** X-Failed-Recipients (Exim) tells them from other addresses of the text. */
 function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipient[] {
 	const failed = failedRecipients(mail);
 	const sentTo = returned()?.to ?? [];
@@ -122,11 +118,7 @@ function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): 
 	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
 }
 
-/**
- * The most likely recipients of a text: without weak ones beside better ones, and without the recipient and sender of
- * the report itself. A sentence may contain any address, so it does not count beside a recipient of the returned
- * message.
- */
+/** A sentence may contain any address: it does not count beside a recipient of the returned message. */
 function likeliest(
 	all: readonly TextRecipient[],
 	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },

@@ -13,7 +13,6 @@ export interface TextRecipient extends Statement {
 interface Mention {
 	at: number;
 	address: string;
-	/** The address that the mail was sent to (`expanded from`); null when unknown. */
 	original: string | null;
 	rest: string;
 	form: string;
@@ -130,7 +129,6 @@ function besides(text: string, { start, end }: FoundAddress): Beside {
 interface Shape {
 	form: string;
 	isWeak?: true;
-	/** All text after the address when absent. */
 	rest?: string;
 }
 
@@ -182,7 +180,6 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** `a@b, c@d`: the next address of a list that has begun. */
 function isListed(text: string, found: readonly FoundAddress[], next: FoundAddress): boolean {
 	const previous = found[found.indexOf(next) - 1];
 	return (
@@ -190,10 +187,7 @@ function isListed(text: string, found: readonly FoundAddress[], next: FoundAddre
 	);
 }
 
-/**
- * The meaning of the sentence around an address, over at most three lines of its paragraph: mail to it failed, it is
- * there for another reason, or neither.
- */
+/** By the sentence around an address, over at most three lines of its paragraph. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): Said {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
@@ -289,7 +283,6 @@ function among(lines: readonly Line[], mention: Mention, mentions: readonly Ment
 	return told;
 }
 
-/** From the first line with a code, up to a blank one; the whole text without a code. */
 function focused(texts: readonly string[]): string {
 	const from = texts.findIndex(hasCode);
 	const rest = texts.slice(Math.max(from, 0));

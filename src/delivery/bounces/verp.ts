@@ -1,10 +1,8 @@
 /**
- * The return path of a message, which identifies the message in a bounce (VERP): `bounces+TOKEN@example.com`.
- *
- * The token is signed, so that only a holder of the message can report on it: 30 bytes, key id (4), message uuid (16)
- * and HMAC-SHA256 of these cut to 80 bits (10), as 48 characters of base32. Mail servers write local parts in lower
- * case, upper case, or unchanged (RFC 5321 s.2.4 requires the last): base32 does not depend on case. An attacker can
- * guess only by asking the server, and gains only a false bounce of one message.
+ * The return path of a message, `bounces+TOKEN@example.com`, identifies it in a bounce (VERP). The token is
+ * signed, so that only a holder of the message can report on it: 30 bytes, key id (4), message uuid (16) and
+ * HMAC-SHA256 of these cut to 80 bits (10), as 48 characters of base32, since servers may change the case of
+ * local parts.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
@@ -28,10 +26,7 @@ const anyToken = /\+([a-z2-7]{48})@/gi;
 /** A text may contain many apparent tokens: each costs a hash. */
 const mostTokens = 100;
 
-/**
- * `bounceAddress` is the setting, `prefix@domain`, checked when it was set. `keys` have secrets in base64url, newest
- * first: the first signs, all verify. Null without a key.
- */
+/** `keys` have secrets in base64url, newest first: the first signs, all verify. Null without a key. */
 export function createVerp(
 	bounceAddress: string,
 	keys: readonly { id: number; secret: string }[],

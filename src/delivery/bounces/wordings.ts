@@ -1,7 +1,4 @@
-/**
- * The wordings of bounces without RFC 3464, as data: their senders, texts, forms of recipients, and where the returned
- * message begins. Every expression is applied to single lines of at most 1,000 characters.
- */
+/** Wordings of bounces without RFC 3464. Expressions see single lines of at most 1,000 characters. */
 
 /** Names that only a mail system has, in From or the return path. */
 export const systemNames =
@@ -14,7 +11,6 @@ export const roleNames =
 export const machineWords =
 	/(?:^|[^a-z])(?:smtp|mta|mail|mailer|mailserver|mailscan|daemon|gateways?|anti-?virus|server|system|service|robot|bot|no-?reply|do-?not-?reply|automat\w{0,8}|auto|delivery|notification|exchange|internet|administrator|admin|mail(?:gate|hub|relay|guard|filter)\w{0,8}|relay|filter|scanner|firewall|spam\w{0,8})(?=$|[^a-z])/i;
 
-/** In the subject or text of a report: the mail did not arrive. */
 export const failures: readonly RegExp[] = [
 	/undeliver(?:able|ed)|return(?:ed|ing) (?:mail|e-?mail|message|to sender)|failure (?:notice|notification|report)|deliver[a-z]{0,4} (?:(?:has|was|status|notification|report|problem|error|of your (?:mail|message))\W{1,3}){0,2}(?:fail(?:ed|ure)?|problem|error)|(?:mail|message)(?: delivery| status)? (?:fail(?:ed|ure)|problem|error|was aborted)|fail(?:ed|ure)? (?:mail|message|deliver)|delivery status notification|non-?deliver|error (?:sending|during|in) (?:your )?(?:mail|deliver)|mail system error|processing error|bounced (?:mail|message|e-?mail)|delivery (?:failure|error|problem|report)/i,
 	/(?:could|can|was|were|has|have|is|are|did|will|do|does)(?: ?n[o']t|not| not)(?: yet)? (?:be |been |be able to |able to )?(?:deliver|reach|accept|forward|process|complete)/i,
@@ -29,10 +25,7 @@ export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
 
-/**
- * A server's text for a recipient it has given up, in a report whose fields and other text are those of a delay:
- * OpenSMTPD (6.8) ends so. The code does not decide: others write 4.4.7 into warnings.
- */
+/** OpenSMTPD (6.8) gives up so in a report of a delay. The code does not decide: others warn by 4.4.7. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
 /** Where a report turns from a recipient to its reader: text below is not about a recipient. */
@@ -44,7 +37,6 @@ export const closings: readonly RegExp[] = [
 const aboutFailure =
 	'(?!.*\\b(?:log|error|address|recipient|reason|report|detail|session|transcript|explanation|notification|status|fail)\\w{0,12}\\b)';
 
-/** The end of the report's own text: the returned message, or its header, follows. */
 export const separators: readonly RegExp[] = [
 	/^[-=*_|\s]{0,80}(?:(?:below|this|enclosed|included|attached|here)(?: (?:this|the next) line)?(?: is|:)? (?:an? )?copy of (?:the|your)(?: original)? (?:message|mail)|(?:a )?copy of (?:the|your) (?:original )?message)/i,
 	/^[-=*_|\s]{0,80}(?:(?:the )?header of the original message|original (?:message|mail)(?: info| headers?)?(?: follows\.?| as received[a-z ]{0,20})?|un(?:sent|delivered) (?:message|mail)(?: follows| below)?|(?:returned|rejected) (?:message|mail|e-?mail)(?: follows)?|message headers? follows?\.?|message text follows|undelivered message|bounced e-?mail:?|begin(?:ning)? (?:of )?(?:forwarded|returned|original) (?:message|mail)|a summary of the undelivered message[a-z ]{0,40})[-=*_|\s.:]{0,80}$/i,
@@ -67,7 +59,6 @@ export const bystanders =
 export const recipientLabels =
 	/recipient|addresse?e?|user|mailbox|deliver|reach|fail|reject|unknown|invalid|error[ -]for|bounce|account|destinat|rcpt|(?:^|\s)(?:to|for)$|empf|adress|indirizzo|direcci|получател|адрес|宛先|受信|收件|地址/iu;
 
-/** In a sentence with a recipient: the mail did not arrive there. */
 export const failing =
 	/undeliver|unable|unknown|unreach|unrout|\bnot\b|n't\b|cannot|\bno (?:such|mailbox|account|user|recipient|valid|longer)|fail|invalid|incorrect|wrong|bad (?:address|recipient)|reject|refus|denied|bounce|returned|exceed|quota|\bfull\b|disabled|inactive|expired|suspend|abort|error|giv(?:e|en|ing) up|gave up|problem|trouble|too many (?:hops|errors)|over (?:the )?(?:limit|size)|\bpas\b|non remis|impossible|inconnu|rejet|échec|\bno (?:se|ha|pudo|existe|fue)|desconocid|nicht|unbekannt|fehl|\bnão|impossibil|\bnon (?:è|può|esiste|stat)|\bniet\b|\binte\b|\bikke\b|\bnie\b|не[ \u00a0]|недостав|ошибк|невозмож|でき|不明|エラー|存在しま|失敗|ません|无法|無法|失败|失敗|不存在|退回/i;
 
@@ -78,7 +69,6 @@ export const statements: readonly RegExp[] = [
 	/votre (?:message|courriel|e-?mail|courrier)(?:[^.!?]|\.\S){0,120}pas|su (?:mensaje|correo)(?:[^.!?]|\.\S){0,120}no |ihre? (?:nachricht|e-?mail|mail)(?:[^.!?]|\.\S){0,120}nicht|il (?:suo|tuo) messaggio(?:[^.!?]|\.\S){0,120}non|sua mensagem(?:[^.!?]|\.\S){0,120}não|uw bericht(?:[^.!?]|\.\S){0,120}niet|ваше (?:письмо|сообщение)(?:[^.!?]|\.\S){0,120}не|(?:メール|メッセージ)[^。]{0,120}(?:でき|ません|失敗)|邮件[^。]{0,60}(?:无法|失败|退)/i,
 ];
 
-/** In the subject or text of a report: the mail arrived. */
 export const deliveries =
 	/success(?:fully|ful)? (?:delivered|relayed|delivery|relay)|\((?:success|relay(?:ed)?|delivered)\)|(?:was|has been|were) (?:delivered|relayed) to/i;
 

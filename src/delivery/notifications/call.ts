@@ -24,9 +24,7 @@ export interface NotificationCall {
 export interface NotificationAnswer {
 	status: number | null;
 	error: string | null;
-	/** The answer, cut at 64 KiB; null without an answer. */
 	text: string | null;
-	/** The pause that the target asks for; null when it names none. */
 	retryAfterMs: number | null;
 	durationMs: number;
 }

@@ -1,14 +1,10 @@
-/**
- * Limits the calls under way to each host, so that a dead or slow host takes no room from others. A host without
- * answers gets fewer calls at a time and a pause; its first answer restores the full number.
- */
+/** Limits calls to each host: a dead or slow one takes no room from others until its first answer. */
 import { backoff } from '../../api/backoff.js';
 import type { LeasedDelivery } from '../../store/notifications.js';
 
 const perHost = 8;
 const perSilentHost = 1;
 const inAll = 256;
-/** Deliveries leased ahead for a host, so that no call waits for the store. */
 const heldPerHost = 4 * perHost;
 /** Some calls of a busy host may fail although it is alive. */
 const silentAfter = 5;
@@ -20,7 +16,6 @@ interface Host {
 	unanswered: number;
 	restsUntil: number;
 	hooks: Set<number>;
-	/** The last lease contained some for this host: there may be more. */
 	hasMore: boolean;
 }
 

@@ -5,10 +5,7 @@ import type { NotificationAnswer } from './call.js';
 const seconds = (count: number): Micros => count * microsPerSecond;
 const hours = (count: number): Micros => seconds(3600 * count);
 
-/**
- * The delay before each attempt, from the previous one; each ±10 %, so that deliveries that failed together do not
- * return together.
- */
+/** Before each attempt, from the previous one; ±10 %, so that failures of one moment spread. */
 const delays: readonly Micros[] = [
 	0,
 	seconds(5),
@@ -29,7 +26,6 @@ export interface Attempted {
 	url: string;
 	answer: NotificationAnswer;
 	now: Micros;
-	/** 0 ≤ n < 1 */
 	random: number;
 }
 

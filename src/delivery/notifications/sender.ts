@@ -1,7 +1,5 @@
 /**
- * Sends webhook deliveries: leases those that are due, calls their targets, and records the results in groups. Many
- * processes may do so on one database. A delivery that a killed process held is sent again under the same id when its
- * lease is over.
+ * Many processes may send. Deliveries of a killed one go again, under the same id, when their lease is over.
  */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
@@ -23,11 +21,8 @@ export interface SenderOptions {
 	random: () => number;
 	allowPrivate: () => Promise<boolean>;
 	onEvent?: (event: SenderEvent) => void;
-	/** How often an idle sender looks for due deliveries; 500 ms. */
 	pollMs?: number;
-	/** How long calls under way may last after the signal; 8 s. */
 	drainMs?: number;
-	/** The pause after a failure of the store, twice as long each time; 250 ms. */
 	pauseMs?: number;
 	/** Longer than any call and the wait before it, for leases are not renewed; 120 s. */
 	leaseMs?: number;
@@ -47,7 +42,6 @@ export interface SenderCounts {
 /** Nothing begins within this time before the end of a lease: it could not be recorded any more. */
 const callMs = 20_000;
 const leaseMax = 512;
-/** One commit for many: a call takes longer than that anyway. */
 const groupSize = 64;
 const groupMs = 25;
 const longestPauseMs = 30_000;
@@ -142,7 +136,6 @@ class Sender {
 		}
 	}
 
-	/** The next call begins at once; the sender leases more before none is left, and not for each call. */
 	#onEnded(): void {
 		this.#startCalls();
 		const isIdle = this.#hosts.underWay === 0;
@@ -238,7 +231,6 @@ class Sender {
 		await this.#change(ms);
 	}
 
-	/** Calls under way may end, slow ones are cut; the rest is due again at once. */
 	async #drain(): Promise<void> {
 		for (const delivery of this.#hosts.drop()) this.#push(delivery, { kind: 'released' });
 		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);

@@ -1,7 +1,4 @@
-/**
- * Which addresses a webhook delivery may go to. A client of the API chooses a webhook's URL. Without this guard a
- * client with a token could make the service call its own network (SSRF).
- */
+/** Keeps webhook deliveries off private networks: a client of the API chooses their URLs (SSRF). */
 
 import { lookup as systemLookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
@@ -12,10 +9,7 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 export const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
-/**
- * Why the URL must not be called, or null. `URL` has already turned `2130706433`, `0x7f.1` and full-width digits into a
- * dotted quad. A name that does not resolve is accepted: it may resolve later, and is checked again at connect.
- */
+/** A name that does not resolve is accepted, and checked again at connect. `URL` has normalized `0x7f.1`. */
 export async function refuseTarget(
 	url: string,
 	resolve: Resolve = systemResolve,
@@ -40,10 +34,7 @@ function hostOf(url: string): string {
 /** Azure's own services answer all machines there at this address, which otherwise looks public. */
 const wireServer = '168.63.129.16';
 
-/**
- * True for an address of the public internet. Mapped, NAT64 and 6to4 forms count as the address inside them; of other
- * IPv6 only 2000::/3 is assigned (RFC 4291 s.2.4, IANA's registry).
- */
+/** Only 2000::/3 of IPv6 is assigned (IANA); an embedded IPv4 address counts as itself. */
 export function isPublicAddress(address: string): boolean {
 	if (!ipaddr.isValid(address)) return false;
 	const parsed = ipaddr.parse(address);

@@ -19,7 +19,6 @@ export interface SmtpCourierOptions {
 	connections: number;
 }
 
-/** Outcomes are recorded in groups: a repeat after a crash has the same Message-ID. */
 export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
@@ -115,10 +114,7 @@ function replyWithCopies({ reply, refusedCopies }: Conversation): Reply {
 	return { ...reply, text: `${reply.text} [copies refused: ${refused}]`.slice(0, 500) };
 }
 
-/**
- * A reply to one recipient may concern that one alone, whatever the table says. After this time it is tried again, and
- * another message before it, so that it cannot stop the queue for good.
- */
+/** A reply to one recipient may concern that one alone: others go before it for so long. */
 const stepBackMicros = 60 * microsPerSecond;
 
 /** `isCutting`: this side cuts slow conversations, so a break before the dot's answer is not the server's. */
@@ -145,9 +141,7 @@ const giveUpAfter = 4 * microsPerDay;
 const leastAttempts = 3;
 
 /**
- * 5 min, doubling to 4 h, each ±10 % so that messages that failed together do not return together. `attempts` counts
- * the one that just failed; `random` is in [0, 1). The message fails 4 days after creation, but never before the third
- * attempt. The last attempt is at the end of the fourth day, not hours before it.
+ * 5 min, doubling to 4 h, ±10 %. The last attempt is at the end of the fourth day, and at least the third.
  */
 export function nextAttempt(c: {
 	attempts: number;

@@ -1,8 +1,4 @@
-/**
- * The dialogue on an open session: mail after mail, MAIL to DATA. Where the server supports PIPELINING (RFC 2920) the
- * commands of a mail leave together, and those of the next one after the body of the previous one: one packet each way
- * a mail.
- */
+/** Mail after mail on a session. With PIPELINING (RFC 2920) it takes one packet each way a mail. */
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { createReplyReader } from '../reply.js';
 import {
@@ -26,11 +22,9 @@ interface DialogueOptions {
 	write: (bytes: Buffer | string) => boolean;
 	/** All that was written has left this process: its memory may be written over. */
 	isWritten: () => boolean;
-	/** The dialogue cannot use the connection any more; it has reported to all its mails. */
 	close: () => void;
 	/** The phase that is waited for; null for none. Called again whenever the wait restarts. */
 	onWait: (phase: SmtpPhase | null) => void;
-	/** `line` without its line end; bodies are not traced. */
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
 	hide(text: string): string;
 }
@@ -53,7 +47,6 @@ export class Dialogue {
 	readonly #replies = createReplyReader(maxReplyBytes);
 	readonly #entries: Entry[] = [];
 	#begun = 0;
-	/** Commands that may leave when it is their turn, with their addressees. */
 	readonly #commands: { line: string; addressee: Addressee }[] = [];
 	readonly #expected: Addressee[] = [];
 	/** Since DATA was written: nothing else may be written before its reply and its body. */
@@ -71,10 +64,7 @@ export class Dialogue {
 		return this.#entries.length;
 	}
 
-	/**
-	 * The mails it takes at once: with PIPELINING 3, of which the first waits for its answer, the second is written, the
-	 * third ready.
-	 */
+	/** With PIPELINING one waits for its answer, one is written, and one is ready. */
 	get capacity(): number {
 		return this.#isPipelined ? 3 : 1;
 	}
@@ -129,7 +119,6 @@ export class Dialogue {
 		if (this.#unwritten === null) this.#options.onWait(this.#phase);
 	}
 
-	/** The connection is gone, or is being cut; may be called repeatedly. */
 	ended(reason: string): void {
 		if (this.#isEnded) return;
 		const lastWords = this.#replies.lastWords();
@@ -212,7 +201,6 @@ export class Dialogue {
 		if (!wasWaiting) this.#options.onWait(this.#phase);
 	}
 
-	/** The commands that may be written now, as one text; their replies are expected from then on. */
 	#dueCommands(): string {
 		let text = '';
 		while (!this.#isHeld && (this.#isPipelined || this.#expected.length === 0)) {

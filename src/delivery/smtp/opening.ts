@@ -20,7 +20,6 @@ export function openingPhase(
 	return settings.security === 'implicit' ? 'tls' : 'greeting';
 }
 
-/** The remedy of a fault: a port that speaks TLS, the scheme or name in `smtp_url`, another setting, the login, the sender. */
 export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender';
 
 export interface OpeningFailure {
@@ -104,13 +103,11 @@ function whyTls({ user, ca }: SmtpSettings): { because: string; otherwise: strin
 	return { because: 'smtp_url says tls=required', otherwise: inClear };
 }
 
-/** Error codes of Node where OpenSSL finds no TLS. */
 const notTls: ReadonlySet<string> = new Set([
 	'ERR_SSL_WRONG_VERSION_NUMBER',
 	'ERR_SSL_PACKET_LENGTH_TOO_LONG',
 ]);
 
-/** Error codes of OpenSSL's verification: without a signature, or without a trusted one. */
 const untrusted: ReadonlySet<string> = new Set([
 	'SELF_SIGNED_CERT_IN_CHAIN',
 	'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -237,10 +234,7 @@ export interface Deadline {
 	clear(): void;
 }
 
-/**
- * `onMissed` gets the milliseconds that were set. A conversation sets four deadlines a mail, of minutes. The timer
- * stays while it fires early enough, and then checks the current deadline.
- */
+/** The timer stays while it fires early enough: a conversation sets four deadlines a mail, of minutes. */
 export function createDeadline(onMissed: (ms: number) => void): Deadline {
 	let given: number | null = null;
 	let dueAt = 0;

@@ -17,17 +17,14 @@ export interface Verified {
 export interface PoolOptions {
 	settings: SmtpSettings;
 	connections?: number;
-	/** A connection is replaced after this many messages; 1,000. */
 	maxMessages?: number;
 	/** An idle connection is closed after this many milliseconds; 30,000, below the 5 min servers wait. */
 	idleMs?: number;
 	timeouts?: Partial<SmtpTimeouts>;
 	onTrace?: (entry: TraceEntry) => void;
-	/** Begins a wait for the server: one for each mail, and each connection that is tried. */
 	onWait?: (() => { end(): void }) | undefined;
 }
 
-/** Connections at once, and conversations of a run, unless a command says otherwise. */
 export const usualConnections = 5;
 
 const closedReply = localReply('mail', 'the connection was closed');
@@ -77,7 +74,6 @@ export class SmtpPool {
 		}
 	}
 
-	/** Connects, logs in and says MAIL FROM with the sender, if there is one; nothing is sent. */
 	async verify(sender: string | null): Promise<Verified> {
 		const opened = await this.#waited(this.#open());
 		if (opened.kind === 'failed') return { failure: opened, certificate: null, isSenderTried: false };
@@ -147,9 +143,7 @@ export class SmtpPool {
 		return new Promise((resolve) => this.#waiting.push(resolve));
 	}
 
-	/**
-	 * The last connection failed. Waiting mails would meet the same fault; passing it on saves the server an attempt each.
-	 */
+	/** Waiting mails would meet the same fault: pass it on instead of trying for each. */
 	#passOnFailure(reply: Reply): void {
 		if (this.#sessions.size > 0 || this.#opening > 0) return;
 		this.#limit = this.#options.connections ?? usualConnections;
@@ -249,10 +243,7 @@ function senderFailure(conversation: Conversation | null): OpeningFailure | null
 	return { reply, remedy };
 }
 
-/**
- * A used connection that ended before the body says nothing about the message: the server may have closed it for being
- * idle, or after enough messages (421).
- */
+/** The server may have closed a used connection for being idle, or after enough messages (421). */
 function isStale({ kind, reply }: Conversation): boolean {
 	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
 	return kind === 'broken' || (kind === 'refused' && reply.code === 421);

@@ -1,6 +1,5 @@
 /**
- * One SMTP connection. nodemailer's `SMTPConnection` connects, upgrades to TLS and logs in; the rest of the dialogue is
- * ours. nodemailer's own sending makes three streams and several packets a message, and cannot pipeline messages.
+ * nodemailer's `SMTPConnection` opens the connection; it cannot pipeline messages, so the dialogue is ours.
  */
 
 import { type ConnectOpts, isIP, type Socket, type SocketConstructorOpts } from 'node:net';
@@ -27,7 +26,6 @@ interface SessionOptions {
 	settings: SmtpSettings;
 	timeouts: SmtpTimeouts;
 	onEnd: () => void;
-	/** Cuts the connection at once; a conversation in flight becomes `broken` in its phase. */
 	signal: AbortSignal;
 	opening: AbortSignal;
 	onTrace?: ((entry: TraceEntry) => void) | undefined;
@@ -41,20 +39,15 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 }
 
 /**
- * Whether the connection may have a socket of ours: it stays in clear, unless the server offers TLS, and its host has one
- * address. nodemailer spreads connections over all addresses of a host, but only with sockets of its own.
+ * In clear and to one address: nodemailer spreads connections over a host's addresses by sockets it makes.
  */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
 
-/** Where all sockets of `createSocket` read: an octet is read before the next one comes. */
 const memory = Buffer.alloc(16 * 1024);
 
-/**
- * A socket whose octets come in the same memory each time. For others Node makes a buffer of 64 KiB a read, which is 5 %
- * of the CPU of a short mail. Where TLS takes the connection over, it reads.
- */
+/** Reads into one memory: Node makes a buffer of 64 KiB a read, which is 5 % of the CPU of a short mail. */
 function createSocket(): Socket {
 	const net = process.getBuiltinModule('node:net');
 	const callback = (length: number) => {
@@ -120,7 +113,6 @@ export class Session {
 		return this.#isOpen;
 	}
 
-	/** Never rejects. `null`: the connection ended while an earlier message was on it, without a reply about this one. */
 	send(mail: Mail): Promise<Conversation | null> {
 		this.#tried += 1;
 		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
@@ -131,7 +123,6 @@ export class Session {
 		return this.#dialogue?.probe(sender) ?? Promise.resolve(null);
 	}
 
-	/** The server's; null: the connection is in clear. */
 	get certificate(): PeerCertificate | null {
 		const socket = this.#connection._socket;
 		return socket instanceof TLSSocket ? socket.getPeerCertificate() : null;

@@ -4,9 +4,6 @@ import { domainOf, isEmailAddress } from '../../api/address.js';
 import { canParseUrl } from '../../api/schema/url.js';
 
 /**
- * How the sending worker reaches its SMTP server, and the URL with these settings, `smtp[s]://USER@HOST:PORT?tls=…`.
- */
-/**
  * `never`: in clear, whatever the server offers. `opportunistic`: STARTTLS when it is offered, without a check of the
  * certificate (an attacker who can strip the offer could replace the certificate; RFC 7435). `required`: STARTTLS with
  * a valid certificate or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314
@@ -21,7 +18,6 @@ export interface SmtpSettings {
 	user: string | null;
 	password: string | null;
 	name: string | null;
-	/** PEM certificates to trust instead of the system's; `null` = the system's. */
 	ca: string | null;
 }
 
@@ -36,10 +32,7 @@ export interface SmtpTimeouts {
 	answer: number;
 }
 
-/**
- * RFC 5321 s.4.5.3.2, except `connect`, which it does not define, `body`, where it bounds each block by 3 min, and
- * `greeting`, for which it asks 5 min: no message is lost by then, and a person waits for it.
- */
+/** RFC 5321 s.4.5.3.2, but for the greeting, for which it asks 5 min: a person waits for it. */
 export const standardTimeouts: SmtpTimeouts = {
 	connect: 30_000,
 	greeting: 30_000,
@@ -52,10 +45,9 @@ export const standardTimeouts: SmtpTimeouts = {
 export type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'error'; message: string };
 
 /**
- * `smtps://` is TLS from the first byte (port 465). `smtp://` uses STARTTLS when it is offered, and requires it with a
- * user: a password must not depend on an offer that an attacker on the way can strip. `?tls=never` and `?tls=required`
- * override this. Port: 587 with a user, else 25. The password is never in the URL, because URLs end up in shell
- * histories, process lists and logs; the message of an error never repeats it.
+ * `smtp://` uses STARTTLS when it is offered, and requires it with a user: an attacker on the way can strip
+ * an offer. Port: 465 for smtps, 587 with a user, else 25. URLs end up in histories, process lists and logs,
+ * so one never has the password, and an error never repeats it.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	const scheme = /^(smtps?):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
@@ -67,8 +59,7 @@ export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 }
 
 /**
- * The text in one form: scheme and host in lower case, without blanks around it and a slash at its end. `HOST:PORT`, as
- * mail programs ask for it, gets the scheme of its port.
+ * Scheme and host in lower case, without blanks and a last slash. `HOST:PORT` gets the scheme of its port.
  */
 export function normalSmtpUrl(text: string): string {
 	const trimmed = text.trim();
@@ -151,10 +142,7 @@ function error(message: string): ParsedSmtpUrl {
 	return { kind: 'error', message };
 }
 
-/**
- * The setting; else the first with a dot of this machine's name, the host of the public URL and the sender's domain. A
- * container's name has none, and many servers refuse it, as they refuse `[127.0.0.1]`, which is left where nothing else is.
- */
+/** A container's name has no dot, and many servers refuse it, as they refuse `[127.0.0.1]`. */
 export function ehloName(
 	{ smtpEhloName, publicUrl }: { smtpEhloName: string | null; publicUrl: string | null },
 	sender: string | null,

@@ -1,8 +1,4 @@
-/**
- * One mail transaction: its commands (RFC 5321 s.3.3, with SIZE, 8BITMIME and SMTPUTF8), and its outcome. The
- * server's replies alone decide the outcome. Counting shows which command a reply answers, whether the commands
- * leave one by one or together.
- */
+/** One mail transaction (RFC 5321 s.3.3). The count of replies tells which command each one answers. */
 import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
@@ -27,14 +23,11 @@ export interface Transaction {
 	conversation(reason: string): Conversation;
 }
 
-/**
- * `envelope`: MAIL, then RCPT of the recipient, then of the copies (the order of `mail.copies`); DATA is added here.
- */
+/** `envelope`: MAIL and RCPT; DATA is added here. */
 export function createTransaction(mail: Mail, envelope: readonly string[], pace: Pace): Transaction {
 	return new CountedTransaction(mail, [...envelope, 'DATA'], pace);
 }
 
-/** MAIL of an envelope alone: the first reply is the outcome. */
 export function createProbe(mail: Mail, envelope: readonly string[]): Transaction {
 	return new Probe(mail, envelope.slice(0, 1));
 }
@@ -132,8 +125,7 @@ class CountedTransaction implements Transaction {
 	}
 
 	/**
-	 * The main recipient decides, so that a retry does not send the copies once more each time. PIPELINING has sent DATA
-	 * by then; a transaction without its final dot is discarded (RFC 5321 s.4.1.1.4).
+	 * The main recipient decides, so that a retry sends the copies once. A mail without its dot is discarded.
 	 */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
@@ -186,8 +178,7 @@ const dot = 0x2e;
 export const finalDot = '.\r\n';
 
 /**
- * A lone CR or LF before a dot, or at the end, is a line end to one server and not to the next, which would read the
- * following text as commands. In that case all of them become CRLF. Otherwise contents have none.
+ * A lone CR or LF is a line end to some servers, which would read text after it as commands: all become CRLF.
  */
 export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
@@ -202,7 +193,6 @@ export function wirePieces({ bytes, rest = [] }: Mail): WirePieces {
 	return { bytes: wireBody(bytes), rest: [...rest] };
 }
 
-/** Of a UTF-16 unit in UTF-8. */
 const mostOctets = 3;
 const slack = 1024;
 
@@ -245,7 +235,6 @@ export type Envelope =
 	  }
 	| { kind: 'unsendable'; conversation: Conversation };
 
-/** `unsendable`: too large for this server, or an address that it does not support. */
 export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 	const addresses = addressesOf(mail);
 	if (addresses === null) return unsendable('an address holds a line break or an angle bracket, or is empty');
@@ -270,7 +259,6 @@ function unsendable(text: string): Envelope {
 	return { kind: 'unsendable', conversation: { kind: 'unsendable', reply, refusedCopies: [] } };
 }
 
-/** As they stand in the commands. Null: one would break its command. */
 function addressesOf(
 	mail: Mail,
 ): { from: string; recipients: readonly string[]; isInternational: boolean } | null {

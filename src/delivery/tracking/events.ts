@@ -18,7 +18,6 @@ export interface Happening {
 }
 
 const maxUserAgent = 500;
-/** The longest IPv6 address with an IPv4 tail, and room for a zone. */
 const maxIp = 64;
 const maxUrl = 2048;
 

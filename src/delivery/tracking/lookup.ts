@@ -55,7 +55,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
-			// Of a dropped one the links are left, which are no page.
+			// Only the links of a dropped one are left.
 			if (compiled === null || (await submissions.get(message.submission))?.is_dropped) return null;
 			const variables = filled(await options.links(), compiled, message);
 			const shown = previewOf(compiled, variables);
@@ -89,10 +89,9 @@ function previewOf(compiled: CompiledContent, variables: Readonly<Record<string,
 	}
 }
 
-/** Of all images in one page, which anyone with the link may ask for again and again. */
+/** The images of one page, which anyone with the link may ask for again and again. */
 const mostPictureBytes = 2 * 1024 * 1024;
 
-/** The images that came with the mail; those that are too large for a page are left out. */
 async function withPictures(
 	reads: Pick<Reads, 'getAttachment'>,
 	html: string,
@@ -149,25 +148,19 @@ export interface MessageView {
 export interface Branding {
 	/** Null: pages name the sender of the mail. */
 	name: string | null;
-	/** An https URL or a data URI; null: none. */
 	logo: string | null;
-	/** `#rrggbb`: of buttons, and by it of links. */
 	color: string;
 }
 
 export const unbranded: Branding = { name: null, logo: null, color: '#1d4ed8' };
 
 export interface TrackingPorts {
-	/** The keys that sign and verify; null: there are none yet, so every token is invalid. Called on every request. */
 	keyring(): Promise<Keyring | null>;
 	record(event: Happened): Promise<void>;
 	find(message: Uuid): Promise<TrackedMessage | null>;
 	link(message: TrackedMessage, position: number): Promise<string | null>;
 	view(message: TrackedMessage): Promise<MessageView | null>;
-	/**
-	 * The name, the public one where there is one, of the list that a person may leave alone. Null: there is none, it is deleted, or the setting
-	 * `unsubscribe_scope` makes unsubscribing apply to all lists.
-	 */
+	/** The list that a person may leave alone; null: none, or `unsubscribe_scope` has all lists. */
 	listName(message: TrackedMessage): Promise<string | null>;
 	branding(): Promise<Branding>;
 	now(): Micros;

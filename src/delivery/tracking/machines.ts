@@ -1,7 +1,4 @@
-/**
- * Which opens and clicks came from a program, not a person. Such events are labelled, kept and counted; the report of
- * people leaves them out (api-decisions 30). Pure, except the window of clicks, which is in memory only.
- */
+/** Tells opens and clicks of programs from those of people (api-decisions 30). */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
@@ -54,7 +51,6 @@ export const knownPrograms: readonly KnownProgram[] = [
 	},
 ];
 
-/** The reason to count a request as a machine's, by the request alone; null: it may come from a person. */
 export function machineRequest({ kind, method, headers }: Visit): MachineReason | null {
 	if (method === 'HEAD') return 'head';
 	if (prefetchHeaders.some((name) => /prefetch|prerender|preview/i.test(headers[name] ?? '')))
@@ -74,12 +70,8 @@ export interface ClickWindow {
 	isBurst(click: { message: Uuid; link: number; at: Micros }): boolean;
 }
 
-/**
- * Scanners follow all links of a mail at once. The first two clicks cannot be recognised when they come, and an event
- * is not changed later: they count as a person's. One process stores its own clicks, of at most this many messages.
- */
+/** The first two clicks of a scanner cannot be recognised, and count as a person's. */
 export function createClickWindow(maxMessages = 10_000): ClickWindow {
-	// A Map keeps the order of insertion: the message clicked longest ago is first.
 	const clicked = new Map<Uuid, Map<number, Micros>>();
 	return {
 		isBurst({ message, link, at }) {

@@ -1,12 +1,9 @@
 /**
- * The links of mails, and the tokens in them: message and purpose, signed. One token carries 37 bytes as 50 characters of base64url:
- * purpose (1), key id (4), message uuid (16), HMAC-SHA256 of these cut to 128 bits (16). It contains no address.
- *
- * A click also names the link of the message. Its token is the message's c-token and 8 characters more: the link's
- * position (2 bytes) and a check of it (4). The HMAC has 32 bytes and the token shows 16. The other half is a secret of
- * this one message, and the check is the position encrypted with it (AES-128, cut to 32 bits). So a message costs one
- * HMAC and one AES key, not an HMAC for each link. To change a position, an attacker has to guess 32 bits on the
- * server, and gains only a redirect to another link of the same mail, which its reader can see anyway.
+ * Links of mails, with signed tokens: 37 bytes as 50 characters of base64url, purpose (1), key id (4),
+ * message uuid (16) and HMAC-SHA256 of these cut to 128 bits (16). A click's token adds 8 characters: the
+ * link's position (2 bytes) and a check of it (4), the position encrypted by AES-128 with the other half of
+ * the HMAC. So a message costs one HMAC and one AES key. Who guesses the 32 bits of a check gains a redirect
+ * to another link of the same mail.
  */
 import { createCipheriv, createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
@@ -30,14 +27,12 @@ export function trackingKey(id: number, secret: Uint8Array): TrackingKey {
 /** Newest first: the first signs, all verify. Removing a key ends the validity of its tokens. */
 export type Keyring = readonly [TrackingKey, ...TrackingKey[]];
 
-/** From stored keys (secrets in base64url), newest first. `null` without keys. */
 export function keyringOf(keys: readonly { id: number; secret: string }[]): Keyring | null {
 	const decoded = keys.map(({ id, secret }) => trackingKey(id, Buffer.from(secret, 'base64url')));
 	const [first, ...rest] = decoded;
 	return first === undefined ? null : [first, ...rest];
 }
 
-/** 50 characters of `A-Za-z0-9_-`. The same message, purpose and key give the same token. */
 export function signToken(keyring: Keyring, purpose: TokenPurpose, message: Uuid): string {
 	return sign(keyring, purpose, message).text;
 }
@@ -52,7 +47,6 @@ export interface ClickTokens {
 	ends: readonly string[];
 }
 
-/** For the links 0 to `links` − 1 of a message, at most 65,536. */
 export function signClickTokens(keyring: Keyring, message: Uuid, links: number): ClickTokens {
 	const { text, linkKey } = sign(keyring, 'c', message);
 	const checks = linkChecks(linkKey, 0, links);
@@ -73,7 +67,6 @@ export function signClickTokens(keyring: Keyring, message: Uuid, links: number):
 	return { begin: text, ends };
 }
 
-/** The message and the link's position, or `null` for a text that no key of the ring signed. Constant time. */
 export function verifyClickToken(keyring: Keyring, text: string): { message: Uuid; link: number } | null {
 	if (text.length !== tokenCharacters + linkCharacters) return null;
 	const verified = verify(keyring, 'c', text.slice(0, tokenCharacters));
@@ -150,9 +143,8 @@ function uuidOf(token: Buffer): Uuid {
 export type Mac = (message: Uint8Array) => Buffer;
 
 /**
- * HMAC-SHA256 (RFC 2104) for messages of exactly `length` octets, which are signed after the label: the purpose. By two
- * hashes over blocks prepared once for each key: 0.8 µs where node's Hmac takes 2.5, and without a stream for the
- * garbage collector. A mail has four of them, an open one.
+ * HMAC-SHA256 (RFC 2104) for messages of `length` octets, by two hashes over blocks prepared once for each
+ * key: 0.8 µs where node's Hmac takes 2.5, and without a stream for the garbage collector.
  */
 export function createMac(secret: Uint8Array, { label, length }: { label: string; length: number }): Mac {
 	const key = secret.length > hashBlockBytes ? createHash('sha256').update(secret).digest() : secret;
@@ -172,7 +164,6 @@ export function createMac(secret: Uint8Array, { label, length }: { label: string
 const hashBlockBytes = 64;
 const hashBytes = 32;
 
-/** The key's block by RFC 2104 s.2, with room for the message. */
 function padded(key: Uint8Array, pad: number, room: number): Buffer {
 	const block = Buffer.alloc(hashBlockBytes + room);
 	block.fill(pad, 0, hashBlockBytes);
@@ -201,7 +192,6 @@ export function messageLinks({ publicUrl, keyring }: LinkOptions, message: Uuid)
 	return publicUrl === null || keyring === null ? null : { publicUrl, keyring, message };
 }
 
-/** `{publicUrl}/u/{token}` and `/v/{token}`. */
 export function publicLinks(links: MessageLinks): PublicLinks {
 	return { unsubscribe_url: pageUrl(links, 'u'), view_url: pageUrl(links, 'v') };
 }
@@ -216,7 +206,6 @@ export function usedLinks(links: MessageLinks, references: readonly string[]): P
 	return pages;
 }
 
-/** `{publicUrl}/o/{token}.gif`, and `/c/{token}` for each of so many links. */
 export function trackingOf({ publicUrl, keyring, message }: MessageLinks, links: number): Tracking {
 	const base = withoutSlash(publicUrl);
 	const openUrl = `${base}/o/${signToken(keyring, 'o', message)}.gif`;
