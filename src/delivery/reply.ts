@@ -121,17 +121,18 @@ export type Verdict =
 	| 'uncertain'
 	| 'infrastructure';
 
-export interface Rule {
-	kinds: readonly Conversation['kind'][];
+interface When {
+	/** `refused` unless named. */
+	kind?: Conversation['kind'];
 	phases?: readonly SmtpPhase[];
 	codes?: readonly number[];
 	enhanced?: RegExp;
 	/** Tested on the text without addresses. */
 	text?: RegExp;
 	isUnknown?: true;
-	verdict: Verdict;
-	why: string;
 }
+
+const rule = (verdict: Verdict, why: string, when: When) => ({ verdict, why, when });
 
 const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'auth'];
 
@@ -139,118 +140,64 @@ const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'au
 const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
-
 const vagueCode = /^$|^5\.(?:[013]\.0|4\.4|5\.0)$/;
+/** For a login (RFC 4954 s.6), another one, or encryption first; every message would get the same reply. */
+const loginCode = /^(?:[45]\.7\.8|5\.7\.1[14])$/;
+const contentCode = /^$|^5\.(?:0\.0|6\.\d+|7\.(?:0|1|9|350))$/;
+const unlessNoSender = /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/;
+const byWords = 'the text names an unknown address';
 
 /**
- * A plain 550 at RCPT is "other 5xx": the code alone covers unknown mailboxes and refusals by policy alike. A wrong
- * suppression loses a reader for good, while a wrong soft bounce costs one more try by a later campaign. Its text
- * decides when it names an unknown address; the same for 551 and 553, and for any code with 5.0.0 or 5.4.4.
+ * A plain 550 at RCPT stands for unknown mailboxes and for refusals by policy: its text decides. A wrong suppression
+ * loses a reader for good, while a wrong soft bounce costs one more try by a later campaign.
  */
-export const rules: readonly Rule[] = [
-	{ kinds: ['accepted'], verdict: 'sent', why: '2xx after the final dot' },
-	{ kinds: ['unsendable'], verdict: 'failed', why: 'too large for the server, or it lacks SMTPUTF8' },
-	{ kinds: ['broken'], phases: opening, verdict: 'infrastructure', why: 'no session' },
-	{ kinds: ['refused'], phases: opening, verdict: 'infrastructure', why: 'no session' },
-	{ kinds: ['broken'], phases: ['answer'], verdict: 'uncertain', why: 'the answer after the dot was lost' },
-	{ kinds: ['broken'], verdict: 'deferred', why: 'network, before the dot: nothing was taken' },
-	// RFC 4954 s.6: the server wants a login, another one, or encryption first; every message would get the same reply.
-	{
-		kinds: ['refused'],
-		phases: ['mail', 'rcpt', 'data'],
-		codes: [530, 534, 535, 538],
-		verdict: 'infrastructure',
-		why: 'login',
-	},
-	{
-		kinds: ['refused'],
-		phases: ['mail', 'rcpt'],
-		enhanced: /^(?:[45]\.7\.8|5\.7\.1[14])$/,
-		verdict: 'infrastructure',
-		why: 'login',
-	},
-	{ kinds: ['refused'], codes: [4], verdict: 'deferred', why: 'transient' },
-	{ kinds: ['refused'], phases: ['mail'], codes: [5], verdict: 'sender', why: 'MAIL is refused' },
-	{
-		kinds: ['refused'],
+const rules = [
+	rule('sent', '2xx after the final dot', { kind: 'accepted' }),
+	rule('failed', 'too large for the server, or it lacks SMTPUTF8', { kind: 'unsendable' }),
+	rule('infrastructure', 'no session', { kind: 'broken', phases: opening }),
+	rule('infrastructure', 'no session', { phases: opening }),
+	rule('uncertain', 'the answer after the dot was lost', { kind: 'broken', phases: ['answer'] }),
+	rule('deferred', 'network, before the dot: nothing was taken', { kind: 'broken' }),
+	rule('infrastructure', 'login', { phases: ['mail', 'rcpt', 'data'], codes: [530, 534, 535, 538] }),
+	rule('infrastructure', 'login', { phases: ['mail', 'rcpt'], enhanced: loginCode }),
+	rule('deferred', 'transient', { codes: [4] }),
+	rule('sender', 'MAIL is refused', { phases: ['mail'], codes: [5] }),
+	rule('hard', 'an address code', {
 		phases: ofRecipient,
 		codes: [5],
 		enhanced: addressCode,
 		isUnknown: true,
-		verdict: 'hard',
-		why: 'an address code',
-	},
-	{
-		kinds: ['refused'],
+	}),
+	rule('hard', byWords, {
 		phases: ofRecipient,
 		codes: [550, 551, 553],
 		enhanced: vagueCode,
 		isUnknown: true,
-		verdict: 'hard',
-		why: 'the text names an unknown address',
-	},
-	{
-		kinds: ['refused'],
-		phases: ofRecipient,
-		codes: [5],
-		enhanced: /^5\.(?:0\.0|4\.4)$/,
-		isUnknown: true,
-		verdict: 'hard',
-		why: 'the text names an unknown address',
-	},
-	{
-		kinds: ['refused'],
-		codes: [5],
-		// Codes for a sender's address that does not exist.
-		enhanced: /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/,
-		isUnknown: true,
-		verdict: 'failed',
-		why: 'the text names an unknown address, the code does not',
-	},
-	{
-		kinds: ['refused'],
-		codes: [5],
-		text: aboutSender,
-		verdict: 'sender',
-		why: 'the text is about the sender',
-	},
+	}),
+	rule('hard', byWords, { phases: ofRecipient, codes: [5], enhanced: /^5\.(?:0\.0|4\.4)$/, isUnknown: true }),
+	rule('failed', `${byWords}, the code does not`, { codes: [5], enhanced: unlessNoSender, isUnknown: true }),
+	rule('sender', 'the text is about the sender', { codes: [5], text: aboutSender }),
 	// RFC 5321 s.4.5.3.1.10: a plain 552 at RCPT means too many recipients and is to be read as 452.
-	{
-		kinds: ['refused'],
-		phases: ['rcpt'],
-		codes: [552],
-		enhanced: /^$/,
-		verdict: 'deferred',
-		why: 'too many recipients',
-	},
-	{
-		kinds: ['refused'],
+	rule('deferred', 'too many recipients', { phases: ['rcpt'], codes: [552], enhanced: /^$/ }),
+	rule('content', 'the text is about the content of the message', {
 		phases: ['body', 'answer'],
 		codes: [5],
-		enhanced: /^$|^5\.(?:0\.0|6\.\d+|7\.(?:0|1|9|350))$/,
+		enhanced: contentCode,
 		text: aboutContent,
-		verdict: 'content',
-		why: 'the text is about the content of the message',
-	},
-	{
-		kinds: ['refused'],
+	}),
+	rule('failed', 'a code for the sender, and a text about the address', {
 		codes: [5],
 		enhanced: /^5\.7\.1$/,
 		text: unknownAddress,
-		verdict: 'failed',
-		why: 'a code for the sender, and a text about the address',
-	},
-	{ kinds: ['refused'], codes: [5], enhanced: senderCode, verdict: 'sender', why: 'a code for the sender' },
-	{
-		kinds: ['refused'],
+	}),
+	rule('sender', 'a code for the sender', { codes: [5], enhanced: senderCode }),
+	rule('failed', 'an address code, but its text is about rate, volume, reputation, policy or size', {
 		codes: [5],
 		enhanced: addressCode,
 		text: notAboutAddress,
-		verdict: 'failed',
-		why: 'an address code, but its text is about rate, volume, reputation, policy or size',
-	},
-	{ kinds: ['refused'], codes: [5], verdict: 'failed', why: 'refused for good, the address may be fine' },
-	{ kinds: ['refused'], verdict: 'deferred', why: 'an answer out of place' },
+	}),
+	rule('failed', 'refused for good, the address may be fine', { codes: [5] }),
+	rule('deferred', 'an answer out of place', {}),
 ];
 
 /** The first rule that matches. `isShared`: a refusal after the dot names none of several recipients. */
@@ -264,17 +211,17 @@ export function classify(
 		enhanced: reply.enhanced ?? /\(#?([45]\.\d\.\d{1,3})\)/.exec(reply.text)?.[1] ?? '',
 		text: withoutAddresses(reply.text),
 	};
-	const rule = rules.find(
-		(one) =>
-			one.kinds.includes(kind) &&
-			(one.phases?.some((phase) => phase === said.phase) ?? true) &&
-			(one.codes?.some((code) => code === said.code || code === firstDigit(said)) ?? true) &&
-			(one.enhanced?.test(said.enhanced) ?? true) &&
-			(one.text?.test(said.text) ?? true) &&
-			(one.isUnknown !== true || isUnknownAddress(said.text, addressCode.test(said.enhanced))) &&
-			!(isShared && one.verdict === 'hard' && said.phase === 'answer'),
+	const found = rules.find(
+		({ when, verdict }) =>
+			(when.kind ?? 'refused') === kind &&
+			(when.phases?.some((phase) => phase === said.phase) ?? true) &&
+			(when.codes?.some((code) => code === said.code || code === firstDigit(said)) ?? true) &&
+			(when.enhanced?.test(said.enhanced) ?? true) &&
+			(when.text?.test(said.text) ?? true) &&
+			(when.isUnknown !== true || isUnknownAddress(said.text, addressCode.test(said.enhanced))) &&
+			!(isShared && verdict === 'hard' && said.phase === 'answer'),
 	);
-	return rule ?? { verdict: 'deferred', why: 'no rule' };
+	return found ?? { verdict: 'deferred', why: 'no rule' };
 }
 
 function withoutAddresses(text: string): string {

@@ -1,6 +1,6 @@
 import { open, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { maxMailBytes } from './mime.js';
+import { beginOf, maxMailBytes } from './mime.js';
 
 export interface StoredMail {
 	bytes: Buffer;
@@ -48,7 +48,7 @@ export async function* mailsIn(pieces: AsyncIterable<Buffer>): AsyncGenerator<St
 		const begin = Buffer.concat(kept);
 		const whole = joined(begin, iterator);
 		if (isMbox(begin)) for await (const bytes of splitMbox(whole)) yield { bytes, done: nothing };
-		else yield { bytes: await firstOf(whole), done: nothing };
+		else yield { bytes: await beginOf(whole), done: nothing };
 		return;
 	}
 	if (length > 0) yield { bytes: Buffer.concat(kept), done: nothing };
@@ -61,17 +61,6 @@ async function* joined(begin: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerat
 	for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
 		yield Buffer.from(next.value);
 	}
-}
-
-/** Drains the pipe so that its writer can exit, and keeps the first 4 MiB. */
-async function firstOf(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
-	const kept: Buffer[] = [];
-	let length = 0;
-	for await (const piece of pieces) {
-		if (length < maxMailBytes) kept.push(piece);
-		length += piece.length;
-	}
-	return Buffer.concat(kept).subarray(0, maxMailBytes);
 }
 
 async function readBegin(file: string): Promise<Buffer> {

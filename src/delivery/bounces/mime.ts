@@ -53,6 +53,18 @@ const maxBodyLines = 200_000;
 /** Of one mail, in other charsets. UTF-7 takes 0.8 ms a kilobyte: a mail of it stopped a server for 3 s. */
 const maxForeignText = 256 * 1024;
 
+/** Reads everything, as SMTP requires (RFC 5321 s.4.1.1.4) and the writer of a pipe, and keeps the first 4 MiB. */
+export async function beginOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+	const kept: Buffer[] = [];
+	let length = 0;
+	for await (const piece of stream) {
+		const bytes = Buffer.from(piece);
+		if (length < maxMailBytes) kept.push(bytes);
+		length += bytes.length;
+	}
+	return Buffer.concat(kept).subarray(0, maxMailBytes);
+}
+
 export function parseMail(bytes: Buffer): Mail {
 	return readMail({ text: withLineFeeds(bytes.toString('latin1', 0, maxMailBytes)), line: 1 }, '1');
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createIntakeLimits } from '../../../src/delivery/bounces/listener.js';
+import { IntakeLimits } from '../../../src/delivery/bounces/intake-limits.js';
 
 describe('what one address may bring', () => {
 	it('has an end for connections at once, each of which frees its place', () => {
-		const limits = createIntakeLimits({ maxConnections: 2 });
+		const limits = new IntakeLimits({ maxConnections: 2 });
 		expect([limits.connect('a'), limits.connect('a'), limits.connect('a')]).toEqual([true, true, false]);
 		expect(limits.connect('b')).toBe(true);
 		limits.disconnect('a');
@@ -12,19 +12,23 @@ describe('what one address may bring', () => {
 	});
 
 	it('takes the addresses of an IPv6 network for one, and an IPv4 address for itself however it is written', () => {
-		const limits = createIntakeLimits({ maxConnections: 1, maxMails: 1 });
+		const limits = new IntakeLimits({ maxConnections: 1, maxMails: 1 });
 		const ofOne = ['2001:db8:0:1::1', '2001:0db8::1:ffff:0:0:2', '2001:db8:0:1:a:b:c:d'];
-		expect(ofOne.map(limits.connect)).toEqual([true, false, false]);
-		expect(ofOne.map(limits.mail)).toEqual([true, false, false]);
+		expect(ofOne.map((ip) => limits.connect(ip))).toEqual([true, false, false]);
+		expect(ofOne.map((ip) => limits.mail(ip))).toEqual([true, false, false]);
 		expect(limits.connect('2001:db8:0:2::1')).toBe(true);
-		expect(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(limits.connect)).toEqual([true, false, true]);
+		expect(['192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map((ip) => limits.connect(ip))).toEqual([
+			true,
+			false,
+			true,
+		]);
 		for (const ip of ofOne) limits.disconnect(ip);
 		expect(limits.connect('2001:db8:0:1::9')).toBe(true);
 	});
 
 	it('has an end for mails within a minute', () => {
 		let now = 0;
-		const limits = createIntakeLimits({ maxMails: 2, now: () => now });
+		const limits = new IntakeLimits({ maxMails: 2, now: () => now });
 		expect([limits.mail('a'), limits.mail('a'), limits.mail('a')]).toEqual([true, true, false]);
 		expect(limits.mail('b')).toBe(true);
 		now = 60_000;
@@ -33,7 +37,7 @@ describe('what one address may bring', () => {
 
 	it('lets nothing in for the rest of a minute in which too much was refused, or too often connected', () => {
 		let now = 0;
-		const limits = createIntakeLimits({ maxRefused: 2, maxOpened: 3, now: () => now });
+		const limits = new IntakeLimits({ maxRefused: 2, maxOpened: 3, now: () => now });
 		limits.refused('a');
 		expect(limits.connect('a')).toBe(true);
 		limits.refused('a');
