@@ -3,17 +3,16 @@ import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { createReplyReader } from '../reply.js';
 import {
 	type Conversation,
-	createProbe,
-	createTransaction,
 	envelopeOf,
 	finalDot,
 	Joint,
 	type Mail,
+	MailTransaction,
 	type Move,
+	Probe,
 	type SmtpExtensions,
 	type Transaction,
-	type WirePieces,
-	wirePieces,
+	wireBody,
 } from './transaction.js';
 
 interface DialogueOptions {
@@ -30,7 +29,7 @@ interface DialogueOptions {
 }
 
 /** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
-const maxReplyBytes = 64 * 1024;
+export const maxReplyBytes = 64 * 1024;
 /** A larger body is written in pieces, and waits here, not in the socket's queue too. Others are copied, then written. */
 export const sliceBytes = 64 * 1024;
 
@@ -51,7 +50,7 @@ export class Dialogue {
 	readonly #expected: Addressee[] = [];
 	/** Since DATA was written: nothing else may be written before its reply and its body. */
 	#isHeld = false;
-	#unwritten: (WirePieces & { entry: Entry }) | null = null;
+	#unwritten: { bytes: Buffer; rest: Buffer[]; entry: Entry } | null = null;
 	#joint = new Joint();
 	#isEnded = false;
 
@@ -74,15 +73,14 @@ export class Dialogue {
 		const envelope = envelopeOf(mail, this.#options.extensions);
 		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
 		if (this.#isEnded) return Promise.resolve(null);
-		const pace = this.#isPipelined ? 'pipelined' : 'one_by_one';
-		return this.#enter(createTransaction(mail, envelope.commands, pace));
+		return this.#enter(new MailTransaction(mail, envelope.commands, this.#isPipelined));
 	}
 
 	probe(sender: string): Promise<Conversation | null> {
 		const mail = { from: sender, to: sender, copies: [], bytes: Buffer.alloc(0) };
 		const envelope = envelopeOf(mail, this.#options.extensions);
 		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
-		return this.#isEnded ? Promise.resolve(null) : this.#enter(createProbe(mail, envelope.commands));
+		return this.#isEnded ? Promise.resolve(null) : this.#enter(new Probe(mail, envelope.commands));
 	}
 
 	#enter(transaction: Transaction): Promise<Conversation | null> {
@@ -147,8 +145,8 @@ export class Dialogue {
 			case 'go_on':
 				return;
 			case 'write_body': {
-				const { bytes, rest } = wirePieces(entry.transaction.mail);
-				this.#unwritten = { bytes, rest, entry };
+				const { bytes, rest = [] } = entry.transaction.mail;
+				this.#unwritten = { bytes: wireBody(bytes), rest: [...rest], entry };
 				return;
 			}
 			case 'end_empty':

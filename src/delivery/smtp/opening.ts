@@ -27,11 +27,6 @@ export interface OpeningFailure {
 	remedy: Remedy | null;
 }
 
-interface TlsFault {
-	text: string;
-	remedy: Remedy | null;
-}
-
 export function replyOf(
 	error: SMTPConnection.SMTPError,
 	{
@@ -39,19 +34,10 @@ export function replyOf(
 		settings,
 		offersTls,
 		hide,
-	}: {
-		phase: SmtpPhase;
-		settings: SmtpSettings;
-		offersTls: boolean;
-		hide: (text: string) => string;
-	},
+	}: { phase: SmtpPhase; settings: SmtpSettings; offersTls: boolean; hide: (text: string) => string },
 ): OpeningFailure {
-	if (phase === 'tls') {
-		// The library asks for what was not offered; the answer to that explains nothing.
-		const isMissing = settings.security === 'required' && !offersTls;
-		const fault = isMissing ? noStartTls(settings) : tlsFault(error, settings);
-		if (fault !== null) return { reply: localReply('tls', fault.text), remedy: fault.remedy };
-	}
+	const fault = phase === 'tls' ? tlsFault(error, settings, offersTls) : null;
+	if (fault !== null) return fault;
 	const reply = typeof error.response === 'string' ? parseReply(phase, hide(error.response)) : null;
 	const local = (phase === 'connect' ? unconnected(error, settings) : null) ?? error.message;
 	const said = reply?.code === null || reply === null ? localReply(phase, hide(local)) : reply;
@@ -71,64 +57,58 @@ function unconnected(error: SMTPConnection.SMTPError, settings: SmtpSettings): s
 	return `connect ${code} ${address}:${port}: ${why}`;
 }
 
-function tlsFault(error: SMTPConnection.SMTPError, settings: SmtpSettings): TlsFault | null {
-	const cause = causeOf(error);
-	if (settings.security === 'implicit' && notTls.has(cause)) {
-		return {
-			text: 'the server does not speak TLS from the first byte: smtp:// instead of smtps:// in smtp_url takes STARTTLS',
-			remedy: 'smtp_url',
-		};
-	}
-	if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID')
-		return { text: wrongName(error, settings), remedy: 'smtp_url' };
-	if (untrusted.has(cause)) return { text: notVouchedFor(settings), remedy: 'smtp_ca' };
-	return lifetimes[cause]?.(settings) ?? null;
-}
-
 function causeOf(error: SMTPConnection.SMTPError): string {
 	const { originalCode, code } = { originalCode: undefined, ...error };
 	return String(originalCode ?? code ?? '');
 }
 
-function noStartTls(settings: SmtpSettings): TlsFault {
-	const { because, otherwise } = whyTls(settings);
-	const text = `the server offers no STARTTLS, and ${because}: give smtp_url a port that speaks TLS (smtps://), or ${otherwise}`;
-	return { text, remedy: 'tls_port' };
+/** Codes where OpenSSL finds no TLS. */
+const notTls = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
+
+/** Codes of OpenSSL for a certificate without a signature, or without a trusted one. */
+const untrusted =
+	/^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?)|CERT_(?:SIGNATURE_FAILURE|UNTRUSTED)|INVALID_CA)$/;
+
+function tlsFault(
+	error: SMTPConnection.SMTPError,
+	{ host, security, user, ca }: SmtpSettings,
+	offersTls: boolean,
+): OpeningFailure | null {
+	const cause = causeOf(error);
+	const fault = (text: string, remedy: Remedy | null) => ({ reply: localReply('tls', text), remedy });
+	// The library asks for what was not offered; the answer to that explains nothing.
+	if (security === 'required' && !offersTls) return fault(noStartTls(user, ca), 'tls_port');
+	if (security === 'implicit' && notTls.has(cause)) {
+		const text =
+			'the server does not speak TLS from the first byte: smtp:// instead of smtps:// in smtp_url takes STARTTLS';
+		return fault(text, 'smtp_url');
+	}
+	if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+		const names = ('cert' in error ? namesOf(error.cert) : []).join(', ') || 'another name';
+		const text = `the certificate of the mail server is for ${names}, not for ${host}: smtp_url must use a name that it is for`;
+		return fault(text, 'smtp_url');
+	}
+	if (untrusted.test(cause)) {
+		const text =
+			ca === null
+				? `no authority that this machine trusts has signed the certificate of ${host}: the certificate of your own authority belongs in smtp_ca`
+				: `no certificate in smtp_ca has signed the certificate of ${host}: set smtp_ca to that of the authority that has`;
+		return fault(text, 'smtp_ca');
+	}
+	if (cause === 'CERT_HAS_EXPIRED') {
+		const text = `the certificate of ${host} has expired, or one that signed it${ca === null ? '' : ', which may be in smtp_ca'}: it has to be renewed there`;
+		return fault(text, ca === null ? null : 'smtp_ca');
+	}
+	const notYet = `the certificate of ${host} is not valid yet: the clock of this machine may be wrong`;
+	return cause === 'CERT_NOT_YET_VALID' ? fault(notYet, null) : null;
 }
 
-function whyTls({ user, ca }: SmtpSettings): { because: string; otherwise: string } {
-	const inClear = 'end it with ?tls=never';
-	if (user !== null) return { because: 'no password is said in clear', otherwise: inClear };
-	if (ca !== null) return { because: 'with smtp_ca nothing is sent in clear', otherwise: 'unset smtp_ca' };
-	return { because: 'smtp_url says tls=required', otherwise: inClear };
-}
-
-const notTls: ReadonlySet<string> = new Set([
-	'ERR_SSL_WRONG_VERSION_NUMBER',
-	'ERR_SSL_PACKET_LENGTH_TOO_LONG',
-]);
-
-const untrusted: ReadonlySet<string> = new Set([
-	'SELF_SIGNED_CERT_IN_CHAIN',
-	'DEPTH_ZERO_SELF_SIGNED_CERT',
-	'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-	'UNABLE_TO_GET_ISSUER_CERT',
-	'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-	'CERT_SIGNATURE_FAILURE',
-	'CERT_UNTRUSTED',
-	'INVALID_CA',
-]);
-
-function notVouchedFor({ host, ca }: SmtpSettings): string {
-	return ca === null
-		? `no authority that this machine trusts has signed the certificate of ${host}: the certificate of your own authority belongs in smtp_ca`
-		: `no certificate in smtp_ca has signed the certificate of ${host}: set smtp_ca to that of the authority that has`;
-}
-
-function wrongName(error: Error, { host }: SmtpSettings): string {
-	const names = 'cert' in error ? namesOf(error.cert) : [];
-	const said = names.length === 0 ? 'another name' : names.join(', ');
-	return `the certificate of the mail server is for ${said}, not for ${host}: smtp_url must use a name that it is for`;
+function noStartTls(user: string | null, ca: string | null): string {
+	const isForCa = user === null && ca !== null;
+	const ofUrl = user !== null ? 'no password is said in clear' : 'smtp_url says tls=required';
+	const why = isForCa ? 'with smtp_ca nothing is sent in clear' : ofUrl;
+	const otherwise = isForCa ? 'unset smtp_ca' : 'end it with ?tls=never';
+	return `the server offers no STARTTLS, and ${why}: give smtp_url a port that speaks TLS (smtps://), or ${otherwise}`;
 }
 
 const mostNames = 3;
@@ -141,55 +121,33 @@ function namesOf(certificate: unknown): string[] {
 	return names.length > mostNames ? [...shown, '…'] : shown;
 }
 
-const lifetimes: Readonly<Record<string, (settings: SmtpSettings) => TlsFault>> = {
-	CERT_HAS_EXPIRED: ({ host, ca }) => ({
-		text: `the certificate of ${host} has expired, or one that signed it${ca === null ? '' : ', which may be in smtp_ca'}: it has to be renewed there`,
-		remedy: ca === null ? null : 'smtp_ca',
-	}),
-	CERT_NOT_YET_VALID: ({ host }) => ({
-		text: `the certificate of ${host} is not valid yet: the clock of this machine may be wrong`,
-		remedy: null,
-	}),
-};
-
 export interface TraceEntry {
 	from: 'client' | 'server';
 	line: string;
 }
 
-export interface PhaseTracker {
-	readonly phase: SmtpPhase;
-	readonly extensions: SmtpExtensions;
-	readonly offersTls: boolean;
-	note(entry: TraceEntry): void;
-}
+/** Follows the trace of an opening. */
+export class PhaseTracker {
+	phase: SmtpPhase = 'connect';
+	extensions: SmtpExtensions = new Map();
+	offersTls = false;
+	readonly #onChange: (phase: SmtpPhase) => void;
 
-export function createPhaseTracker(onChange: (phase: SmtpPhase) => void): PhaseTracker {
-	let phase: SmtpPhase = 'connect';
-	let extensions: SmtpExtensions = new Map();
-	let offersTls = false;
-	return {
-		get phase() {
-			return phase;
-		},
-		get extensions() {
-			return extensions;
-		},
-		get offersTls() {
-			return offersTls;
-		},
-		note({ from, line }) {
-			if (from === 'server') {
-				if (phase === 'ehlo' && line.startsWith('250')) extensions = extensionsOf(line);
-				offersTls ||= extensions.has('STARTTLS');
-				return;
-			}
-			const verb = /^[A-Z]+/.exec(line)?.[0] ?? '';
-			if (verb === 'STARTTLS' || verb === 'HELO') extensions = new Map();
-			phase = openingPhases[verb] ?? phase;
-			onChange(phase);
-		},
-	};
+	constructor(onChange: (phase: SmtpPhase) => void) {
+		this.#onChange = onChange;
+	}
+
+	note({ from, line }: TraceEntry): void {
+		if (from === 'server') {
+			if (this.phase === 'ehlo' && line.startsWith('250')) this.extensions = extensionsOf(line);
+			this.offersTls ||= this.extensions.has('STARTTLS');
+			return;
+		}
+		const verb = /^[A-Z]+/.exec(line)?.[0] ?? '';
+		if (verb === 'STARTTLS' || verb === 'HELO') this.extensions = new Map();
+		this.phase = openingPhases[verb] ?? this.phase;
+		this.#onChange(this.phase);
+	}
 }
 
 const openingPhases: Readonly<Record<string, SmtpPhase>> = {
@@ -229,43 +187,48 @@ export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 	}
 }
 
-export interface Deadline {
-	set(ms: number): void;
-	clear(): void;
-}
-
 /** The timer stays while it fires early enough: a conversation sets four deadlines a mail, of minutes. */
-export function createDeadline(onMissed: (ms: number) => void): Deadline {
-	let given: number | null = null;
-	let dueAt = 0;
-	let ringsAt = 0;
-	let timer: NodeJS.Timeout | null = null;
-	const wind = (now: number) => {
-		if (timer !== null) clearTimeout(timer);
-		ringsAt = dueAt;
-		timer = setTimeout(ring, dueAt - now);
-	};
-	const ring = () => {
-		timer = null;
-		if (given === null) return;
+export class Deadline {
+	readonly #onMissed: (ms: number) => void;
+	#given: number | null = null;
+	#dueAt = 0;
+	#ringsAt = 0;
+	#timer: NodeJS.Timeout | null = null;
+
+	/** `onMissed` gets the milliseconds that were set. */
+	constructor(onMissed: (ms: number) => void) {
+		this.#onMissed = onMissed;
+	}
+
+	set(ms: number): void {
 		const now = performance.now();
-		if (now < dueAt) return wind(now);
-		const missed = given;
-		given = null;
-		onMissed(missed);
-	};
-	return {
-		set(ms) {
-			const now = performance.now();
-			given = ms;
-			dueAt = now + ms;
-			if (timer === null || ringsAt > dueAt) wind(now);
-		},
-		clear() {
-			given = null;
-			// A timer of minutes would keep the process alive; on an idle connection there is no hurry to remove it.
-			if (timer !== null) clearTimeout(timer);
-			timer = null;
-		},
-	};
+		this.#given = ms;
+		this.#dueAt = now + ms;
+		if (this.#timer === null || this.#ringsAt > this.#dueAt) this.#wind(now);
+	}
+
+	clear(): void {
+		this.#given = null;
+		// A timer of minutes would keep the process alive.
+		if (this.#timer !== null) clearTimeout(this.#timer);
+		this.#timer = null;
+	}
+
+	#wind(now: number): void {
+		if (this.#timer !== null) clearTimeout(this.#timer);
+		this.#ringsAt = this.#dueAt;
+		this.#timer = setTimeout(() => this.#ring(), this.#dueAt - now);
+	}
+
+	#ring(): void {
+		this.#timer = null;
+		if (this.#given === null) return;
+		const now = performance.now();
+		const missed = this.#given;
+		if (now < this.#dueAt) this.#wind(now);
+		else {
+			this.#given = null;
+			this.#onMissed(missed);
+		}
+	}
 }

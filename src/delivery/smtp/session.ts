@@ -8,14 +8,13 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { quote, redact } from '../../api/quote.js';
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply } from '../reply.js';
-import { Dialogue } from './dialogue.js';
+import { Dialogue, maxReplyBytes } from './dialogue.js';
 import {
-	createDeadline,
-	createPhaseTracker,
+	Deadline,
 	deadlineOf,
 	type OpeningFailure,
 	openingPhase,
-	type PhaseTracker,
+	PhaseTracker,
 	replyOf,
 	type TraceEntry,
 } from './opening.js';
@@ -59,8 +58,6 @@ function createSocket(): Socket {
 	return socket;
 }
 
-/** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
-const maxReplyBytes = 64 * 1024;
 const quitTimeoutMs = 1_000;
 
 export class Session {
@@ -68,7 +65,7 @@ export class Session {
 	readonly #connection: SMTPConnection;
 	readonly #tracker: PhaseTracker;
 	readonly #secrets: readonly string[];
-	readonly #deadline = createDeadline((ms) => this.#cut(`no answer within ${ms / 1000} s`));
+	readonly #deadline = new Deadline((ms) => this.#cut(`no answer within ${ms / 1000} s`));
 	#opened: ((opened: Opened) => void) | null;
 	#dialogue: Dialogue | null = null;
 	#tried = 0;
@@ -79,7 +76,7 @@ export class Session {
 		this.#options = options;
 		this.#opened = resolve;
 		this.#secrets = secretsOf(options.settings);
-		this.#tracker = createPhaseTracker((phase) => this.#awaitPhase(phase));
+		this.#tracker = new PhaseTracker((phase) => this.#awaitPhase(phase));
 		this.#connection = new SMTPConnection({
 			...connectionOptions(options.settings, options.timeouts),
 			...(socket && { socket }),

@@ -11,36 +11,18 @@ import { localReply, parseReply } from '../reply.js';
  */
 export type Move = 'go_on' | 'write_body' | 'end_empty' | 'reset' | 'done' | 'close';
 
-export type Pace = 'pipelined' | 'one_by_one';
+export type Transaction = MailTransaction | Probe;
 
-export interface Transaction {
-	readonly mail: Mail;
-	readonly commands: readonly string[];
-	/** The phase that the next reply answers; `body` until the final dot has been written to the socket. */
-	readonly phase: SmtpPhase;
-	take(raw: string): Move;
-	dotWritten(): void;
-	conversation(reason: string): Conversation;
-}
-
-/** `envelope`: MAIL and RCPT; DATA is added here. */
-export function createTransaction(mail: Mail, envelope: readonly string[], pace: Pace): Transaction {
-	return new CountedTransaction(mail, [...envelope, 'DATA'], pace);
-}
-
-export function createProbe(mail: Mail, envelope: readonly string[]): Transaction {
-	return new Probe(mail, envelope.slice(0, 1));
-}
-
-class Probe implements Transaction {
+/** MAIL of an envelope alone: the first reply is the outcome. */
+export class Probe {
 	readonly phase = 'mail';
 	readonly mail: Mail;
 	readonly commands: readonly string[];
 	#raw: string | null = null;
 
-	constructor(mail: Mail, commands: readonly string[]) {
+	constructor(mail: Mail, envelope: readonly string[]) {
 		this.mail = mail;
-		this.commands = commands;
+		this.commands = envelope.slice(0, 1);
 	}
 
 	take(raw: string): Move {
@@ -58,22 +40,24 @@ class Probe implements Transaction {
 	}
 }
 
-class CountedTransaction implements Transaction {
+export class MailTransaction {
 	readonly mail: Mail;
 	readonly commands: readonly string[];
-	readonly #pace: Pace;
+	readonly #isPipelined: boolean;
 	readonly #refusedCopies: { to: string; reply: Reply }[] = [];
 	#replies = 0;
 	#acceptedRecipients = 0;
 	#isDotWritten = false;
 	#ended: Pick<Conversation, 'kind' | 'reply'> | null = null;
 
-	constructor(mail: Mail, commands: readonly string[], pace: Pace) {
+	/** `envelope`: MAIL and RCPT; DATA is added here. */
+	constructor(mail: Mail, envelope: readonly string[], isPipelined: boolean) {
 		this.mail = mail;
-		this.commands = commands;
-		this.#pace = pace;
+		this.commands = [...envelope, 'DATA'];
+		this.#isPipelined = isPipelined;
 	}
 
+	/** The phase that the next reply answers; `body` until the final dot has been written to the socket. */
 	get phase(): SmtpPhase {
 		if (this.#replies === 0) return 'mail';
 		if (this.#replies < this.commands.length - 1) return 'rcpt';
@@ -121,7 +105,7 @@ class CountedTransaction implements Transaction {
 			return 'go_on';
 		}
 		this.#end('refused', phase, raw);
-		return this.#pace === 'pipelined' ? 'go_on' : 'reset';
+		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
 	/**
@@ -184,15 +168,7 @@ export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
 
-export interface WirePieces {
-	bytes: Buffer;
-	rest: Buffer[];
-}
-
-export function wirePieces({ bytes, rest = [] }: Mail): WirePieces {
-	return { bytes: wireBody(bytes), rest: [...rest] };
-}
-
+/** Octets of a UTF-16 unit in UTF-8. */
 const mostOctets = 3;
 const slack = 1024;
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createPhaseTracker } from '../../../src/delivery/smtp/opening.js';
+import { PhaseTracker } from '../../../src/delivery/smtp/opening.js';
 
 describe('the opening of a session', () => {
 	it('knows its phase from what is said', () => {
 		const phases: string[] = [];
-		const tracker = createPhaseTracker((phase) => phases.push(phase));
+		const tracker = new PhaseTracker((phase) => phases.push(phase));
 		expect(tracker.phase).toBe('connect');
 		for (const line of ['EHLO me', 'STARTTLS', 'EHLO me', 'AUTH PLAIN'])
 			tracker.note({ from: 'client', line });
@@ -12,7 +12,7 @@ describe('the opening of a session', () => {
 	});
 
 	it('keeps the keywords of EHLO with their parameters', () => {
-		const tracker = createPhaseTracker(() => undefined);
+		const tracker = new PhaseTracker(() => undefined);
 		tracker.note({ from: 'client', line: 'EHLO me' });
 		tracker.note({
 			from: 'server',
@@ -26,7 +26,7 @@ describe('the opening of a session', () => {
 	});
 
 	it('forgets what was offered before STARTTLS and is not offered after it', () => {
-		const tracker = createPhaseTracker(() => undefined);
+		const tracker = new PhaseTracker(() => undefined);
 		tracker.note({ from: 'client', line: 'EHLO me' });
 		tracker.note({ from: 'server', line: '250-mx.test\n250-PIPELINING\n250 STARTTLS' });
 		tracker.note({ from: 'client', line: 'STARTTLS' });
