@@ -43,7 +43,7 @@ function mostUsual(best: Reading, readings: readonly Reading[]): Reading {
 }
 
 /** This much text beyond ASCII is enough for the decision. */
-export const evidenceBytes = 48 * 1024;
+const evidenceBytes = 48 * 1024;
 
 /** Lines with bytes beyond ASCII, whole and in order, up to 48 KiB of them. */
 export function linesBeyondAscii(bytes: Buffer): Buffer {
