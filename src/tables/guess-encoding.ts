@@ -22,7 +22,7 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 		.map((page) => read(page, evidence, hints))
 		.sort((one, other) => other.likelihood - one.likelihood);
 	const different = readings.flatMap((one, at) =>
-		readings.findIndex(({ text }) => text === one.text) === at ? [mostUsual(one, readings)] : [],
+		readings.findIndex(({ text }) => text === one.text) === at ? [one] : [],
 	);
 	const [best, next] = different;
 	if (best === undefined) return { encoding: 'windows-1252', isStrong: false, candidates: [] };
@@ -34,12 +34,6 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 		.slice(0, maxCandidates)
 		.map(({ page, text }) => ({ encoding: page.encoding, sample: sampleOf(text) }));
 	return { encoding: best.page.encoding, isStrong, candidates };
-}
-
-/** The usual one of pages that read the same text: German in windows-1252 has the octets of windows-1254. */
-function mostUsual(best: Reading, readings: readonly Reading[]): Reading {
-	const same = readings.filter(({ text }) => text === best.text);
-	return same.reduce((usual, one) => (one.prior > usual.prior ? one : usual), best);
 }
 
 /** This much text beyond ASCII is enough for the decision. */
@@ -121,7 +115,6 @@ function countryHints(evidence: Buffer): ReadonlyMap<string, number> {
 interface Reading {
 	page: CodePage;
 	text: string;
-	prior: number;
 	likelihood: number;
 	letters: number;
 }
@@ -142,8 +135,7 @@ function read(page: CodePage, evidence: Buffer, hints: ReadonlyMap<string, numbe
 		: judgeLetters(words, page.languages);
 	let letters = 0;
 	for (const [word, count] of words) letters += count * (word.match(/[^\x00-\x7f]/gu)?.length ?? 0);
-	const prior = page.prior + hint * hintWeight;
-	return { page, text, prior, likelihood: judged + prior, letters };
+	return { page, text, likelihood: judged + page.prior + hint * hintWeight, letters };
 }
 
 /** Runs with a letter or sign beyond ASCII, with their counts, three at most. */
@@ -164,27 +156,15 @@ function sampleOf(text: string): string {
 	return (/^[^\r\n]*/.exec(text.slice(start, found + 30))?.[0] ?? '').trim();
 }
 
-/** Each word is of one of the languages; the share of each language is estimated from the words. */
+/** Each word is of one of the languages. */
 function judgeLetters(words: ReadonlyMap<string, number>, languages: readonly string[]): number {
 	const models = languages.map(modelOf);
-	const rows = [...words].map(([word, count]) => ({
-		count,
-		likely: models.map((model) => judgeWord(word, model)),
-	}));
-	let shares = models.map(() => 1 / models.length);
 	let total = 0;
-	for (let round = 0; round < 3; round += 1) {
-		const sums = models.map(() => 0.5);
-		total = 0;
-		for (const { count, likely } of rows) {
-			const best = Math.max(...likely);
-			const parts = likely.map((one, at) => Math.exp(one - best) * (shares[at] ?? 0));
-			const sum = parts.reduce((all, part) => all + part, 0);
-			total += count * (best + Math.log(sum));
-			for (const [at, part] of parts.entries()) sums[at] = (sums[at] ?? 0) + (count * part) / sum;
-		}
-		const all = sums.reduce((sum, one) => sum + one, 0);
-		shares = sums.map((one) => one / all);
+	for (const [word, count] of words) {
+		const likely = models.map((model) => judgeWord(word, model));
+		const best = Math.max(...likely);
+		const sum = likely.reduce((all, one) => all + Math.exp(one - best), 0);
+		total += count * (best + Math.log(sum / models.length));
 	}
 	return total;
 }
@@ -235,7 +215,6 @@ function judgeWord(word: string, model: Model): number {
 		if (isLetter(char)) {
 			const letter = char.toLowerCase();
 			if (letter !== char) sum += judgeCapital(around);
-			if (isLetter(around.last) && isLatin(around.last) !== isLatin(char)) sum += likelihoods.strange;
 			sum += judgePair(before, letter, model);
 			before = letter;
 		} else {
@@ -272,10 +251,6 @@ function judgePlace(sign: string, { last, next }: Around): number {
 
 function isLetter(char: string): boolean {
 	return /\p{L}/u.test(char);
-}
-
-function isLatin(letter: string): boolean {
-	return /\p{Script=Latin}/u.test(letter);
 }
 
 function isSmall(char: string): boolean {
@@ -317,7 +292,6 @@ function judgeCharacters(words: ReadonlyMap<string, number>, language: string, e
 		let before = '';
 		for (const char of word) {
 			if (!isAscii(char)) sum += judgeCharacter(char, { language, common, encoding });
-			sum += judgeKatakana(before, char);
 			// A letter beside an ideograph, without a blank between.
 			if (before !== '' && isAscii(char) !== isAscii(before)) sum += likelihoods.strange;
 			before = char;
@@ -333,28 +307,12 @@ function judgeCharacter(
 ): number {
 	if (common.has(char)) return Math.log(0.7 / common.size);
 	if (isBroken(char)) return likelihoods.broken;
-	if (language === 'ja' && /[ぁ-んァ-ヶー]/.test(char)) return -5.2;
+	if (language === 'ja' && /[ぁ-んァ-ヶーｦ-ﾟ]/.test(char)) return -5.2;
 	if (/[，。、「」（）　：；！？・～－０-９Ａ-Ｚａ-ｚ々〒]/.test(char)) return -7;
-	if (language === 'ja' && isHalfWidth(char)) return rareKatakana.test(char) ? -7 : -5.2;
 	if (/[\uff61-\uff65]/.test(char)) return -9;
 	if (/[\p{Script=Han}\p{Script=Hangul}]/u.test(char))
 		return isFirstLevel(char, language, encoding) ? -10 : -14;
 	return usualSigns.includes(char) ? -9 : -13;
-}
-
-const rareKatakana = /[ｦ-ｫｯｿﾇﾈﾌﾍﾎﾒﾚﾟ]/;
-
-/** A voice mark follows certain letters, and no word begins with a small one. */
-function judgeKatakana(before: string, char: string): number {
-	if (isHalfWidth(before) ? isAscii(char) : isHalfWidth(char) && before !== '' && isAscii(before))
-		return likelihoods.strange;
-	if (char === 'ﾞ') return /[ｳｶ-ﾄﾊ-ﾎ]/.test(before) ? 0 : likelihoods.strange;
-	if (char === 'ﾟ') return /[ﾊ-ﾎ]/.test(before) ? 0 : likelihoods.strange;
-	return /[ｧ-ｰﾝ]/.test(char) && !isHalfWidth(before) ? likelihoods.strange : 0;
-}
-
-function isHalfWidth(char: string): boolean {
-	return char >= '\uff66' && char <= '\uff9f';
 }
 
 /** The standards place frequent characters first: leading bytes of the first level. */
