@@ -18,12 +18,13 @@ const maxWords = 600;
 
 export function guessEncoding(evidence: Buffer): EncodingGuess {
 	const hints = countryHints(evidence);
-	const readings = codePages
-		.map((page) => read(page, evidence, hints))
-		.sort((one, other) => other.likelihood - one.likelihood);
-	const different = readings.flatMap((one, at) =>
-		readings.findIndex(({ text }) => text === one.text) === at ? [one] : [],
-	);
+	// Pages that read the same text are one, named by the first: German in windows-1252 has the octets of windows-1254.
+	const byText = new Map<string, Reading>();
+	for (const reading of codePages.map((page) => read(page, evidence, hints))) {
+		const { page = reading.page, likelihood = reading.likelihood } = byText.get(reading.text) ?? {};
+		byText.set(reading.text, { ...reading, page, likelihood: Math.max(likelihood, reading.likelihood) });
+	}
+	const different = [...byText.values()].sort((one, other) => other.likelihood - one.likelihood);
 	const [best, next] = different;
 	if (best === undefined) return { encoding: 'windows-1252', isStrong: false, candidates: [] };
 	const isStrong =
