@@ -38,7 +38,7 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 }
 
 /** This much text beyond ASCII is enough for the decision. */
-const evidenceBytes = 48 * 1024;
+export const evidenceBytes = 48 * 1024;
 
 /** Lines with bytes beyond ASCII, whole and in order, up to 48 KiB of them. */
 export function linesBeyondAscii(bytes: Buffer): Buffer {

@@ -1,9 +1,12 @@
+import { isAscii } from 'node:buffer';
 import iconv from 'iconv-lite';
+import { byMark, detectUnicode } from './encoding.js';
 import { maxColumns, sniffBytes, TableError, type TableRow } from './finding.js';
+import { evidenceBytes, linesBeyondAscii } from './guess-encoding.js';
 import { type CsvOptions, readCsv } from './read-csv.js';
 import { readNdjson } from './read-ndjson.js';
 import { hintOfEmpty, type Sniffed, type SniffOptions, sniff } from './sniff.js';
-import { readBytes, sourceName, type TableSource } from './source.js';
+import { isRepeatable, readBytes, sourceName, type TableSource } from './source.js';
 
 export interface TableOptions {
 	encoding?: string;
@@ -39,7 +42,12 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 	const bytes = readBytes(source, options.signal);
 	try {
 		const { prefix, isWhole } = await readPrefix(bytes);
-		const found = accept(name, sniff(prefix.subarray(0, sniffBytes), sniffOptions(name, options, isWhole)));
+		const settings = {
+			...sniffOptions(name, options, isWhole),
+			...(await evidenceOf(source, prefix, options)),
+		};
+		const sniffed = sniff(prefix.subarray(0, sniffBytes), settings);
+		const found = accept(name, sniffed);
 		const open = (rest: AsyncIterable<Uint8Array>) => {
 			const text = toUtf8(joined(prefix.subarray(found.bomBytes), rest), found.encoding);
 			return found.format === 'csv'
@@ -73,6 +81,44 @@ function sniffOptions(name: string, options: TableOptions, isWhole: boolean): Sn
 function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text' }> {
 	if (sniffed.kind === 'refused') throw new TableError(sniffed.code, `${name} ${sniffed.what}`, sniffed.more);
 	return sniffed;
+}
+
+/** Bytes beyond ASCII may come late: search for them where a second reading is possible. */
+async function evidenceOf(
+	source: TableSource,
+	prefix: Buffer,
+	{ encoding = 'auto', signal }: TableOptions,
+): Promise<{ evidence?: Buffer }> {
+	const marked = byMark(prefix);
+	const isSilent = isAscii(prefix.subarray(marked?.encoding === 'utf-8' ? marked.bomBytes : 0));
+	const isFound =
+		(encoding !== 'auto' && marked === null) || (!isSilent && detectUnicode(prefix, false) !== null);
+	if (isFound || prefix.length < sniffBytes || !(await isRepeatable(source))) return {};
+	const evidence = await readBeyondAscii(source, signal);
+	return {
+		evidence: byMark(evidence)?.encoding === 'utf-8' ? linesBeyondAscii(evidence.subarray(3)) : evidence,
+	};
+}
+
+async function readBeyondAscii(source: TableSource, signal: AbortSignal | undefined): Promise<Buffer> {
+	const found: Buffer[] = [];
+	let rest = Buffer.alloc(0);
+	let length = 0;
+	for await (const chunk of readBytes(source, signal)) {
+		if (isAscii(chunk)) {
+			found.push(linesBeyondAscii(rest));
+			rest = Buffer.alloc(0);
+			continue;
+		}
+		const bytes = Buffer.concat([rest, chunk]);
+		const end = Math.max(bytes.lastIndexOf(10), bytes.lastIndexOf(13)) + 1;
+		const lines = linesBeyondAscii(bytes.subarray(0, end === 0 ? bytes.length : end));
+		rest = end === 0 ? Buffer.alloc(0) : Buffer.from(bytes.subarray(end));
+		found.push(lines);
+		length += lines.length;
+		if (length >= evidenceBytes) return Buffer.concat(found);
+	}
+	return Buffer.concat([...found, linesBeyondAscii(rest)]);
 }
 
 async function readPrefix(bytes: AsyncGenerator<Uint8Array>): Promise<{ prefix: Buffer; isWhole: boolean }> {

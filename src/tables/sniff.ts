@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import iconv from 'iconv-lite';
 import { byMark, cutPartialCharacter, detectUnicode, type EncodingFound } from './encoding.js';
 import type { TableErrorOptions, TableFault } from './finding.js';
@@ -11,6 +11,7 @@ export interface SniffOptions {
 	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
 	format: 'auto' | 'ndjson';
 	isWhole: boolean;
+	evidence?: Buffer;
 }
 
 /** `hintBytes`: a beginning that is a hint for spreadsheets. `blankColumns`: at the end of the header. */
@@ -160,15 +161,22 @@ function chooseEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused
 }
 
 /** A first part of ASCII alone decides nothing: then the lines beyond ASCII do. */
-function findEncoding(prefix: Buffer, { isWhole }: SniffOptions): Chosen | Refused {
-	const unicode = detectUnicode(prefix, isWhole);
-	if (unicode !== null) return { ...unicode, isGuessed: false };
-	const bomBytes = byMark(prefix)?.bomBytes ?? 0;
+function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chosen | Refused {
+	const bomBytes = utf8Mark(prefix);
 	const text = prefix.subarray(bomBytes);
+	const isSilent = evidence !== undefined && evidence.length > 0 && isAscii(text);
+	const unicode = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
+	if (unicode !== null) return { ...unicode, bomBytes: bomBytes || unicode.bomBytes, isGuessed: false };
 	if (looksBinary(text.toString('latin1')))
 		return refuse('binary', 'is a binary file, no text', { hint: hintOfBinary });
-	const guess = guessEncoding(linesBeyondAscii(isWhole ? text : cutPartialCharacter(text)));
+	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
+	const guess = guessEncoding(lines);
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
+}
+
+function utf8Mark(prefix: Buffer): number {
+	const marked = byMark(prefix);
+	return marked?.encoding === 'utf-8' ? marked.bomBytes : 0;
 }
 
 function unsure({ candidates }: EncodingGuess): Refused {
@@ -185,17 +193,26 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 		const what = `cannot be read: unknown encoding ${options.encoding} (utf-8, utf-16, windows-1250, gb18030, koi8-r, …)`;
 		return refuse('unknown_encoding', what);
 	}
-	const seems = detectUnicode(prefix, options.isWhole);
-	const mark = byMark(prefix);
-	const bomBytes = mark?.bomBytes ?? 0;
-	const isMarked = seems !== null && mark !== null;
-	if (contradicts(encoding, seems?.encoding ?? null, isMarked) || isPlainUtf8(prefix, encoding, seems)) {
+	const chosen = { encoding, bomBytes: 0, isGuessed: false };
+	const seems = detectSilent(prefix, options);
+	const marked = seems === null ? null : byMark(prefix);
+	const bomBytes = marked?.bomBytes ?? utf8Mark(prefix);
+	if (
+		contradicts(encoding, seems?.encoding ?? null, marked !== null) ||
+		isPlainUtf8(prefix, encoding, seems)
+	) {
 		const name = seems?.encoding ?? guessEncoding(linesBeyondAscii(prefix.subarray(bomBytes))).encoding;
 		return refuse('wrong_encoding', `is not ${options.encoding}: it seems to be ${name}`);
 	}
-	if (encoding !== 'utf-16') return { encoding, bomBytes, isGuessed: false };
-	const isWide = seems?.encoding.startsWith('utf-16');
-	return { encoding: 'utf-16le', bomBytes: 0, ...(isWide && seems), isGuessed: false };
+	if (encoding !== 'utf-16') return { ...chosen, bomBytes };
+	return { ...chosen, encoding: 'utf-16le', ...(seems?.encoding.startsWith('utf-16') && seems) };
+}
+
+/** As `findEncoding` does: behind the mark of UTF-8 the lines beyond ASCII decide where the first part has none. */
+function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
+	const isSilent = evidence !== undefined && evidence.length > 0;
+	const found = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
+	return found === null ? null : { ...found, bomBytes: byMark(prefix)?.bomBytes ?? 0 };
 }
 
 const noText = new Set(['base64', 'hex']);

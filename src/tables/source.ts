@@ -17,6 +17,10 @@ export function sourceName(source: TableSource): string {
 	return typeof source === 'string' ? basename(source) : source.name;
 }
 
+export async function isRepeatable(source: TableSource): Promise<boolean> {
+	return typeof source === 'string' ? (await stat(source)).isFile() : 'again' in source;
+}
+
 export async function* readBytes(
 	source: TableSource,
 	signal?: AbortSignal,

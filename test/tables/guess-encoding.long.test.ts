@@ -32,10 +32,11 @@ const pairs = samples.flatMap((sample) => sample.encodings.map((encoding) => ({ 
 describe.each(pairs)('$language in $encoding', (pair) => {
 	const { encoding } = pair;
 
-	it('is read right where all rows, or one in a hundred, are not ASCII', async () => {
+	it('is read right where all rows, or one in a hundred or two thousand, are not ASCII', async () => {
 		for (const [rows, share] of [
 			[1_000, 1],
 			[2_000, 100],
+			[10_000, 2000],
 		] as const)
 			expect([share, await readingOf(tableOf(pair, rows, share), encoding)]).toEqual([share, 'right']);
 	});
