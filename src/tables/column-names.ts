@@ -54,24 +54,6 @@ export const emailNames = namesOf(
 		البريدالالكتروني דואל דוארלקטרוני דואראלקטרוני`,
 );
 
-const firstNames = namesOf(
-	`first firstname forename givenname vorname rufname voornaam förnamn fornavn etunimi prénom prenom nombre nombredepila primeironome imię imie jméno křestníjméno meno keresztnév utónév имя імя όνομα ad 名`,
-);
-
-const lastNames = namesOf(
-	`last lastname surname familyname nachname familienname zuname achternaam efternamn etternavn efternavn sukunimi nom nomdefamille apellido apellidos sobrenome apelido cognome nazwisko příjmení prijmeni priezvisko vezetéknév családnév фамилия прізвище
-		επώνυμο soyad soyadı 姓`,
-);
-
-/** The columns of the first and last name. Beside a first name, a column `Name` is the last one. */
-export function nameParts(header: readonly string[]): readonly [first: string, last?: string] | null {
-	const [first, ...others] = header.filter((name) => firstNames.has(fold(name)));
-	const lasts = header.filter((name) => lastNames.has(fold(name)));
-	const [last, ...more] = lasts.length > 0 ? lasts : header.filter((name) => fold(name) === 'name');
-	if (first === undefined || others.length + more.length > 0) return null;
-	return last === undefined ? [first] : [first, last];
-}
-
 const joiner = '+';
 
 /** Columns of `--map "First+Last=name"`. A column may be called `A+B` itself: the longest name counts. */

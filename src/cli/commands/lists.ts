@@ -13,7 +13,6 @@ import { change, create as createRecord } from '../verbs/changing.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
-import { askReason } from './lists/offer.js';
 
 /** The public name is an extension of ours: people see it beside the list, `-o json` is the list of the wire. */
 interface NamedList extends List {
@@ -91,7 +90,7 @@ const create = command({
 			kind: 'text',
 			summary: 'why its subscribers get mail, shown to them',
 			required: true,
-			ask: askReason,
+			ask: 'Why do its subscribers get mail? (#email_reason# in mails):',
 		},
 		publicName,
 	},

@@ -1,4 +1,3 @@
-/** The subscribers of a list: the reading commands. Those that change are in the folder of that name. */
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';

@@ -8,12 +8,12 @@ import type { Missing } from './input.js';
 /** The value as it would stand on the command line. Throws as prompts do, and where there is nothing to choose from. */
 export async function askFor(
 	cx: CommandContext,
-	{ question, of, choices, mayBeNew, check, whyNot, known, many, isSecret }: Missing,
+	{ question, of, choices, check, whyNot, known, many, isSecret }: Missing,
 ): Promise<string> {
 	if (choices !== undefined) return cx.choose(question, asChoices(choices));
 	if (of !== undefined && !isForm(of)) {
 		const { choicesOf } = await import('../verbs/choices.js');
-		return cx.search(question, await choicesOf(cx, of, known, mayBeNew ? 'new' : 'known'));
+		return cx.search(question, await choicesOf(cx, of, known));
 	}
 	const isNot = of === undefined ? async () => null : await checkOf(of);
 	const ask = isSecret ? cx.askSecret : cx.ask;

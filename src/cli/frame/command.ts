@@ -42,8 +42,6 @@ interface OptionBase {
 	ask?: string;
 	/** What the value names or is, so that a prompt offers what is there and says at once what is wrong. */
 	of?: RecordKind | TextForm;
-	/** A name that no record has is an answer too: the command makes it. */
-	mayBeNew?: true;
 	whyNot?: WhyNot;
 	env?: string;
 	setting?: 'list';

@@ -21,7 +21,6 @@ export interface Missing {
 	question: string;
 	of: RecordKind | TextForm | undefined;
 	choices: readonly string[] | undefined;
-	mayBeNew: boolean;
 	many: boolean;
 	isSecret: boolean;
 	check(text: string): void;
@@ -113,7 +112,6 @@ async function askWords(
 	const answer = await ask({
 		...{ name, of, choices, whyNot, isSecret, known },
 		question: questionOf(spec),
-		mayBeNew: false,
 		many: many === true,
 		check: () => {},
 	});
@@ -186,7 +184,6 @@ async function readOption(
 		question: questionOf(spec),
 		of: spec.kind === 'file' ? 'file' : spec.of,
 		choices: spec.kind === 'choice' ? spec.choices : undefined,
-		mayBeNew: spec.mayBeNew === true,
 		many: false,
 		isSecret: false,
 		check: (text) => void read(text),

@@ -11,7 +11,7 @@ import { UsageError } from '../frame/errors.js';
 import type { Choice, Source } from '../frame/prompts.js';
 import { counted } from '../render/units.js';
 import { walk } from './listing.js';
-import { isRecordId, resolveList } from './resolve.js';
+import { resolveList } from './resolve.js';
 
 /** More records than a person scrolls through; what is typed then counts as it is. */
 const mostRead = 1_000;
@@ -39,22 +39,13 @@ export async function choicesOf(
 	cx: CommandContext,
 	of: RecordKind,
 	known: Readonly<Record<string, unknown>>,
-	wanted: 'known' | 'new' = 'known',
 ): Promise<Source<string>> {
 	if (of === 'subscriber') return subscribersOf(cx, known);
 	const { choices, hint } = await recordsOf(cx, of, known);
 	const all: Named[] = [];
 	for await (const choice of choices) if (all.push(choice) >= mostRead) break;
-	const mayBeNew = wanted === 'new' && !cx.dryRun;
-	if (all.length === 0 && !mayBeNew) throw new UsageError(`there is no ${of} to choose`, { hint });
-	if (all.length === 0) await cx.note(`There is no ${of} yet: type a name for one.`);
-	return async (typed) => {
-		const found = matching(all, typed);
-		if (!mayBeNew || isRecordId(typed.trim()))
-			return [...found, ...(all.length < mostRead ? [] : asTyped(typed))];
-		const added = asTyped(typed, `a new ${of}`);
-		return found[0] !== undefined && beginsAs(found[0], typed) ? [...found, ...added] : [...added, ...found];
-	};
+	if (all.length === 0) throw new UsageError(`there is no ${of} to choose`, { hint });
+	return async (typed) => [...matching(all, typed), ...(all.length < mostRead ? [] : asTyped(typed))];
 }
 
 /** The exact name before those that begin with what is typed, and these before those that have it inside. */
@@ -72,16 +63,12 @@ export function matching<T extends Named>(all: readonly T[], typed: string): rea
 	return ranked.sort((one, other) => one.rank - other.rank).map(({ choice }) => choice);
 }
 
-function beginsAs({ name, names }: Named, typed: string): boolean {
-	return [name, ...names].some((one) => folded(one).startsWith(folded(typed)));
-}
-
 function folded(text: string): string {
 	return text.trim().toLowerCase();
 }
 
-function asTyped(typed: string, what = 'as typed'): Choice<string>[] {
-	const behind = ` (${what})`;
+function asTyped(typed: string): Choice<string>[] {
+	const behind = ' (as typed)';
 	const value = (typed.endsWith(behind) ? typed.slice(0, -behind.length) : typed).trim();
 	return value === '' ? [] : [{ name: `${value}${behind}`, value }];
 }

@@ -6,16 +6,8 @@ const list = ['-l', 'Readers'];
 describe('mailctl subscribers', () => {
 	let project: Project;
 	const ann = {
-		id: 1,
-		list_id: 1,
-		email: 'ann@example.com',
-		name: 'Ann',
-		is_active: true,
-		disable_reason: null,
-		is_email_verified: false,
-		meta: { city: 'Oslo' },
-		source: 'API',
-		opt_in_signed: null,
+		...{ id: 1, list_id: 1, email: 'ann@example.com', name: 'Ann', is_active: true, disable_reason: null },
+		...{ is_email_verified: false, meta: { city: 'Oslo' }, source: 'API', opt_in_signed: null },
 		date_created: '2026-11-01T10:00:00.000000',
 	};
 
@@ -71,16 +63,6 @@ describe('mailctl subscribers', () => {
 			await add('100%@example.com', '--meta-json', '{"city": 5}');
 		});
 
-		it.each([
-			['_', ['x_y@example.com']],
-			['%', ['100%@example.com']],
-			['X', ['ann@example.com', 'x_y@example.com', 'xay@example.com', '100%@example.com']],
-			['\\', []],
-			["'", []],
-		])('by what their address contains take %j as it is', async (text, emails) => {
-			expect(await emailsOf('--email-contains', text)).toEqual(emails);
-		});
-
 		it('are filtered by address, activity and meta together', async () => {
 			expect(await emailsOf('--email', 'XAY@example.com')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--inactive')).toEqual(['xay@example.com']);
@@ -101,48 +83,12 @@ describe('mailctl subscribers', () => {
 				'x_y@example.com',
 			]);
 		});
-
-		it('refuse a condition that is none, and contradictions', async () => {
-			const codes = await Promise.all(
-				[
-					['--where', 'city=Oslo'],
-					['--where', 'meta.city'],
-					['--active', '--inactive'],
-					['--limit', '0'],
-				].map(async (words) => (await project.run(['subscribers', 'list', ...list, ...words])).code),
-			);
-			expect(codes).toEqual([2, 2, 2, 2]);
-			expect((await project.run(['subscribers', 'list', ...list, '--where', 'meta.ciy=Oslo'])).stderr).toBe(
-				'error: --where: there is no field "ciy"\n       meta.ciy=Oslo\n       ^\nhint: did you mean meta.city?\n',
-			);
-		});
 	});
 
 	describe('created', () => {
 		it.each([
-			[['--email', 'nobody'], 'error: email: Enter a valid email address: it has no @ (nobody)\n'],
-			[
-				['--email', 'b@example.com', '--meta', 'cty=x'],
-				'error: meta: Unknown variable: cty.\nhint: mailctl --db DB fields create --variable cty --name NAME\n',
-			],
-			[
-				['--email', 'ANN@example.com'],
-				'error: email: Subscriber with this email already exists in this list. (ANN@example.com)\n' +
-					'hint: --if-exists update changes the one that is there\n',
-			],
-		])('refuse %j, exit 5', async (words, stderr) => {
-			expect(await project.run(['subscribers', 'create', ...list, ...words])).toEqual({
-				code: 5,
-				stdout: '',
-				stderr: stderr.replace('DB', project.db),
-			});
-			expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
-		});
-
-		it.each([
 			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
 			[['--meta-json', '[1]'], '--meta-json is no JSON object'],
-			[['--meta-json', '{"a":'], '--meta-json is no JSON object'],
 			[
 				['--meta-json', '{"a": 9007199254740993}'],
 				'--meta-json: 9007199254740993: Ensure that there are no more than 15 digits in total.',
@@ -212,34 +158,13 @@ describe('mailctl subscribers', () => {
 				await refused('--active', '--inactive'),
 			]).toEqual([
 				'error: nothing to change: give one of --email, --name, --meta, --meta-json, --unset-meta, --active, --inactive',
-				'error: --unset-meta does not go with --meta-json and --replace, which replace all variables',
+				'error: --meta-json and --replace replace all variables: leave --unset-meta out',
 				'error: --meta and --unset-meta both name "city"',
 				'error: --replace needs --active or --inactive: a PUT without it would activate the subscriber',
-				'error: --unset-meta does not go with --meta-json and --replace, which replace all variables',
+				'error: --meta-json and --replace replace all variables: leave --unset-meta out',
 				"error: option '--active' cannot be used with option '--inactive'",
 			]);
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
-		});
-
-		it('replaced return to defaults where nothing is given', async () => {
-			expect(await update('--replace', '--inactive')).toEqual({
-				...ann,
-				name: '',
-				meta: {},
-				is_active: false,
-			});
-		});
-
-		it('may move to another address, but not to one that is there', async () => {
-			await add('bob@example.com');
-			expect(
-				await project.run(['subscribers', 'update', '1', ...list, '--email', 'BOB@example.com']),
-			).toEqual({
-				code: 5,
-				stdout: '',
-				stderr: 'error: email: Subscriber with this email already exists in this list. (BOB@example.com)\n',
-			});
-			expect(await update('--email', 'anna@example.com')).toEqual({ ...ann, email: 'anna@example.com' });
 		});
 	});
 
@@ -263,15 +188,8 @@ describe('mailctl subscribers', () => {
 		});
 
 		it('who unsubscribed are activated with consent alone', async () => {
-			await project.json([
-				'suppressions',
-				'add',
-				'ann@example.com',
-				'--reason',
-				'UNSUBSCRIBED',
-				'--list',
-				'1',
-			]);
+			const reason = ['--reason', 'UNSUBSCRIBED', '--list', '1'];
+			await project.json(['suppressions', 'add', 'ann@example.com', ...reason]);
 			const lifted = 'ann@example.com had unsubscribed; that is lifted';
 			for (const words of [
 				['activate', '1', ...list],
@@ -292,19 +210,6 @@ describe('mailctl subscribers', () => {
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		});
 
-		it('are deleted with consent, each once', async () => {
-			await add('bob@example.com');
-			const words = ['subscribers', 'delete', '1', 'ann@example.com', '2', ...list];
-			expect(await project.run(words)).toEqual({
-				code: 2,
-				stdout: '',
-				stderr: 'error: this will delete 2 subscribers of list 1 "Readers"\nhint: add --yes to agree\n',
-			});
-			expect(await project.json([...words, '-n'])).toEqual({ dry_run: true, delete: [1, 2] });
-			expect(await project.json([...words, '-y'])).toEqual({ deleted: [1, 2] });
-			expect(await project.json(['subscribers', 'list', ...list])).toEqual([]);
-		});
-
 		it('more than 100 want their count, -y is not enough', async () => {
 			const rows = Array.from({ length: 101 }, (_, at) => `p${at}@example.com`);
 			const path = await project.file('people.csv', `email\n${rows.join('\n')}\n`);
@@ -321,19 +226,5 @@ describe('mailctl subscribers', () => {
 			expect((await run('--confirm', '101')).code).toBe(0);
 			expect(await emailsOf()).toEqual(['ann@example.com']);
 		});
-	});
-
-	it('stay as they are in a dry run', async () => {
-		const plans = [
-			['create', '--email', 'b@example.com'],
-			['update', '1', '--meta', 'city=x'],
-			['deactivate', '1'],
-			['delete', '1'],
-		];
-		for (const [verb = '', ...words] of plans) {
-			const plan = await project.json(['subscribers', verb, ...words, ...list, '-n']);
-			expect(plan).toMatchObject({ dry_run: true });
-		}
-		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
 	});
 });

@@ -81,7 +81,6 @@ export const create = command({
 	},
 });
 
-/** Under `--if-exists` a dry run looks whether the address is there. */
 async function foreseen(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
@@ -95,10 +94,7 @@ async function foreseen(
 	return { what: `update ${there.email} in list ${list.id}`, plan: { update: there.id, with: patch } };
 }
 
-/**
- * One operation where the deployment has it. Elsewhere the address is looked up, and again after a refused creation:
- * another command may have added it in between.
- */
+/** Without an operation for it the address is looked up, and again after a refusal, since another command may add it. */
 async function addUnlessThere(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
@@ -206,32 +202,29 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const { subscribers } = within;
 			const found = await findAll(cx, within, args.subscriber);
 			const changed: Subscriber[] = [];
-			const toggleOne = async ({ id }: Subscriber) => {
-				const change = subscribers.patch(id, { is_active }, { signal: cx.signal });
-				const told = { input: { is_active } };
-				// Of several, a refused one is reported by its id, and the others follow.
-				changed.push(await (found.length === 1 ? explained(change, told) : change));
-			};
-			if (cx.dryRun) {
-				// Undone on a database of this machine; elsewhere the service decides.
-				const { local } = await cx.connection();
-				const { done, failed } = await eachOf(cx, found, local === null ? async () => {} : toggleOne);
-				const ids = done.map(({ id }) => id);
-				await cx.wouldDo(`${name} ${describe(done)}`, is_active ? { activate: ids } : { deactivate: ids });
-				return failed === 0 ? exits.done : exits.partly;
-			}
+			// A dry run is undone on a database of this machine; elsewhere the service decides.
+			const isForeseen = cx.dryRun && (await cx.connection()).local === null;
 			const lifted = is_active ? liftedIn(found) : '';
 			const what = [`${name} ${describe(found)}`, lifted].filter(Boolean).join('; ');
-			await agreeToAll(cx, { what, count: found.length, few: lifted === '' ? 'go on' : 'ask' });
-			const { failed } = await eachOf(cx, found, toggleOne);
-			await cx.out.rows(changed, columns, { all: true });
-			if (lifted !== '') await cx.warn(lifted);
+			if (!cx.dryRun)
+				await agreeToAll(cx, { what, count: found.length, few: lifted === '' ? 'go on' : 'ask' });
+			const { done, failed } = await eachOf(cx, found, async ({ id }) => {
+				if (isForeseen) return;
+				const change = subscribers.patch(id, { is_active }, { signal: cx.signal });
+				// A refused one of several is reported by its id, and the others follow.
+				changed.push(await (found.length === 1 ? explained(change, { input: { is_active } }) : change));
+			});
+			const ids = done.map(({ id }) => id);
+			if (cx.dryRun)
+				await cx.wouldDo(`${name} ${describe(done)}`, is_active ? { activate: ids } : { deactivate: ids });
+			else await cx.out.rows(changed, columns, { all: true });
+			if (!cx.dryRun && lifted !== '') await cx.warn(lifted);
 			return failed === 0 ? exits.done : exits.partly;
 		},
 	});
 }
 
-/** Unsubscribing was the person's wish. Empty: nobody has. */
+/** A sentence on the people who unsubscribed; empty without any. */
 function liftedIn(found: readonly Subscriber[]): string {
 	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	if (first === undefined) return '';

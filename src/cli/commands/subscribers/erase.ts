@@ -16,7 +16,7 @@ export const subscriberErase = command({
 		'Deletes the subscribers with this address and its suppressions, empties its messages (address, variables, ' +
 		'replies, who opened them where; content, when it had no other recipient) and cancels what waits; figures stay. ' +
 		'A hash with the database’s own key remains, so that creating, moving and importing refuse the address and no ' +
-		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. What is in a worker’s hands may still arrive. Backups, rejects files ' +
+		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. A message that a worker sends at that moment may still arrive. Backups, rejects files ' +
 		'and mail logs are not reached.',
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
@@ -29,7 +29,6 @@ export const subscriberErase = command({
 	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
 	run: async (cx, { args, options }) => {
 		const { address: email } = assertAddress(args.email);
-		// Of a new database every address would be erased, where a script has lost that of its people.
 		await cx.connection();
 		const erasures = await need(await cx.api(), 'erasures');
 		return options.lift ? lift(cx, erasures, email) : erase(cx, erasures, email);

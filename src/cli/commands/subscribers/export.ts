@@ -75,7 +75,7 @@ async function* matching(
 	for await (const piece of pieces) yield piece.filter(matches).map((person) => tupleOf(person, keys));
 }
 
-/** Those that `--fields` names, or all that an import needs. */
+/** The columns of `--fields`, or all that an import needs. */
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
 	const { allColumns, usualColumns } = await import('../../../tables/write-people.js');
 	const fields = await readFields(cx);

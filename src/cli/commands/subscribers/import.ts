@@ -1,16 +1,11 @@
-import type { List } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
-import type { CommandContext } from '../../frame/context.js';
-import { CliError } from '../../frame/errors.js';
-import { type ExitCode, hinted } from '../../frame/exit.js';
+import type { ExitCode } from '../../frame/exit.js';
 import { limitYoungGeneration } from '../../frame/heap.js';
 import { inputName, isStream } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 import { importArg, importName, openImport } from '../../verbs/importing.js';
 import { foreseeRejects, layoutOfRejects, rejectsPathOf } from '../../verbs/rejects.js';
-import { isRecordId } from '../../verbs/resolve.js';
-import { creating, offerList } from '../lists/offer.js';
 import { mapColumns, sayColumns } from './import/columns.js';
 import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
 import { putTable } from './import/put.js';
@@ -24,9 +19,9 @@ export const subscriberImport = command({
 		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. A disable_reason makes ' +
 		'the row inactive; UNSUBSCRIBED, HARDBOUNCED and COMPLAINED stop mail to the address as if they had happened here, with --on-conflict skip and error too. ' +
 		"A column that says who may get mail (Status, Opted out, UNSUB_TIME …) has to be mapped: --map 'Status=state' reads it. " +
-		'No inactive subscriber is made active without --reactivate. What cannot be imported goes into FILE.rejects.csv with its line and the reason, ' +
-		'which imports again once it is mended; rows that repeat an address are listed there too, and left out again. ' +
-		'--dry-run says what would become of each row, and ends with 0 whatever that is.',
+		'No inactive subscriber is made active without --reactivate. Rows that cannot be imported go into FILE.rejects.csv with their line and the reason, ' +
+		'which imports again once it is corrected; rows that repeat an address are listed there too, and left out again. ' +
+		'--dry-run says for each row what the import would do, and ends with 0 whatever that is.',
 	args: [importArg],
 	options: importOptions,
 	writes: true,
@@ -51,21 +46,18 @@ export const subscriberImport = command({
 			rate: options.rate === undefined ? null : parseRate(options.rate),
 		};
 		const path = await rejectsPathOf(cx, file, options.rejects);
-		// A file that is not there is told first; what comes once waits for a list that is.
-		const early = isOnce ? await listOf(cx, isOnce, options) : undefined;
+		const { list } = await inList(cx, options);
 		const table = await openImport(cx, file, options);
 		try {
-			const found = early === undefined ? await listOf(cx, isOnce, options) : early;
 			if (cx.canAsk && !isOnce) {
 				const { guideColumns } = await import('./import/guide.js');
-				options = await guideColumns(cx, { table, file }, options);
+				options = await guideColumns(cx, table, options);
 			}
-			const mapping = await mapColumns(cx, { table, file: isOnce ? null : file }, options);
+			const mapping = await mapColumns(cx, table, options);
 			await sayColumns(cx, { name: importName(file), table, mapping });
-			const list = found ?? (await offerList(cx, options.list, { isNew: asked.has('list') }));
-			if (options !== given || found === null || asked.size > 0) {
-				const { sayCommands } = await import('./import/guide.js');
-				await sayCommands(cx, { file, list, made: found === null ? list : null }, options);
+			if (options !== given || asked.size > 0) {
+				const { sayCommand } = await import('./import/guide.js');
+				await sayCommand(cx, file, list, options);
 			}
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, isOnce, list, table, mapping, spec, options, limits };
@@ -83,16 +75,3 @@ export const subscriberImport = command({
 		}
 	},
 });
-
-/** Null: there is none of this name, and a person may make it, once the file is known to be a table. */
-async function listOf(cx: CommandContext, isOnce: boolean, options: ImportOptions): Promise<List | null> {
-	try {
-		return (await inList(cx, options)).list;
-	} catch (error) {
-		const { list, by } = options;
-		const isName = list.trim() !== '' && (by === 'name' || !isRecordId(list));
-		if (!(error instanceof CliError) || error.code !== 'not_found' || !isName) throw error;
-		if (!cx.canAsk || cx.dryRun || isOnce) throw hinted(error, [[creating(list), ' makes it']]);
-		return null;
-	}
-}

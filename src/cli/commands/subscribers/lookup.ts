@@ -1,4 +1,3 @@
-/** Shared by the commands on subscribers: their list, their columns, and finding one. */
 import { emailKey } from '../../../api/address.js';
 import type { Crud } from '../../../api/api.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
@@ -40,7 +39,6 @@ export const listOption = {
 	by: byOption,
 } as const;
 
-/** Which subscribers of the list `list` and `export` take. */
 export const filterOptions = {
 	emailContains: { kind: 'text', summary: 'only addresses that contain this; reads the whole list' },
 	active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
@@ -78,7 +76,7 @@ export interface InList {
 	subscribers: Subscribers;
 }
 
-/** By `--list` and `--by`. Exit 3 for an unknown list. */
+/** Exit 3 for an unknown list. */
 export async function inList(
 	cx: CommandContext,
 	{ list, by }: { list: string; by?: By | undefined },
@@ -88,7 +86,7 @@ export async function inList(
 	return { list: found, subscribers: api.subscribers(found.id) };
 }
 
-/** By id, or by address. Exit 3 for an unknown subscriber. */
+/** Exit 3 for an unknown subscriber. */
 export async function resolveSubscriber(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
@@ -104,7 +102,7 @@ export async function resolveSubscriber(
 	return found;
 }
 
-/** Addresses are compared as ours are, without regard to case, also where the service heeds it. */
+/** Compares addresses without regard to case, even where the service heeds it. */
 export async function findSubscriber(
 	cx: CommandContext,
 	subscribers: Subscribers,

@@ -1,6 +1,4 @@
-/** Meta of a subscriber: read from options, merged where it is stored. */
-
-import type { Api } from '../../../api/api.js';
+import { isDeepStrictEqual } from 'node:util';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
 import type { JsonNumber } from '../../../api/schema/number.js';
@@ -18,7 +16,7 @@ interface Change {
 	replaceMeta: Meta | null;
 }
 
-/** Meta is merged where it is stored, where that is offered; elsewhere read, changed, written and looked at again. */
+/** Merges meta where it is stored, if the deployment can; elsewhere reads, changes, writes and compares. */
 export async function change(
 	cx: CommandContext,
 	list: List,
@@ -29,29 +27,17 @@ export async function change(
 	const { patch, set, unset, replaceMeta } = wanted;
 	const subscribers = api.subscribers(list.id);
 	const call = { signal: cx.signal };
-	if (replaceMeta !== null)
-		return subscribers.patch(current.id, { ...patch, meta: { ...replaceMeta, ...set } }, call);
-	if (Object.keys(set).length === 0 && unset.length === 0) return subscribers.patch(current.id, patch, call);
+	const meta = metaAfter(current, wanted);
+	if (meta === null) return subscribers.patch(current.id, patch, call);
+	if (replaceMeta !== null) return subscribers.patch(current.id, { ...patch, meta }, call);
 	const { ext } = await api.capabilities();
 	if (ext.subscribers !== undefined)
 		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
-	return readChangeWrite(subscribers, current, wanted, call);
-}
-
-async function readChangeWrite(
-	subscribers: ReturnType<Api['subscribers']>,
-	current: Subscriber,
-	{ patch, set, unset }: Change,
-	call: { signal: AbortSignal },
-): Promise<Subscriber> {
-	const meta = metaAfter(current, { patch, set, unset, replaceMeta: null }) ?? ({ ...current.meta } as Meta);
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
 	const after = await subscribers.get(current.id, call);
-	if (!isSame(after.meta, changed.meta)) {
-		const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
-		throw new CliError('conflict', exits.refused, text, { retryable: true });
-	}
-	return after;
+	if (isDeepStrictEqual(after.meta, changed.meta)) return after;
+	const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
+	throw new CliError('conflict', exits.refused, text, { retryable: true });
 }
 
 /** All of meta as the change leaves it; null: it is not touched. */
@@ -60,13 +46,6 @@ export function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Chan
 	if (Object.keys(set).length === 0 && unset.length === 0) return null;
 	const kept = Object.entries(current.meta).filter(([key]) => !unset.includes(key));
 	return { ...Object.fromEntries(kept), ...set } as Meta;
-}
-
-/** The order of keys is the service's affair. */
-function isSame(one: Subscriber['meta'], other: Subscriber['meta']): boolean {
-	const sorted = (meta: Subscriber['meta']) =>
-		JSON.stringify(Object.entries(meta).sort(([a], [b]) => (a < b ? -1 : 1)));
-	return sorted(one) === sorted(other);
 }
 
 export async function readMeta(options: {
@@ -83,7 +62,7 @@ export async function readMeta(options: {
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }
 
-/** A number is sent as a double: one that would lose digits is refused here, as our own deployments refuse it. */
+/** A number is sent as a double, and must not lose digits. */
 function numberOf(number: JsonNumber): number {
 	const value = number.toNumber();
 	if (value !== null) return value;
@@ -93,9 +72,7 @@ function numberOf(number: JsonNumber): number {
 /** A replacement of all of meta leaves no variable to remove. */
 export function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
 	if (unsetMeta.length > 0 && (metaJson !== undefined || replace))
-		throw new UsageError(
-			'--unset-meta does not go with --meta-json and --replace, which replace all variables',
-		);
+		throw new UsageError('--meta-json and --replace replace all variables: leave --unset-meta out');
 	const both = unsetMeta.find((key) => Object.hasOwn(meta, key));
 	if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
 }

@@ -94,7 +94,7 @@ interface ListStats {
 	reasons: Record<string, number>;
 	/** The most frequent first. */
 	sources: Record<string, number>;
-	/** By the day of UTC; `days` are the last 30, today the last. */
+	/** Days of UTC: the last 30, today the last. */
 	added: { last_7_days: number; last_30_days: number; days: { date: string; count: number }[] };
 	/** The ten largest; estimated when a list has very many. */
 	domains: { domain: string; count: number }[];

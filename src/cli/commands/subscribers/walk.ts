@@ -37,7 +37,7 @@ export async function subscribersByKey(
 	};
 }
 
-/** Ascending by id; never sorted, counted or held. A long walk is no snapshot. Throws errors of the service. */
+/** Ascending by id; never sorted, counted or held. A long walk is not a snapshot. Throws errors of the service. */
 export async function* walkSubscribers(
 	cx: CommandContext,
 	list: List,
@@ -58,7 +58,7 @@ export async function* walkSubscribers(
 	for await (const { results } of slices) yield results;
 }
 
-/** As `walkSubscribers`, as tuples: asked for where the deployment has them, made of records elsewhere. */
+/** The same as tuples, made of records where the deployment has none. */
 export async function* walkTuples(
 	cx: CommandContext,
 	list: List,

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, symlink, utimes } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -50,11 +50,8 @@ describe('mailctl subscribers export', () => {
 	});
 
 	it.each([
-		'people.xlsx',
 		'people.XLS',
-		'people.ods',
 		'people.csv.gz',
-		'people.zip',
 	])('refuses to write text under the name %s, unless its format is said', async (name) => {
 		const ending = name.split('.').at(-1) ?? '';
 		const path = join(project.folder, name);
@@ -82,28 +79,13 @@ describe('mailctl subscribers export', () => {
 		expect(left.sort()).toEqual([names[1], names[2]]);
 	});
 
-	it('imports again where nobody is in it', async () => {
-		await project.json(['lists', 'create', '--name', 'Nobody', '--email-reason', 'r']);
-		for (const name of ['o.csv', 'o.ndjson', 'o.json']) {
-			const path = join(project.folder, name);
-			await project.json(['subscribers', 'export', path, '-l', 'Nobody']);
-			expect(await project.json(['subscribers', 'import', path, '-l', 'Nobody'])).toMatchObject({ read: 0 });
-		}
-	});
-
 	it('writes lines of JSON, or one document', async () => {
 		const ann = {
-			email: 'ann@example.com',
-			name: 'Ann',
-			is_active: true,
-			disable_reason: null,
+			...{ email: 'ann@example.com', name: 'Ann', is_active: true, disable_reason: null },
 			meta: { city: 'Oslo' },
 		};
 		const bob = {
-			email: 'bob@example.com',
-			name: 'Bob, "B"',
-			is_active: false,
-			disable_reason: 'UNSUBSCRIBED',
+			...{ email: 'bob@example.com', name: 'Bob, "B"', is_active: false, disable_reason: 'UNSUBSCRIBED' },
 			meta: { age: 7 },
 		};
 		const lines = (await project.run(words('--format', 'ndjson'))).stdout;
@@ -138,17 +120,6 @@ describe('mailctl subscribers export', () => {
 		});
 	});
 
-	it('is refused in a form that it does not have, where that is asked for', async () => {
-		for (const format of ['tsv', 'table', 'markdown'])
-			expect(await project.run([...words(), '-o', format])).toMatchObject({
-				code: 2,
-				stdout: '',
-				stderr: `error: -o ${format}: an export is csv, ndjson, json\n`,
-			});
-		const { code, stdout } = await project.run(words(), { env: { MAILCTL_OUTPUT: 'table' } });
-		expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^email,/) });
-	});
-
 	it('puts a whole file into place, readable by its owner alone, in the format of its name', async () => {
 		const file = join(project.folder, 'out.ndjson');
 		expect(await project.json(words(file))).toEqual({ list_id: 1, file, format: 'ndjson', exported: 2 });
@@ -169,13 +140,6 @@ describe('mailctl subscribers export', () => {
 		expect((await project.run(words(join(project.folder, 'link.csv'), '--force'))).code).toBe(0);
 		expect(await written('out.csv')).toMatch(/^email,/);
 		expect(await readFile(join(project.folder, 'link.csv'), 'utf8')).toBe(await written('out.csv'));
-	});
-
-	it('refuses a folder, and a folder that is not there', async () => {
-		await mkdir(join(project.folder, 'dir.csv'));
-		expect(await project.run(words(join(project.folder, 'dir.csv')))).toMatchObject({ code: 2 });
-		const missing = await project.run(words(join(project.folder, 'none', 'a.csv')));
-		expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be written') });
 	});
 
 	it('ends with 74 on a full disk, and leaves nothing', async () => {
@@ -294,15 +258,8 @@ describe('an export that is imported', () => {
 				const words = ['subscribers', 'export', '-l', `round ${round}`, '--format', format];
 				const first = await source.run(words);
 				const file = await target.file(`${round}.${format}`, first.stdout);
-				const imported = await target.run([
-					'subscribers',
-					'import',
-					file,
-					'-l',
-					`round ${round}`,
-					'-o',
-					'json',
-				]);
+				const again = ['subscribers', 'import', file, '-l', `round ${round}`, '-o', 'json'];
+				const imported = await target.run(again);
 				expect(imported).toMatchObject({
 					code: 0,
 					stdout: expect.stringContaining(`"created": ${all.length}`),

@@ -3,18 +3,13 @@ import { isEmailAddress } from '../../../../api/address.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { Field } from '../../../../api/records.js';
 import { mappedName } from '../../../../tables/column-names.js';
-import {
-	type HeaderFinding,
-	type HeaderOptions,
-	type Mapping,
-	show,
-} from '../../../../tables/map-columns.js';
+import type { HeaderFinding, HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { Sampled } from '../../../../tables/states.js';
 import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
-import { counted } from '../../../render/units.js';
+import { isTable } from '../../../frame/globals.js';
 import { longestName, shortNames } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
 import { type ImportOptions, parseStateWords } from './options.js';
@@ -22,25 +17,22 @@ import { type ImportOptions, parseStateWords } from './options.js';
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
 const maxShown = 10;
 
-/** The mapping, or `UsageError` with everything that is wrong with the header. `file`: null of what is read once. */
-export async function mapColumns(
-	cx: CommandContext,
-	{ table, file }: { table: Table; file: string | null },
-	options: ImportOptions,
-): Promise<Mapping> {
+/** Throws `UsageError` with everything that is wrong with the header. */
+export async function mapColumns(cx: CommandContext, table: Table, options: ImportOptions): Promise<Mapping> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	const fields = await readFields(cx);
 	const sampled = await sample(table);
 	const mapped = mapHeader(table.header, { fields, sampled, ...(await headerOptions(options)) });
 	if (mapped.kind === 'mapped') {
-		await assertStates(cx, { table, file, mapping: mapped.mapping }, options);
+		if (options.stateWords.length > 0 && mapped.mapping.states === undefined)
+			throw new UsageError('--state-words has no column to read', { hint: '--map COLUMN=state names it' });
 		return mapped.mapping;
 	}
 	const { findings } = mapped;
 	const headless = findings.find(({ code }) => code === 'no_header');
 	if (headless !== undefined) throw new UsageError(headless.message);
-	// Unknown columns are ignored by an option, what else is wrong is not. A duplicate unknown name has two findings.
-	const ordered = findings.toSorted((one, other) => rankOf(one) - rankOf(other));
+	// An option ignores unknown columns, and nothing else. A duplicate unknown name has two findings.
+	const ordered = findings.toSorted((a, b) => Number(a.code === 'unknown') - Number(b.code === 'unknown'));
 	const details = [...new Set(ordered.map(detail))];
 	const more = details.length - maxShown;
 	throw new UsageError('the columns cannot be used as they are', {
@@ -49,13 +41,38 @@ export async function mapColumns(
 	});
 }
 
+function detail({ message, suggestions }: HeaderFinding): string {
+	const near = [...new Set(suggestions)];
+	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
+}
+
+function hintOf(
+	findings: readonly HeaderFinding[],
+	emails: readonly string[],
+	fields: readonly Field[],
+): string {
+	const first = (wanted: HeaderFinding['code']) =>
+		findings.find(({ code, column }) => code === wanted && column.length <= longestName);
+	const state = first('state')?.column;
+	if (state !== undefined)
+		return `--map ${shellWord(`${state}=state`)} reads it; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
+	const unknown = first('unknown');
+	const pair =
+		first('no_email') !== undefined && emails.length === 1
+			? `${emails[0]}=email`
+			: `${unknown?.column || 'COLUMN'}=${unknown?.suggestions[0] ?? 'FIELD'}`;
+	const known =
+		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
+	return `--map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
+}
+
 export async function readFields(cx: CommandContext): Promise<Field[]> {
 	const fields: Field[] = [];
 	for await (const field of walk((await cx.api()).fields, {}, { signal: cx.signal })) fields.push(field);
 	return fields;
 }
 
-/** Reads the options about columns. Throws `UsageError`. */
+/** Throws `UsageError`. */
 export async function headerOptions(
 	options: ImportOptions,
 ): Promise<Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>> {
@@ -71,92 +88,22 @@ export async function sample(table: Table): Promise<Sampled> {
 	return { cells, rows: rows.filter(({ kind }) => kind === 'row').length, isWhole };
 }
 
-/** Columns of addresses, and of little else: a tenth may be typing errors and notes. */
+/** Columns of addresses: a tenth of the cells may be typing errors and notes. */
 export function holdingAddresses(header: readonly string[], { cells }: Sampled): readonly string[] {
 	return header
 		.map((name) => name.trim())
 		.filter((name, at) => {
 			const own = cells[at] ?? [];
-			return name !== '' && own.length > 0 && own.filter(isEmailAddress).length >= own.length * 0.9;
+			const isShort = name !== '' && name.length <= longestName;
+			return isShort && own.length > 0 && own.filter(isEmailAddress).length >= own.length * 0.9;
 		});
-}
-
-/**
- * Refuses words of state columns that name no state, before the first row. A file is read to its end for them; of what
- * is read once, the first rows are.
- */
-async function assertStates(
-	cx: CommandContext,
-	{ table, file, mapping }: { table: Table; file: string | null; mapping: Mapping },
-	{ stateWords }: ImportOptions,
-): Promise<void> {
-	const { states = [] } = mapping;
-	if (states.length === 0 && stateWords.length > 0)
-		throw new UsageError('--state-words has no column to read', { hint: '--map COLUMN=state names it' });
-	if (states.length === 0) return;
-	const { plainWord, stateOf } = await import('../../../../tables/states.js');
-	const { openTable } = await import('../../../../tables/read-table.js');
-	const { encoding, delimiter } = table;
-	const how = { encoding, delimiter: delimiter || 'auto', signal: cx.signal };
-	const rows = file === null ? (await table.peek()).rows : (await openTable(file, how)).rows;
-	const unknown = new Map<string, { cell: string; rows: number }>();
-	for await (const row of rows) {
-		for (const column of row.kind === 'row' ? states : []) {
-			const cell = (row.cells[column.index] ?? '').trim();
-			const word = plainWord(cell);
-			if (stateOf(cell, column) === 'unknown')
-				unknown.set(word, { cell, rows: (unknown.get(word)?.rows ?? 0) + 1 });
-		}
-		// The column does not hold states.
-		if (unknown.size > 1_000) break;
-	}
-	if (unknown.size === 0) return;
-	const found = [...unknown.values()].sort((one, other) => other.rows - one.rows);
-	const pairs = found.slice(0, 3).map(({ cell }) => `${cell.slice(0, longestName)}=STATE`);
-	const names = states.map(({ index }) => (table.header[index] ?? '').trim());
-	throw new UsageError(`${shortNames(names).join(', ')}: words that name no known state`, {
-		details: shortNames(
-			found.map(({ cell, rows }) => `${cell === '' ? '(blank)' : show(cell)}: ${counted(rows, 'row')}`),
-		),
-		hint: `--state-words ${shellWord(pairs.join(','))}, where STATE is active, unsubscribed, bounced, complained or unconfirmed; a field "state" is meant by --map COLUMN=meta.state`,
-	});
 }
 
 export function emailAt({ columns }: Mapping): number {
 	return columns.find(({ target }) => target === 'email')?.index ?? 0;
 }
 
-function rankOf({ code }: HeaderFinding): number {
-	return code === 'unknown' ? 1 : 0;
-}
-
-function detail({ message, suggestions }: HeaderFinding): string {
-	const near = [...new Set(suggestions)];
-	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
-}
-
-/** The way out: of a column that says who may get mail, of the one that holds the addresses, or of any other. */
-function hintOf(
-	findings: readonly HeaderFinding[],
-	emails: readonly string[],
-	fields: readonly Field[],
-): string {
-	const isShort = (column: string) => column !== '' && column.length <= longestName;
-	const state = findings.find(({ code, column }) => code === 'state' && isShort(column));
-	if (state !== undefined)
-		return `--map ${shellWord(`${state.column}=state`)} reads it; COLUMN=- leaves it out, COLUMN=FIELD keeps it as a field`;
-	const [email = ''] = emails.length === 1 ? emails.filter(isShort) : [];
-	const lacksEmail = email !== '' && findings.some(({ code }) => code === 'no_email');
-	const unknown = findings.find(({ code, column }) => code === 'unknown' && isShort(column));
-	const pair = lacksEmail
-		? `${email}=email`
-		: `${unknown?.column ?? 'COLUMN'}=${unknown?.suggestions[0] ?? 'FIELD'}`;
-	const known =
-		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
-	return `--map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
-}
-
-/** Before the first row; a field that cannot be made ends the import with the service's own words. */
+/** Before the first row. */
 export async function createFields(cx: CommandContext, { newFields }: Mapping): Promise<void> {
 	const api = await cx.api();
 	for (const field of newFields) {
@@ -170,31 +117,26 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 				return error.unanswered;
 			},
 		);
-		// Said how a message names it, where that is not how its column is called.
-		const of = variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
-		if (isMade && !cx.dryRun) await cx.note(`created the field ${variable}${of}`);
+		// A message names the field by its variable, where the column is called otherwise.
+		const use = variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
+		if (isMade && !cx.dryRun) await cx.note(`created the field ${variable}${use}`);
 	}
 }
 
-/** The findings on the file, for a person before the work; a script gets only the columns left out. */
+/** Shows the findings on the file to a person before the work; a script gets only the columns left out. */
 export async function sayColumns(
 	cx: CommandContext,
 	{ name, table, mapping }: { name: string; table: Table; mapping: Mapping },
 ): Promise<void> {
-	// A dry run's document has them already.
-	const isPlan = cx.dryRun && (cx.out.format === 'table' || cx.out.format === 'wide');
-	if (cx.io.stderr.isTTY || isPlan) {
-		await cx.note(`${name}: ${describeTable(table)}`);
+	// The document of a dry run has them already.
+	if (cx.io.stderr.isTTY || (cx.dryRun && isTable(cx.out.format))) {
+		const { format, encoding, delimiter } = table;
+		const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;
+		const kind = `${delimiter === '\t' ? 'TSV' : 'CSV'}, ${shown}, delimiter ${JSON.stringify(delimiter)}`;
+		await cx.note(`${name}: ${format === 'ndjson' ? `NDJSON, ${shown}` : kind}`);
 		await cx.note(`columns: ${shortNames(columnTexts(table, mapping)).join(', ')}`);
 	}
 	if (mapping.ignored.length > 0) await cx.note(`left out: ${shortNames(mapping.ignored).join(', ')}`);
-}
-
-/** `CSV, windows-1251, delimiter ";"`. */
-function describeTable({ format, encoding, delimiter }: Table): string {
-	const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;
-	if (format === 'ndjson') return `NDJSON, ${shown}`;
-	return `${delimiter === '\t' ? 'TSV' : 'CSV'}, ${shown}, delimiter ${JSON.stringify(delimiter)}`;
 }
 
 /** `Town → city`, or the name alone where both are the same. */
@@ -203,7 +145,8 @@ function columnTexts({ header }: Table, { columns, newFields }: Mapping): string
 	return columns.map(({ target, ...at }) => {
 		const column = mappedName(header, at);
 		const plain = target.replace(/^meta\./, '');
-		if (column === target || column === plain) return fresh.has(target) ? `${plain} (new field)` : plain;
-		return fresh.has(target) ? `${column} → #${plain}# (new field)` : `${column} → ${plain}`;
+		const shown = fresh.has(target) ? `#${plain}#` : plain;
+		const text = column === target || column === plain ? plain : `${column} → ${shown}`;
+		return fresh.has(target) ? `${text} (new field)` : text;
 	});
 }

@@ -7,7 +7,6 @@ import { listOption } from '../lookup.js';
 
 export const importOptions = {
 	...listOption,
-	list: { ...listOption.list, mayBeNew: true },
 	...tableOptions,
 	map: {
 		...tableOptions.map,
@@ -54,14 +53,14 @@ export const importOptions = {
 
 export type ImportOptions = OptionValues<typeof importOptions>;
 
-/** Combinations that cannot be meant: `UsageError` before the file is opened. */
+/** Throws `UsageError` before the file is opened. */
 export function assertOptions(
 	{ file, isOnce }: { file: string; isOnce: boolean },
 	options: ImportOptions,
 ): void {
 	const { resume, createFields, ignoreUnknown, job } = options;
 	if (createFields && ignoreUnknown)
-		throw new UsageError('--create-fields and --ignore-unknown cannot both be meant');
+		throw new UsageError('use either --create-fields or --ignore-unknown, not both');
 	if (job !== undefined && !isOnce)
 		throw new UsageError(
 			'--job names what comes from standard input or a pipe; a file is known by its content',

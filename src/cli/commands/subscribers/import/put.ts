@@ -17,9 +17,9 @@ import type { ImportOptions } from './options.js';
 import { begin, identify } from './resume.js';
 
 export interface TableJob {
-	/** As given; `-` is standard input. */
+	/** `-` is standard input. */
 	file: string;
-	/** Its bytes come once. */
+	/** The file can be read only once. */
 	isOnce: boolean;
 	list: List;
 	table: Table;
@@ -30,39 +30,35 @@ export interface TableJob {
 	limits: { maxErrors: MaxErrors | null; rate: number | null };
 }
 
-/** The run, and its exit code: 9 where rows were rejected. */
+/** Exit 9 where rows were rejected. */
 export async function putTable(
 	cx: CommandContext,
 	job: TableJob & { rejectsPath: string },
 ): Promise<ExitCode> {
 	const { table, mapping, spec, options, limits } = job;
 	const identity = await identify(cx, job);
-	const { key, mark } = identity;
+	const { key, sha256, mark } = identity;
 	const { imports, foreign, batchRows } = await placeOf(cx, job);
 	try {
 		await holdRejects(cx, job.rejectsPath);
 		const rejects = await begin(cx, { ...job, ...identity, imports });
 		try {
 			await createFields(cx, mapping);
-			const result = await runShown(
-				cx,
-				{ ...job, rows: identity.rows, foreign },
-				{
-					...{ imports, batchRows, mapping, spec, key, rows: table.rows, signal: cx.signal },
-					...(foreign === null && (await readElsewhere(cx, job))),
-					...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
-					onReject: (refused) => rejects.write(withAddressFaults(refused, emailAt(mapping))),
-				},
-			);
-			const left = { rejects: resolve(rejects.path), hasEnded: true };
-			if (result.isComplete) await mark?.write({ key, sha256: identity.sha256, ...left });
+			const result = await runShown(cx, job, identity.rows, foreign, {
+				...{ imports, batchRows, mapping, spec, key, rows: table.rows, signal: cx.signal },
+				...(foreign === null && (await readElsewhere(cx, job))),
+				...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
+				onReject: (refused) => rejects.write(withAddressFaults(refused, emailAt(mapping))),
+			});
+			if (result.isComplete)
+				await mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: true });
 			if (foreign !== null) await sayReasonsLeftOut(cx, foreign.reasonsLeftOut);
-			const sentence = rejectsSentence(
-				result.totals,
-				{ path: rejects.path, asked: job.rejectsPath },
-				options,
-			);
-			return await end(cx, job, { ...result, sentence });
+			await sayTotals(cx, result.totals);
+			await sayOtherReasons(cx, result.totals.other_reasons ?? 0);
+			const places = { path: rejects.path, asked: job.rejectsPath };
+			const left = rejectsSentence(result.totals, places, options);
+			if (left !== null) await cx.hint(left);
+			return await end(cx, job, result);
 		} finally {
 			await rejects.close();
 		}
@@ -80,14 +76,15 @@ async function placeOf(
 	{ options, limits: { rate }, isOnce }: TableJob,
 ): Promise<{ imports: Imports; foreign: SingleImports | null; batchRows: number }> {
 	const api = await cx.api();
-	const { ext } = await api.capabilities();
+	const { imports } = (await api.capabilities()).ext;
 	const { batchSize, concurrency } = options;
-	if (ext.imports !== undefined) {
-		if (rate === null) return { imports: ext.imports, foreign: null, batchRows: batchSize };
-		const pace = { rowsPerSecond: rate, signal: cx.signal, elapsedMs: () => performance.now() };
-		const imports = pacedImports(ext.imports, pace);
-		return { imports, foreign: null, batchRows: batchRowsAt(rate, batchSize) };
-	}
+	if (imports !== undefined && rate === null) return { imports, foreign: null, batchRows: batchSize };
+	if (imports !== undefined && rate !== null)
+		return {
+			imports: pacedImports(imports, rate, cx.signal),
+			foreign: null,
+			batchRows: batchRowsAt(rate, batchSize),
+		};
 	const { createSingleImports } = await import('../../../../jobs/single-imports.js');
 	const { keepImports } = await import('../../../connect/imports.js');
 	const { target } = await cx.connection();
@@ -108,24 +105,18 @@ export function foreignBatchRows({ batchSize, concurrency }: ImportOptions): num
 	return Math.min(batchSize, concurrency * roundsPerBatch);
 }
 
-interface PaceOptions {
-	rowsPerSecond: number;
-	/** Cuts a pause short, with its reason. */
-	signal: AbortSignal;
-	/** Milliseconds, only ever subtracted from each other. */
-	elapsedMs: () => number;
-	/** Rejects with the signal's reason. */
-	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
-
-/** The rows of a batch are put as fast as they go: it must not hold more than a second's. */
+/** The rows of a batch are put as fast as possible, so that it holds no more than those of one second. */
 export function batchRowsAt(rowsPerSecond: number, batchRows: number): number {
 	return Math.max(1, Math.min(batchRows, Math.floor(rowsPerSecond)));
 }
 
-/** The same sessions; the first batch goes at once. Rows put again after a cut count again: they are put again. */
-export function pacedImports(imports: Imports, options: PaceOptions): Imports {
-	const { rowsPerSecond, signal, elapsedMs, sleep: wait = sleep } = options;
+/** The same sessions, each batch at its time. Rows put again after a cut count again. */
+export function pacedImports(
+	imports: Imports,
+	rowsPerSecond: number,
+	signal: AbortSignal,
+	{ elapsedMs, sleep: wait }: Pace = { elapsedMs: () => performance.now(), sleep },
+): Imports {
 	let due: number | null = null;
 	return {
 		open: (key, spec, call) => imports.open(key, spec, call),
@@ -134,11 +125,16 @@ export function pacedImports(imports: Imports, options: PaceOptions): Imports {
 			const now = elapsedMs();
 			if (due !== null && due > now) await wait(due - now, signal);
 			const rows = batch.cells.length / batch.columns.length;
-			// Rows that a slow service left behind are not caught up by a burst.
+			// After a slow answer no burst catches up.
 			due = Math.max(due ?? now, elapsedMs()) + (rows * 1_000) / rowsPerSecond;
 			return imports.put(id, batch, call);
 		},
 	};
+}
+
+interface Pace {
+	elapsedMs: () => number;
+	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** A large file is read and checked in another thread, which hands over batches. */
@@ -152,19 +148,15 @@ export async function readElsewhere(
 	return readBundles === null ? {} : { readBundles };
 }
 
-/** An unfinished session of the same job is closed, so that this run starts at the first row. */
-async function forget(imports: Imports, key: string, spec: ImportSpec): Promise<void> {
-	const session = await imports.open(key, spec);
-	if (session.position > 0) await imports.finish(session.id);
-}
-
 /** The run with its progress. One that breaks off says what was acknowledged, and how to go on. */
 async function runShown(
 	cx: CommandContext,
-	{ foreign, rows, ...job }: TableJob & { rows: number | null; foreign: SingleImports | null },
+	job: TableJob,
+	rows: number | null,
+	foreign: SingleImports | null,
 	how: ImportJob,
 ): Promise<ImportResult> {
-	const { options } = job;
+	const { resume } = job.options;
 	const { runImport } = await import('../../../../jobs/imports.js');
 	let progress = cx.progress('importing', rows);
 	let last: ImportTotals | null = null;
@@ -173,7 +165,11 @@ async function runShown(
 		progress.update(last?.read ?? 0, `waiting ${Math.ceil(ms / 1000)} s, ${why}`);
 	});
 	try {
-		if (foreign === null && !options.resume) await forget(how.imports, how.key, how.spec);
+		if (foreign === null && !resume) {
+			// An unfinished session of the same job ends, so that this run starts at the first row.
+			const session = await how.imports.open(how.key, how.spec);
+			if (session.position > 0) await how.imports.finish(session.id);
+		}
 		const running = runImport({
 			...how,
 			onResumed: ({ read }) => {
@@ -188,34 +184,26 @@ async function runShown(
 	} catch (error) {
 		const totals: ImportTotals | null = last;
 		if (totals !== null) await sayTotals(cx, totals);
-		if (totals !== null || options.resume) await cx.hint(wayOn(job));
+		if (totals !== null || resume) await cx.hint(wayOn(job));
 		throw error;
 	}
 }
 
-/** How an import that was cut short goes on. What comes once cannot be resumed without a name. */
+/** A stream cannot be resumed without a name. */
 function wayOn({ isOnce, options: { job } }: TableJob): string {
 	return isOnce && job === undefined
 		? 'what was acknowledged stays; import all of it from a file or with --job NAME, which --resume can go on with'
 		: 'what was acknowledged stays; run the same command with --resume to go on';
 }
 
-/** Prints the counts. Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
-async function end(
-	cx: CommandContext,
-	job: TableJob,
-	{ sentence, ...result }: ImportResult & { sentence: string | null },
-): Promise<ExitCode> {
-	const { outcome, totals } = result;
-	await sayTotals(cx, totals);
-	await sayOtherReasons(cx, totals.other_reasons ?? 0);
-	if (sentence !== null) await cx.hint(sentence);
-	if (outcome === 'interrupted') {
+/** Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
+async function end(cx: CommandContext, job: TableJob, result: ImportResult): Promise<ExitCode> {
+	if (result.outcome === 'interrupted') {
 		await cx.hint(wayOn(job));
 		throw cx.signal.reason;
 	}
-	if (outcome === 'too_many_errors') throw tooManyErrors(result, job.options.maxErrors);
-	return totals.rejected === 0 ? exits.done : exits.partly;
+	if (result.outcome === 'too_many_errors') throw tooManyErrors(result, job.options.maxErrors);
+	return result.totals.rejected === 0 ? exits.done : exits.partly;
 }
 
 async function sayTotals(cx: CommandContext, totals: ImportTotals): Promise<void> {
@@ -223,16 +211,13 @@ async function sayTotals(cx: CommandContext, totals: ImportTotals): Promise<void
 	await cx.out.document(counts, tallySentence(totals));
 }
 
-/** Warns of reasons that do not stop mail to the address. */
 export async function sayOtherReasons(cx: CommandContext, rows: number): Promise<void> {
 	if (rows === 0) return;
-	const have = counted(rows, 'row has', 'rows have');
 	await cx.warn(
-		`${have} a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed`,
+		`${counted(rows, 'row has', 'rows have')} a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed`,
 	);
 }
 
-/** Warns of data that such a deployment cannot keep: the reasons of inactivity. */
 export async function sayReasonsLeftOut(cx: CommandContext, left: number): Promise<void> {
 	if (left === 0) return;
 	await cx.warn(

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
+import { isRecord, readJson } from '../../../../api/json.js';
 import { makeFolders } from '../../../../jobs/folders.js';
 import { shownDatabase } from '../../../../store/url.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
@@ -22,9 +23,9 @@ import type { TableJob } from './put.js';
 interface Identity {
 	/** The same list, content, mapping and options are the same job. */
 	key: string;
-	/** SHA-256 of the file, empty for what comes once. */
+	/** SHA-256 of the file, empty for a stream. */
 	sha256: string;
-	/** About as many as the file has; null where that is unknown. */
+	/** An estimate; null where it is unknown. */
 	rows: number | null;
 	/** Null: it cannot be resumed. */
 	mark: MarkFile | null;
@@ -32,12 +33,23 @@ interface Identity {
 	earlier: Mark | null;
 }
 
-/** With `--resume` a source that is not the one of the run that stopped is refused here, before anything is written. */
+/** With `--resume` another source than that of the stopped run is refused here, before anything is written. */
 export async function identify(cx: CommandContext, job: TableJob): Promise<Identity> {
-	const { file, isOnce, list, options } = job;
-	const named = isOnce ? nameStream(cx, job) : await nameFile(cx, job);
-	// What comes once, without a name: each run is a job of its own.
-	if (isOnce && options.job === undefined) return { ...named, mark: null, earlier: null };
+	const { file, isOnce, list, table, options } = job;
+	const named = { sha256: '', key: '', rows: null as number | null };
+	if (isOnce) {
+		const source = { job: options.job ?? `stdin ${cx.clock.now()}` };
+		named.key = importKey({ ...job, ...table, source });
+		// Each run of a stream without a name is a job.
+		if (options.job === undefined) return { ...named, mark: null, earlier: null };
+	} else {
+		const { surveySource } = await import('../../../../tables/source.js');
+		const { sha256, lineFeeds } = await surveySource(file, cx.signal);
+		const headers = table.format === 'csv' ? 1 : 0;
+		named.sha256 = sha256;
+		named.key = importKey({ ...job, ...table, source: { sha256 } });
+		named.rows = lineFeeds > 1 ? lineFeeds - headers : null;
+	}
 	const mark = await markOf(cx, options.job === undefined ? resolve(file) : ['job', options.job], list.id);
 	await holdAlone(cx, [mark.path], `the import of ${importName(file)} into list ${list.id}`);
 	const earlier = options.resume ? await mark.read() : null;
@@ -52,41 +64,25 @@ export async function identify(cx: CommandContext, job: TableJob): Promise<Ident
 	});
 }
 
-function nameStream(
-	cx: CommandContext,
-	{ table, ...job }: TableJob,
-): Pick<Identity, 'key' | 'sha256' | 'rows'> {
-	const source = { job: job.options.job ?? `stdin ${cx.clock.now()}` };
-	return { key: importKey({ ...job, ...table, source }), sha256: '', rows: null };
-}
-
-async function nameFile(
-	cx: CommandContext,
-	{ table, ...job }: TableJob,
-): Promise<Pick<Identity, 'key' | 'sha256' | 'rows'>> {
-	const { surveySource } = await import('../../../../tables/source.js');
-	const { sha256, lineFeeds } = await surveySource(job.file, cx.signal);
-	const headers = table.format === 'csv' ? 1 : 0;
-	const key = importKey({ ...job, ...table, source: { sha256 } });
-	return { key, sha256, rows: lineFeeds > 1 ? lineFeeds - headers : null };
-}
-
 type BeginningJob = TableJob & Identity & { imports: Imports; rejectsPath: string };
 
-/**
- * The rejects file of a run that may begin: a new one, or that of the resumed run. Throws `TableError` before the first
- * row where a foreign file is there.
- */
+/** The rejects file: a new one, or that of the resumed run. Throws `TableError` where a foreign file is there. */
 export async function begin(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
 	const { key, sha256, mark, options } = job;
-	const rejects = options.resume ? await goOn(cx, job) : await beginAnew(job);
+	const last = options.resume ? null : await mark?.read();
+	const rejects = options.resume
+		? await goOn(cx, job)
+		: last?.key !== key || last.hasEnded
+			? await openRejects(job, {})
+			: // It is there: the stopped run of this import left it.
+				await openRejects(job, { path: rejectsOfRun(job, last), isNumbered: false });
 	await mark?.write({ key, sha256, rejects: resolve(rejects.path), hasEnded: false });
 	return rejects;
 }
 
 /**
- * Rejects of an import of other content in that file would hide those of this one. After the end of a run of the same
- * content, which a kill may have followed at once, the same rows are refused again, and are in the file already.
+ * Rejects of other content in that file would hide those of this import. After the end of a run of the same content,
+ * which a kill may have followed at once, the same rows are refused again, and are in the file already.
  */
 async function goOn(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
 	const { imports, key, spec, earlier, options } = job;
@@ -102,7 +98,7 @@ async function goOn(cx: CommandContext, job: BeginningJob): Promise<RejectsFile>
 		return rejects;
 	}
 	// Without a mark the usual name may be an earlier import's.
-	const isOwn = earlier?.rejects == null ? options.rejects !== undefined : isKnown;
+	const isOwn = earlier === null ? options.rejects !== undefined : isKnown;
 	const rejects = await openRejects(job, { path, resume: isOwn });
 	await cx.note(
 		position === 0
@@ -112,18 +108,10 @@ async function goOn(cx: CommandContext, job: BeginningJob): Promise<RejectsFile>
 	return rejects;
 }
 
-/** A rejects file left by a stopped run of this import is refused. */
-async function beginAnew(job: BeginningJob): Promise<RejectsFile> {
-	const last = (await job.mark?.read()) ?? null;
-	if (last?.key !== job.key || last.hasEnded) return openRejects(job, {});
-	return openRejects(job, { path: rejectsOfRun(job, last), isNumbered: false });
-}
-
 function rejectsOfRun({ rejectsPath, options }: BeginningJob, earlier: Mark | null): string {
-	const last = earlier?.rejects ?? null;
-	if (options.rejects !== undefined || last === null || !isSameSeries(last, resolve(rejectsPath)))
-		return rejectsPath;
-	return join(dirname(rejectsPath), basename(last));
+	if (options.rejects !== undefined || earlier === null) return rejectsPath;
+	if (!isSameSeries(earlier.rejects, resolve(rejectsPath))) return rejectsPath;
+	return join(dirname(rejectsPath), basename(earlier.rejects));
 }
 
 async function openRejects(
@@ -136,8 +124,8 @@ async function openRejects(
 }
 
 interface Mark extends Pick<Identity, 'key' | 'sha256'> {
-	/** Absolute path of its rejects file; null where it is unknown. */
-	rejects: string | null;
+	/** Absolute path of its rejects file. */
+	rejects: string;
 	/** It came to its end: the same import then begins anew, in the same rejects file. */
 	hasEnded: boolean;
 }
@@ -160,11 +148,18 @@ async function markOf(cx: CommandContext, source: unknown, listId: number): Prom
 	const path = join(cx.paths.imports, `${name.slice(0, 32)}.json`);
 	return {
 		path,
-		read: () => readMark(path).catch(() => null),
+		read: async () => {
+			const text = await readFile(path, 'utf8').catch(() => 'null');
+			const json = readJson(Buffer.from(text));
+			const found = json.kind === 'valid' && isRecord(json.value) ? json.value : {};
+			const { key, sha256, rejects, hasEnded } = found;
+			if (typeof key !== 'string' || typeof sha256 !== 'string' || typeof rejects !== 'string') return null;
+			return { key, sha256, rejects, hasEnded: hasEnded === true };
+		},
 		write: async (mark) => {
 			try {
 				makeFolders(dirname(path));
-				// Renamed: a kill leaves the mark before, or this one.
+				// A kill leaves the mark before, or this one.
 				await writeFile(`${path}.part`, `${JSON.stringify(mark)}\n`, { mode: 0o600 });
 				await rename(`${path}.part`, path);
 			} catch {
@@ -174,24 +169,17 @@ async function markOf(cx: CommandContext, source: unknown, listId: number): Prom
 	};
 }
 
-async function readMark(path: string): Promise<Mark | null> {
-	const found: Partial<Record<keyof Mark, unknown>> = JSON.parse(await readFile(path, 'utf8'));
-	const { key, sha256, rejects, hasEnded } = found;
-	if (typeof key !== 'string' || typeof sha256 !== 'string') return null;
-	return { key, sha256, rejects: typeof rejects === 'string' ? rejects : null, hasEnded: hasEnded === true };
-}
-
 export interface ImportIdentity {
 	spec: ImportSpec;
 	/** The file's SHA-256, or the name given by `--job` (stdin cannot be hashed beforehand). */
 	source: { sha256: string } | { job: string };
 	mapping: Mapping;
-	/** As used, not as named: they decide which rows there are. */
+	/** The encoding and delimiter in use, which decide what the rows are. */
 	encoding: string;
 	delimiter: string;
 }
 
-/** 64 hex digits. The size of batches is no part of it: rows are numbered, batches may be cut otherwise. */
+/** 64 hex digits. The size of batches does not matter, because rows are numbered. */
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
 	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
