@@ -1,6 +1,6 @@
 /**
- * E-mail addresses: which are valid, how two are compared, how a mailbox is read and written. One address in each
- * string: a comma, a group, a comment or a line break would let one value become two recipients.
+ * One address in each string: a comma, a group, a comment or a line break would let one value become two
+ * recipients.
  */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
@@ -9,7 +9,6 @@ import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
 /** RFC 5321 s.4.5.3.1.3: a path has at most 256 octets, two of them angle brackets. */
 export const maxAddressLength = 254;
 
-/** The form for comparison, without regard to case; compare these, never the addresses. */
 export type EmailKey = string;
 
 export interface Address {
@@ -17,7 +16,6 @@ export interface Address {
 	key: EmailKey;
 }
 
-/** `name` is empty without one; never contains a control character. */
 export interface Mailbox extends Address {
 	name: string;
 }
@@ -26,11 +24,10 @@ const maxDjangoLength = 320;
 const maxNameLength = 255;
 
 const dotAtom = /^[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)*$/i;
-// Django accepts controls and angle brackets too. In an SMTP command the first break the line, the second the path.
+// Django also accepts controls and angle brackets. In an SMTP command they break the line or the path.
 const quotedLocal = /^"(?:[!#-;=?-[\]-~]|\\[ -;=?-~])*"$/;
 const domainName = /^(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{2,63}(?<!-)$/i;
 const addressLiteral = /^\[([A-F0-9:.]+)\]$/i;
-// The ideographic stops are dots to IDNA.
 const international = /^[A-Z0-9.\-\p{L}\p{M}\p{N}\u3002\uff0e\uff61]+$/iu;
 const notAscii = /[^\0-\x7f]/;
 const control = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
@@ -38,8 +35,7 @@ const quotedPhrase = /^"((?:[^"\\]|\\.)*)"$/;
 const barePhrase = /^[^()<>[\]:;@\\,"]*$/;
 
 /**
- * Whether Django's EmailValidator accepts it: dot-atom or quoted local part in ASCII, a domain with a dot, `localhost`,
- * or an address literal; domains may be international. Stricter in three points: no controls and no angle brackets in
+ * Whether Django's EmailValidator accepts it. Stricter in three points: no controls and no angle brackets in
  * quoted local parts, and no letters that only look like ASCII when their case is folded (U+017F, U+212A).
  */
 export function isEmailAddress(text: string): boolean {
@@ -49,14 +45,13 @@ export function isEmailAddress(text: string): boolean {
 	return (dotAtom.test(local) || quotedLocal.test(local)) && isDomain(text.slice(at + 1));
 }
 
-/** `a@b`, trimmed; null for anything else and for more than 254 characters. */
 export function parseAddress(text: string): Address | null {
 	const address = trimWhitespace(text);
 	if (address.length > maxAddressLength || !isEmailAddress(address)) return null;
 	return { address, key: emailKey(address) };
 }
 
-/** `a@b`, `<a@b>`, `Name <a@b>` or `"Name, quoted" <a@b>` (RFC 5322 s.3.4, one mailbox); null for anything else. */
+/** Reads one mailbox of RFC 5322 s.3.4; null for anything else. */
 export function parseMailbox(text: string): Mailbox | null {
 	const trimmed = trimWhitespace(text);
 	if (control.test(trimmed) || hasLoneSurrogate(trimmed)) return null;
@@ -68,7 +63,6 @@ export function parseMailbox(text: string): Mailbox | null {
 	return mailbox(name, trimmed.slice(open + 1, -1));
 }
 
-/** The text that `parseMailbox` reads back to the same name and address. */
 export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address'>): string {
 	if (name === '') return address;
 	const isPlain = barePhrase.test(name) && !name.includes('.') && trimWhitespace(name) === name;
@@ -77,9 +71,8 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 }
 
 /**
- * Lower case, the domain in punycode, quotes only where they are needed: with and without them it is the same mailbox
- * (RFC 5321 s.4.1.2). Dots and plus tags stay, since only the receiving host knows their meaning. Takes any text and
- * never throws: a filter may contain an address that could never be stored.
+ * Lower case, the domain in punycode, quotes only where they are needed (RFC 5321 s.4.1.2). Dots and plus
+ * tags stay. Takes any text and never throws: a filter may contain an address that could never be stored.
  */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
@@ -123,7 +116,7 @@ function asciiDomain(domain: string): string | null {
 	return domainToASCII(domain) || null;
 }
 
-/** `domainToASCII` leaves it as it is, and takes three microseconds; an end in figures may be an IPv4 address. */
+/** `domainToASCII` leaves such a name unchanged, and takes three microseconds. */
 const plainName = /^[a-z0-9.-]+\.[a-z]+$/;
 
 export function domainOf(address: string): string {

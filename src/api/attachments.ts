@@ -1,4 +1,4 @@
-/** Files that go with a message: the bytes are uploaded once by their hash, requests name them by it. */
+/** Files of a message. Their bytes are uploaded once by hash, and requests name them by it. */
 import type { Call } from './api.js';
 import { type ApiError, type FieldErrors, invalid } from './errors.js';
 import { char, type Field, field, list, optional, pattern } from './schema/fields.js';
@@ -7,14 +7,14 @@ import { fieldSet, type Infer, type ValueOf } from './schema.js';
 
 /** Assumption: files of one message. */
 export const maxAttachments = 100;
-/** Octets of all files of one message, before transfer encoding. Few mail servers take more than 25 MB of a mail. */
+/** Bytes of all files of one message, before transfer encoding. Few mail servers take a mail over 25 MB. */
 export const maxAttachedBytes = 20 * 1024 * 1024;
 
 export interface Attachment {
 	name: string;
 	type: string;
 	sha256: string;
-	/** What `cid:` links of the HTML call it; absent: its name. */
+	/** Absent: `cid:` links of the HTML use its name. */
 	content_id?: string;
 }
 
@@ -31,11 +31,10 @@ export const StoredBytes = t.named(
 export type StoredBytes = Infer<typeof StoredBytes>;
 
 /**
- * Uploads. Bytes that no message names are deleted after 24 hours. Throws `invalid` for bytes of another hash and for
- * more than `maxAttachedBytes`.
+ * Bytes that no message names are deleted after 24 hours. Throws `invalid` for other bytes than those of the
+ * hash.
  */
 export interface Attachments {
-	/** `not_found` for bytes that are not there, or are about to be deleted. */
 	find(sha256: string, call?: Call): Promise<StoredBytes>;
 	/** The same bytes again are the same upload, and stay for another 24 hours. */
 	put(sha256: string, bytes: Uint8Array, call?: Call): Promise<StoredBytes>;
@@ -47,7 +46,6 @@ export function isSha256(text: string): boolean {
 	return sha256Pattern.test(text);
 }
 
-/** What makes this no name of a file; null: it is one. */
 export function nameFault(name: string): string | null {
 	if (name.trim() === '' || name === '.' || name === '..') return 'This is not a file name.';
 	if (/[\p{Cc}\u2028\u2029]/u.test(name)) return 'The name of a file has no control characters.';
@@ -99,7 +97,6 @@ function settled({ type, ...rest }: ValueOf<typeof declaration>): Attachment {
 	return { ...rest, type: type.toLowerCase() };
 }
 
-/** Files that together are more than a message may have; null: they are not. */
 export function sizeFault(sizes: readonly number[]): FieldErrors | null {
 	const bytes = sizes.reduce((sum, size) => sum + size, 0);
 	if (bytes <= maxAttachedBytes) return null;

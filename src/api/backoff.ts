@@ -3,15 +3,12 @@ interface Backoff {
 	longest?: number;
 }
 
-/** `first` for the first failure, twice as long for each further one, at most `longest`. `failures` is at least 1. */
+/** `first` for the first failure, twice as long for each further one, at most `longest`. */
 export function backoff({ first, longest = Number.POSITIVE_INFINITY }: Backoff, failures: number): number {
 	return Math.min(longest, first * 2 ** (failures - 1));
 }
 
-/**
- * Milliseconds of a `Retry-After`: seconds or an HTTP date (RFC 9110 s.10.2.3), which is counted from `nowMs`. Null for
- * anything else.
- */
+/** Milliseconds of a `Retry-After`: seconds or an HTTP date (RFC 9110 s.10.2.3); null for anything else. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
 	const text = header?.trim() ?? '';
 	if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000;
@@ -21,13 +18,12 @@ export function parseRetryAfter(header: string | undefined, nowMs: number): numb
 	return Number.isNaN(wait) ? null : Math.max(0, wait);
 }
 
-/** Told of one request, or another wait: of its repetitions, and when the last of them is over, however that is. */
 export interface Wait {
 	again(repetition: number, of: number): void;
 	end(): void;
 }
 
-/** For a loop over many rows, awaited in each: other work of the thread has its turn every ten milliseconds. */
+/** Awaited in a loop over many rows: other work of the thread has its turn every ten milliseconds. */
 export function createTurns(): () => Promise<void> | undefined {
 	let began = performance.now();
 	return () =>

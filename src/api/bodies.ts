@@ -1,7 +1,4 @@
-/**
- * The bodies of requests, by the names that the OpenAPI document has for them. The engine checks most of them itself; of
- * the others the shape is checked where they come in.
- */
+/** The bodies of requests, by their names in the OpenAPI document. */
 
 import { maxAttachedBytes } from './attachments.js';
 import type { Recipient } from './campaigns.js';
@@ -39,7 +36,6 @@ import { type FieldSet, type Fields, fieldSet, type ParseMode, type ValueOf } fr
 import { subscriberFields } from './subscribers.js';
 import { removalFields, suppressionFields, suppressionRowFields } from './suppressions.js';
 
-/** Octets: of JSON; of the rows of a batch, which are one transaction; of files that go with mails, which are no JSON. */
 export const maxBodyBytes = {
 	json: 10 * 1024 * 1024,
 	batch: 4 * 1024 * 1024,
@@ -90,7 +86,7 @@ export const bodies = {
 	TemplatePatch: given(templateFields, 'patch'),
 	SenderInput: given(senderFields),
 	SenderPatch: given(senderFields, 'patch'),
-	/** `patch` is that of a subscriber, its `meta` is ignored; `set` and `unset` change the stored meta. */
+	/** The `meta` of `patch` is ignored; `set` and `unset` change the stored meta. */
 	SubscriberMerge: checked({
 		patch: withDefault(anyValues, () => ({})),
 		set: withDefault(dict(nullable(json()), { max: 10_000 }), () => ({})),
@@ -98,7 +94,6 @@ export const bodies = {
 	}),
 	SubscriberAddition: checked({ subscriber: anyValues, if_exists: choice(['skip', 'update']) }),
 	ErasureBody: checked({ email: email() }),
-	/** Ids, conditions or all; the engine checks that there is one of them, and that the deliveries exist. */
 	ReplayBody: checked({
 		deliveries: withDefault(nullable(list(uuid(), { allowEmpty: 'no', max: 1000 })), () => null),
 		failed: withDefault(boolean(), () => false),
@@ -111,7 +106,6 @@ export const bodies = {
 		on_conflict: withDefault(choice(['update', 'skip', 'error']), () => 'update'),
 		reactivate: withDefault(boolean(), () => false),
 	}),
-	/** `cells` is long, so it is one check and one field error. */
 	ImportBatch: checked(
 		{ columns: list(char({ max: 255, trim: 'off' }), { allowEmpty: 'no', max: 1000 }), cells: cells() },
 		'batch',
@@ -127,11 +121,10 @@ export const bodies = {
 		check: campaignOpening,
 		apart: ['key', 'unless'],
 	},
-	/** Rows are checked one by one, here and below: a bad one is a reject, not an error of the batch. */
+	/** Rows are checked one by one: a bad row is a reject, not an error of the batch. */
 	RecipientBatch: checked({ recipients: list(recipient(), { max: maxBatchRows }) }, 'batch'),
 	RequestBatch: checked({ requests: list(requestRow(), { max: maxBatchRows }) }, 'batch'),
 	CompleteBody: checked({ position: integer({ min: 0 }) }),
-	/** A time as people give it; the engine reads it. */
 	PlanBody: checked({
 		at: optional(char({ max: 64 })),
 		in_ms: optional(integer({ min: 0 })),

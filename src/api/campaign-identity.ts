@@ -1,4 +1,3 @@
-/** When two specs are the same campaign, and two requests the same mail: by their meaning, not by their form. Pure. */
 import { createHash } from 'node:crypto';
 import { type Mailbox, parseMailbox } from './address.js';
 import type { CampaignSource, CampaignSpec, RequestsSpec } from './campaigns.js';
@@ -12,8 +11,8 @@ import {
 } from './messages.js';
 
 /**
- * Equal for specs that open the same campaign: the whole spec except the path of its source, as a file may be moved, and
- * the UUID, which is compared with the campaign's own.
+ * Equal for specs that open the same campaign. The path of the source does not count, since a file may be
+ * moved.
  */
 export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 	const { seen, unseen } = identityOf(spec);
@@ -21,8 +20,8 @@ export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 }
 
 /**
- * Equal for specs whose recipients get the same mail from the same rows. Values that recipients never see do not count:
- * the tag, the campaign, tracking, and whether a variable without a value refuses.
+ * Equal for specs whose recipients get the same mail from the same rows. Values that recipients never see do
+ * not count.
  */
 export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
 	return canonicalJson(identityOf(spec).seen);
@@ -51,14 +50,14 @@ function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
 	const { rows, ...how } = comparable(spec.source);
 	if ('requests' in spec) {
 		const parsed = requestsFields.parse(spec, 'create');
-		// A refused one is no campaign: it stays as it was written.
+		// A refused spec stays as it was written.
 		if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
 		const { requests, strict_vars } = parsed.value;
 		return { seen: { requests, rows }, unseen: { strict_vars, ...how } };
 	}
 	const parsed = campaignFields.parse(spec);
 	if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
-	// When it leaves is no part of what it is: a plan may be changed until the release.
+	// The time of sending does not count: a plan may be changed until the release.
 	const { strict_vars, audience, timing: _timing, list_id, ...content } = parsed.value;
 	const { tag, disable_tracking } = content;
 	const people = peopleOf(audience);
@@ -68,10 +67,7 @@ function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
 	};
 }
 
-/**
- * Without regard to order. Nothing for the people of one list, so that campaigns of before compare as they did: the first
- * list is told by `list_id` then.
- */
+/** Without regard to order. A campaign of one list names it in `list_id` alone. */
 function peopleOf({ lists, ...conditions }: CheckedAudience): Readonly<Record<string, unknown>> {
 	const sorted = Object.entries(conditions).map(
 		([key, values]: [string, readonly (string | number)[]]) => [key, [...values].sort()] as const,
@@ -100,14 +96,13 @@ function mailboxTexts(mailboxes: readonly string[]): string[] {
 	return mailboxes.map((text) => mailboxText(parseMailbox(text))).sort();
 }
 
-/** A moved file is the same file, and recipients do not see whether a mail is tracked. */
 function comparable(source: CampaignSource | undefined): { rows: CampaignSource | null; track?: string } {
 	if (source === undefined) return { rows: null };
 	const { path: _, track, ...rows } = source;
 	return { rows, ...(track !== undefined && { track }) };
 }
 
-/** A domain has no case, while a name before the address is visible. */
+/** The name before an address is visible, so its case counts. */
 function mailboxText(mailbox: Mailbox | null): string {
 	return mailbox === null ? '' : `${mailbox.name} <${mailbox.key}>`;
 }

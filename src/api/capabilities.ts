@@ -1,7 +1,4 @@
-/**
- * Our extensions of the service document. A deployment that lacks an extension has no value under its name, so that
- * calling it by mistake is a type error.
- */
+/** Extensions of the service document. A deployment without an extension has no value under its name. */
 import type { Api, Call, Crud, PageRequest } from './api.js';
 import type { Attachments } from './attachments.js';
 import type { Audiences, Campaigns } from './campaigns.js';
@@ -54,7 +51,7 @@ export interface Extensions {
 	attachments: Attachments;
 }
 
-/** The extension, or `MissingExtension` (exit 2) before anything is written. `wanted`: the option that needs it. */
+/** Throws `MissingExtension` (exit 2) before anything is written. `wanted`: the option that needs it. */
 export async function need<K extends keyof Extensions>(
 	api: Api,
 	name: K,
@@ -67,7 +64,7 @@ export async function need<K extends keyof Extensions>(
 
 export type Templates = Crud<Template, TemplateInput, object, Uuid>;
 
-/** All given conditions must hold; absent = any. `to` is compared as uniqueness is, `since` is the earliest creation. */
+/** `to` is compared case-insensitively, `since` is the earliest creation. */
 export interface MessageFilter {
 	status?: MessageState;
 	to?: string;
@@ -81,7 +78,6 @@ export type MessageScope = { submission: Uuid } | { campaign: Uuid };
 
 export const MessageSlice = t.named('MessageSlice', t.sliceOf(Message, t.text));
 
-/** The message, sent or unsent, in RFC 5322 with CRLF, as latin1-safe base64. */
 export const RawMessage = t.named(
 	'RawMessage',
 	t.record({
@@ -91,29 +87,21 @@ export const RawMessage = t.named(
 );
 
 export interface Messages {
-	/** `deleted`: of all messages of the database; absent: none was deleted. */
 	page(
 		request: MessageFilter & PageRequest,
 		call?: Call,
 	): Promise<Page<Message> & { deleted?: DeletedMessages }>;
-	/** The same by key, so that the last slice costs as much as the first; it is no snapshot. At most 1,000 a slice. */
+	/** By key, so that the last slice costs as much as the first; not a snapshot. At most 1,000 a slice. */
 	slice(request: MessageFilter & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	raw(id: Uuid, call?: Call): Promise<Infer<typeof RawMessage>>;
-	/**
-	 * Stops its sending. A canceled one stays canceled; `invalid` on `state` for one that is under way, final, or may have
-	 * arrived.
-	 */
+	/** `invalid` on `state` for a message that is being sent, is final, or may have arrived. */
 	cancel(id: Uuid, call?: Call): Promise<MessageDetail>;
-	/**
-	 * Makes it due now: one that waits for its next attempt, or an uncertain one, which may then arrive twice. `invalid`
-	 * on `state` for all others.
-	 */
+	/** Makes a deferred or uncertain message due now; an uncertain one may then arrive twice. */
 	retry(id: Uuid, call?: Call): Promise<MessageDetail>;
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
-/** read = created + updated + unchanged + duplicate + rejected, always. */
 export const ImportCounts = t.named(
 	'ImportCounts',
 	t.record({
@@ -122,22 +110,17 @@ export const ImportCounts = t.named(
 		unchanged: t.needed(t.count),
 		duplicate: t.needed(t.count),
 		rejected: t.needed(t.count),
-		/**
-		 * Rows with a `disable_reason` of their own that was kept and makes no suppression (`importedReason`); the other
-		 * counts include them. Absent: none.
-		 */
+		/** Rows whose own `disable_reason` makes no suppression; the other counts include them. */
 		other_reasons: t.optional(t.count),
 	}),
 );
 export type ImportCounts = Infer<typeof ImportCounts>;
 
-/** A session with its position: the number of rows acknowledged durably. */
 export const Session = t.named(
 	'Session',
 	t.record({
 		id: t.needed(t.uuid),
 		position: t.needed(t.count),
-		/** For an import: the outcomes of those rows. Absent for a campaign, and where a deployment does not report them. */
 		counts: t.optional(t.needed(ImportCounts)),
 	}),
 );
@@ -149,7 +132,6 @@ export const Reject = t.named(
 );
 export type Reject = Infer<typeof Reject>;
 
-/** The result of a batch. `position` counts the rows acknowledged durably, this batch included. */
 export interface Ack<Counts> {
 	position: number;
 	counts: Counts;
@@ -172,9 +154,8 @@ export interface ImportSpec {
 }
 
 /**
- * At most 4 MiB of rows. `columns` are `email` (required), `name`, `is_active`, `disable_reason`, `meta.VARIABLE`,
- * which gives a text, and `meta`, the JSON of an object for values that are no texts or empty; `cells` is row-major,
- * `null` keeps the stored value. `first` counts rows from 0, so a batch whose answer was lost is put again.
+ * At most 4 MiB. `meta.VARIABLE` gives a text, `meta` the JSON of an object; `null` keeps the stored value.
+ * `first` counts rows from 0, so a batch whose answer was lost is put again.
  */
 export interface ImportBatch {
 	first: number;
@@ -182,17 +163,16 @@ export interface ImportBatch {
 	cells: readonly (string | null)[];
 }
 
-/** Imports as sessions of numbered batches. Each `put` is atomic; throws `not_found`, `conflict`, `invalid`, `too_large`. */
 export interface Imports {
 	/** `key` names the job (list, source hash, mapping, options): the same key reopens it at its position. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
-	/** The same `first` again: the stored ack again. A gap is `conflict`. Counts are those of this batch. */
+	/** Atomic. The same `first` again: the stored ack again. A gap is `conflict`. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
 	/**
-	 * `put` of checked rows; only where the engine runs in this process. The next batches may be put before the answer:
-	 * they are taken in order and share commits, and after a failure none is taken.
+	 * `put` of checked rows in this process. Further batches may be put before the answer; after a failure
+	 * none is taken.
 	 */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
-	/** Closes the session; its key may then be used again. Counts are those of the whole session. */
+	/** Closes the session; its key may then be used again. */
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

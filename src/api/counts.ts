@@ -12,14 +12,12 @@ export function addImportCounts(a: ImportCounts, b: ImportCounts): ImportCounts 
 	};
 }
 
-/** Counts of one run, or of one campaign; a message deferred twice in a run counts twice. */
 export interface DeliveryCounts {
 	sent: number;
 	deferred: number;
 	bounced: number;
 	failed: number;
 	uncertain: number;
-	/** Canceled meanwhile; known for one submission or campaign, else 0. */
 	canceled: number;
 }
 
@@ -27,7 +25,6 @@ export function noDeliveries(): DeliveryCounts {
 	return { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, canceled: 0 };
 }
 
-/** round(100 × part / whole, 2); 0 of nothing. */
 export function percentOf(part: number, whole: number): number {
 	return whole === 0 ? 0 : Math.round((10_000 * part) / whole) / 100;
 }

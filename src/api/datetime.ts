@@ -1,4 +1,3 @@
-/** Time in the project (integer microseconds) and on the wire (naive UTC, six digits). */
 import type { WireDate, WireDateTime } from './records.js';
 
 /** Microseconds since 1970-01-01T00:00:00Z; an integer, exact until the year 2255. */
@@ -8,31 +7,27 @@ export const microsPerMs = 1_000;
 export const microsPerSecond = 1_000_000;
 export const microsPerDay = 86_400_000_000;
 
-/** The source of the time; passed in, so that tests and `--now` can fix it. */
 export interface Clock {
-	/** The machine's time. It is set now and then, also by hours: never measure a duration by it. */
+	/** It is set now and then, also by hours: never measure a duration by it. */
 	now(): Micros;
-	/** Since some moment in the past, never set and never backwards. Absent: this clock is never set. */
+	/** Never set and never backwards. Absent: this clock is never set. */
 	steady?(): Micros;
 }
 
 export const systemClock: Clock = { now: wallMicros, steady: monotonicMicros };
 
-/** For durations: the difference of two values is the time between, even when the clock was set. */
 export function steadyOf(clock: Clock): Micros {
 	return clock.steady?.() ?? clock.now();
 }
 
-/** Since some moment in the past, never backwards. Not `performance`: loading it costs every command 1 ms. */
+/** Never backwards. Loading `performance` would cost every command 1 ms. */
 export function monotonicMicros(): Micros {
 	const [seconds, nanos] = process.hrtime();
 	return seconds * microsPerSecond + Math.floor(nanos / 1_000);
 }
 
-/** The difference between the wall clock and the monotonic one. */
 let ahead: Micros = Date.now() * microsPerMs - monotonicMicros();
 
-/** The monotonic clock gives the microseconds within the wall clock's millisecond. */
 function wallMicros(): Micros {
 	const steady = monotonicMicros();
 	const wall = Date.now() * microsPerMs;
@@ -41,7 +36,6 @@ function wallMicros(): Micros {
 	return now;
 }
 
-/** `YYYY-MM-DDTHH:MM:SS.ffffff` (api-decisions 19: always six digits). */
 export function formatDateTime(at: Micros): WireDateTime {
 	const day = Math.floor(at / microsPerDay);
 	if (day !== lastDay.number) lastDay = { number: day, text: dayText(day) };
@@ -52,7 +46,7 @@ export function formatDateTime(at: Micros): WireDateTime {
 	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
 }
 
-/** The day formatted last: pages of records have few days, and `Date` takes a sixth of the time of reading a page. */
+/** Pages of records have few days, and `Date` takes a sixth of the time of reading a page. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
 function dayText(day: number): string {
@@ -63,17 +57,16 @@ function twoDigits(count: number): string {
 	return count < 10 ? `0${count}` : `${count}`;
 }
 
-/** `400d`, `2w`, or a number of days; null for anything else, and for less than one. */
 export function daysIn(text: string): number | null {
 	const [, count, unit] = /^(\d{1,5})(d|w)?$/.exec(text) ?? [];
 	const days = Number(count) * (unit === 'w' ? 7 : 1);
 	return days >= 1 ? days : null;
 }
 
-/** A calendar day of some time zone, `YYYY-MM-DD`; such days compare as texts. */
+/** `YYYY-MM-DD`; such days compare as texts. */
 export type Day = string;
 
-/** Reads `YYYY-MM-DDTHH:MM:SS`, up to six fractional digits, an optional `Z`; null for anything else. */
+/** Up to six fractional digits, an optional `Z`; null for anything else. */
 export function parseDateTime(text: string): Micros | null {
 	const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?Z?$/.exec(text);
 	const [, day = '', time = '', fraction = ''] = match ?? [];
@@ -82,7 +75,7 @@ export function parseDateTime(text: string): Micros | null {
 	return Math.min(at, lastMoment);
 }
 
-/** Of the wire, which names no zone: with the `Z` of UTC. A text that is no time stays as it is. */
+/** The wire names no zone: adds the `Z` of UTC. Any other text stays unchanged. */
 export function withZone(time: string): string {
 	return parseDateTime(time) === null ? time : `${time.replace(/Z$/, '')}Z`;
 }
@@ -94,13 +87,12 @@ export function dayOf(at: Micros, timeZone: string): Day {
 	return localTime(at, timeZone).slice(0, 'YYYY-MM-DD'.length);
 }
 
-/** The clock on a wall of that zone, `YYYY-MM-DDTHH:MM:SS`. Throws as `dayOf` does. */
 export function localTime(at: Micros, timeZone: string): string {
 	const ms = Math.floor(at / microsPerMs);
 	return new Date(ms + offsetAt(ms, timeZone)).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
 }
 
-/** `UTC`, `UTC+1`, `UTC-3:30`: what the zone's clocks differ from UTC at that moment. Throws as `dayOf` does. */
+/** `UTC`, `UTC+1`, `UTC-3:30`. */
 export function offsetText(at: Micros, timeZone: string): string {
 	const minutes = Math.round(offsetAt(Math.floor(at / microsPerMs), timeZone) / 60_000);
 	if (minutes === 0) return 'UTC';
@@ -108,7 +100,6 @@ export function offsetText(at: Micros, timeZone: string): string {
 	return `UTC${minutes < 0 ? '-' : '+'}${hours}${rest === 0 ? '' : `:${twoDigits(rest)}`}`;
 }
 
-/** The moment of a local time. `skipped`: clocks jump over it; `repeated`: clocks show it twice. */
 export interface LocalMoment {
 	at: Micros;
 	last: Micros;
@@ -116,8 +107,8 @@ export interface LocalMoment {
 }
 
 /**
- * The moment at which clocks of the zone show that time (`YYYY-MM-DDTHH:MM:SS`, 24:00 too). Of a time that they skip, the
- * moment at which they skip it: where clocks go from 23:59 to 01:00, a day begins at 01:00.
+ * The moment at which clocks of the zone show that time. A skipped time is the moment at which clocks skip
+ * it.
  */
 export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
@@ -134,7 +125,7 @@ export function momentOf(local: string, timeZone: string): LocalMoment {
 	return { at, last, kind: at === last ? 'once' : 'repeated' };
 }
 
-/** The moment between these two, a day or two apart, at which the zone's clocks are set; null: they are not. */
+/** The moment at which the zone's clocks are set; null if they are not. */
 export function clockChange(from: Micros, to: Micros, timeZone: string): Micros | null {
 	const change = changeWithin(Math.floor(from / microsPerMs), Math.floor(to / microsPerMs), timeZone);
 	return change === null ? null : change * microsPerMs;
@@ -153,7 +144,6 @@ function changeWithin(from: number, to: number, timeZone: string): number | null
 	return late * msPerQuarterHour;
 }
 
-/** How far the clocks of that zone are ahead of UTC at that moment; negative west of it. Throws as `dayOf` does. */
 export function offsetOf(at: Micros, timeZone: string): Micros {
 	return offsetAt(Math.floor(at / microsPerMs), timeZone) * microsPerMs;
 }
@@ -163,14 +153,14 @@ export function formatWireDate(day: Day): WireDate {
 	return `${date}.${month}.${year}`;
 }
 
-/** Reads `DD.MM.YYYY`; day and month may lack their zero, as Python's `%d.%m.%Y` allows. Null for an invalid day. */
+/** `DD.MM.YYYY`; day and month may lack their zero, as in Python's `%d.%m.%Y`. */
 export function parseWireDate(text: string): Day | null {
 	const [, date = '', month = '', year = ''] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(text) ?? [];
 	const day = `${year}-${month.padStart(2, '0')}-${date.padStart(2, '0')}`;
 	return isDay(day) ? day : null;
 }
 
-/** The day `count` days later, or earlier when negative; 9999-12-31 at most, for such days compare as texts. */
+/** 9999-12-31 at most: later days would not compare as texts. */
 export function addDays(day: Day, count: number): Day {
 	const at = Math.min(Date.parse(day) + count * msPerDay, lastMoment / microsPerMs);
 	return new Date(at).toISOString().slice(0, 10);
@@ -180,7 +170,7 @@ export function daysBetween(from: Day, to: Day): number {
 	return Math.round((Date.parse(to) - Date.parse(from)) / msPerDay);
 }
 
-/** Whether it is a zone by name, `Europe/Oslo`; bare offsets such as `+01:00` have no rules and are refused. */
+/** Bare offsets such as `+01:00` have no rules and are refused. */
 export function isTimeZone(name: string): boolean {
 	if (!/^[A-Za-z][A-Za-z0-9_+\-/]*$/.test(name)) return false;
 	try {
@@ -190,10 +180,7 @@ export function isTimeZone(name: string): boolean {
 	}
 }
 
-/**
- * The name as it is written, of `europe/oslo` too; null: no zone has it. Another name of a zone (`Europe/Kyiv`) stays,
- * unless its case is wrong: then it is that zone's first name.
- */
+/** The zone's name in its own case; null for an unknown zone. */
 export function timeZoneNamed(text: string): string | null {
 	if (!isTimeZone(text)) return null;
 	const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: text }).resolvedOptions();
@@ -208,14 +195,13 @@ const maxCachedOffsets = 4096;
 
 interface Zone {
 	formatter: Intl.DateTimeFormat;
-	/** Quarter of an hour since the epoch → offset in ms. In the supported range, offsets change only at such moments. */
+	/** Quarter of an hour since the epoch → offset in ms. Offsets change only at such moments. */
 	offsets: Map<number, number>;
 }
 
-// The one cache of the module holds only facts, so it is safe to share: a formatter costs 50 µs, a look-up 50 ns.
+// A formatter costs 50 µs, a look-up 50 ns.
 const zones = new Map<string, Zone>();
 
-/** How far the clocks of the zone are ahead of UTC at that moment; both in milliseconds. */
 export function offsetAt(ms: number, timeZone: string): number {
 	if (timeZone === 'UTC') return 0;
 	const zone = zoneOf(timeZone);
@@ -224,7 +210,7 @@ export function offsetAt(ms: number, timeZone: string): number {
 	if (known !== undefined) return known;
 	const start = quarter * msPerQuarterHour;
 	const shown = localMs(zone.formatter, start) - start;
-	// The years before 100 are others to `Date.UTC`: no zone is a day away.
+	// `Date.UTC` reads years below 100 differently.
 	const offset = Math.abs(shown) < msPerDay ? shown : 0;
 	if (zone.offsets.size >= maxCachedOffsets) zone.offsets.clear();
 	zone.offsets.set(quarter, offset);
@@ -264,6 +250,6 @@ function localMs(formatter: Intl.DateTimeFormat, ms: number): number {
 function isDay(text: string): boolean {
 	if (!/^\d{4}-\d\d-\d\d$/.test(text) || text < '0001') return false;
 	const ms = Date.parse(text);
-	// Date.parse rolls 31 February over in some forms; the way back shows it.
+	// Date.parse rolls 31 February over in some forms.
 	return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }

@@ -1,6 +1,6 @@
 /**
- * One error for everything the service refuses or cannot do, in every implementation of `Api`. The HTTP server maps
- * `code` to a status and `fields` to DRF's body; the command line maps `code` to an exit code.
+ * One error for everything the service refuses or cannot do. The server maps `code` to a status, the command
+ * line to an exit code.
  */
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
@@ -37,15 +37,13 @@ export interface FieldErrors {
 
 export const nonFieldErrors = 'non_field_errors';
 
-/** A folder would be made below a home folder that is not there, such as /nonexistent of a system user. */
+/** Reported if the home folder of a system user does not exist. */
 class HomeMissing extends Error {}
 
-/** Throws where the folder to be made is the home folder itself. */
 export function assertNotHome(path: string): void {
 	if (path === homedir()) throw new HomeMissing(`the home folder ${path} does not exist`);
 }
 
-/** What the operating system says of a failed call, `read-only file system`; its code where it has no words for it. */
 export function systemReason(error: unknown): string {
 	if (error instanceof HomeMissing) return error.message;
 	if (!(error instanceof Error) || !('code' in error)) return String(error);
@@ -53,12 +51,10 @@ export function systemReason(error: unknown): string {
 	return getSystemErrorMap().get(errno)?.[1] ?? String(error.code);
 }
 
-/** The reason in a text of OpenSSL, `wrong version number`; any other text as it is. */
 export function tlsReason(text: string): string {
 	return /error:[0-9A-F]{8}:[^:\n]*:[^:\n]*:([^:\n]+)/.exec(text)?.[1] ?? text;
 }
 
-/** Why there is no connection to a host, by the code of Node's error; null for any other, whose text has to do. */
 export function whyUnreachable(code: string): string | null {
 	return unreachable.get(code) ?? null;
 }
@@ -76,7 +72,6 @@ const unreachable: ReadonlyMap<string, string> = new Map([
 interface ApiErrorOptions {
 	fields?: FieldErrors;
 	http?: { status: number; method: string; path: string };
-	/** The wait that the service asked for, in milliseconds. */
 	retryAfterMs?: number;
 	/** The request was sent without a complete answer: it may have been carried out. */
 	unanswered?: boolean;
@@ -84,13 +79,11 @@ interface ApiErrorOptions {
 	cause?: unknown;
 }
 
-/** The scopes that a call takes, all of one of these sets (`admin` is always enough), and those that its token has. */
 export interface Scopes {
 	accepted: readonly (readonly string[])[];
 	held: readonly string[];
 }
 
-/** A call that was refused or not answered. `message` contains no token, password or body. */
 export class ApiError extends Error {
 	override readonly name = 'ApiError';
 	readonly code: ApiErrorCode;
@@ -111,17 +104,16 @@ export class ApiError extends Error {
 	}
 }
 
-/** Statuses which mean that a request was not carried out (RFC 9110 s.15.6, RFC 4918 s.11.5). */
 const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
 
 /**
- * Whether a failed send call may nevertheless have been carried out: an incomplete answer, a 408, a 5xx of a gateway or
- * of the service itself, an unreadable 2xx. 429, and 503 with Retry-After, say that nothing was done.
+ * Whether a failed send call may have been carried out. 429, and 503 with Retry-After, say that nothing was
+ * done.
  */
 export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
 	if (unanswered) return true;
 	if (http === null) return code === 'bad_answer';
-	// A question before the call, such as which service it is.
+	// The probe before the call.
 	if (http.method === 'GET') return false;
 	if (http.status === 503 && retryAfterMs !== null) return false;
 	if (http.status === 408 || http.status < 300) return true;
@@ -136,7 +128,7 @@ export function notFound(): ApiError {
 	return new ApiError('not_found', 'Not found.');
 }
 
-/** A 400 whose message names the first field error, so that a log line is useful without the fields. */
+/** The message names the first field error, so that a log line is useful without the fields. */
 export function invalid(fields: FieldErrors): ApiError {
 	const first = listFieldErrors(fields)[0];
 	return new ApiError('invalid', first ? `${first.path}: ${first.message}` : 'Invalid input.', { fields });
@@ -166,12 +158,10 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 }
 
 /**
- * `locked`: another process held the write lock longer than the timeout. `busy_elsewhere`: a running process uses the
- * older schema, so it cannot be migrated now. `key`: secrets are wrapped, and the key is missing or another one. `io`:
- * the disk failed. `unreachable`: the server of the database does not answer, or has not answered whether a write is
- * done. `denied`: it refuses the user. `bad_url`: the URL of the database has a value or parameter that none has. `not_a_database`: what is
- * named is none of mailctl, or cannot be the one that is wanted. `not_overwritten`: the operation is done and durable, but the deleted data can still be read in the
- * file. `stopped`: a signal came while the change was under way, and it is undone. `moved`: another database has taken its place, or it is an unfinished copy.
+ * `locked`: another process held the write lock too long. `busy_elsewhere`: a running process uses the older
+ * schema. `key`: the key of the secrets is missing or another one. `not_overwritten`: done and durable, but
+ * deleted data is still in the file. `stopped`: a signal came, and the change is undone. `moved`: another
+ * database has taken its place.
  */
 export type StoreErrorCode =
 	| 'not_a_database'
@@ -199,7 +189,7 @@ export class StoreError extends Error {
 	}
 }
 
-/** The errors for callers of the API; the store's own message names files. Absent: a fault of this installation. */
+/** Texts for callers of the API; the store's own message names files. */
 const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
 	locked: ['unavailable', 'The database is busy. Try again.'],
 	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],
@@ -226,7 +216,6 @@ export function apiErrorOf(code: StoreErrorCode, cause: unknown): ApiError | nul
 export class MissingExtension extends Error {
 	override readonly name = 'MissingExtension';
 	readonly extension: string;
-	/** The user's request: `--tag`, `mailctl templates list`; null: not known yet. */
 	readonly wanted: string | null;
 	constructor(extension: string, wanted: string | null = null) {
 		const what = wanted ?? `the extension "${extension}"`;
@@ -236,7 +225,6 @@ export class MissingExtension extends Error {
 	}
 }
 
-/** A command needs `/senders/`, which this deployment answers with 404. */
 export class NoSenders extends Error {
 	override readonly name = 'NoSenders';
 	constructor() {

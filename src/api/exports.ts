@@ -3,7 +3,6 @@ import { type Page, Subscriber, type SubscriberFilter } from './records.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
 
-/** Subscribers of a list after an id, ascending. `next` is the id to continue after; null at the end. */
 export const SubscriberSlice = t.named('SubscriberSlice', t.sliceOf(Subscriber, t.integer));
 export type SubscriberSlice = Infer<typeof SubscriberSlice>;
 
@@ -12,13 +11,11 @@ export interface ExportRequest extends SubscriberFilter {
 	limit: number;
 }
 
-/** Reading a list of any size: by key, so that the last slice costs as much as the first. It is no snapshot. */
+/** By key, so that the last slice costs as much as the first; not a snapshot. */
 export interface Exports {
-	/** Throws `not_found` for an unknown list. At most 1,000 a slice. */
 	slice(listId: number, request: ExportRequest, call?: Call): Promise<SubscriberSlice>;
 }
 
-/** The keys of a tuple, in the order of its values: those that an import sets, or all. */
 export const tupleKeys = {
 	imported: ['email', 'name', 'is_active', 'disable_reason', 'meta'],
 	all: [
@@ -49,19 +46,15 @@ interface TupleRequest extends ExportRequest {
 export const TupleSlice = t.named('TupleSlice', t.sliceOf(t.typed<SubscriberTuple>(t.array), t.integer));
 export type TupleSlice = Infer<typeof TupleSlice>;
 
-/** Reading a list of any size without its keys: a million tuples take half the time of as many records. */
+/** A million tuples take half the time of as many records. */
 export interface Tuples {
 	slice(listId: number, request: TupleRequest, call?: Call): Promise<TupleSlice>;
 }
 
-/**
- * Subscribers as a store reads them for a server. As the text that the database writes, they reach the socket from the
- * thread that reads without an object for each.
- */
+/** Subscribers as JSON of the database, so that a server writes them without an object for each. */
 export interface EncodedSubscribers {
 	json: string;
 	length: number;
-	/** The id of the last one; null: there is none. */
 	last: number | null;
 }
 
@@ -80,7 +73,6 @@ export interface EncodedSlice {
 	next: number | null;
 }
 
-/** Reads for a server, with the errors of those that they stand for. */
 export interface EncodedReads {
 	page(listId: number, request: PageRequest & SubscriberFilter): Promise<Page<Subscriber, Encoded>>;
 	slice(listId: number, request: ExportRequest, call?: Call): Promise<EncodedSlice>;

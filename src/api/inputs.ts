@@ -57,7 +57,6 @@ export type WebhookInput = Given<typeof webhookFields>;
 /** Octets of UTF-8. Assumption: 2 MiB a body. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
-/** A text or HTML body: not trimmed; empty = no such part. */
 const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
 
 export const templateFields = fieldSet({
@@ -67,7 +66,6 @@ export const templateFields = fieldSet({
 });
 export type TemplateInput = Given<typeof templateFields>;
 
-/** The name becomes part of a header. */
 const oneLine: TextRule = (value) =>
 	/[\x01-\x1f\x7f-\x9f\u2028\u2029]/.test(value) ? { code: 'invalid', message: texts.value } : null;
 
@@ -89,15 +87,14 @@ export const builtInVariables: readonly string[] = [
 	'email_reason',
 ];
 
-/** The last one names no variable, but an assignment to it would change an object's prototype instead of its keys. */
+/** An assignment to `__proto__` would change an object's prototype instead of its keys. */
 export const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);
 
 const notReserved: TextRule = (value) =>
 	reservedNames.has(value) ? { code: 'reserved', message: `"${value}" is a reserved variable name.` } : null;
 
-/** Service document, "Additional fields". */
 export const fieldFields = fieldSet({
-	// The length has a rule of its own, so that its error is specific.
+	// A rule apart makes the error of the length specific.
 	variable: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
 	name: char({ max: 255 }),
 });
@@ -106,10 +103,9 @@ export interface FieldsPlus {
 	countUses(id: number, call?: Call): Promise<number>;
 }
 
-/** Service document, "Lists". Assumption: both texts have at most 255 characters. A PUT keeps what it does not give (api-decisions 11). */
+/** Assumption: both texts have at most 255 characters. */
 export const listFields = fieldSet({ name: char({ max: 255 }), email_reason: char({ max: 255 }) });
 
-/** The keys of a list that our API adds to the document. */
 export const ListDetails = t.named(
 	'ListDetails',
 	t.record({
@@ -129,11 +125,10 @@ export type ListDetailsInput = Infer<typeof listDetailsFields>;
 export const AddedList = t.named('AddedList', t.record({ is_new: t.needed(t.flag), list: t.needed(List) }));
 export type AddedList = Infer<typeof AddedList>;
 
-/** Details of lists. Throws `not_found` and `invalid`. */
 export interface ListsPlus {
 	/**
-	 * Adds the list, unless there is one of its name: then that one, as it is. One operation: of several at once, one adds. A
-	 * repeat with the idempotency key of the call that added it says so again; `unprocessable`: the key is another request's.
+	 * Adds the list unless one has its name, in one operation. `unprocessable`: the idempotency key is another
+	 * request's.
 	 */
 	add(input: Infer<typeof listFields>, call?: Call): Promise<AddedList>;
 	get(id: number, call?: Call): Promise<ListDetails>;

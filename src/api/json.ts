@@ -5,38 +5,35 @@ import { texts } from './schema/texts.js';
 
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
-/**
- * `syntax` = no JSON, or more values than the limit; the others are JSON that is refused. Messages quote nothing of the
- * text.
- */
+/** `syntax`: not JSON, or more values than the limit. Messages quote nothing of the text. */
 interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;
 }
 
 interface JsonOptions {
-	/** `exact`: a number that would lose digits, or its point, is a `JsonNumber`. Absent: numbers of JavaScript. */
+	/** `exact`: a number that would lose digits, or its point, is a `JsonNumber`. */
 	numbers?: 'exact';
 	maxValues?: number;
 }
 
-/** Levels of nesting; `[]` has one. The limit keeps recursion over stored values safe. */
+/** The limit keeps recursion over stored values safe. */
 const maxJsonDepth = 32;
 
-/** Numbers that a double does not reproduce: each costs microseconds. */
+/** Each costs microseconds. */
 const maxExactNumbers = 50_000;
 
-/** Digits of an integer that Python reads (its `int_max_str_digits`). */
+/** Python's `int_max_str_digits`. */
 const maxIntegerDigits = 4_300;
 
-/** Parses, and refuses nesting deeper than 32 and NUL or lone surrogates in any key or string. Never throws. */
+/** Also refuses NUL and lone surrogates in any key or string. Never throws. */
 export function parseJson(text: string, options: JsonOptions = {}): ParsedJson {
 	const parsed = parseJsonBody(text, options);
 	const fault = parsed.kind === 'valid' ? findJsonFault(parsed.value) : null;
 	return fault === null ? parsed : { kind: 'invalid', ...fault };
 }
 
-/** Parses and refuses nesting deeper than 32; texts are checked by their fields. Never throws. */
+/** Texts are checked by their fields. Never throws. */
 export function parseJsonBody(text: string, options: JsonOptions = {}): ParsedJson {
 	const walked = walk(text, options);
 	if (walked.fault !== null) return { kind: 'invalid', ...walked.fault };
@@ -48,7 +45,7 @@ export function parseJsonBody(text: string, options: JsonOptions = {}): ParsedJs
 	}
 }
 
-/** Why a parsed JSON value is refused, or null. Iterative: a hostile depth costs no stack. */
+/** Iterative: a hostile depth costs no stack. */
 export function findJsonFault(root: unknown): JsonFault | null {
 	const waiting: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
 	for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -67,10 +64,7 @@ export function findJsonFault(root: unknown): JsonFault | null {
 	return null;
 }
 
-/**
- * A value whose exact numbers are converted, so that it can be cloned and stored: to numbers where nothing is lost and
- * texts elsewhere, unless another conversion is given.
- */
+/** Converts exact numbers, so that the value can be cloned and stored. */
 export function withoutExactNumbers(
 	value: unknown,
 	convert: (number: JsonNumber) => number | string = (number) => number.toNumber() ?? number.text,
@@ -99,7 +93,7 @@ const minus = 0x2d;
 const backslash = 0x5c;
 const leastBracket = 0x5b;
 
-/** One pass over the text, skipping strings as a whole. The parser finds invalid JSON. */
+/** One pass that skips strings as a whole. The parser finds invalid JSON. */
 function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: JsonOptions): Walked {
 	const exact: [number, number][] = [];
 	const judge = createJudge(maxValues);
@@ -120,7 +114,6 @@ function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: J
 	return { fault: null, numbers: exact };
 }
 
-/** Called for each comma and bracket outside of strings; other characters are ignored. */
 function createJudge(maxValues: number): (code: number) => JsonFault | null {
 	let depth = 0;
 	let values = 1;
@@ -150,7 +143,7 @@ function tooMany(most: number, what = 'values'): JsonFault {
 	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
-/** An invalid number stays unchanged, for the parser to refuse; so does one in the place of a key. */
+/** An invalid number, and one in the place of a key, stays unchanged for the parser to refuse. */
 function needsExactness(text: string, from: number, to: number): boolean {
 	const token = text.slice(from, to);
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
@@ -182,14 +175,13 @@ function isNumberCode(code: number): boolean {
 	return isDigit(code) || code === 0x2b || code === minus || code === 0x2e || code === 0x45 || code === 0x65;
 }
 
-/** A number is no key: as a text it would become one. */
 function isKey(text: string, end: number): boolean {
 	let at = end;
 	while (at < text.length && ' \t\n\r'.includes(text.charAt(at))) at++;
 	return text.charAt(at) === ':';
 }
 
-/** Replaces each number with a text that no document can contain, until the parser returns it. */
+/** Replaces each number by a text that no document can contain. */
 function parseMarked(text: string, numbers: Walked['numbers']): unknown {
 	const mark = `${randomUUID()} `;
 	const pieces: string[] = [];
@@ -214,7 +206,6 @@ function findTextFault(text: string): JsonFault | null {
 	return null;
 }
 
-/** JSON whose objects have their keys sorted: equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
 	return JSON.stringify(value, (_key, inner: unknown) =>
 		typeof inner === 'object' && inner !== null && !Array.isArray(inner)
@@ -223,7 +214,7 @@ export function canonicalJson(value: unknown): string {
 	);
 }
 
-/** A JSON object: own keys count, inherited ones do not. */
+/** Own keys count, inherited ones do not. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
 	return (
 		typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
@@ -234,7 +225,6 @@ type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 
 
 export const tooDeep = 'is nested too deep';
 
-/** Never throws. Deeper nesting would overflow the stack when the value is printed. */
 export function readJson(body: Uint8Array): JsonBody {
 	if (body.length === 0) return { kind: 'empty' };
 	const text = decodeText(body);

@@ -35,26 +35,24 @@ export const maxVariables = 5000;
 /** RFC 5322 s.2.1.1. */
 export const maxSubjectLength = 998;
 
-/** Assumption, for the header Idempotency-Key (api-decisions 29): characters of a header, and no space. */
+/** Assumption (api-decisions 29). */
 export const idempotencyKeyRule = {
 	isKept: (key: string): boolean => /^[\x21-\x7e]{1,255}$/.test(key),
 	message: 'Use 1 to 255 visible ASCII characters.',
 };
 
-/** The shared content of the messages of one call. `null` = not given; a body is never empty. */
+/** `null` = not given; a body is never empty. */
 export interface CheckedContent {
 	type: 'TRANSACTIONAL' | 'BULK';
 	from: Mailbox;
 	from_key: EmailKey;
-	/** The addressing of the messages; `from` and the others as `Name <a@b>`. */
 	envelope: Envelope;
-	/** Never null without a template; with one, the template's name is the subject instead. */
+	/** The template's name replaces it. */
 	subject: string | null;
 	text_body: string | null;
 	html_body: string | null;
 	template_unique_id: Uuid | null;
 	disable_inline: boolean;
-	/** Absent: opens and clicks are counted. */
 	disable_tracking?: true;
 	context: Record<string, string>;
 	tag: string | null;
@@ -62,7 +60,6 @@ export interface CheckedContent {
 	attachments?: Attachment[];
 }
 
-/** A send request, normalized: `to`, `cc`, `bcc` hold each address once, in order of first appearance. */
 export interface CheckedSend extends CheckedContent {
 	to: Address[];
 	cc: Mailbox[];
@@ -93,7 +90,7 @@ export interface CheckedTiming {
 
 const body = char({ trim: 'off', maxBytes: maxBodyBytes });
 
-/** Keeps the text, but is blank by DRF's rule: a text of trimmed characters only counts as empty. */
+/** Keeps the text, but refuses one of white space alone by DRF's rule. */
 const notBlank: TextRule = (value) =>
 	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
 const mailboxes = list(mailbox(), { max: maxCopies });
@@ -161,7 +158,6 @@ const declaredCampaign = fieldSet(
 	{ crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkAudience(good, isMissing) }) },
 );
 
-/** The spec of a campaign whose rows are send requests: only their source, and when they leave. */
 export const requestsFields: FieldSet<{
 	requests: boolean;
 	strict_vars: boolean;
@@ -193,7 +189,7 @@ export const campaignFields: OneWay<CheckedCampaign> = {
 	jsonSchema: () => declaredCampaign.jsonSchema('create'),
 };
 
-/** The valid parts of a refused call, which the store may still refuse. */
+/** Valid parts of a refused call, which the store may still refuse. */
 export interface StoredParts {
 	type?: CheckedContent['type'];
 	from_key?: EmailKey;
@@ -207,7 +203,6 @@ interface Refused {
 	good: StoredParts;
 }
 
-/** The declaration of a call, which is made and never changed: it has one mode. */
 interface OneWay<T> {
 	parse(body: unknown, mode?: ParseMode): { kind: 'valid'; value: T } | Refused;
 	jsonSchema(): ReturnType<FieldSet<T>['jsonSchema']>;
@@ -226,7 +221,6 @@ function checkContent(isMissing: (name: keyof Declared) => boolean): FieldErrors
 
 const noCopies = { code: 'invalid', message: 'BULK messages have no copies.' } as const;
 
-/** A copy of every bulk message is never intended. */
 function checkCopies({
 	type,
 	cc = [],
@@ -241,7 +235,6 @@ function checkAudience(
 	isMissing: (name: 'list_id' | keyof typeof audienceDeclaration) => boolean,
 ): FieldErrors {
 	const hasList = !isMissing('list_id');
-	// A list_id that is no integer may be the first.
 	const isFirst = lists === undefined || (hasList && list_id === undefined) || lists[0] === list_id;
 	const isOfLists = hasList || conditionNames.every(isMissing);
 	return {
@@ -345,12 +338,10 @@ export interface Content {
 	subject: string;
 	text: string | null;
 	html: string | null;
-	/** False: the service inlines CSS (api-decisions 26). */
 	disable_inline: boolean;
 	attachments?: readonly Attachment[];
 }
 
-/** The header fields that all recipients of one submission share. Addresses are checked, one per string. */
 export interface Envelope {
 	from: string;
 	reply_to: readonly string[];

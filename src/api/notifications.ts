@@ -1,7 +1,4 @@
-/**
- * The body of a webhook delivery. Assumption: the service document shows no payload; these keys are the contract
- * (api-decisions 32).
- */
+/** The body of a webhook delivery (api-decisions 32). */
 import { formatDateTime, type Micros } from './datetime.js';
 import type { Uuid, WireDateTime } from './records.js';
 
@@ -24,7 +21,7 @@ export interface Notification {
 		user_agent: string | null;
 		/** True for a scanner or a prefetching proxy. */
 		machine: boolean;
-		/** The code of a bounce, enhanced (`5.1.1`) where there is one. */
+		/** The enhanced code (`5.1.1`) if there is one. */
 		smtp_code: string | null;
 		diagnostic: string | null;
 	};

@@ -4,9 +4,8 @@ import type { Page } from './records.js';
 import { canParseUrl } from './schema/url.js';
 
 /**
- * Every row of a collection, page by page, following `next` until it is null. `page_size` is a request. Rows that are
- * added or removed meanwhile may be missed or repeated: collect before you delete. Throws `bad_answer` when the pages
- * do not end: a link to an earlier page, to no page, or endless pages of the same rows.
+ * Every row of a collection, following `next` until it is null. Rows that are added or removed meanwhile may
+ * be missed or repeated: collect before you delete. Throws `bad_answer` when the pages do not end.
  */
 export async function* iterate<T>(
 	readPage: (request: PageRequest) => Promise<Page<T>>,
@@ -28,8 +27,8 @@ export async function* iterate<T>(
 }
 
 /**
- * What follows a key, slice by slice, until there is no next one. A slice that reports by `onNext` what follows it, before
- * it is read itself, has that read meanwhile: at most one ahead. Throws `bad_answer` for a key that was asked for before.
+ * Slices until there is no next one. A slice that reports its successor by `onNext` has that read meanwhile:
+ * at most one ahead. Throws `bad_answer` for a key that was asked for before.
  */
 export async function* iterateSlices<K, S extends { next: K | null }>(
 	from: K,
@@ -60,7 +59,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 			},
 			takeFollowing: () => {
 				const taken = following;
-				// Where the collector takes an old slice for a living one, it would take all that follow for living ones.
+				// An old slice that the collector takes for living would keep all that follow it.
 				following = null;
 				return taken;
 			},
@@ -83,9 +82,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 interface Begun<K, S> {
 	key: K;
 	slice: Promise<S>;
-	/** From now on what follows is read as soon as it is known. */
 	mayFollow(): void;
-	/** Once; null: it is not read yet. */
 	takeFollowing(): Begun<K, S> | null;
 }
 
@@ -108,7 +105,7 @@ function nextPage(next: string): { name: string; request: PageRequest } {
 	const text = link?.searchParams.get('page') ?? null;
 	if (text === null) {
 		if (query === '' || query.length > maxQueryLength) throw lost('the link to the next page names no page');
-		// Counted by another parameter: `offset`, `cursor`, another name for the page.
+		// Another parameter counts the pages: `offset`, `cursor`.
 		return { name: `page ${query}`, request: { query } };
 	}
 	const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

@@ -1,6 +1,4 @@
-/**
- * The texts of pauses where only a sentence is transferred (`SendingProgress.paused`): a person's pause, or a fault.
- */
+/** The texts of pauses: the wire carries only a sentence (`SendingProgress.paused`). */
 
 const held = 'the queue is paused';
 const stalled = 'nothing is sent';
@@ -14,7 +12,6 @@ export function isHeldReason(reason: string | null): boolean {
 	return reason?.startsWith(held) ?? false;
 }
 
-/** For a queue that `engine restore` has paused; `backup`: its file and time; `waiting`: messages in it. */
 export function restoredReason(backup: string, waiting: number): string {
 	if (waiting === 0) return `${restored}${backup}`;
 	const messages = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
@@ -31,15 +28,11 @@ export function stalledReason(error: unknown): string {
 
 const refusing = 'the mail server refuses the sender ';
 
-/** For a queue that refusals of one sender hold up, or a message that waits because of one; `reply`: the last. */
 export function refusedSenderReason(sender: string, reply: string): string {
 	return `${refusing}${sender}: ${reply}`;
 }
 
-/**
- * Whether the last reply to a deferred message refuses its sender: other refusals for good are not deferred, but for a
- * plain 552 (RFC 5321 s.4.5.3.1.10).
- */
+/** Only refusals of the sender, and a plain 552 (RFC 5321 s.4.5.3.1.10), are deferred with a 5xx. */
 export function isRefusalOfSender(reply: string): boolean {
 	return /^5(?!52 (?!5\.))/.test(reply);
 }
@@ -50,10 +43,7 @@ export function isRefusedSender(reason: string | null): boolean {
 
 export const noMailServer = 'no mail server is configured';
 
-/**
- * What ends a pause differs by its cause. `login`, `sender`, `server`: the mail server wants another login, refuses the
- * sender, or takes no mail at all.
- */
+/** `login`, `sender`, `server`: the mail server wants another login, refuses the sender, or takes no mail. */
 export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'sender' | 'server';
 
 export function causeOf(reason: string): PauseCause {
@@ -64,10 +54,9 @@ export function causeOf(reason: string): PauseCause {
 	return aboutLogin.test(reason) ? 'login' : 'server';
 }
 
-/** A reply as `formatReply` writes it: in the phase of the login, or with a code of RFC 4954 s.6. */
+/** A reply during the login, or one with a code of RFC 4954 s.6. */
 const aboutLogin = /^auth\b|^\w+: (?:53[0458]\b|\d{3} (?:[45]\.7\.8|5\.7\.11|5\.7\.14)\b)/;
 
-/** Any reason as a full sentence: a mail server's text is only the reply. */
 export function pauseSentence(reason: string | null): string {
 	if (reason !== null && (isHeldReason(reason) || reason.startsWith(`${stalled}: `))) return reason;
 	return faultSentence(reason);

@@ -17,18 +17,16 @@ const LeftOut = t.record({
 });
 export type LeftOut = Infer<typeof LeftOut>;
 
-/** The stored data of an address, apart from its messages. */
 export const Person = t.named(
 	'Person',
 	t.record({
-		/** In the form for comparison: lower case, the domain in punycode. */
 		email: t.needed(t.text),
 		subscribers: t.needed(t.listOf(ListedSubscriber)),
 		suppressions: t.needed(t.listOf(Suppression)),
 		date_erased: t.orNull(t.moment),
-		/** The newest first; at most 1,000. */
+		/** The newest first, at most 1,000. */
 		left_out: t.needed(t.listOf(LeftOut)),
-		/** Messages that have the address as a copy or as the address for replies, the newest first; at most 1,000. */
+		/** Messages with the address in a copy or in Reply-To, the newest first, at most 1,000. */
 		copies: t.needed(t.listOf(t.uuid)),
 		date_sender: t.orNull(t.moment),
 		messages: t.needed(t.count),
@@ -72,11 +70,10 @@ export type PersonMessage = Infer<typeof PersonMessage>;
 export const PersonMessages = t.named('PersonMessages', t.sliceOf(PersonMessage, t.integer));
 export type PersonMessages = Infer<typeof PersonMessages>;
 
-/** People by their address, without regard to its case. Throws `invalid` for a text that is not an address. */
 export interface People {
-	/** Also of an unknown address: `is_known` is false then. */
+	/** Answers for an unknown address too (`is_known` false). */
 	get(email: string, call?: Call): Promise<Person>;
-	/** Messages to the address, the newest first, created at `since` or later; at most 100 a call. */
+	/** The newest first, at most 100 a call. */
 	messages(
 		email: string,
 		request: { since?: WireDateTime; before?: number; limit: number },
@@ -89,7 +86,6 @@ export const Erasure = t.named(
 	t.record({
 		subscribers: t.needed(t.count),
 		messages: t.needed(t.count),
-		/** How many of these were waiting and are not sent any more. */
 		canceled: t.count,
 		suppressions: t.count,
 	}),
@@ -97,12 +93,11 @@ export const Erasure = t.named(
 export type Erasure = Infer<typeof Erasure>;
 
 /**
- * Erasures of persons. Throws `invalid` for a text that is not an address. An erased address gets no bulk mail, and
- * creating, moving or importing a subscriber with it is refused with the code `erased`.
+ * An erased address gets no bulk mail, and creating, moving or importing a subscriber with it is refused
+ * (`erased`).
  */
 export interface Erasures {
-	/** Also for an unknown address: all counts are 0, and the address is refused from then on. */
 	erase(email: string, call?: Call): Promise<Erasure>;
-	/** The address may be added again; erased data does not come back. Throws `not_found`. */
+	/** Erased data does not come back. Throws `not_found`. */
 	lift(email: string, call?: Call): Promise<void>;
 }

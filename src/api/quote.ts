@@ -1,8 +1,8 @@
 export const maxQuoted = 500;
 
-/** Controls become `\x1b`, spaces and line breaks one space; at most 500 characters. */
+/** For terminals: controls become `\x1b`, line breaks become spaces; at most 500 characters. */
 export function quote(text: string, secrets: readonly string[]): string {
-	// Text beyond the cut is not processed: a page may have megabytes.
+	// A page may have megabytes: cut it first.
 	const start = redact(text.slice(0, 8 * maxQuoted), secrets)
 		.replace(/\s+/g, ' ')
 		.trim();
@@ -18,15 +18,15 @@ export function redact(text: string, secrets: readonly string[]): string {
 
 export function withoutPassword(text: string): string {
 	if (!text.includes(':/')) return text;
-	// One slash is left of two where a URL was taken for a path. The second is a parameter that PostgreSQL takes. A quotation mark is the end of a value in JSON.
+	// A URL taken for a path has lost one slash. PostgreSQL also takes the password as a parameter.
 	return text
 		.replace(/(:\/\/?[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
 		.replace(/([?&](?:ssl)?password=)[^\s&#"\\]*/gi, '$1********');
 }
 
 /**
- * A text for errors, questions and logs: URLs in it without passwords, web URLs without their user (a token may stand there
- * alone), and parameters without a value where the name speaks of a secret.
+ * Removes passwords, users of web URLs (a token may stand there alone) and values of parameters that look
+ * secret.
  */
 export function withoutSecrets(text: string): string {
 	if (!text.includes(':/')) return text;
@@ -38,17 +38,14 @@ export function withoutSecrets(text: string): string {
 const secretParameter =
 	/([?&][\w.-]*(?:pass(?:word|wd)?|pwd|token|secret|key|sig(?:nature)?|auth|jwt|credentials?)=)(?!\*{8})[^\s&#"\\]*/gi;
 
-/**
- * A URL that was given, for the error that refuses it: without its user, and no parameter has a value. What is no URL may
- * have been meant as one.
- */
+/** For the error that refuses a URL: no user, and no parameter has a value. */
 export function shownUrl(text: string): string {
 	return text
 		.replace(/^([a-z][\w+.-]*:\/\/?)?[^\s/?#"\\]*@/i, '$1********@')
 		.replace(/([?&][^\s?&#="]*=)[^\s&#"\\]*/g, '$1********');
 }
 
-/** Texts to mask: the token, and passwords of a request's body. Shorter texts occur anywhere. */
+/** Shorter texts occur anywhere. */
 export function secretsOf(token: string | null, body: unknown): string[] {
 	const password =
 		typeof body === 'object' && body !== null && 'password' in body && typeof body.password === 'string'

@@ -1,24 +1,20 @@
-/**
- * The records of the service document on the wire: snake_case, naive UTC date-times with six fractional digits. A
- * record from a foreign deployment may carry further keys; they are kept.
- */
+/** The records of the wire. A record from a foreign deployment may carry further keys; they are kept. */
 import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
 
-/** `YYYY-MM-DDTHH:MM:SS.ffffff`, UTC without a zone (service document, "Resources and their fields"). */
+/** `YYYY-MM-DDTHH:MM:SS.ffffff`, UTC without a zone. */
 export type WireDateTime = string;
-/** `DD.MM.YYYY` (service document, "Events report"). */
+/** `DD.MM.YYYY` */
 export type WireDate = string;
 export type Uuid = string;
 
-/** Service document, "Paginated list envelope". */
 export interface Page<T, Results = T[]> {
 	count: number;
 	next: string | null;
 	previous: string | null;
 	results: Results;
-	/** Ours: where `slice` of the collection goes on behind this page; absent: it has none, or nothing follows. */
+	/** The cursor with which `slice` continues after this page. */
 	cursor?: string;
 }
 
@@ -27,7 +23,6 @@ export interface KeySlice<T> {
 	next: string | null;
 }
 
-/** Service document, "List (subscriber list)". */
 export const List = t.named(
 	'List',
 	t.record({
@@ -42,11 +37,10 @@ export const List = t.named(
 );
 export type List = Infer<typeof List>;
 
-/** Values that the engine accepts in `meta` (api-decisions 13); a foreign deployment may have any JSON. */
+/** A foreign deployment may have any JSON (api-decisions 13). */
 export type MetaValue = string | number | boolean | null;
 export type Meta = Record<string, MetaValue>;
 
-/** Service document, "Subscriber". `disable_reason` and `source` of a deployment are shown as they are. */
 export const Subscriber = t.named(
 	'Subscriber',
 	t.record({
@@ -65,7 +59,6 @@ export const Subscriber = t.named(
 );
 export type Subscriber = Infer<typeof Subscriber>;
 
-/** Query filters of a subscriber list (service document, "Subscribers"; api-decisions 9). */
 export interface SubscriberFilter {
 	email__icontains?: string;
 	email__exact?: string;
@@ -83,14 +76,12 @@ export const Field = t.named(
 );
 export type Field = Infer<typeof Field>;
 
-/** Events that a webhook can receive (service document, "Events"). */
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** What a PUT says where nothing is given. A password that was not given is never sent (api-decisions 18). */
+/** A password that was not given is never sent (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
-/** Service document, "HTTP notification (webhook)". `password` is in the answers, by that document. */
 export const Webhook = t.named(
 	'Webhook',
 	t.record({
@@ -105,10 +96,7 @@ export const Webhook = t.named(
 );
 export type Webhook = Infer<typeof Webhook>;
 
-/**
- * Answer of `run_test` (api-decisions 33). The document shows no body, so a deployment may omit any value: null. Our
- * own engine always gives `result` and `duration_ms`.
- */
+/** The document shows no body, so a deployment may omit any value (api-decisions 33). */
 export const TestResult = t.named(
 	'TestResult',
 	t.record({
@@ -120,7 +108,6 @@ export const TestResult = t.named(
 );
 export type TestResult = Infer<typeof TestResult>;
 
-/** Service document, "Send a message", response. */
 export const SendResult = t.named(
 	'SendResult',
 	t.record({
@@ -142,7 +129,6 @@ export const eventTypes = [
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** Query of the events report; documented parameters only. */
 export interface ReportQuery {
 	date_from?: WireDate;
 	date_to?: WireDate;
@@ -150,7 +136,6 @@ export interface ReportQuery {
 	event_types?: readonly EventType[];
 }
 
-/** Totals of the report: `opened_percent` is a string, the others numbers (the document; api-decisions 36). */
 const ReportTotal = t.record({
 	sent: t.needed(t.count),
 	opened: t.needed(t.count),
@@ -164,7 +149,6 @@ export type ReportTotal = Infer<typeof ReportTotal>;
 
 const wireDate = t.described(t.text, { pattern: String.raw`^\d{2}\.\d{2}\.\d{4}$` });
 
-/** Service document, "Events report", the value of `results`. */
 export const Report = t.record({
 	total: t.needed(ReportTotal),
 	data: t.needed(
@@ -173,7 +157,6 @@ export const Report = t.record({
 });
 export type Report = Infer<typeof Report>;
 
-/** The events that a figure of the totals counts. */
 export const eventOfTotal: Readonly<Record<keyof ReportTotal, EventType>> = {
 	sent: 'SENT',
 	opened: 'OPENED',
@@ -184,17 +167,15 @@ export const eventOfTotal: Readonly<Record<keyof ReportTotal, EventType>> = {
 	hardbounced_percent: 'HARDBOUNCED',
 };
 
-/** Whether a report of these events counts the figure; without any it counts all. A figure that it leaves out is 0. */
+/** Without event types a report counts all figures. */
 export function isCounted(total: keyof ReportTotal, events: readonly EventType[]): boolean {
 	return events.length === 0 || events.includes(eventOfTotal[total]);
 }
 
-/** Whether the days of a report of these events have a figure: theirs are of what was sent and opened. */
 export function hasDays(events: readonly EventType[]): boolean {
 	return isCounted('sent', events) || isCounted('opened', events);
 }
 
-/** A message template (ours; api-decisions 23: its name is the subject). */
 export const Template = t.named(
 	'Template',
 	t.record({
@@ -208,7 +189,6 @@ export const Template = t.named(
 );
 export type Template = Infer<typeof Template>;
 
-/** A sender address (api-decisions 48). Name and Reply-To are blank when there is none. */
 export const Sender = t.named(
 	'Sender',
 	t.record({
@@ -216,7 +196,6 @@ export const Sender = t.named(
 		full_name: t.text,
 		from_email: t.needed(t.email),
 		reply_to_email: t.text,
-		/** False: nothing may be sent from it yet. The engine has verified ones alone. */
 		is_verified: t.flag,
 		date_created: t.moment,
 	}),
@@ -242,7 +221,6 @@ export const messagesByState = t.object<Partial<Record<MessageState, number>>>({
 	additionalProperties: false,
 });
 
-/** Messages that retention has deleted: those created before a moment, by the setting `keep_messages` (`400d`). */
 export const DeletedMessages = t.named(
 	'DeletedMessages',
 	t.record({ before: t.moment, keep_messages: t.text }),
@@ -268,7 +246,6 @@ export const Message = t.named(
 		date_created: t.moment,
 		date_sent: t.orNull(t.moment),
 		last_reply: t.orNull(t.text),
-		/** The name of the campaign; null: of none that has one. */
 		campaign: t.newer(t.orNull(t.text)),
 	}),
 );
@@ -280,37 +257,32 @@ export type LimitName = t.RecordOf<typeof limitName>;
 const MessageHold = t.record({ ...limitName, until: t.moment });
 export type MessageHold = Infer<typeof MessageHold>;
 
-/**
- * A report about a message by a mail that came back (ours): it bounced after a server had accepted it, or the recipient
- * complained. Code and diagnostic are null where the mail has none, and for a complaint.
- */
+/** A bounce that came back after a server had accepted the message, or a complaint. */
 const MessageReport = t.named(
 	'MessageReport',
 	t.record({
 		at: t.moment,
 		event: t.word(['HARDBOUNCED', 'SOFTBOUNCED', 'COMPLAINED']),
 		code: t.orNull(t.text),
-		/** One line of at most 500 characters. */
 		diagnostic: t.orNull(t.text),
 	}),
 );
 export type MessageReport = Infer<typeof MessageReport>;
 
-/** Events of a message, once for each type, link and kind of visitor (api-decisions 41). */
+/** Once for each type, link and kind of visitor (api-decisions 41). */
 const MessageEvent = t.named(
 	'MessageEvent',
 	t.record({
 		type: t.word(eventTypes),
 		time: t.moment,
 		count: t.count,
-		/** The target of a REDIRECTED; null for other types, and where it is not stored any more. */
+		/** Null where the content is not kept. */
 		link: t.orNull(t.text),
 		machine: t.flag,
 	}),
 );
 export type MessageEvent = Infer<typeof MessageEvent>;
 
-/** The same on the wire of `GET /message/events/{uuid}/` (api-decisions 48). */
 export const LoggedEvent = t.record({
 	type: t.needed(t.word(eventTypes)),
 	date: t.needed(t.moment),
@@ -354,7 +326,7 @@ export const SendingProgress = t.named(
 	'SendingProgress',
 	t.record({
 		messages: t.needed(messagesByState),
-		/** Why the mail server takes nothing at the moment; null = it does, or the reason is unknown here. */
+		/** Null: the mail server takes mail, or the reason is unknown. */
 		paused: t.orNull(t.text),
 		has_worker: t.newer(t.flag),
 	}),

@@ -1,7 +1,4 @@
-/**
- * The texts of refusals and their codes. A body of DRF carries texts alone (api-decisions 1), so the side that reads one
- * finds the code of a text here.
- */
+/** A body of DRF carries texts alone (api-decisions 1): its reader finds the code of a text here. */
 
 export const refusalTexts = {
 	not_verified: 'Sender address is not verified.',
@@ -24,7 +21,6 @@ export function unknownVariableText(variable: string): string {
 	return `Unknown variable: ${variable}.`;
 }
 
-/** The variable of such a text; null for any other. */
 export function unknownVariableOf(text: string): string | null {
 	return /^Unknown variable: (.*)\.$/s.exec(text)?.[1] ?? null;
 }

@@ -9,23 +9,15 @@ import { trimWhitespace } from './schema/python.js';
 import * as t from './schema/record.js';
 import { type FieldSet, fieldSet, type Infer, type Parsed } from './schema.js';
 
-/** Service document, "Limits": the previous 7 days. Assumption: today is the last of them. */
+/** Assumption: today is the last of the 7 days. */
 const defaultReportDays = 7;
 /** Assumption: a leap year at most. */
 const maxReportDays = 366;
 
 export interface ReportsPlus {
-	/**
-	 * A campaign without dates is covered from its first day to its last, more than 366 days too; one that does not exist
-	 * is `not_found`.
-	 */
 	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
-	/**
-	 * What a report of the same days shows beside them. A campaign without dates is covered from its first day to its last;
-	 * one that does not exist is `not_found`.
-	 */
+	/** A campaign without dates is covered from its first day to its last. Throws `not_found`. */
 	details(query: DetailsQuery, call?: Call): Promise<ReportDetails>;
-	/** The links of a campaign with their clicks, those without a click too. Throws `not_found`. */
 	links(campaign: Uuid, call?: Call): Promise<CampaignLinks>;
 }
 
@@ -35,7 +27,6 @@ export type DetailsQuery = Pick<ReportQuery, 'date_from' | 'date_to' | 'campaign
 
 const hour = t.described(t.text, { pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:00$` });
 
-/** Distinct messages by event. Opens and clicks by people; `machine_` only by machines. */
 const { created, ...others } = CampaignFigures.keys;
 const figures = { ...others, created, complained: t.count };
 export type Figures = t.RecordOf<typeof figures>;
@@ -51,10 +42,7 @@ const joined = {
 };
 export type Joined = t.RecordOf<typeof joined>;
 
-/**
- * Subscribers of today by the day they came and the day they stopped getting mail, which a lasting suppression tells.
- * Of deleted ones, and of when one was made inactive without a suppression, nothing is known.
- */
+/** Counts subscribers of today: nothing is known of deleted ones. */
 const ListGrowth = t.record({
 	...joined,
 	id: t.needed(t.id),
@@ -64,7 +52,6 @@ const ListGrowth = t.record({
 });
 export type ListGrowth = Infer<typeof ListGrowth>;
 
-/** Everything about a range of days. Days and hours are of `time_zone`. */
 export const ReportDetails = t.named(
 	'ReportDetails',
 	t.record({
@@ -74,34 +61,28 @@ export const ReportDetails = t.named(
 		/** `attempted`: sent or bounced; `delivered`: of these, without a bounce. */
 		total: t.needed(t.record({ ...figures, attempted: t.needed(t.count), delivered: t.needed(t.count) })),
 		days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
-		/** The 72 hours from the first with a message sent, `YYYY-MM-DDTHH:00`; empty before that. */
 		hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),
 		week: t.needed(t.listOf(t.record({ ...figures, weekday: t.needed(t.count), hour: t.needed(t.count) }))),
 		bounces: t.needed(
 			t.record({
-				/** The 20 with the most bounces; `other_domains` counts further ones. */
+				/** The 20 domains with the most bounces. */
 				domains: t.needed(t.listOf(t.record({ ...bounceCounts, domain: t.needed(t.text) }))),
 				other_domains: t.count,
-				/** By enhanced or reply code; empty: there was none. */
 				codes: t.needed(t.listOf(t.record({ ...bounceCounts, code: t.needed(t.text) }))),
 			}),
 		),
-		/** The 10 largest, the largest first. Absent: not asked for, or an older server. */
 		lists: t.optional(t.needed(t.listOf(ListGrowth))),
 	}),
 );
 export type ReportDetails = Infer<typeof ReportDetails>;
 
-/**
- * A link of a campaign's mails. `clicks` and `people` (distinct messages with a click) are by people; `machine_clicks`
- * and `machine_people` (only machines clicked) are not among them.
- */
+/** Machines count only in `machine_clicks` and `machine_people`. */
 const CampaignLink = t.named(
 	'CampaignLink',
 	t.record({
-		/** As its author wrote it, with variables as `#name#`; null: the content is not kept. */
+		/** The author's URL, with variables as `#name#`; null: the content is not kept. */
 		url: t.needed(t.orNull(t.text)),
-		/** Its place among the links of the mail, from 1: a target that stands in several places has several links. */
+		/** From 1: a target in several places of the mail has several links. */
 		position: t.needed(t.count),
 		people: t.needed(t.count),
 		clicks: t.needed(t.count),
@@ -112,14 +93,12 @@ const CampaignLink = t.named(
 );
 export type CampaignLink = Infer<typeof CampaignLink>;
 
-/** The most clicked first. `left_out`: links beyond the first 1,000. */
 export const CampaignLinks = t.named(
 	'CampaignLinks',
 	t.record({ results: t.needed(t.listOf(CampaignLink)), left_out: t.needed(t.count) }),
 );
 export type CampaignLinks = Infer<typeof CampaignLinks>;
 
-/** `from` and `to` are days of the database's time zone, both included; `from` ≤ `to`. */
 export interface CheckedReport {
 	from: Day;
 	to: Day;
@@ -128,10 +107,7 @@ export interface CheckedReport {
 	types: readonly EventType[];
 }
 
-/**
- * Service document, "Events report". Values come from a query string: empty ones count as absent, `event_types` is
- * a text or a list. `today` is the day at this moment in the database's time zone.
- */
+/** Empty values of the query count as absent. `today` is the day in the database's time zone. */
 export const reportQuery = {
 	parse(query: unknown, today: Day): Parsed<CheckedReport> {
 		const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
@@ -174,8 +150,7 @@ function wireDate(): Field<Day, 'required'> {
 	});
 }
 
-// DRF's MultipleChoiceField names the first bad choice only, without its index. A parameter that is not repeated
-// arrives as a text.
+// DRF's MultipleChoiceField names the first bad choice only, without its index.
 function choices<T>(inner: Field<T>): Field<T[], 'required'> {
 	const all = list(inner);
 	return field(all.schema, (input) => {

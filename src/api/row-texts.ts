@@ -1,6 +1,6 @@
 /**
- * Texts as the bytes of one buffer. It is transferred between threads and back without a copy, so that millions of
- * texts leave no work for the garbage collector.
+ * Texts in the bytes of one buffer, which threads transfer without a copy: millions of texts leave no work
+ * for the garbage collector.
  */
 
 export interface RowTexts {
@@ -11,7 +11,7 @@ export interface RowTexts {
 
 const firstBytes = 64 * 1024;
 const firstCount = 1024;
-/** The most octets of UTF-8 for a UTF-16 unit. */
+/** UTF-8 needs at most three octets for a UTF-16 unit. */
 const maxOctets = 3;
 
 export function newTexts(): RowTexts {
@@ -22,7 +22,7 @@ export function bytesOf({ count, ends }: RowTexts): number {
 	return endOf(ends, count - 1);
 }
 
-/** Appends texts. A lone surrogate becomes U+FFFD. */
+/** A lone surrogate becomes U+FFFD. */
 export class TextWriter {
 	readonly #texts: RowTexts;
 	#view: Buffer;
@@ -88,10 +88,7 @@ function doubled(ends: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 	return larger;
 }
 
-/**
- * Never from a wire: the rows are not checked again. Numbered as in `ImportBatch`. `rows` are the engine's
- * (`engine/rules/checked-rows`), `variables` those of the columns.
- */
+/** Never from a wire: the rows are not checked again. */
 export interface CheckedBatch {
 	first: number;
 	variables: readonly string[];

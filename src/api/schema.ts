@@ -1,6 +1,6 @@
 /**
- * An input declared once: its TypeScript type, its check with Django REST framework's texts, its JSON Schema. A field
- * set ignores unknown keys, reads own keys only and names every bad field at once.
+ * An input declared once: its type, its check with DRF's texts, its JSON Schema. It ignores unknown keys and
+ * names every bad field at once.
  */
 import { type FieldErrors, nonFieldErrors } from './errors.js';
 import { isRecord } from './json.js';
@@ -8,7 +8,6 @@ import type { Field, JsonSchema, Presence } from './schema/fields.js';
 import { typeName } from './schema/python.js';
 import { texts } from './schema/texts.js';
 
-/** `create` and `replace` require the required fields and fill in defaults; `patch` takes only given ones. */
 export type ParseMode = 'create' | 'replace' | 'patch';
 
 export type Parsed<T> =
@@ -23,7 +22,6 @@ export type ValueOf<F extends Fields> = Flat<
 	}
 >;
 
-/** What a caller gives: defaulted fields may be absent too. */
 type GivenOf<F extends Fields> = Flat<
 	{ [K in keyof F as PresenceOf<F[K]> extends 'required' ? K : never]: TypeOf<F[K]> } & {
 		[K in keyof F as PresenceOf<F[K]> extends 'required' ? never : K]?: TypeOf<F[K]>;
@@ -40,17 +38,15 @@ export interface FieldSet<T, G = unknown> {
 	readonly given?: G;
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
 	parse(body: unknown, mode: ParseMode): Parsed<Partial<T>>;
-	/** JSON Schema 2020-12 of the body; in a patch nothing is required. */
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
 /**
- * Checks several fields together; `good` are the values of those that are valid by themselves. Every bad field is named at
- * once (api-decisions 42), where DRF would call its `validate` only once each of them is valid.
+ * Checks several fields together; `good` are the valid ones. Every bad field is named at once (api-decisions
+ * 42).
  */
 type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
 
-/** `crossCheck` is not called for a patch. */
 export function fieldSet<F extends Fields>(
 	fields: F,
 	options: { crossCheck?: CrossCheck<ValueOf<F>> } = {},
@@ -58,7 +54,7 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		// Each entry was checked by the field of its name; only the mapped type cannot follow that.
+		// The mapped type cannot follow that each entry was checked by the field of its name.
 		const value = Object.fromEntries(values) as ValueOf<F>;
 		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
 		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);
@@ -99,7 +95,6 @@ function checkFields(
 export const required = { code: 'required', message: texts.required } as const;
 
 function refuseBody(body: unknown): { kind: 'invalid'; errors: FieldErrors } {
-	// DRF has a text of its own for null as the whole body.
 	const error =
 		body === null || body === undefined
 			? { code: 'null', message: 'No data provided' }
@@ -112,7 +107,7 @@ function describe(fields: Fields, mode: ParseMode): JsonSchema {
 	const names = entries.filter(([, field]) => field.presence === 'required').map(([name]) => name);
 	const schemaOf = ({ schema }: Fields[string]): JsonSchema => {
 		if (mode !== 'patch') return schema;
-		// What is not named stays: a client that fills a default in would change it.
+		// A client that fills a default in would change a value that is not named.
 		const { default: _, ...rest } = schema;
 		return rest;
 	};

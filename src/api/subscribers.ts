@@ -1,4 +1,4 @@
-/** The input of a subscriber, and our extension. The store decides whether `meta` names existing variables. */
+/** The store decides whether `meta` names existing variables. */
 import type { Call } from './api.js';
 import type { FieldErrors } from './errors.js';
 import type { SubscriberInput } from './inputs.js';
@@ -24,7 +24,6 @@ import { fieldSet } from './schema.js';
 
 export const maxMetaBytes = 64 * 1024;
 
-/** Service document, "Subscribers". */
 export const subscriberFields = fieldSet({
 	email: email(),
 	name: withDefault(char({ max: 255, allowBlank: true }), () => ''),
@@ -32,10 +31,7 @@ export const subscriberFields = fieldSet({
 	is_active: withDefault(boolean(), () => true),
 });
 
-/**
- * An object, or a string with the JSON of one (the document shows the string). Values are strings, finite numbers,
- * booleans, null; strings are not trimmed. Errors of a value are keyed by its variable.
- */
+/** An object, or a string with its JSON (the document shows the string). Errors are keyed by variable. */
 export function meta(): Field<Meta, 'required'> {
 	const values = { type: ['string', 'number', 'boolean', 'null'] };
 	const object = { type: 'object', additionalProperties: values };
@@ -44,7 +40,6 @@ export function meta(): Field<Meta, 'required'> {
 }
 
 function checkText(text: string): Checked<Meta> {
-	// A text may be longer than its value (spaces, escapes), but not without limit.
 	if (text.length > 8 * maxMetaBytes) return tooLarge();
 	const parsed = parseJson(text, { numbers: 'exact' });
 	if (parsed.kind === 'valid') return parsed.value === null ? refuseNull() : checkObject(parsed.value);
@@ -55,7 +50,6 @@ function checkObject(input: unknown): Checked<Meta> {
 	if (!isRecord(input)) {
 		return refuse('not_a_dict', `Expected a dictionary of items but got type "${typeName(input)}".`);
 	}
-	// Each has five octets at least: a quote, a quote, a colon, a digit, a comma.
 	if (Object.keys(input).length > maxMetaBytes / 5) return tooLarge();
 	const values: [string, MetaValue][] = [];
 	const errors: [string, FieldErrors[string]][] = [];
@@ -84,7 +78,7 @@ function isMetaValue(item: unknown): item is MetaValue {
 	return item === null || typeof item === 'string' || typeof item === 'boolean';
 }
 
-/** A stored number is a double: a value beyond it is refused, never rounded. A text may have any digits. */
+/** A stored number is a double: a value beyond it is refused, never rounded. */
 function tooManyDigits(): Checked<MetaValue> {
 	return refuse('max_digits', texts.digits);
 }
@@ -93,14 +87,13 @@ function tooLarge(): Checked<Meta> {
 	return refuse('max_length', `Ensure this field has no more than ${maxMetaBytes} bytes.`);
 }
 
-/** A change of a subscriber whose meta is merged in the store, so that two writers lose nothing. */
+/** Merged in the store, so that two writers lose nothing. */
 export interface MetaChange {
 	set: Meta;
 	unset: readonly string[];
 }
 
 export interface SubscribersPlus {
-	/** `patch` and the merged meta in one operation; `meta` of `patch` is ignored. */
 	merge(
 		listId: number,
 		id: number,
@@ -108,8 +101,8 @@ export interface SubscribersPlus {
 		call?: Call,
 	): Promise<Subscriber>;
 	/**
-	 * Adds the subscriber. A subscriber with the address in the list is left unchanged (`skip`) or changed to the given
-	 * values, meta merged (`update`). One operation: of several at once, one adds. Repeating it changes nothing.
+	 * `skip` leaves a subscriber with the address unchanged, `update` merges the given values. One operation;
+	 * repeating it changes nothing.
 	 */
 	add(
 		listId: number,
@@ -117,6 +110,5 @@ export interface SubscribersPlus {
 		options: { if_exists: 'skip' | 'update' },
 		call?: Call,
 	): Promise<Subscriber>;
-	/** Deletes all subscribers of a list in one operation; returns the number. */
 	clear(listId: number, call?: Call): Promise<number>;
 }

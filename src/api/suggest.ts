@@ -1,4 +1,3 @@
-/** The candidates closest to `word`, best first, at most three; none when no candidate is close. */
 export function suggest(word: string, candidates: readonly string[]): string[] {
 	const wanted = word.toLowerCase();
 	const limit = Math.max(1, Math.floor(wanted.length * 0.4));
@@ -12,7 +11,6 @@ export function suggest(word: string, candidates: readonly string[]): string[] {
 
 function closeness(a: string, b: string): number {
 	if (a.length > 2 && b.startsWith(a)) return 0.5;
-	// Names from a service may be long; the table below grows with the product.
 	if (a.length > 100 || b.length > 100) return a === b ? 0 : Number.POSITIVE_INFINITY;
 	return distance(a, b);
 }

@@ -1,11 +1,10 @@
 /**
- * The syntax of variables, and the variables of a text. The part between the hashes is a reference: `#name#`, or
- * `#name|friend#` with a default for a missing or blank value. A default has at most 100 characters, on one line, and
- * none of `# | < > " & =`, which end it or mean something in markup.
+ * The syntax of variables: `#name#`, or `#name|friend#` with a default for a missing or blank value. The part
+ * between the hashes is a reference.
  */
 import type { Content } from './messages.js';
 
-/** A fresh matcher each time: a shared one with the g flag would carry `lastIndex` from one text to the next. */
+/** Made anew: a shared matcher with the g flag would carry `lastIndex` from one text to the next. */
 export function referencePattern(): RegExp {
 	return /#([A-Za-z_][A-Za-z0-9_]{0,63}(?:\|[^#|<>"&=\x00-\x1f\x7f-\x9f\u2028\u2029]{0,100})?)#/g;
 }
@@ -14,7 +13,6 @@ export function variablesIn(text: string): string[] {
 	return (text.match(referencePattern()) ?? []).map(referenceOf);
 }
 
-/** The references of subject, text and html, each once, in order of appearance. */
 export function usedVariables(content: Pick<Content, 'subject' | 'text' | 'html'>): string[] {
 	const found = new Set<string>();
 	for (const text of [content.subject, content.text ?? '', content.html ?? ''])
@@ -44,8 +42,8 @@ export function hasDefault(reference: string): boolean {
 }
 
 /**
- * The value in the place of a reference; null: no value, and the reference stays in the text. Own keys only:
- * `#constructor#` must not reach Object.prototype.
+ * Null: no value, and the reference stays in the text. Own keys only: `#constructor#` must not reach
+ * Object.prototype.
  */
 export function variableValue(reference: string, variables: Readonly<Record<string, string>>): string | null {
 	const bar = reference.indexOf('|');
@@ -55,27 +53,25 @@ export function variableValue(reference: string, variables: Readonly<Record<stri
 }
 
 /**
- * One line, for a header: a line break becomes one space (so that words stay apart), other control characters are
- * removed. U+2028 and U+2029 are line breaks to some readers.
+ * For a header: a line break becomes one space, other controls are removed. U+2028 and U+2029 break lines
+ * too.
  */
 export function oneLine(value: string): string {
 	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
 	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
 }
 
-/** The subject as its recipient reads it; a variable without a value and a default stays as it is written. */
 export function filledSubject(subject: string, variables: Readonly<Record<string, string>>): string {
 	const fill = (hashed: string, reference: string) => oneLine(variableValue(reference, variables) ?? hashed);
-	// One line first: a default may be broken, and variables are found in what is sent.
+	// One line first, since a default may contain a break.
 	return oneLine(subject).replace(referencePattern(), fill).trim();
 }
 
-/** The values of `own` in place of those of `common`, and all others of both. */
 export function withOwn(
 	common: Readonly<Record<string, string>>,
 	own: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// Node 20 takes ten times as long for two spreads. An assignment to `__proto__` makes no key.
+	// Two spreads take ten times as long in Node 20. An assignment to `__proto__` makes no key.
 	return Object.hasOwn(own, '__proto__') || Object.hasOwn(common, '__proto__')
 		? { ...common, ...own }
 		: Object.assign({}, common, own);

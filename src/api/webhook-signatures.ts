@@ -1,7 +1,4 @@
-/**
- * Signatures by Standard Webhooks 1.0.0 (standardwebhooks.com, "Webhook headers" and "Signature scheme"): HMAC-SHA256
- * over `id.timestamp.body`, base64, `v1,` before each; several where secrets rotate, with blanks between.
- */
+/** Standard Webhooks 1.0.0: HMAC-SHA256 over `id.timestamp.body`, base64, one signature for each secret. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 export const signatureHeaders = {
@@ -11,22 +8,20 @@ export const signatureHeaders = {
 } as const;
 
 const secretPrefix = 'whsec_';
-/** Refuses older or newer timestamps: an attacker may have recorded a call to repeat it. */
+/** An attacker may have recorded a call to repeat it. */
 const toleranceSeconds = 300;
 
-/** The signed parts of a call. `timestamp` in seconds since 1970. */
 interface Signed {
 	id: string;
 	timestamp: number;
 	body: string | Buffer;
 }
 
-/** A secret as people copy it: `whsec_` and base64. `key`: base64url, as keys are kept. */
 export function formatSecret(key: string): string {
 	return secretPrefix + Buffer.from(key, 'base64url').toString('base64');
 }
 
-/** One signature for each secret, newest first: the receiver may know either. Secrets with or without `whsec_`. */
+/** The newest secret first: the receiver may know either. */
 export function signatureOf(signed: Signed, secrets: readonly string[]): string {
 	return secrets.map((secret) => `v1,${digest(signed, secret).toString('base64')}`).join(' ');
 }
@@ -41,13 +36,12 @@ export function signedHeaders(signed: Signed, secrets: readonly string[]): Recor
 
 export interface Received {
 	headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-	/** The octets as received: parsing and writing them again would change them. */
+	/** Parsing and writing the body again would change it. */
 	body: Buffer;
 	secrets: readonly string[];
 	now: number;
 }
 
-/** Why a call is not ours, or null when one of the secrets signed it recently. */
 export function refuseSignature({ headers, body, secrets, now }: Received): string | null {
 	const [id, time, signatures] = Object.values(signatureHeaders).map((name) => headers[name]);
 	if (typeof id !== 'string' || typeof time !== 'string' || typeof signatures !== 'string')

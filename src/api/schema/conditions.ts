@@ -1,7 +1,7 @@
-/** Conditions on subscribers, as people write them: `meta.city=Oslo`, `email~@example.com`, `created>2026-01-31`. Pure. */
+/** Conditions on subscribers: `meta.city=Oslo`, `email~@example.com`, `created>2026-01-31`. */
 import { parseDateTime } from '../datetime.js';
 
-/** In the order in which they are looked for: a longer one before its beginning. */
+/** `!=` is looked for before `=`. */
 const operators = ['!=', '>=', '<=', '=', '~', '>', '<'] as const;
 export type Operator = (typeof operators)[number];
 
@@ -21,7 +21,6 @@ interface ConditionFault {
 	field?: string;
 }
 
-/** Reads one. A variable is only checked for its form: which there are is known elsewhere. */
 export function parseCondition(text: string): Condition | ConditionFault {
 	const end = text.search(/[=~<>!]/);
 	if (end === -1) return { at: text.length, message: 'an operator is missing: =, !=, ~, <, <=, > or >=' };

@@ -1,7 +1,4 @@
-/**
- * The kinds of fields of an input: a check of one value, and its JSON Schema. Texts and codes are those of Django REST
- * framework 3.14, as in the service document.
- */
+/** The kinds of fields of an input. Texts and codes are those of Django REST framework 3.14. */
 
 import {
 	type Address,
@@ -30,16 +27,16 @@ export type Presence = 'required' | 'defaulted' | 'optional';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** One value of an input. `check` is never called for an absent value and never throws. */
+/** `check` is never called for an absent value and never throws. */
 export interface Field<T, P extends Presence = Presence> {
 	readonly presence: P;
 	readonly schema: JsonSchema;
-	/** Set when `presence` is `defaulted`; a fresh value each time, so that a mutable default is never shared. */
+	/** Makes a fresh value each time, so that a mutable default is never shared. */
 	readonly makeDefault?: () => T;
 	check(input: unknown): Checked<T>;
 }
 
-/** A required field that refuses null; every kind is made here. `check` never gets null or undefined. */
+/** A required field that refuses null; every kind is made here. */
 export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<T>): Field<T, 'required'> {
 	return {
 		presence: 'required',
@@ -52,13 +49,11 @@ export function optional<T>(inner: Field<T>): Field<T, 'optional'> {
 	return { presence: 'optional', schema: inner.schema, check: inner.check };
 }
 
-/** The field may be left out and is then `makeDefault()` (but stays absent in a patch). */
 export function withDefault<T>(inner: Field<T>, makeDefault: () => T): Field<T, 'defaulted'> {
 	const schema = { ...inner.schema, default: makeDefault() };
 	return { presence: 'defaulted', schema, makeDefault, check: inner.check };
 }
 
-/** Null is a value of its own. */
 export function nullable<T, P extends Presence>(inner: Field<T, P>): Field<T | null, P> {
 	return {
 		...inner,
@@ -83,20 +78,15 @@ export type TextRule = (value: string) => FieldError | null;
 
 export interface CharOptions {
 	max?: number;
-	/** Octets of UTF-8, where a limit is about size. */
 	maxBytes?: number;
 	allowBlank?: boolean;
-	/** `off` keeps white space at both ends; DRF trims. */
 	trim?: 'on' | 'off';
 	invalid?: string;
 	rules?: readonly TextRule[];
 	schema?: JsonSchema;
 }
 
-/**
- * A text. Finite numbers become text as in DRF's CharField, digit for digit; booleans and containers do not. All errors
- * of a text are reported: too long and NUL are two.
- */
+/** Numbers become text as in DRF's CharField, digit for digit. All errors of a text are reported. */
 export function char(options: CharOptions = {}): Field<string, 'required'> {
 	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
 	return field(charSchema(options), (input) => checkText(input, options, rules));
@@ -113,7 +103,6 @@ export function email(options: Pick<CharOptions, 'allowBlank'> = {}): Field<stri
 	});
 }
 
-/** An http or https URL that Django's URLValidator accepts, at most 2048 characters. */
 export function url(): Field<string, 'required'> {
 	const message = texts.url;
 	return char({
@@ -124,7 +113,6 @@ export function url(): Field<string, 'required'> {
 	});
 }
 
-/** A text that matches `regex` (a CharField with a RegexValidator); anchors are the caller's. */
 export function pattern(regex: RegExp, options: CharOptions = {}): Field<string, 'required'> {
 	const message = 'This value does not match the required pattern.';
 	const matches: TextRule = (value) => (regex.test(value) ? null : { code: 'invalid', message });
@@ -138,7 +126,6 @@ export function pattern(regex: RegExp, options: CharOptions = {}): Field<string,
 export const nullCharacters: TextRule = (value) =>
 	value.includes('\0') ? { code: 'null_characters_not_allowed', message: texts.nullCharacters } : null;
 
-/** Half a surrogate pair is no text: it cannot be written as UTF-8. */
 export const surrogates: TextRule = (value) => {
 	const lone = findLoneSurrogate(value);
 	if (lone === null) return null;
@@ -200,7 +187,6 @@ const falseValues = new Set<unknown>([
 
 const maxIntegerText = 1000;
 
-/** True and false, and the words that DRF accepts for them. */
 export function boolean(): Field<boolean, 'required'> {
 	return field({ type: 'boolean' }, (given) => {
 		// To Python 1.0 is 1.
@@ -211,7 +197,6 @@ export function boolean(): Field<boolean, 'required'> {
 	});
 }
 
-/** A safe integer, or its decimal text ("12", "12.0"), not below `min`. */
 export function integer({ min }: { min?: number } = {}): Field<number, 'required'> {
 	const schema = { type: 'integer', ...(min !== undefined && { minimum: min }) };
 	return field(schema, (input) => {
@@ -227,7 +212,7 @@ export function integer({ min }: { min?: number } = {}): Field<number, 'required
 	});
 }
 
-/** Any spelling that Python's UUID accepts (hex, hyphens, braces, urn, an integer), as lower case with hyphens. */
+/** Any spelling that Python's UUID accepts, as lower case with hyphens. */
 export function uuid(): Field<Uuid, 'required'> {
 	return field({ type: 'string', format: 'uuid' }, (input) => {
 		const hex = uuidHex(input);
@@ -280,8 +265,8 @@ export interface ListOptions {
 }
 
 /**
- * A list; errors are keyed by index. Longer than `max` it is refused as a whole: DRF would check every item first, but
- * the answer to ten megabytes of bad items would be half a gigabyte.
+ * Errors are keyed by index. A list over `max` is refused as a whole: the answer to ten megabytes of bad
+ * items would be half a gigabyte.
  */
 export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}): Field<T[], 'required'> {
 	const schema = {
@@ -309,7 +294,7 @@ export interface DictOptions<T> {
 	max?: number;
 }
 
-/** A dictionary of its own keys, with any names: keys are texts, as values are. Errors are keyed by key. */
+/** Errors are keyed by key. */
 export function dict<T>(
 	child: Field<T>,
 	{ check, max }: DictOptions<T> = {},
@@ -334,12 +319,11 @@ export function dict<T>(
 			return refuse('max_length', `Ensure this field has no more than ${max} elements.`);
 		}
 		const checked = gather(keys.map((key) => [key, checkEntry(key, input[key])] as const));
-		// fromEntries defines own properties: a key `__proto__` is a key like any other.
+		// `fromEntries` makes `__proto__` a key like any other.
 		return checked.kind === 'invalid' ? checked : valid(Object.fromEntries(checked.value));
 	});
 }
 
-/** Any JSON value, at most 32 levels deep, without NUL and lone surrogates. */
 export function json(): Field<unknown, 'required'> {
 	return field({}, (input) => {
 		const fault = findJsonFault(input);
@@ -379,7 +363,7 @@ export function mailbox(): Field<Mailbox, 'required'> {
 	});
 }
 
-/** One of `inner`, or an array of one: the document shows `from` as both. Other arrays are refused. */
+/** The document shows `from` as a text and as an array of one. */
 export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
 	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
 	return field({ anyOf: [inner.schema, asList] }, (input) => {

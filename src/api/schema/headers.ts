@@ -1,34 +1,33 @@
 import type { FieldError } from '../errors.js';
 import { type Checked, char, dict, type Field, valid } from './fields.js';
 
-/** Assumption: enough for any purpose, and too few to be a burden. */
+/** Assumption. */
 const maxHeaders = 64;
 
-/** Assumption: with a longer name no value would fit beside it in the first line. */
+/** Assumption: a longer name leaves no room for a value in the first line. */
 export const maxHeaderName = 200;
 
 /** RFC 5322 s.2.1.1: a line has at most 998 characters; the name, colon and space are part of it. */
 const maxHeaderLine = 998;
 
-// RFC 5322 s.3.6.8: ftext, printable ASCII but the colon.
+// RFC 5322 s.3.6.8: printable ASCII but the colon.
 const headerName = /^[!-9;-~]+$/;
 const forbiddenText = /[\0-\x08\n-\x1f\x7f]/;
 
-// Header fields that authors must not set: from the IANA registry of message headers, and others that mail systems use.
+// From the IANA registry of message headers, and others that mail systems use.
 const reserved: readonly RegExp[] = [
-	// Written by the service: a second one would add recipients, name another author or change the body's meaning.
+	// The service writes these: a second one would add recipients or change the body's meaning.
 	/^(from|author|to|cc|bcc|sender|reply-to|subject|date|message-id|(mime|content|resent)(-.*)?|list-unsubscribe.*)$/i,
 	// Traces: the route, the recipient, the processing of the mail (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
 	/^(x-)?(return-path|received(-spf)?|delivered-to|delivery-date|(original|apparently|forwarded)-to)$/i,
 	/^(x-)?(apparently-from|envelope-(from|sender|to|recipients?))$/i,
 	/^(original-(recipient|from|subject|message-id|encoded-information-types)|downgraded(-.*)?|sio-label-history)$/i,
 	/^(dl-expansion-history|autoforwarded|(discarded-)?x400-.*|x-(trasporto|ricevuta|verificasicurezza))$/i,
-	// Instructions for servers: the address of reports and the route of the mail. Reports go to the return path (RFC 2156,
-	// 6758).
+	// Instructions for servers: the address of reports and the route of the mail (RFC 2156, 6758).
 	/^(errors-to|return-receipt-to|notice-requested-upon-delivery-to|originator-return-address|mt-priority)$/i,
 	/^(alternate-recipient|conversion(-with-loss)?|deferred-delivery|latest-delivery-time|disclose-recipients)$/i,
 	/^(generate-delivery-report|prevent-nondelivery-report)$/i,
-	// Written by programs that checked or signed the mail (RFC 8601, 6376, 8617).
+	// Programs that checked or signed the mail write these (RFC 8601, 6376, 8617).
 	/^((x-)?(original-)?authentication-results|(dkim|arc)(-.*)?|domainkey-.*|bimi-(location|indicator))$/i,
 ];
 

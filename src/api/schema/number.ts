@@ -1,5 +1,5 @@
 /**
- * Numbers of JSON that a double does not reproduce as written: `12345678901234567890`, `5.0`, `1e5`. They stay texts
+ * Numbers of JSON that a double does not reproduce: `12345678901234567890`, `5.0`, `1e5`. They stay texts
  * until a field converts them as Python would.
  */
 
@@ -14,14 +14,14 @@ export class JsonNumber {
 		return !/[.eE]/.test(this.text);
 	}
 
-	/** `str(value)`; but digits that Python's float would drop stay. */
+	/** Python's `str(value)`, but digits that its float would drop stay. */
 	toString(): string {
 		if (this.isInteger) return this.text === '-0' ? '0' : this.text;
 		const value = Number(this.text);
 		return isSame(this.text, value) ? floatText(value) : this.text;
 	}
 
-	/** As a number; null when digits would be lost, or an integer would be written as a float: `1e+21`. */
+	/** Null if digits would be lost, or if an integer would become a float: `1e+21`. */
 	toNumber(): number | null {
 		const value = Number(this.text);
 		if (this.isInteger && String(value).includes('e')) return null;
@@ -72,11 +72,11 @@ function endOfDigits(text: string, from: number): number {
 	return at;
 }
 
-/** Whether a JavaScript number represents it, and Python writes it the same. Only for valid numbers. */
+/** Whether JavaScript and Python write the number the same. Only for valid numbers. */
 export function isPlainNumber(token: string): boolean {
 	if (token.length > 16) return false;
 	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;
-	// Without its sign and point at most 15 digits, without trailing zeros; Python writes less than 0.0001 otherwise.
+	// At most 15 digits without trailing zeros; Python writes less than 0.0001 otherwise.
 	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
 }
 
@@ -105,7 +105,7 @@ function lastNonZero(digits: string): number {
 	return end;
 }
 
-/** `repr` of a Python float: the shortest digits, positional from 1e-4 to below 1e16. */
+/** Python's `repr`: the shortest digits, positional from 1e-4 to below 1e16. */
 function floatText(value: number): string {
 	const sign = value < 0 || Object.is(value, -0) ? '-' : '';
 	const [mantissa = '0', power = '0'] = Math.abs(value).toExponential().split('e');

@@ -1,19 +1,15 @@
-/**
- * Python's rules where the service follows them: trimmed white space, names of types, and values inside an error text.
- */
 import { JsonNumber } from './number.js';
 
-// str.isspace() of Python 3. Differs from String.prototype.trim: U+001C–U+001F and U+0085 are space, U+FEFF is not.
+// Python's `str.isspace()`: U+001C–U+001F and U+0085 are space, U+FEFF is not.
 const spaces = new Set(
 	'\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 );
 
-// With the u flag a whole pair is one code point, and no surrogate.
 const loneSurrogate = /\p{Surrogate}/u;
 
 const maxReprDepth = 32;
 
-/** `str.strip()`; linear, as a regular expression anchored at the end is not. */
+/** `str.strip()`; linear, which a regular expression anchored at the end is not. */
 export function trimWhitespace(text: string): string {
 	let start = 0;
 	let end = text.length;
@@ -29,7 +25,6 @@ export function countCodePoints(text: string): number {
 	return count;
 }
 
-/** The first lone half of a surrogate pair, as a code; null for text that UTF-8 can represent. */
 export function findLoneSurrogate(text: string): number | null {
 	return loneSurrogate.exec(text)?.[0].codePointAt(0) ?? null;
 }
@@ -62,12 +57,9 @@ export function toText(value: unknown): string {
 	return typeof value === 'string' ? value : repr(value, 0);
 }
 
-/**
- * `int(text)`: white space around, a sign, digits of any script, single underscores between them. Null for a text that
- * is no integer, or one outside the range of numbers.
- */
+/** `int(text)`: white space, a sign, digits of any script, single underscores between them. */
 export function parseInteger(text: string): number | null {
-	// Nearly all of them, without the cost of Unicode.
+	// Most texts, without the cost of Unicode.
 	if (/^[0-9]{1,15}$/.test(text)) return Number(text);
 	const match = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(trimWhitespace(text));
 	const digits = match?.[2]?.replaceAll('_', '');
@@ -77,7 +69,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Digits of a script are in tens: Unicode gives each set ten code points in a row. */
+/** Unicode gives the digits of a script ten code points in a row. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;

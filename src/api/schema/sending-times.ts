@@ -15,7 +15,6 @@ import {
 const msPerMinute = 60_000;
 const minutesPerDay = 1_440;
 
-/** The moment so many minutes after midnight by the clocks of the zone, the whole day included. */
 export function momentOnDay(day: Day, minutes: number, timeZone: string): LocalMoment {
 	const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
 	const twoDigits = (count: number) => String(count).padStart(2, '0');
@@ -30,7 +29,7 @@ export interface Window {
 export function parseWindow(text: string): Window | null {
 	const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
 	const [first, last] = [parseTime(from ?? ''), parseTime(to ?? '')];
-	// 24:00 is the end of a day, and no beginning.
+	// 24:00 ends a day and begins none.
 	if (first === null || last === null || first === minutesPerDay) return null;
 	const window = { from: first, to: last % minutesPerDay };
 	return window.from === window.to && last !== minutesPerDay ? null : window;
@@ -51,11 +50,9 @@ export function isOpen({ from, to }: Window, timeZone: string, at: Micros): bool
 export function opening(window: Window, timeZone: string, at: Micros): Micros {
 	if (isOpen(window, timeZone, at)) return at;
 	const opens = momentsFrom(at, window.from, timeZone).filter((one) => isOpen(window, timeZone, one));
-	// Met by no zone: the next day at the same time.
 	return Math.min(...opens, at + daysAhead * microsPerDay, lastMoment);
 }
 
-/** The first moment after `at` that is outside the window, or at which a window over the whole day ends. */
 export function closing(window: Window, timeZone: string, at: Micros): Micros {
 	const isWhole = window.from === window.to;
 	const closes = momentsFrom(at, window.to, timeZone).filter(
@@ -67,7 +64,6 @@ export function closing(window: Window, timeZone: string, at: Micros): Micros {
 /** Enough for a day that a zone leaves out. */
 const daysAhead = 3;
 
-/** The moments at which a window may open or close: that time of the next days, and where clocks are set. */
 function momentsFrom(at: Micros, minutes: number, timeZone: string): Micros[] {
 	const today = dayOf(at, timeZone);
 	const change = clockChange(at, at + 2 * microsPerDay, timeZone);

@@ -1,4 +1,4 @@
-/** Errors of refused input: the texts of Django REST framework 3.14, word for word (`rest_framework/fields.py`). */
+/** The texts of Django REST framework 3.14, word for word. */
 
 export const texts = {
 	required: 'This field is required.',

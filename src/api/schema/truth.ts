@@ -9,7 +9,6 @@ const truths: ReadonlyMap<string, boolean> = new Map([
 	['0', false],
 ]);
 
-/** In any case; null: neither. */
 export function truthOf(text: string): boolean | null {
 	return truths.get(text.trim().toLowerCase()) ?? null;
 }

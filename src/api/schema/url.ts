@@ -12,29 +12,27 @@ const topLevel = String.raw`\.(?!-)(?:[${letter}-]{2,63}|xn--[a-z0-9]{1,59})(?<!
 const name = String.raw`${label}(?:\.(?!-)[${letter}0-9-]{1,63}(?<!-))*${topLevel}`;
 const webUrl = String.raw`^https?://(?:[^\s:@/]+(?::[^\s:@/]*)?@)?(${ipv4}|${ipv6}|${name}|localhost)(?::\d{2,5})?(?:[/?#]\S*)?$`;
 
-// Made at first use: half of Unicode regardless of case costs 2 ms, which commands without a URL save.
+// Made at first use: half of Unicode regardless of case costs 2 ms.
 let webUrlPattern: RegExp | null = null;
 
-// Django accepts these. But a backslash is a slash to the client that calls the URL, so `http://a\@b/` has two hosts,
-// the checked one and the called one. A control character is never intended (NUL has an error of its own).
+// Django accepts a backslash, but clients read it as a slash: `http://a\@b/` has two hosts, the checked one
+// and the called one.
 const ambiguous = /[\x01-\x1f\x7f-\x9f\\]/;
 
-/** Checks the length first, so that a hostile text costs nothing. */
 export function isWebUrl(text: string): boolean {
 	if (text.length > maxUrlLength || ambiguous.test(text)) return false;
 	webUrlPattern ??= new RegExp(webUrl, 'i');
 	const host = webUrlPattern.exec(text)?.[1];
 	if (host === undefined || host.length > maxHostLength) return false;
 	if (host.startsWith('[') && !isIPv6(host.slice(1, -1))) return false;
-	// A URL that the calling client cannot parse is invalid too.
 	return canParseUrl(text);
 }
 
 const beyondAscii = /[^\x00-\x7f]/;
 
 /**
- * What `URL.canParse` is to say. Node 20 reads Latin-1 as UTF-8 there once V8 has optimized the call, after some thousand
- * of them, and refuses `https://bücher.example/` from then on. What throws is too slow for hostile contents in ASCII.
+ * Node 20's `URL.canParse` reads Latin-1 as UTF-8 once V8 has optimized the call, and then refuses
+ * `https://bücher.example/`. Throwing is too slow for hostile contents in ASCII.
  */
 export function canParseUrl(text: string, base?: string): boolean {
 	if (!beyondAscii.test(text) && !beyondAscii.test(base ?? ''))
@@ -51,7 +49,7 @@ export function isLoopbackUrl(url: string | null): boolean {
 	return url !== null && canParseUrl(url) && isLoopback(new URL(url).hostname.toLowerCase());
 }
 
-/** As a URL writes hosts, in lower case: names (RFC 6761 s.6.3), IPv4 in four numbers, IPv6 with its brackets or without. */
+/** Takes hosts of a URL in lower case (RFC 6761 s.6.3). */
 export function isLoopback(hostname: string): boolean {
 	if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
 	return (
