@@ -1,18 +1,15 @@
-/** Attached files as MIME parts (RFC 2183, 2387, 2392): the same for all recipients, and encoded once for each file. */
+/** Attached files as MIME parts (RFC 2183, 2387, 2392), encoded once for each file. */
 import type { Attachment } from '../api/attachments.js';
 
-/** The files of a message by where they stand: images of the HTML beside it, the others after the text. */
 export interface Placed {
 	inline: readonly PlacedFile[];
 	attached: readonly PlacedFile[];
 }
 
 export interface PlacedFile extends Attachment {
-	/** The Content-ID without its brackets; null: none. */
 	id: string | null;
 }
 
-/** Inline is what a `cid:` link of the HTML names. */
 export function placeFiles(html: string | null, files: readonly Attachment[]): Placed {
 	const links = cidLinks(html);
 	const placed = files.map((file) => {
@@ -24,7 +21,7 @@ export function placeFiles(html: string | null, files: readonly Attachment[]): P
 	return { inline: those(true), attached: those(false) };
 }
 
-/** `cid:` links that no file provides, and those that several do, as they are written. */
+/** Links that no file provides, and those that several do. */
 export function cidFaults(
 	html: string | null,
 	files: readonly Pick<Attachment, 'name' | 'content_id'>[],
@@ -38,7 +35,7 @@ export function cidFaults(
 	return { unknown: written((count) => count === 0), unclear: written((count) => count > 1) };
 }
 
-/** The HTML with its images in place of `cid:` links, for a page that has no other parts. */
+/** For a page, which has no other parts. */
 export function withImages(
 	html: string,
 	files: readonly (Pick<Attachment, 'name' | 'type' | 'content_id'> & { bytes: Uint8Array })[],
@@ -56,16 +53,15 @@ function cidPattern(): RegExp {
 	return /(?<=["'(=\s])cid:([^\s"'<>()]{1,800})/gi;
 }
 
-/** `&amp;` is what may stand for a character there. */
+/** `&amp;` may stand for a character. */
 function linkOf(text: string): CidLink {
 	const written = text.replaceAll('&amp;', '&');
 	return { written, name: decoded(written) };
 }
 
 interface CidLink {
-	/** Behind `cid:`, as it is written. */
+	/** As it is written behind `cid:`. */
 	written: string;
-	/** Percent-decoded (RFC 2392 s.2). */
 	name: string;
 }
 
@@ -88,7 +84,7 @@ function isOf({ written, name }: CidLink, file: Pick<Attachment, 'name' | 'conte
 	return called === written || called === name;
 }
 
-/** The header fields of a file's part, with CRLF. No two blanks follow each other: relaxed DKIM keeps them as they are. */
+/** No two blanks follow each other: relaxed DKIM keeps the fields as they are. */
 export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline' | 'attachment'): string {
 	const { plain, filename } = nameParameters(name.replace(/\s+/g, ' ').trim());
 	const contentId = id === null ? '' : `Content-ID: <${headerId(id)}>\r\n`;
@@ -100,8 +96,8 @@ export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline'
 }
 
 /**
- * An ASCII name is a quoted string. Any other is an RFC 2231 parameter, and a plain one of the type for older programs:
- * beside the parameter itself some would take that one.
+ * A name beyond ASCII is an RFC 2231 parameter, and a plain one of the type for older programs: beside the
+ * parameter itself some would take the plain one.
  */
 function nameParameters(name: string): { plain: string; filename: string } {
 	if (/^[ -~]*$/.test(name) && name.length <= segmentLength && !name.includes('=?')) {
@@ -111,7 +107,6 @@ function nameParameters(name: string): { plain: string; filename: string } {
 	return { plain: fallbackName(name), filename: extendedName(name) };
 }
 
-/** Letters without their marks, the rest as `_`, with the extension. */
 function fallbackName(name: string): string {
 	const plain = name
 		.normalize('NFKD')
@@ -124,7 +119,7 @@ function fallbackName(name: string): string {
 
 const segmentLength = 60;
 
-/** RFC 2231: one parameter, or its numbered sections where it is long; no section ends within a character. */
+/** RFC 2231: one parameter, or numbered sections; no section ends within a character. */
 function extendedName(name: string): string {
 	const sections: string[] = [''];
 	for (const character of name) {
@@ -139,7 +134,6 @@ function extendedName(name: string): string {
 		.join('');
 }
 
-/** Everything but the attribute-char of RFC 5987. */
 function percentEncoded(character: string): string {
 	return Array.from(Buffer.from(character, 'utf8'), (octet) => {
 		const ascii = String.fromCharCode(octet);
@@ -149,15 +143,13 @@ function percentEncoded(character: string): string {
 	}).join('');
 }
 
-/** What no Content-ID can hold is percent-encoded, as it would be in the link. */
 function headerId(id: string): string {
 	return id.replace(/[^!#-;=?-~]/gu, percentEncoded);
 }
 
-/** Characters of a line of base64 (RFC 2045 s.6.8), from 57 octets. */
 const lineLength = 76;
 
-/** The bytes of a file in base64, lines ended but the last, in memory of its own. */
+/** Lines are ended but the last. Takes memory of its own. */
 export function encodeFile(bytes: Uint8Array): Buffer {
 	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 	const lines = Math.ceil(text.length / lineLength);

@@ -1,18 +1,20 @@
-/** The attributes of an HTML text by their positions, found with a tokenizer: nothing is parsed into a tree, nothing rewritten. */
+/**
+ * Attributes of an HTML text by their positions, found with a tokenizer: nothing is parsed into a tree or
+ * rewritten.
+ */
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { referencePattern } from '../api/variables.js';
 
-/** A part of an attribute's value: as written at `offset`, or a decoded entity (`offset` null). */
+/** Written at `offset`, or a decoded entity (`offset` null). */
 interface Segment {
 	readonly text: string;
 	readonly offset: number | null;
 }
 
-/** An attribute with a value; `start` and `end` are offsets of the value without its quotes. */
+/** `start` and `end` are offsets of the value without its quotes. */
 export interface Attribute {
-	/** Lower case, as is `name`. */
 	readonly tag: string;
-	/** The number of the tag, style elements not counted: inlining removes those. */
+	/** Style elements do not count: inlining removes them. */
 	readonly tagIndex: number;
 	readonly name: string;
 	readonly isRepeated: boolean;
@@ -22,19 +24,18 @@ export interface Attribute {
 	readonly segments: readonly Segment[];
 }
 
-/** A part of a decoded value: a text, or a variable whose opening hash stands at `offset`. */
+/** A part of a decoded value; the opening hash of a variable stands at `offset`. */
 export type Piece = { readonly text: string } | { readonly reference: string; readonly offset: number };
 
 export interface Markup {
 	readonly attributes: readonly Attribute[];
-	/** Offset of the last `</body`; null when there is none. */
 	readonly bodyEnd: number | null;
 	readonly styles: readonly { readonly start: number; readonly end: number }[];
 }
 
 /**
- * Reads an HTML text as browsers do: comments, script, style, title and textarea contain no markup, end tags have no
- * attributes. `isWanted` selects the returned attributes by tag, name and the value as written.
+ * Reads as browsers do: comments, script, style, title and textarea contain no markup. `isWanted` selects
+ * attributes by tag, name and the value as written.
  */
 export function readMarkup(
 	html: string,
@@ -97,7 +98,7 @@ export function readMarkup(
 	return { attributes, bodyEnd, styles };
 }
 
-/** The decoded value, cut at its variables. A hash written as an entity begins none. */
+/** A hash written as an entity begins no variable. */
 export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	return segments.flatMap(({ text, offset }): Piece[] => {
 		if (offset === null) return [{ text }];
@@ -113,7 +114,7 @@ export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	});
 }
 
-/** The tokenizer gives the parts of a value, but not the beginning of one that opens with an entity. */
+/** The tokenizer does not give the beginning of a value that opens with an entity. */
 function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 	const equals = /[ \t\r\n\f]*=[ \t\r\n\f]*/y;
 	equals.lastIndex = nameEnd;

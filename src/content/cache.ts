@@ -1,27 +1,27 @@
-/** Compiled contents by hash: when the memory is used up, the least recently used are dropped first. */
+/** Compiled contents by hash; the least recently used are dropped first. */
 import type { Content } from '../api/messages.js';
 import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 
 export interface ContentCache {
-	/** The compiled content of this hash (see `contentSha256`). Gets of one hash at the same time compile once. */
+	/**
+	 * Gets of one hash at the same time compile once. A content that does not compile rejects at each call.
+	 */
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
 
 interface ContentCacheOptions {
 	askHtml: AskHtml;
-	/** Memory of all entries. A larger content is kept alone, so that a campaign of it compiles it once. */
+	/** A larger content is kept alone, so that a campaign of it compiles it once. */
 	maxBytes: number;
 }
 
 interface Entry {
 	readonly compiled: Promise<CompiledContent>;
-	/** Corrected when it is compiled, and when its first message is made. */
 	bytes: number;
 }
 
-/** In memory, for all users of compiled contents. A content that does not compile rejects at each call. */
 export function createContentCache({ askHtml, maxBytes }: ContentCacheOptions): ContentCache {
 	const entries = new Map<string, Entry>();
 	let used = 0;
@@ -63,7 +63,6 @@ export function createContentCache({ askHtml, maxBytes }: ContentCacheOptions): 
 			const compiled = compileContent(content, askHtml, (bytes) => weigh(sha256, entry, bytes));
 			const entry: Entry = { compiled, bytes: bytesOf(content.subject, content.text, content.html) };
 			keep(sha256, entry);
-			// A failure is not cached: the next get tries again.
 			compiled.catch(() => drop(sha256, entry));
 			return entry.compiled;
 		},

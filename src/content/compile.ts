@@ -26,9 +26,8 @@ import type { CompiledContent, Recipient } from './types.js';
 import { textGuards } from './value-guards.js';
 
 /**
- * Reads the HTML (elsewhere: see `AskHtml`), makes the text alternative, and encodes the constant parts. Failures are
- * in `warnings`, and the mail goes out as written; rejects only when no reader is available. `onHeld` gets the bytes of
- * memory held, and again each time they grow.
+ * Failures are in `warnings`, and the mail goes out as written; rejects only if no reader is available.
+ * `onHeld` gets the bytes of memory held each time they grow.
  */
 export async function compileContent(
 	content: Content,
@@ -54,7 +53,7 @@ export async function compileContent(
 	return { variables: usedVariables(content), warnings, read, ...writers(sources, hold) };
 }
 
-/** Requests less after each reading that fails: first without style sheets, then without the text alternative. */
+/** Requests less after each failure: first without style sheets, then without the text alternative. */
 async function readWith(
 	{ html, text, disable_inline }: Content,
 	askHtml: AskHtml,
@@ -84,16 +83,14 @@ interface Sources {
 	read: ReadHtml | null;
 	sha256: string;
 	files: readonly Attachment[];
-	/** The HTML as its author wrote it. */
 	written: string | null;
 }
 
 type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
 
-/** Held by each content whatever it says. */
 const base = 6 * 1024;
 
-/** Room for differences between messages, so that hardly any needs a second piece of memory. */
+/** Differences between messages seldom need a second piece of memory. */
 const slack = 512;
 
 function writers(sources: Sources, hold: (bytes: number) => void): Writers {
@@ -102,7 +99,7 @@ function writers(sources: Sources, hold: (bytes: number) => void): Writers {
 	const links = read?.links ?? [];
 	const size = contentSize({ subject, text, html });
 	const writeSubject = compileSubject(parseTemplate(oneLine(subject)));
-	// Usually a content is tracked in all its messages or in none, and only one of the two is made.
+	// Usually only one of the two is made.
 	const bodies: { plain?: MessageBody; tracked?: MessageBody } = {};
 	const bodyFor = (tracking: Recipient['tracking']) => {
 		const kind = tracking === null ? 'plain' : 'tracked';
@@ -193,7 +190,6 @@ function bytesOfMarkup(read: ReadHtml | null): number {
 	return links + 200 * read.guards.size;
 }
 
-/** The bytes of texts: one byte a character where all are Latin-1, else two. */
 export function bytesOf(...texts: readonly (string | null)[]): number {
 	const bytes = (text: string) => 24 + (/[^\x00-\xff]/.test(text) ? 2 : 1) * text.length;
 	return texts.reduce((sum, text) => sum + (text === null ? 0 : bytes(text)), 0);

@@ -1,14 +1,14 @@
-/** Encoded words (RFC 2047): the form of text beyond ASCII in a header. */
+/** Encoded words (RFC 2047) for text beyond ASCII in a header. */
 
 const maxWord = 75;
 const overhead = '=?UTF-8?Q??='.length;
 
 /**
- * The text as encoded words, each on a line of its own (`CRLF SP` between them, which readers drop). A word has
- * ≤ 75 characters and holds whole code points; the first has at most `firstLength`.
+ * Separates words by `CRLF SP`, which readers drop. A word has at most 75 characters and holds whole code
+ * points.
  */
 export function encodeWords(text: string, firstLength = maxWord): string {
-	// Quoted-printable where most is plain, so that the source stays readable; base64 where that is shorter.
+	// Quoted-printable keeps plain text readable; base64 is used where it is shorter.
 	const points = Array.from(text);
 	const plain = points.reduce((sum, point) => sum + quote(point).length, 0);
 	const isQuoted = plain <= Math.ceil(Buffer.byteLength(text) / 3) * 4;
@@ -49,7 +49,7 @@ function base64Word(word: string): string {
 	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
 }
 
-/** Only characters that RFC 2047 s.5(3) allows in a phrase stay as they are: the strictest of its three places. */
+/** RFC 2047 s.5(3): characters allowed in a phrase, the strictest of its three places. */
 const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
 	const char = String.fromCharCode(code);
 	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;

@@ -1,7 +1,6 @@
 /**
- * `#name#` variables: found once, filled for each recipient. One pass, no recursion: values are not searched for
- * variables. Tokens are found from left to right, by their syntax alone: `#a##b#` is a and b, `#a#b#` is a followed by
- * `b#`. A variable without a value and a default stays as it is written, so CSS colours and anchors survive.
+ * `#name#` variables: found once, filled for each recipient in one pass. Tokens are found from left to right:
+ * `#a##b#` is a and b, `#a#b#` is a followed by `b#`.
  */
 import { escapeHtml } from '../api/quote.js';
 import { referencePattern, variableValue } from '../api/variables.js';
@@ -11,13 +10,10 @@ import type { ValueGuard } from './value-guards.js';
 
 export interface Slot {
 	readonly kind: 'variable';
-	/** With its default, where it has one. */
 	readonly reference: string;
-	/** Set where the value determines the scheme of a link, or what a style loads, or is part of a query. */
 	readonly guard: Exclude<ValueGuard, 'fixed'> | null;
 }
 
-/** A text split at its variables (or more: see `trackedTemplate`), with one literal more than slots. */
 export interface Template<S = Slot> {
 	readonly literals: readonly string[];
 	readonly slots: readonly S[];
@@ -28,10 +24,7 @@ export type Escape = (value: string) => string;
 
 const noGuards: ReadonlyMap<number, ValueGuard> = new Map();
 
-/**
- * Splits a text at its variables. `guards` are by the offset of the opening hash (see `valueGuards`), `text` begins at
- * `offset`.
- */
+/** `guards` are by the offset of the opening hash, `text` begins at `offset`. */
 export function parseTemplate(text: string, guards = noGuards, offset = 0): Template {
 	const literals: string[] = [];
 	const slots: Slot[] = [];
@@ -57,8 +50,8 @@ export function fillSlot(slot: Slot, variables: Variables, write: Escape): strin
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
 	if (slot.guard === 'query') return percentEncoded(value);
-	// A value comes from a subscriber's form. When it would turn the link into `javascript:`, `data:` or another unusual
-	// scheme, the link becomes `href="#"`. The same for a style that would load something.
+	// A value comes from a subscriber's form. One that would make the link `javascript:` or `data:`, or make a
+	// style load something, becomes `#`.
 	return isHarmless(slot, value, variables) ? write(value) : '#';
 }
 
@@ -71,7 +64,6 @@ export function renderTemplate(template: Template, variables: Variables, write: 
 	return renderSlots(template, (slot) => fillSlot(slot, variables, write));
 }
 
-/** The whole text, with the output of `fill` in its slots. */
 export function renderSlots<S>(template: Template<S>, fill: (slot: S) => string): string {
 	let text = template.literals[0] ?? '';
 	for (const [index, slot] of template.slots.entries()) {
@@ -85,8 +77,8 @@ export function htmlValue(value: string): string {
 }
 
 /**
- * CRLF and CR as LF. Texts and values are both normalised before they are joined, so that a CR that ends the one and an
- * LF that begins the other stay two line ends; the encoders write CRLF.
+ * Texts and values are both normalized before they are joined, so that a CR and an LF that meet stay two line
+ * ends.
  */
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;

@@ -1,8 +1,8 @@
-/** The identity of a content: contents are stored, and compiled, once per hash. */
+/** Contents are stored and compiled once per hash. */
 import { createHash } from 'node:crypto';
 import type { Content } from '../api/messages.js';
 
-/** SHA-256 in hex of everything that distinguishes two contents; null and an empty string differ. */
+/** Null and an empty string differ. */
 export function contentSha256(content: Content): string {
 	const { subject, text, html, disable_inline, attachments = [] } = content;
 	const files = attachments.map(({ name, type, sha256, content_id = null }) => [

@@ -1,18 +1,17 @@
-/** Header fields: folded at 78 where there is a blank to fold at, never longer than 998, never more than one field. */
+/** Header fields: folded at 78 at blanks, never longer than 998, never more than one field. */
 import { domainToASCII } from 'node:url';
 import { isReservedHeader, maxHeaderName } from '../api/schema/headers.js';
 import { encodeWords } from './encoded-words.js';
 
 const softLimit = 78;
 const hardLimit = 998;
-/** A word longer than this cannot stand on a line of 998 octets (RFC 5322 s.2.1.1) beside a name. */
+/** RFC 5322 s.2.1.1 limits a line to 998 octets, the name included. */
 const maxWord = 900;
 
-/** `Name: value` CRLF for free text: Subject and the user's own fields. */
 export function unstructuredField(name: string, value: string): string {
 	refuseBreaks(name, value);
 	const trimmed = value.trim();
-	// Never folded: RFC 5322 s.3.2.2 forbids a line of blanks alone.
+	// RFC 5322 s.3.2.2 forbids a line of blanks alone.
 	if (trimmed === '') return `${name}: \r\n`;
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
@@ -24,7 +23,7 @@ export function unstructuredField(name: string, value: string): string {
 	return `${name}:${isNarrow ? '\r\n ' : ' '}${encodeWords(trimmed, isNarrow ? softLimit : first)}\r\n`;
 }
 
-/** A field of the user's own; the caller has checked it, and a second check here prevents an added header. */
+/** The caller has checked the field; the second check prevents an added header. */
 export function customField(name: string, value: string): string {
 	if (name.length > maxHeaderName || !/^[\x21-\x39\x3b-\x7e]+$/.test(name))
 		throw new Error(`Not a header field name: ${JSON.stringify(name)}.`);
@@ -32,7 +31,7 @@ export function customField(name: string, value: string): string {
 	return unstructuredField(name, value);
 }
 
-/** A field of addresses (`Name <a@b>` or `a@b`, one per string); nothing for an empty list. */
+/** One address per string; nothing for an empty list. */
 export function addressField(name: string, addresses: readonly string[]): string {
 	if (addresses.length === 0) return '';
 	const tokens: string[] = [];
@@ -43,7 +42,7 @@ export function addressField(name: string, addresses: readonly string[]): string
 	return `${name}:${fold(tokens, name.length + 1)}\r\n`;
 }
 
-/** A field with one token that must not be folded (Message-ID, a URL in angle brackets). */
+/** A token must not be folded (Message-ID, a URL in angle brackets). */
 export function tokenField(name: string, token: string): string {
 	if (!/^[\x21-\x7e]{1,900}$/.test(token)) {
 		refuseBreaks(name, token);
@@ -52,7 +51,7 @@ export function tokenField(name: string, token: string): string {
 	return `${name}: ${token}\r\n`;
 }
 
-/** RFC 5322 s.3.3, in UTC. */
+/** RFC 5322 s.3.3. */
 export function dateField(dateMs: number): string {
 	return `Date: ${new Date(dateMs).toUTCString().replace('GMT', '+0000')}\r\n`;
 }
@@ -61,7 +60,7 @@ function refuseBreaks(name: string, value: string): void {
 	if (/[\r\n\0]/.test(value)) throw new Error(`The header field ${name} holds a line break or NUL.`);
 }
 
-/** A text that looks like an encoded word is encoded, so that readers see it as written. */
+/** Also encodes a text that looks like an encoded word. */
 function isWritable(text: string): boolean {
 	return /^[\t -~]*$/.test(text) && !text.includes('=?') && !hasLongWord(text);
 }
@@ -70,15 +69,12 @@ function hasLongWord(text: string): boolean {
 	return text.length > maxWord && foldable(text).some((word) => word.length > maxWord);
 }
 
-/** Words, each with the blanks before it: a line may end after any of them. */
+/** Words with the blanks before them. */
 function foldable(text: string): string[] {
 	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }
 
-/**
- * Distributes tokens, each with its leading blank, over lines of 78. A longer token gets a line of its own, but stays
- * beside the name of its field as long as a new line would not make it fit (RFC 5322 s.2.1.1: 78 should be, 998 must).
- */
+/** A token longer than a line stays beside the name of its field if a new line would not make it fit. */
 function fold(tokens: readonly string[], startColumn: number): string {
 	let text = '';
 	let column = startColumn;
@@ -105,7 +101,7 @@ function addressTokens(written: string): string[] {
 	return name === '' ? [`<${address}>`] : [...phrase(name), `<${address}>`];
 }
 
-/** The domain in punycode (RFC 5891); a local part beyond ASCII would need SMTPUTF8 on every hop. */
+/** A local part beyond ASCII would need SMTPUTF8 on every hop. */
 function asciiAddress(address: string): string {
 	const at = address.lastIndexOf('@');
 	const local = address.slice(0, at);
@@ -125,7 +121,7 @@ function unquote(name: string): string {
 	return quoted === undefined ? name : quoted.replace(/\\(.)/gs, '$1');
 }
 
-/** Atoms stay as they are, other ASCII becomes a quoted string, the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */
+/** Atoms stay, other ASCII becomes a quoted string, the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */
 function phrase(name: string): string[] {
 	if (!/^[ -~]*$/.test(name) || name.includes('=?') || name.length > 60) {
 		if (!/^[A-Za-z0-9 !#$%&'*+\-/^_`{|}~]*$/.test(name) || hasLongWord(name) || / {2}/.test(name)) {

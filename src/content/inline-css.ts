@@ -1,15 +1,12 @@
-/** When CSS is inlined, and whether the result is safe to use. */
-
 import { variablesIn } from '../api/variables.js';
 import { readMarkup } from './attributes.js';
 import { findLinks } from './links.js';
 
-/** Larger documents go out as written. */
 const maxInlineBytes = 2 * 1024 * 1024;
-/** The maximum size of the result: a rule of 1 KB is written into each of 10,000 elements. In UTF-16 units. */
+/** A rule of 1 KB may be written into each of 10,000 elements. */
 const maxInlinedLength = 2 * maxInlineBytes;
 
-/** The document with its style sheets inlined, or as written with a warning and its reason. Never throws. */
+/** Never throws. */
 export function inlineStyles(
 	html: string,
 	inlineCss: (html: string) => string,
@@ -28,7 +25,7 @@ export function inlineStyles(
 }
 
 const size = /^\d+(?:\.\d+)?%?$/;
-/** Attributes that the inliner makes of styles, without a look at what they can have (`height: auto`). */
+/** The inliner makes attributes of styles without a check of their values (`height: auto`). */
 const possible: ReadonlyMap<string, RegExp> = new Map([
 	['width', size],
 	['height', size],
@@ -37,7 +34,7 @@ const possible: ReadonlyMap<string, RegExp> = new Map([
 	['valign', /^(?:top|middle|bottom|baseline)$/i],
 ]);
 
-/** `after` with the author's own attributes, or none, in place of those with a value that they cannot have. */
+/** Puts the author's own attributes, or none, in place of impossible ones. */
 function withPossibleAttributes(before: string, after: string): string {
 	const read = (html: string) =>
 		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
@@ -49,7 +46,6 @@ function withPossibleAttributes(before: string, after: string): string {
 	for (const { tagIndex, name, start, end } of read(after)) {
 		const value = own.get(`${tagIndex} ${name}`);
 		if (value === after.slice(start, end) || possible.get(name)?.test(after.slice(start, end))) continue;
-		// The inliner writes ` name="value"`.
 		const cut = value === undefined ? start - name.length - 3 : start;
 		written += after.slice(from, cut) + (value ?? '');
 		from = value === undefined ? end + 1 : end;
@@ -58,8 +54,8 @@ function withPossibleAttributes(before: string, after: string): string {
 }
 
 /**
- * Whether both have the same variables equally often. One in a style sheet (`color: #brand#`) may have been copied into
- * elements; none may have been added or lost.
+ * A variable of a style sheet (`color: #brand#`) may have been copied into elements; none may be added or
+ * lost.
  */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
@@ -72,16 +68,12 @@ function keepsVariables(before: string, after: string): boolean {
 	});
 }
 
-/**
- * Whether both have the same links in the same order. A click names its link by position. When the style sheet cannot
- * be inlined in time one day, the text as written must give the same positions.
- */
+/** A click names its link by position, so inlining must not change positions. */
 function keepsLinks(before: string, after: string): boolean {
 	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
 	return targets(before) === targets(after);
 }
 
-/** The warning for CSS that stays where it is. */
 export function notInlined(why: string): string {
 	return `CSS was not inlined: ${why.replace(/\.$/, '')}. The HTML goes out as written.`;
 }
@@ -96,10 +88,10 @@ function count(names: readonly string[]): Map<string, number> {
 	return counts;
 }
 
-/** The text outside and inside style elements. By position: a lazy regular expression would be quadratic. */
+/** By position: a lazy regular expression would be quadratic. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
-	// Lower case may change the length of a text (U+0130); then positions mean nothing, and all counts as outside.
+	// Lower case may change the length of a text (U+0130); then all counts as outside.
 	if (lower.length !== html.length) return [html, ''];
 	let outside = '';
 	let inside = '';

@@ -1,16 +1,16 @@
 /**
- * Which style rules can move into style attributes, and which must stay: rules for some screens only, for states of a
- * link, for pseudo-elements, and others that only the mail program can decide.
+ * Which style rules can move into style attributes. Rules for some screens, states of a link and
+ * pseudo-elements stay.
  */
 import { Parser } from 'htmlparser2';
 
 interface InlinePlan {
-	/** The document; its style elements keep only rules that stay, and are removed when empty. */
+	/** Its style elements keep only rules that stay. */
 	readonly html: string;
 	readonly css: string;
 }
 
-/** Null when nothing can move. Style elements with conditions of their own (`media="print"`) are left alone. */
+/** Null when nothing can move. Style elements with `media` are left alone. */
 export function planInlining(html: string): InlinePlan | null {
 	const isBodyImplied = hasImpliedBodies(html);
 	const sheets = styleElements(html).map((element) => ({
@@ -57,11 +57,11 @@ function divided(statement: CssStatement, isBodyImplied: boolean): Part[] {
 const structural = /^:(root|empty|not|(first|last|only)-(child|of-type)|nth-(last-)?(child|of-type))$/i;
 
 function canMove(selector: string, isBodyImplied: boolean): boolean {
-	// The inliner takes a comma or a combinator in a string for one.
+	// The inliner misreads a comma or a combinator in a string.
 	if (/("|')[^"']*[,>+~{}()[\]]/.test(selector)) return false;
 	const text = selector.replace(/"[^"]*"|'[^']*'/g, '""');
 	if ((text.match(/::?[\w-]+/g) ?? []).some((pseudo) => !structural.test(pseudo))) return false;
-	// The inliner knows only written elements, while a browser puts rows without a tbody into one.
+	// A browser puts rows without a tbody into one; the inliner does not.
 	return !(isBodyImplied && /\btbody\b|>\s*tr\b/i.test(text));
 }
 
@@ -104,7 +104,6 @@ function styleElements(html: string): StyleElement[] {
 	return found;
 }
 
-/** Declarations that move into style attributes. `order` counts rules, in the order of the document. */
 interface Inlined {
 	readonly subject: Subject;
 	readonly specificity: number;
@@ -112,7 +111,6 @@ interface Inlined {
 	readonly declarations: readonly Declaration[];
 }
 
-/** What the last part of a selector says about the element; empty where it says nothing. */
 interface Subject {
 	readonly tag: string;
 	readonly id: string;
@@ -122,15 +120,8 @@ function inlinedRule(selector: string, order: number, declarations: readonly Dec
 	return { subject: subjectOf(selector), specificity: specificityOf(selector), order, declarations };
 }
 
-/** At-rules whose rules count only under a condition. */
 const conditions = new Set(['media', 'supports', 'container']);
 
-/**
- * The statement with `!important` on declarations that overrode the inlined ones, and would lose. Specificity is
- * compared as if the rules applied to one element wherever their last parts allow it. A rule that overrode some inlined
- * declarations and lost to others wins under a condition (the author wanted it for those screens), but not in a state
- * of a link (`a:hover` should not repaint a button).
- */
 function keepWinning(statement: CssStatement, order: number, inlined: readonly Inlined[]): string {
 	return rewritten(statement, { order, inlined, isConditional: false });
 }
@@ -158,9 +149,7 @@ function rewritten(statement: CssStatement, scene: Scene): string {
 		.join('\n');
 }
 
-/** Null when nothing has to change. */
 function bodyFor(selector: string, declarations: readonly Declaration[], scene: Scene): string | null {
-	// The box of a pseudo-element belongs to no other rule.
 	if (/::|:(before|after|first-line|first-letter)\b/i.test(selector)) return null;
 	const texts = declarations.map((declaration) =>
 		mustInsist(selector, declaration, scene) ? `${declaration.text} !important` : declaration.text,
@@ -185,14 +174,12 @@ function mustInsist(selector: string, { name, isImportant }: Declaration, scene:
 	return beaten.length === rivals.length || (scene.isConditional && beaten.length > 0);
 }
 
-/** Whether one sets the same as the other, or a part of it. */
 function areRelated(one: string, other: string): boolean {
 	if (one === other || one.startsWith(`${other}-`) || other.startsWith(`${one}-`)) return true;
 	if (one.startsWith('border-') && other.startsWith('border-')) return true;
 	return [one, other].sort().join() === 'font,line-height';
 }
 
-/** False when the last parts of the selectors name different elements. */
 function mayMeet(a: Subject, b: Subject): boolean {
 	return (a.tag === '' || b.tag === '' || a.tag === b.tag) && (a.id === '' || b.id === '' || a.id === b.id);
 }
@@ -208,7 +195,6 @@ function subjectOf(selector: string): Subject {
 	};
 }
 
-/** Selectors Level 3 s.9, as one number. */
 function specificityOf(selector: string): number {
 	const text = bare(selector);
 	const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
@@ -218,7 +204,6 @@ function specificityOf(selector: string): number {
 	return ids * 1_000_000 + classes * 1000 + tags;
 }
 
-/** Without brackets and strings, where dots and hashes are no selectors; `(2n+1)` and the like go too. */
 function bare(selector: string): string {
 	return selector
 		.trim()
@@ -226,19 +211,18 @@ function bare(selector: string): string {
 		.replace(/(:nth-[\w-]+)\([^)]*\)/gi, '$1');
 }
 
-/** `body` and `block` are the text between the braces, as written; `block` is null for `@import …;`. */
 type CssStatement =
 	| { readonly kind: 'rule'; readonly selectors: readonly string[]; readonly body: string }
 	| { readonly kind: 'at'; readonly name: string; readonly prelude: string; readonly block: string | null };
 
-/** One `name: value` of a rule; `text` is all of it without the semicolon. `name` is in lower case. */
+/** `name` is in lower case; `text` is all of it without the semicolon. */
 interface Declaration {
 	readonly name: string;
 	readonly isImportant: boolean;
 	readonly text: string;
 }
 
-/** Strings, and escapes: their content has no meaning here. */
+/** Strings and escapes. */
 const opaque = /"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|\\[\s\S]/;
 
 export function cssStatements(css: string): CssStatement[] {
@@ -269,7 +253,7 @@ export function cssStatements(css: string): CssStatement[] {
 	return statements;
 }
 
-/** The declarations of a rule; null when other rules are nested in it. */
+/** Null when other rules are nested in it. */
 function declarationsOf(body: string): Declaration[] | null {
 	const cuts = [...marks(body, ';{')];
 	if (cuts.some(({ char }) => char === '{')) return null;
@@ -283,7 +267,6 @@ function declarationsOf(body: string): Declaration[] | null {
 	}));
 }
 
-/** The statement as text again. */
 export function formatStatement(statement: CssStatement): string {
 	if (statement.kind === 'rule') return `${statement.selectors.join(', ')} {${statement.body}}`;
 	const { name, prelude, block } = statement;
@@ -309,7 +292,7 @@ function pieces(text: string, cuts: readonly { at: number }[]): string[] {
 		.filter((piece) => piece !== '');
 }
 
-/** The positions of the wanted characters outside strings, parentheses and brackets. */
+/** Positions outside strings, parentheses and brackets. */
 function* marks(text: string, wanted: string): Generator<{ char: string; at: number }> {
 	let depth = 0;
 	for (const match of text.matchAll(new RegExp(`${opaque.source}|[()[\\]{};,]`, 'g'))) {

@@ -1,7 +1,6 @@
 /**
- * The links of an HTML text whose clicks can be counted. Each has a position, counted from 0 in the order of the text
- * as its author wrote it. A link in a mail contains only its message and this number, so the same text must give the
- * same positions for ever.
+ * Links whose clicks can be counted. A mail names a link by its position alone, so the same text must give
+ * the same positions for ever.
  */
 
 import { canParseUrl } from '../api/schema/url.js';
@@ -10,30 +9,25 @@ import { type Piece, piecesOf, readMarkup } from './attributes.js';
 import type { Variables } from './fill-variables.js';
 import { encodedIn, percentEncoded } from './urls.js';
 
-/** The target of a link: its parts as a browser reads them, entities decoded, variables by reference. */
+/** Entities are decoded, variables stand by reference. */
 type LinkTarget = readonly (string | Reference)[];
 
 interface Reference {
 	readonly reference: string;
-	/** Its value is percent-encoded; absent: it stands as it is. */
 	readonly isEncoded?: true;
 }
 
-/** A link and the offsets of its `href` value, quotes not included. */
 export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/**
-	 * What depends on the values of its variables: nothing, only whether they are clean, or whether it is http(s) at all.
-	 */
+	/** What depends on the values: nothing, only whether they are clean, or whether it is http(s) at all. */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
 /** A link has two bytes for its position. */
 export const maxLinks = 65_536;
 
-/** The links whose target is http or https, or may become so with its variables filled in. */
 export function findLinks(html: string): Link[] {
 	const { attributes } = readMarkup(html, (tag, name) => name === 'href' && (tag === 'a' || tag === 'area'));
 	return attributes
@@ -47,8 +41,8 @@ export function findLinks(html: string): Link[] {
 }
 
 /**
- * The absolute URL of a link with these values, in the form that a browser requests: ASCII, no blanks. Null unless it
- * is http or https. A value with a control character makes it null too: no header may contain one.
+ * As browsers request it: ASCII, no blanks. Null unless it is http or https, and for a value with a control
+ * character, which no header may contain.
  */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
@@ -60,7 +54,7 @@ export function targetUrl(target: LinkTarget, variables: Variables): string | nu
 	return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
 }
 
-/** Whether clicks on the link can be counted: exactly when `targetUrl` gives a URL. */
+/** True exactly when `targetUrl` gives a URL. */
 export function isTrackable(
 	{ depends, target }: Pick<Link, 'depends' | 'target'>,
 	variables: Variables,
@@ -75,10 +69,9 @@ export function isTrackable(
 	}
 }
 
-/** A message's own pages: a click on them is an event of its own kind, or none. */
 export const ownPages: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null for a target that is never a link: another scheme, a relative reference, an own page. */
+/** Null for a target that is never counted: another scheme, a relative reference, an own page. */
 function dependence(target: LinkTarget): Link['depends'] | null {
 	const [first, ...rest] = target;
 	if (first === undefined) return null;
@@ -93,7 +86,6 @@ function dependence(target: LinkTarget): Link['depends'] | null {
 	return host !== undefined && canParseUrl(host) ? 'clean' : 'whole';
 }
 
-/** Reads a URL as browsers do: blanks and controls around it are ignored, as are tabs and line breaks inside. */
 function cleanTarget(pieces: readonly Piece[]): LinkTarget {
 	const joined: (string | Reference)[] = [];
 	const encoded = new Set<Piece>(encodedIn(pieces));
@@ -116,7 +108,7 @@ function cleanTarget(pieces: readonly Piece[]): LinkTarget {
 		.filter((piece) => piece !== '');
 }
 
-/** By position: a regular expression for blanks before the end is quadratic on long runs of them. */
+/** A regular expression for blanks at the end is quadratic on long runs of them. */
 function trimEnd(text: string): string {
 	let end = text.length;
 	while (end > 0 && text.charCodeAt(end - 1) <= 0x20) end--;
@@ -129,14 +121,12 @@ function hasCleanValues(target: LinkTarget, variables: Variables): boolean {
 	);
 }
 
-/** As in the mail: a variable without a value stays as it is written. */
 function valueIn({ reference, isEncoded }: Reference, variables: Variables): string {
 	const value = variableValue(reference, variables);
 	if (value === null) return `#${reference}#`;
 	return isEncoded ? percentEncoded(value) : value;
 }
 
-/** By position: entities decoded, variables as `#name#`. */
 export function linkTexts(html: string): string[] {
 	return findLinks(html).map(({ target }) =>
 		target.map((piece) => (typeof piece === 'string' ? piece : `#${piece.reference}#`)).join(''),

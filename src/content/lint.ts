@@ -1,4 +1,4 @@
-/** What mail programs make less of than its author meant: findings about a content as it is written. Pure and linear. */
+/** Findings about a content that mail programs would show badly. Pure and linear. */
 
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import type { Attachment } from '../api/attachments.js';
@@ -12,16 +12,16 @@ export interface ContentFinding {
 	kind: 'clipped' | 'no_alt' | 'no_file' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
 	/** Places, octets of the HTML or characters of the subject. */
 	count: number;
-	/** The first place: an attribute as written and its line, from 1; null: the whole content. */
+	/** The line counts from 1; null: the whole content. */
 	first: { text: string; line: number } | null;
 }
 
-/** Gmail shows the first 102 KiB of the HTML and a link to the rest. */
+/** Gmail cuts the HTML here. */
 export const clippedBytes = 102 * 1024;
-/** About twice of what mail programs show. */
+/** Twice what mail programs show. */
 const longSubject = 120;
 
-/** `bulk`: the body is to have a link to unsubscribe. `isTemplate`: files come when it is sent. Kinds come in a fixed order, each once. */
+/** `bulk` wants a link to unsubscribe; `isTemplate`: files come when it is sent. */
 export function contentFindings(
 	{ subject, text, html, attachments = [] }: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
 	{ bulk, isTemplate = false }: { bulk: boolean; isTemplate?: boolean },
@@ -44,7 +44,6 @@ function hasUnsubscribeLink(body: string): boolean {
 	return variableNames(variablesIn(body)).includes('unsubscribe_url');
 }
 
-/** `cid:` links that no file provides. */
 function fileFindings(html: string, files: readonly Attachment[]): ContentFinding[] {
 	const { unknown } = cidFaults(html, files);
 	const [link] = unknown;
@@ -55,7 +54,6 @@ function fileFindings(html: string, files: readonly Attachment[]): ContentFindin
 	];
 }
 
-/** Images without an alternative text and links that lead nowhere. */
 function markupFindings(html: string): ContentFinding[] {
 	const found = new Map<ContentFinding['kind'], ContentFinding>();
 	const add = (kind: ContentFinding['kind'], text: string, offset: number) => {
@@ -113,12 +111,12 @@ function tagsOf(html: string): Tag[] {
 	return tags;
 }
 
-/** Schemes that a mail program opens and that need no `//`. */
+/** Schemes that need no `//`. */
 const otherSchemes = new Set(
 	'mailto tel sms smsto webcal geo facetime skype whatsapp xmpp sip sips callto maps cid'.split(' '),
 );
 
-/** Whether a mail program has something to open; what a variable begins is known with its value alone. */
+/** The scheme of a variable is known with its value alone. */
 function isLink(href: string, hasBase: boolean): boolean {
 	const text = href.replace(/[\t\r\n]/g, '').trim();
 	if (text === '' || text === '#') return false;

@@ -1,6 +1,6 @@
 /**
- * Bodies of a mail from Markdown (CommonMark with tables, strikethrough and links as GitHub has them), in a plain layout
- * for narrow and wide, light and dark. Variables stay as they are written; raw HTML stays too, as it does in an HTML body.
+ * Bodies from GitHub's Markdown in a plain layout for narrow and wide, light and dark. Variables and raw HTML
+ * stay as they are written.
  */
 
 import { Marked } from 'marked';
@@ -8,7 +8,7 @@ import { escapeHtml } from '../api/quote.js';
 import { referencePattern } from '../api/variables.js';
 import { textAlternative } from './text-alternative.js';
 
-/** The bodies, and the text of the first heading of level 1; null: there is none. */
+/** `heading`: the text of the first heading of level 1. */
 interface MarkdownBodies {
 	heading: string | null;
 	html: string;
@@ -20,7 +20,7 @@ export function markdownBodies(markdown: string): MarkdownBodies {
 	const marked = new Marked({ gfm: true, async: false });
 	const tokens = marked.lexer(hidden);
 	const first = tokens.find((token) => token.type === 'heading' && token['depth'] === 1);
-	// Named, so that the text shows its rows as rows.
+	// The class makes the text show its rows as rows.
 	const body = restore(marked.parser(tokens)).replaceAll('<table>\n<thead>', '<table class="rows">\n<thead>');
 	const heading = first === undefined ? null : plainText(restore(marked.parser([first])));
 	const html = layout(heading ?? '', body);
@@ -31,7 +31,10 @@ function plainText(html: string): string {
 	return textAlternative(html).replace(/\s+/g, ' ');
 }
 
-/** Variables look like a heading, a table's cell or emphasis to a parser: a word that is nowhere else stands for each. */
+/**
+ * Variables look like a heading, a table's cell or emphasis to a parser: a word that is nowhere else replaces
+ * each.
+ */
 function hideVariables(markdown: string): { hidden: string; restore: (text: string) => string } {
 	const references: string[] = [];
 	let word = 'qvar';
@@ -81,7 +84,7 @@ body, .page { background: #111827 !important }
 }
 `;
 
-/** A column of at most 600 px: Outlook for Windows knows no max-width, and gets a table of that width. */
+/** Outlook for Windows knows no max-width, and gets a table of 600 px. */
 function layout(title: string, body: string): string {
 	return `<!doctype html>
 <html>

@@ -1,4 +1,4 @@
-/** The size of a message with its variables filled in, known before anything is joined. */
+/** The size of a message with its values, known before anything is joined. */
 
 import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Content } from '../api/messages.js';
@@ -7,10 +7,9 @@ import { countCodePoints } from '../api/schema/python.js';
 import { variablesIn, variableValue } from '../api/variables.js';
 import { htmlValue, type Variables } from './fill-variables.js';
 
-/** Octets of text and HTML with their values, before transfer encoding. Anything larger is no mail. */
+/** Octets before transfer encoding. */
 const maxJoinedBytes = 16 * 1024 * 1024;
 
-/** A message that cannot be made of these values. */
 export class TooLarge extends Error {
 	override readonly name = 'TooLarge';
 }
@@ -19,7 +18,7 @@ export function contextErrors(fault: string): FieldErrors {
 	return { context: [{ code: 'too_large', message: `With this context ${fault}.` }] };
 }
 
-/** The result of the work. `TooLarge` becomes the 400 of a send request. */
+/** Turns `TooLarge` into the 400 of a send request. */
 export async function refusingTooLarge<T>(work: () => Promise<T>): Promise<T> {
 	try {
 		return await work();
@@ -31,11 +30,10 @@ export async function refusingTooLarge<T>(work: () => Promise<T>): Promise<T> {
 
 export interface ContentSize {
 	readonly subject: string;
-	/** Octets of text and HTML as written. */
 	readonly bytes: number;
 	readonly text: readonly (readonly [reference: string, times: number])[];
 	readonly html: readonly (readonly [reference: string, times: number])[];
-	/** Octets that a character of a value has at most: nine in the query of a URL, where there is any. */
+	/** A character of a value has at most nine octets in the query of a URL. */
 	readonly perCharacter: { readonly text: number; readonly html: number };
 }
 
@@ -56,7 +54,7 @@ export function contentSize({
 
 const mayEncode = /[?&]|mailto:/i;
 
-/** Why these values give no message; null when they do. The cost does not grow with the message. */
+/** Null when these values give a message. The cost does not grow with the message. */
 export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
 	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
 }
@@ -73,7 +71,7 @@ function sizeFault(size: ContentSize, variables: Variables, more: number): strin
 
 function subjectFault(subject: string, variables: Variables): string | null {
 	if (!subject.includes('#')) return null;
-	// Each value is measured once, however often it occurs: a subject that is far too long is never made.
+	// Measures each value once: a subject that is far too long is never made.
 	const length = timesOf(subject).reduce((sum, [reference, times]) => {
 		const value = variableValue(reference, variables);
 		return value === null ? sum : sum + times * (countCodePoints(value) - countCodePoints(reference) - 2);
@@ -82,7 +80,7 @@ function subjectFault(subject: string, variables: Variables): string | null {
 	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
 }
 
-/** Whether a message has no more octets, by a bound from the lengths of values alone. */
+/** An upper bound from the lengths of values. */
 export function isSurelyWithin(
 	octets: number,
 	{ bytes, text, html, perCharacter }: ContentSize,
@@ -103,7 +101,6 @@ function lengthOf(reference: string, variables: Variables): number {
 	return variableValue(reference, variables)?.length ?? 0;
 }
 
-/** What a value adds to the reference in its place; nothing when there is none. */
 function octetsOf(reference: string, variables: Variables, write: (value: string) => string): number {
 	const value = variableValue(reference, variables);
 	return value === null ? 0 : Buffer.byteLength(write(value)) - Buffer.byteLength(reference) - 2;

@@ -1,4 +1,3 @@
-/** The finished message: header fields, then one part or two alternatives, and the files with them. */
 import type { Envelope } from '../api/messages.js';
 import { oneLine } from '../api/variables.js';
 import { fileFields, type Placed, type PlacedFile } from './attachments.js';
@@ -9,26 +8,25 @@ import type { BodyValues, Part } from './part.js';
 import type { Recipient } from './types.js';
 
 interface MessageParts {
-	/** The html is null, or the text is, or neither. */
 	text: Part | null;
 	html: Part | null;
-	/** Identity of the content: its boundaries are made from it, so the same content gives the same bytes. */
+	/** Boundaries are made from it, so the same content gives the same bytes. */
 	sha256: string;
 	files: Placed;
 }
 
 type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
-/** The body of a message: what differs between recipients comes first, the files after it. */
+/** The parts that differ between recipients come first, the files after them. */
 export interface MessageBody {
-	/** With files it ends behind their first header fields, at the end of a line that is not empty. */
+	/** With files it ends behind their first header fields. */
 	write: WriteBody;
 	rest: readonly (string | { sha256: string })[];
 }
 
 /**
- * Lays out the parts, text first (RFC 2046 s.5.1.4: the last alternative is the preferred one): mixed › alternative ›
- * related, and of these only what is needed.
+ * Text first (RFC 2046 s.5.1.4: the last alternative is preferred); mixed › alternative › related, and only
+ * what is needed.
  */
 export function compileBody({ text, html, sha256, files }: MessageParts): MessageBody {
 	const parts = [text, html].filter((part) => part !== null);
@@ -72,7 +70,7 @@ export function compileBody({ text, html, sha256, files }: MessageParts): Messag
 
 type Tail = MessageBody['rest'];
 
-/** Up to the first header fields of a file, and from their end. Texts beside each other become one. */
+/** Splits at the end of the first header fields of a file. */
 function splitTail(tail: Tail): [before: string, rest: Tail] {
 	const merged: (string | { sha256: string })[] = [];
 	let before = '';
@@ -96,8 +94,8 @@ interface SharedFields {
 }
 
 /**
- * Writes everything above the Content-Type. Fields that all messages of an envelope share are made once, as long as the
- * same object is given. Throws on a line break or NUL in any field, and on a field that users may not set.
+ * Writes everything above the Content-Type. Fields that all messages of an envelope share are made once.
+ * Throws on a line break or NUL in any field, and on a field that users may not set.
  */
 export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
 	const known = new WeakMap<Envelope, SharedFields>();
@@ -132,7 +130,6 @@ function sharedFields({ from, cc, reply_to, headers }: Envelope): SharedFields {
 	};
 }
 
-/** The Subject field; written once when it has no variables. */
 export function compileSubject(template: Template): (variables: Recipient['variables']) => string {
 	const write = (variables: Recipient['variables']) =>
 		unstructuredField('Subject', oneLine(renderTemplate(template, variables, oneLine)));
@@ -141,14 +138,14 @@ export function compileSubject(template: Template): (variables: Recipient['varia
 	return () => constant;
 }
 
-/** RFC 2369, and RFC 8058 over https alone: the mail program may unsubscribe with one POST. */
+/** RFC 2369, and RFC 8058 over https alone. */
 function unsubscribeFields(url: string): string {
 	const link = tokenField('List-Unsubscribe', `<${url}>`);
 	if (url.includes('<') || url.includes('>')) throw new Error('The unsubscribe link holds an angle bracket.');
 	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 
-/** `=_` never occurs in quoted-printable or base64; in a 7bit part, which is constant, its absence is checked. */
+/** `=_` never occurs in quoted-printable or base64; in a constant 7bit part its absence is checked. */
 function absentBoundary(mark: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
 		const boundary = `=_${mark}${attempt === 0 ? '' : `.${attempt}`}`;

@@ -1,17 +1,16 @@
 /**
- * The depth of nested elements in an HTML text, measured in one pass without a tree. Code that reads a text by
- * recursion, or walks the open elements at each tag, must never get one that is too deep.
+ * Measures the depth of nested elements without a tree: code that reads HTML by recursion must not get a text
+ * that is too deep.
  */
 
 import { Tokenizer } from 'htmlparser2';
 import { ignoreAll } from './attributes.js';
 
-/** The maximum depth. Programs that write mail stay far below; a deeper text is an accident or an attack. */
+/** Programs that write mail stay far below. */
 export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 
-/** Linear, without recursion. End tags that a browser implies (`<li>` after `<li>`) are implied here. */
 export function isTooDeep(html: string): boolean {
 	const open = new OpenElements();
 	let name = '';
@@ -63,7 +62,6 @@ const implied: ReadonlyMap<string, ReadonlySet<string>> = new Map([
 	['tfoot', groups],
 ]);
 
-/** Each element is opened once and ended once, whatever the end tags are: the work is linear in the tags. */
 class OpenElements {
 	readonly #names: string[] = [];
 	readonly #counts = new Map<string, number>();
@@ -76,7 +74,6 @@ class OpenElements {
 		return this.#names.length;
 	}
 
-	/** An end tag also ends elements opened inside; one without a beginning is ignored. */
 	end(name: string): void {
 		if ((this.#counts.get(name) ?? 0) === 0) return;
 		while (this.#pop() !== name);

@@ -1,7 +1,7 @@
-/** What a content leaves when its body is deleted: the links, which mails lead to by their positions. */
+/** The links of a content whose body is deleted: mails lead to them by position. */
 import { findLinks, linkTexts } from './links.js';
 
-/** An HTML text with the same links at the same positions and nothing else; null: it has none. */
+/** The same links at the same positions; null: it has none. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;

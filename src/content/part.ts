@@ -1,4 +1,4 @@
-/** One text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
+/** A text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
 import type { ByteSink } from './byte-sink.js';
 import { renderSlots, type Template } from './fill-variables.js';
 import { encodeFragment, type Fragment, keepFragments, QuotedPrintableLine } from './quoted-printable.js';
@@ -6,11 +6,11 @@ import type { Recipient } from './types.js';
 
 export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 
-/** A part ready to be written: CRLF line ends, pure ASCII, the last line ended or not. */
+/** CRLF line ends, pure ASCII, the last line ended or not. */
 export interface Part {
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
-	/** False only where the body could hold a boundary by chance (7bit, which is constant). */
+	/** False only if the body may hold the boundary (7bit, which is constant). */
 	isFreeOf(boundary: string): boolean;
 	readonly bytes: number;
 }
@@ -22,9 +22,7 @@ interface PartSource<S> {
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
-/**
- * Encodes the constant parts. 7bit for short-lined ASCII without variables, else the clearly smaller of the other two.
- */
+/** 7bit for short-lined ASCII without variables, else the clearly smaller of the other two. */
 export function compilePart<S>({ template, subtype, fill }: PartSource<S>): Part {
 	const { literals, slots } = template;
 	const written = literals.join('');
@@ -53,11 +51,11 @@ function part(subtype: string, encoding: string, body: Body): Part {
 	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
 	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
 	const fields = `${type}Content-Transfer-Encoding: ${encoding}\r\n`;
-	// In quoted-printable and base64 no line begins as our boundaries do.
+	// No line of quoted-printable or base64 begins as our boundaries do.
 	return { fields, isFreeOf: (boundary) => boundary.startsWith('=_'), ...body };
 }
 
-/** ASCII in memory of its own: otherwise a whole shared slab would be kept. */
+/** In memory of its own: a whole shared slab would be kept otherwise. */
 function ownOctets(text: string): Buffer {
 	const octets = Buffer.allocUnsafeSlow(text.length);
 	octets.write(text, 'latin1');
@@ -75,7 +73,7 @@ function base64Body<S>(template: Template<S>, fill: PartSource<S>['fill']): Body
 	};
 }
 
-/** Most literals of a text full of variables are empty, and those between links are alike. */
+/** Most literals between variables are empty, and those between links are alike. */
 function encodeAll(literals: readonly string[]): Fragment[] {
 	const known = new Map<string, Fragment>();
 	return literals.map((literal) => {
@@ -125,7 +123,7 @@ function filledText<S>(slot: S, values: BodyValues, fill: PartSource<S>['fill'])
 	return text;
 }
 
-/** Printable ASCII, tabs and line ends; lines ≤ 998; no line that begins `From ` or with a dot, or ends in a blank. */
+/** RFC 2045 s.2.7; also no line that begins with `From ` or a dot, or ends in a blank. */
 function isSevenBit(text: string): boolean {
 	if (!/^[\t\n -~]*$/.test(text)) return false;
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
@@ -146,7 +144,7 @@ function base64(text: string): string {
 	).join('\r\n');
 }
 
-/** RFC 2046 s.4.1.1: line ends of text parts are CRLF. */
+/** RFC 2046 s.4.1.1. */
 function crlf(text: string): string {
 	return text.replaceAll('\n', '\r\n');
 }

@@ -1,11 +1,10 @@
 /**
- * Quoted-printable (RFC 2045 s.6.7) in fragments. A fragment is encoded as if it began a line, and can be appended at
- * any column: where its first line does not fit, a soft break goes before it. So the constant pieces of a body are
- * encoded once, and a recipient's values are inserted between them.
+ * Quoted-printable (RFC 2045 s.6.7) in fragments, each encoded as if it began a line. Where its first line
+ * does not fit, a soft break goes before it. So constant pieces are encoded once, with values between them.
  */
 import type { ByteSink } from './byte-sink.js';
 
-/** Encoded octets, with the lengths of the first and the last line for appending. */
+/** The lengths of the first and the last line serve appending. */
 export interface Fragment {
 	readonly octets: Uint8Array;
 	readonly headLength: number;
@@ -17,18 +16,15 @@ export interface Fragment {
 const maxColumn = 75;
 const softBreak = '=\r\n';
 const from = 'From ';
-/** From this length, finding a value in the cache is cheaper than encoding it again. */
+/** Finding a value in the cache is cheaper than encoding it from this length on. */
 const worthKeeping = 32;
 
 const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 
-/**
- * Encodes a text whose line ends are LF, which become CRLF (RFC 2046 s.4.1.1); a CR is encoded. The octets take more
- * memory than they need, some of it shared: see `keepFragments`.
- */
+/** Line ends are LF and become CRLF; a CR is encoded. The octets may share memory: see `keepFragments`. */
 export function encodeFragment(text: string): Fragment {
 	const source = Buffer.from(text, 'utf8');
-	// Three octets a byte, and a soft break after at least 24 of them.
+	// Three octets a byte, and a soft break after at least 24 bytes.
 	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);
 	let at = 0;
 	let column = 0;
@@ -46,7 +42,7 @@ export function encodeFragment(text: string): Fragment {
 			breakLine(false);
 			continue;
 		}
-		// A blank at the end of a line may be lost on the way; a line end may follow the fragment.
+		// A blank at the end of a line may be lost on the way.
 		const isLast = index === source.length - 1 || source[index + 1] === 0x0a;
 		const isPlain = isPlainByte(byte) && !(isLast && byte <= 0x20);
 		if (column + (isPlain ? 1 : 3) > maxColumn) breakLine(true);
@@ -70,8 +66,8 @@ export function encodeFragment(text: string): Fragment {
 }
 
 /**
- * The same fragments in one piece of memory of exact size; fragments that were one object stay one. Node takes small
- * buffers from slabs of 8 KiB. Each kept buffer keeps its whole slab with dead data: five times its own size.
+ * Moves fragments into one piece of exact memory. Node takes small buffers from slabs of 8 KiB, and each kept
+ * buffer would keep its whole slab.
  */
 export function keepFragments(fragments: readonly Fragment[]): Fragment[] {
 	const distinct = new Set(fragments);
@@ -95,7 +91,7 @@ function isPlainByte(byte: number): boolean {
 	return (byte >= 0x20 && byte <= 0x7e && byte !== equals) || byte === 0x09;
 }
 
-/** A plain value is copied, in lines where it is long (the addresses of links). */
+/** Copies a plain value in lines, such as the address of a link. */
 function encodeLong(value: string): Fragment {
 	if (!isPlain(value)) return encodeFragment(value);
 	let text = value.slice(0, maxColumn);
@@ -116,7 +112,7 @@ export class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** Encodes and appends. A repeated value, such as the beginning of all links, is encoded once. */
+	/** A repeated value, such as the beginning of all links, is encoded once. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
@@ -158,8 +154,8 @@ function measure(text: string): Fragment {
 }
 
 /**
- * A dot (lost when a relay forgets to stuff it) and `From ` (mbox writers put a `>` before it) must not begin a line.
- * The next fragment may complete the end of this one: `F` + `rom me`.
+ * A dot (lost when a relay forgets to stuff it) and `From ` (mbox writers put a `>` before it) must not begin
+ * a line. The next fragment may complete the end of this one: `F` + `rom me`.
  */
 function isSpecialAtStart(source: Buffer, index: number): boolean {
 	const byte = source[index];

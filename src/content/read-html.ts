@@ -1,6 +1,6 @@
 /**
- * Everything that needs a parser of an HTML body, in one call: the body is untrusted, so this runs in a thread that can
- * be ended (`AskHtml`). The composer gets offsets and texts, and does not parse.
+ * Everything that parses an untrusted HTML body, in one call that a thread runs and can be ended. The
+ * composer gets offsets and texts.
  */
 import { readMarkup } from './attributes.js';
 import { normalLineEnds } from './fill-variables.js';
@@ -10,10 +10,8 @@ import { isTooDeep, tooDeep } from './nesting.js';
 import { noAlternative, textAlternative } from './text-alternative.js';
 import { quoteAttributes, type ValueGuard, valueGuards } from './value-guards.js';
 
-/** An HTML body as written, and what is wanted besides its markup. */
 export interface HtmlQuestion {
 	readonly html: string;
-	/** Moves CSS into style attributes, where there is any. */
 	readonly inline: boolean;
 	readonly alternative: boolean;
 }
@@ -21,17 +19,15 @@ export interface HtmlQuestion {
 /** Plain data: it comes from a thread. */
 export interface ReadHtml {
 	readonly html: string;
-	/** Null: not requested, could not be made, or the document has no visible text. */
+	/** Null: not requested, not possible, or the document has no visible text. */
 	readonly alternative: string | null;
-	/** What was requested and not done. */
 	readonly warnings: readonly string[];
 	readonly links: readonly Link[];
 	readonly guards: ReadonlyMap<number, ValueGuard>;
-	/** Offset before the last `</body>`, or the end. */
 	readonly bodyEnd: number;
 }
 
-/** Reads in another thread; rejects past its deadline, and when no reader is available. */
+/** Rejects past its deadline, and if no reader is available. */
 export type AskHtml = (question: HtmlQuestion) => Promise<ReadHtml>;
 
 /** Reads in this thread, without a deadline. `inlineCss` may throw. */
@@ -53,7 +49,7 @@ export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => st
 	};
 }
 
-/** The part is UTF-8: a saved or forwarded copy that declares another encoding would be garbled. */
+/** The part is UTF-8: a saved copy that declares another encoding would be garbled. */
 function declaredUtf8(html: string): string {
 	const { attributes } = readMarkup(
 		html,
@@ -76,7 +72,7 @@ function refuse(): never {
 	throw new Error(tooDeep);
 }
 
-/** Null for HTML without visible text: an empty alternative is useless and looks like spam. */
+/** An empty alternative looks like spam. */
 function alternativeOf(html: string, isDeep: boolean): { text: string | null; warnings: readonly string[] } {
 	if (isDeep) return { text: null, warnings: [noAlternative(tooDeep)] };
 	try {

@@ -1,6 +1,5 @@
 /**
- * The HTML of a message with counted opens and clicks: link targets are replaced and a pixel is inserted; all other
- * bytes stay the same.
+ * Counts opens and clicks: link targets are replaced and a pixel is inserted; all other bytes stay the same.
  */
 
 import {
@@ -18,7 +17,7 @@ import type { Tracking } from './types.js';
 
 type TrackedSlot = Slot | LinkSlot | { readonly kind: 'pixel' };
 
-/** A link; `written` is used when a recipient's values make it a target that cannot be followed. */
+/** `written` is used if a recipient's values make a target that cannot be followed. */
 interface LinkSlot extends Pick<Link, 'depends' | 'target'> {
 	readonly kind: 'link';
 	readonly position: number;
@@ -26,9 +25,8 @@ interface LinkSlot extends Pick<Link, 'depends' | 'target'> {
 }
 
 /**
- * The markup around the pixel's address. Nothing hides it: some mail programs do not load hidden images. It stands
- * outside the flow, where it takes no line, no gap of a grid and no margin; programs that drop `position` get a float
- * of no size. Style rules for all pictures do not apply to it.
+ * Some mail programs do not load hidden images. The pixel stands outside the flow, and style rules for all
+ * pictures do not apply to it.
  */
 const pixel = {
 	before: '<img src="',
@@ -46,7 +44,7 @@ const pixel = {
 		.join(';')}">`,
 };
 
-/** Splits an HTML text at its variables and links, and puts the pixel before the last `</body>` or at the end. */
+/** The pixel stands before the last `</body>` or at the end. */
 export function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Template<TrackedSlot> {
 	const literals = [''];
 	const slots: TrackedSlot[] = [];
@@ -54,7 +52,7 @@ export function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Tem
 	const addText = (end: number) => {
 		const text = parseTemplate(html.slice(from, end), guards, from);
 		append(literals, text.literals[0] ?? '');
-		// One by one: as arguments of one call, hundreds of thousands overflow the stack.
+		// As arguments of one call, hundreds of thousands overflow the stack.
 		for (let index = 1; index < text.literals.length; index++) literals.push(text.literals[index] ?? '');
 		for (const slot of text.slots) slots.push(slot);
 		from = end;
@@ -90,8 +88,8 @@ export function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tra
 }
 
 /**
- * Writes the content of a slot for this recipient; without tracking, the author's text. The addresses are escaped
- * (`escapedTracking`), except for their ends.
+ * Without tracking it writes the author's text. Addresses are escaped (`escapedTracking`), except for their
+ * ends.
  */
 export function fillTracked(
 	slot: TrackedSlot,

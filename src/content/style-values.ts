@@ -1,13 +1,13 @@
-/** Where a style sheet or a style attribute uses variables, and which: none may load anything. */
+/** Variables in style sheets and style attributes: none may load anything. */
 import { referencePattern } from '../api/variables.js';
 
 /**
- * How a variable in CSS is guarded. `fixed`: it stands in `url(…)` or the like, which would load an address, and stays
- * as it is written. `style`: a value that would load something by itself is refused (`loadsNothing`).
+ * `fixed`: it stands in `url(…)` or the like and stays as it is written. `style`: a value that would load
+ * something is refused.
  */
 export type StyleGuard = 'fixed' | 'style';
 
-/** Strings, brackets (with the name of a function that loads), imports and their ends. */
+/** Strings, brackets with the functions that load, imports and their ends. */
 const marks =
 	/"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|((?:url|src|image|image-set|-webkit-image-set|cross-fade|-webkit-cross-fade|element|expression)?\()|\)|@import\b|[;{}]/gi;
 
@@ -21,12 +21,12 @@ export function styleGuards(css: string): [offset: number, guard: StyleGuard][] 
 	});
 }
 
-/** Whether an attribute of any other kind (`fill`, `mask`) may contain CSS that loads. */
+/** Any other attribute (`fill`, `mask`) may contain CSS that loads. */
 export function mayLoad(value: string): boolean {
 	return /url\s*\(/i.test(value);
 }
 
-/** Whether a value has no function except for colours and numbers, no import, and no escape that could spell one. */
+/** Refuses functions except for colours and numbers, imports, and escapes that could spell one. */
 export function loadsNothing(value: string): boolean {
 	if (!/[(\\@]/.test(value)) return true;
 	if (/[\\@]/.test(value)) return false;
@@ -39,7 +39,7 @@ interface Range {
 	end: number;
 }
 
-/** In order, not overlapping. An unclosed one extends to the end. */
+/** In order, not overlapping. An unclosed range extends to the end. */
 function loadingRanges(css: string): Range[] {
 	const ranges: Range[] = [];
 	let start: number | null = null;

@@ -1,9 +1,8 @@
-/** The text part of a message whose author wrote only HTML. */
 import { compile, type HtmlToTextOptions } from 'html-to-text';
 import { oneLine, referencePattern } from '../api/variables.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
-/** Without an entry here the converter runs their text together with what stands beside them. */
+/** The converter would run their text together with what stands beside them. */
 const blocks =
 	'address caption center dd details dl dt fieldset figcaption figure hgroup legend option summary tr'.split(
 		' ',
@@ -11,12 +10,12 @@ const blocks =
 
 const options: HtmlToTextOptions = {
 	wordwrap: 78,
-	// Without it the converter cuts long words at the text "undefined". No word holds a line end.
+	// Without it the converter cuts long words at the text "undefined".
 	longWordSplit: { wrapCharacters: ['\n'] },
-	// Recursion in the converter: below this depth it writes an ellipsis instead of running out of stack.
+	// Deeper elements become an ellipsis; the converter would run out of stack.
 	limits: { maxDepth: 400 },
 	formatters: {
-		// The text of an image, separated from its neighbours; its address is useless to a reader of plain text.
+		// The address of an image is useless in plain text.
 		alternative: (element, _walk, builder) => {
 			const alt: unknown = element.attribs?.['alt'];
 			builder.addInline(typeof alt === 'string' ? ` ${alt} ` : ' ');
@@ -54,23 +53,21 @@ const options: HtmlToTextOptions = {
 			format: 'dataTable',
 			options: { uppercaseHeaderCells: false, maxColumnWidth: 40 },
 		},
-		// Hidden in the HTML (mostly preview lines), so hidden in the text too.
+		// Mostly preview lines.
 		{ selector: '[style*="display:none"i]', format: 'skip' },
 		{ selector: '[style*="display: none"i]', format: 'skip' },
 	],
 };
 
-/** A noncharacter in place of a hash that the HTML has as an entity: no variable begins or ends there. */
 export const literalHash = '\ufdd0';
 
 /**
- * Text of an HTML document: headings as written, links in brackets after their text, lines of ≤ 78 characters where
- * there is a blank, or not wrapped at all where a word is endless. Variables are kept, in links too, and
- * `literalHash` stands for the hash of an entity. Empty when the document has no visible text.
+ * Lines have at most 78 characters where there is a blank. Variables are kept, in links too. Empty when the
+ * document has no visible text.
  */
 export function textAlternative(html: string): string {
-	// `href="#link#"` looks like an anchor of the page, which the converter drops. So variables are replaced by
-	// private-use characters that no entity and no white-space rule touches.
+	// The converter drops `href="#link#"` as an anchor of the page, so private-use characters replace
+	// variables.
 	const names: string[] = [];
 	const disguised = html.replace(referencePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
 	const literal = disguised.replace(/&(?:#0{0,9}35(?!\d)|#x0{0,9}23(?![\da-f])|num(?=;));?/gi, literalHash);
@@ -78,7 +75,7 @@ export function textAlternative(html: string): string {
 		/\ue000(\d{1,7})\ue001/g,
 		(written, index) => names[Number(index)] ?? written,
 	);
-	// By lines: a regular expression for blanks before a line end is quadratic on long runs of them.
+	// A regular expression for blanks before a line end is quadratic on long runs of them.
 	const lines = text.split('\n').map((line) => line.trimEnd());
 	return lines
 		.join('\n')
@@ -86,7 +83,7 @@ export function textAlternative(html: string): string {
 		.trim();
 }
 
-/** A target as a reader of plain text can use it: an address or a number alone, else a link without blanks. */
+/** An address or a number alone, else a link without blanks. */
 function readableHref(href: string): string {
 	const url = href.replace(/[\t\r\n]/g, '').trim();
 	const [, address] = /^(?:mailto|tel):([^?]+)/i.exec(url) ?? [];
@@ -102,11 +99,11 @@ function decoded(text: string): string {
 	}
 }
 
-/** A document up to this size has no word that is expensive to wrap. */
+/** No word of a smaller document is expensive to wrap. */
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 
-/** To wrap, the converter copies a long word for each piece appended to it: a word of 2 MiB took minutes. */
+/** The converter copies a long word for each piece appended to it: a word of 2 MiB took minutes. */
 function convert(html: string): string {
 	if (html.length > smallLength) {
 		const text = compile({ ...options, wordwrap: false })(html);
@@ -115,7 +112,6 @@ function convert(html: string): string {
 	return compile(options)(html);
 }
 
-/** The warning for a message without a text. */
 export function noAlternative(why: string): string {
 	return `No text alternative could be made from the HTML: ${why.replace(/\.$/, '')}.`;
 }

@@ -1,9 +1,9 @@
-/** Whether a URL that variables make is one that a mail may lead to. */
+/** Whether a mail may lead to a URL that variables make. */
 import { variableValue } from '../api/variables.js';
 
 /**
- * The URL attribute that a variable begins: the text before it (at most the beginning of a scheme) and after it,
- * entities decoded, other variables by reference.
+ * The text around a variable that begins a URL attribute; entities are decoded, other variables stand by
+ * reference.
  */
 export interface UrlGuard {
 	readonly before: string;
@@ -11,12 +11,11 @@ export interface UrlGuard {
 }
 
 const allowedScheme = /^(https?|mailto|tel)$/i;
-/** What ends a scheme, or shows that there is none. */
 export const schemeEnd = /[:/?#\\]/;
 
 /**
- * Whether the attribute stays a relative reference or becomes http, https, mailto or tel. The whole attribute is
- * checked, not the value alone: `#a##b#` with `java` and `script:` is a script too, and `#scheme#://x` is not.
+ * True for a relative reference, http, https, mailto or tel. Checks the whole attribute: `#a##b#` with `java`
+ * and `script:` is a script too.
  */
 export function opensSafely(
 	guard: UrlGuard,
@@ -32,7 +31,7 @@ export function opensSafely(
 	return hasSafeScheme(url);
 }
 
-/** Reads a URL as browsers do: blanks and controls before it are ignored, as are tabs and line breaks inside. */
+/** Browsers ignore blanks and controls before a URL, and tabs and line breaks inside. */
 function hasSafeScheme(url: string): boolean {
 	const read = url.replace(/^[\x00-\x20]+/, '').replace(/[\t\r\n]/g, '');
 	const end = read.search(schemeEnd);
@@ -41,8 +40,8 @@ function hasSafeScheme(url: string): boolean {
 }
 
 /**
- * The variables of a URL whose values are percent-encoded: those behind its `?`, and all of a `mailto:`. The query of a
- * URL that begins with a variable shows in `&name=` too. `pieces` is the whole URL.
+ * Variables behind a `?`, and all of a `mailto:`. The query of a URL that begins with a variable shows in
+ * `&name=` too.
  */
 export function encodedIn<R extends object>(pieces: readonly ({ readonly text: string } | R)[]): R[] {
 	const encoded: R[] = [];
@@ -63,7 +62,7 @@ export function encodedIn<R extends object>(pieces: readonly ({ readonly text: s
 	return encoded;
 }
 
-/** RFC 3986: unreserved characters stay. Line ends are CRLF, as forms and RFC 6068 have them. */
+/** RFC 3986: unreserved characters stay. Line ends are CRLF (RFC 6068). */
 export function percentEncoded(value: string): string {
 	if (/^[\w.~-]*$/.test(value)) return value;
 	const text = value.replace(/\r\n?|\n/g, '\r\n').replace(/\p{Cs}/gu, '\ufffd');

@@ -1,10 +1,10 @@
-/** Which variables of an HTML text determine a link's target or what a style loads: reads the text, as `urls.ts` does not. */
+/** Variables that determine a link's target or what a style loads. */
 import { hasDefault, referencePattern } from '../api/variables.js';
 import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
 import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
 import { encodedIn, schemeEnd, type UrlGuard } from './urls.js';
 
-/** The guard of a variable's value; `fixed`: it takes none; `query`: it is percent-encoded. */
+/** `fixed`: the value is not filled in; `query`: it is percent-encoded. */
 export type ValueGuard = UrlGuard | StyleGuard | 'query';
 
 const urlAttributes = new Set(
@@ -28,7 +28,9 @@ export function valueGuards(html: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** References whose default has a blank or an apostrophe that ends the value of their attribute: half of them is in it. */
+/**
+ * A blank or an apostrophe in a default may end the value of its attribute: half of the reference is in it.
+ */
 function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
 	let next = 0;
 	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
@@ -55,7 +57,7 @@ export function textGuards(text: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** A whole document in an attribute: no escaping makes a value safe there. */
+/** The attribute holds a whole document: no escaping makes a value safe there. */
 function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 	for (const { text, offset } of segments) {
 		if (offset === null) continue;
@@ -75,7 +77,7 @@ function guardUrl(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	guards.set(opening.offset, { before, after });
 }
 
-/** A style attribute, and others that load by themselves: `fill="url(…)"`. Read as decoded, guarded as written. */
+/** Style attributes, and others that load by themselves: `fill="url(…)"`. */
 function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	const pieces = piecesOf(attribute);
 	const css = pieces.map((piece) => ('reference' in piece ? `#${piece.reference}#` : piece.text)).join('');
@@ -93,8 +95,8 @@ function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void
 }
 
 /**
- * Adds quotes to unquoted attribute values with a variable: `<a href=#url#>` would let a value with a space add
- * attributes of its own, and an empty one swallow the next attribute.
+ * With `<a href=#url#>` a value with a space would add attributes, and an empty one swallow the next
+ * attribute.
  */
 export function quoteAttributes(html: string): string {
 	let quoted = '';
@@ -111,7 +113,7 @@ function pieceText(piece: Piece): string {
 	return 'reference' in piece ? '' : piece.text;
 }
 
-/** Only attributes whose written value has two hashes or more, or the beginning of a default: others have no variable. */
+/** Other attributes have no variable. */
 function markupWithVariables(html: string): Markup {
 	return readMarkup(html, (_tag, _name, value) => {
 		const first = value.indexOf('#');

@@ -3,17 +3,15 @@ import { scopes } from '../api/operations.js';
 
 export const headerNames = {
 	token: 'X-Secure-Token',
-	/** The first field error's code (`required`, `unique`, …), so that scripts need not read English (api-decisions 1). */
+	/** The first field error's code, so that scripts need not read English (api-decisions 1). */
 	errorCode: 'X-Error-Code',
-	/** The campaign of a BULK call (api-decisions 28). */
 	campaign: 'X-Campaign-Id',
 	submission: 'X-Submission-Id',
 	idempotencyKey: 'Idempotency-Key',
 	idempotencyReplayed: 'Idempotency-Replayed',
 	retryAfter: 'Retry-After',
-	/** What follows a slice of an export; absent: nothing does. */
 	next: 'X-Next',
-	/** Of a 403: the sets of scopes that the call takes, `send read, admin`: all of one set. */
+	/** For a 403: sets of scopes, separated by commas; a call takes all of one set. */
 	acceptedScopes: 'X-Accepted-Scopes',
 	tokenScopes: 'X-Token-Scopes',
 } as const;
@@ -43,7 +41,6 @@ export function statusOf(code: ApiErrorCode): number {
 	return statuses[code];
 }
 
-/** The code of a status; any other 4xx is `invalid`, any other 5xx `server_error`. */
 export function codeOf(status: number): ApiErrorCode {
 	if (status === 410) return 'not_found';
 	if (status === 414 || status === 431) return 'too_large';
@@ -52,10 +49,10 @@ export function codeOf(status: number): ApiErrorCode {
 	return own ?? (status >= 500 ? 'server_error' : 'invalid');
 }
 
-/** Of several codes of a status, the general one is the first. */
+/** The general code of a status comes first. */
 const codes = Object.keys(statuses) as ApiErrorCode[];
 
-/** DRF's body: errors by field, else `detail` (api-decisions 1–7). */
+/** DRF's body (api-decisions 1–7). */
 export function bodyOf(error: ApiError): Record<string, unknown> {
 	return error.fields === null ? { detail: error.message } : errorBody(error.fields);
 }
@@ -65,7 +62,6 @@ export function errorCodeOf(error: ApiError): string {
 	return first?.code ?? error.code;
 }
 
-/** `X-Accepted-Scopes: send read`: all of one set, sets with commas; `X-Token-Scopes: send`. */
 export function scopeHeaders({ accepted, held }: Scopes): Record<string, string> {
 	return {
 		[headerNames.acceptedScopes]: accepted.map((set) => set.join(' ')).join(', '),
@@ -73,7 +69,7 @@ export function scopeHeaders({ accepted, held }: Scopes): Record<string, string>
 	};
 }
 
-/** Null: the answer names none, or others than ours. */
+/** Null for other scopes than ours. */
 export function scopesIn(headers: Readonly<Record<string, string>>): Scopes | null {
 	const accepted = headers[headerNames.acceptedScopes.toLowerCase()];
 	const held = headers[headerNames.tokenScopes.toLowerCase()];
@@ -86,14 +82,12 @@ export function scopesIn(headers: Readonly<Record<string, string>>): Scopes | nu
 
 const known: ReadonlySet<string> = new Set(scopes);
 
-/** `The token needs the scope send and read, or admin`. */
 export function neededScopes(accepted: readonly (readonly string[])[]): string {
 	const isAdmin = accepted.some((set) => set.includes('admin'));
 	const sets = accepted.map((set) => set.join(' and '));
 	return `The token needs the scope ${isAdmin ? 'admin' : [...sets, 'admin'].join(', or ')}`;
 }
 
-/** The words with the right that is missing: `No. The token needs the scope read, or admin; it has send.` */
 export function refusedFor(said: string, { accepted, held }: Scopes): string {
 	return `${said} ${neededScopes(accepted)}; it has ${held.length === 0 ? 'none' : held.join(' and ')}.`.trim();
 }

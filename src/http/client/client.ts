@@ -1,4 +1,7 @@
-/** The Api of a deployment over HTTP, ours or a foreign one. Nothing is loaded or requested before the first call. */
+/**
+ * The Api of a deployment over HTTP, ours or a foreign one. Nothing is loaded or requested before the first
+ * call.
+ */
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
@@ -20,18 +23,15 @@ export interface ClientOptions {
 		retries: number;
 		caCert: string | null;
 		insecure: boolean;
-		/** URL of an HTTP proxy; takes precedence over the environment. */
+		/** Overrides the environment. */
 		proxy: string | null;
 	};
 	env: Readonly<Record<string, string | undefined>>;
 	trace: ((line: string) => void) | null;
-	/** Called for each request, so that a person can be told what is waited for. */
 	onWait?: (() => Wait) | null;
 	warn: (text: string) => void;
-	/** 0 ≤ x < 1, for the pauses between tries. */
 	random?: () => number;
 	clock?: Clock;
-	/** Ends the capability probe, which belongs to no single call. */
 	signal?: AbortSignal;
 }
 
@@ -65,7 +65,7 @@ function warnOnce(baseUrl: URL, { remote, warn, token }: ClientOptions): void {
 		warn(`--insecure: the certificate of ${baseUrl.host} is not checked`);
 }
 
-/** The wire itself, with the endpoint's token unless the request names one; no retries, and redirects are answers. */
+/** The wire itself: no retries, and redirects are answers. */
 function createExchange(endpoint: Endpoint): WireExchange {
 	return async (request) => {
 		const { method, path, body = null, signal } = request;
@@ -101,7 +101,6 @@ function createExchange(endpoint: Endpoint): WireExchange {
 	};
 }
 
-/** Names are compared without regard to case; the caller's values win. */
 function merged(
 	own: Readonly<Record<string, string>>,
 	given: Readonly<Record<string, string>>,

@@ -3,8 +3,8 @@ import type { Dispatcher, Pool as PoolType } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 
 /**
- * Node 20 optimizes undici's HTTP parser after a single answer: 55 ms for a command that needs it once, more than the
- * rest of undici. With this budget it does so only in an import, where it pays. Later versions wait by themselves.
+ * Node 20 optimizes undici's HTTP parser after a single answer: 55 ms for a command that needs it once. With
+ * this budget it does so only in an import.
  */
 const parserBudget = '--wasm-tiering-budget=200000000';
 

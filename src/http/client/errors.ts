@@ -1,7 +1,4 @@
-/**
- * Turns an unsuccessful answer into an `ApiError`: error texts and field errors of DRF's bodies, of RFC 7807, of other
- * services, and of the pages of proxies.
- */
+/** Reads errors of DRF, RFC 7807, other services, and the pages of proxies. */
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -93,12 +90,11 @@ export function pageText(bytes: Buffer): string {
 	return text.replace(/<(style|script)[^<>]*>[^<]*/gi, ' ').replace(/<[^<>]*>/g, ' ');
 }
 
-/** Field errors that are nested deeper are left out. */
 const maxDepth = 8;
 
 /**
- * Errors by field. Items of a list are keyed by index (`{"1": […]}`) or stand in their places (`[[], ["…"]]`). Null: a
- * body without fields, such as `{"detail": "…"}` or RFC 7807's.
+ * Items of a list are keyed by index (`{"1": […]}`) or stand in their places (`[[], ["…"]]`). Null: a body
+ * without fields.
  */
 function readFieldErrors(body: unknown): FieldErrors | null {
 	if (Array.isArray(body)) {
@@ -112,13 +108,13 @@ function readFieldErrors(body: unknown): FieldErrors | null {
 	return readFields(body, 0);
 }
 
-/** The code that the service names belongs to the field error, where there is only one. */
+/** The named code belongs to the only field error. */
 function withCode(fields: FieldErrors, code: string): FieldErrors {
 	if (listFieldErrors(fields).length !== 1 || !/^[a-z][a-z0-9_]{0,63}$/.test(code)) return fields;
 	return mapErrors(fields, (error) => ({ ...error, code }));
 }
 
-/** `detail` stands for the whole request; RFC 7807 has `title`; others `message` or `error`. */
+/** The error is of the whole request: `detail`, or `title` of RFC 7807. */
 function isProblem(body: Record<string, unknown>): boolean {
 	if ('errors' in body) return false;
 	return (
@@ -146,7 +142,7 @@ function readValue(value: unknown, depth: number): FieldErrors[string] | null {
 	return readFields({ ...value }, depth);
 }
 
-/** `[{"field": "email", "message": "…"}]`, as many services list them, or FastAPI's `[{"loc": […], "msg": "…"}]`. */
+/** `[{"field": "email", "message": "…"}]`, or FastAPI's `[{"loc": […], "msg": "…"}]`. */
 function listedErrors(value: unknown): FieldErrors | null {
 	if (!Array.isArray(value) || !value.every(isRecord)) return null;
 	const fields = new Map<string, FieldError[]>();
@@ -161,7 +157,6 @@ function listedErrors(value: unknown): FieldErrors | null {
 	return fields.size === 0 ? null : Object.fromEntries(fields);
 }
 
-/** `{"message": "…", "code": "…"}`: DRF's full details. */
 function messageOf(value: Record<string, unknown>): FieldError[] | null {
 	const { message, code } = value as { message?: unknown; code?: unknown }; // checked below
 	if (typeof message !== 'string') return null;

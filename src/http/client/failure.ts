@@ -1,16 +1,14 @@
 import { ApiError, tlsReason, whyUnreachable } from '../../api/errors.js';
 
 /**
- * `unsendable`: the request cannot be expressed in HTTP; `unreachable`: no connection, nothing was written;
- * `untrusted`: TLS or the proxy refused; `cut`: the connection broke; `timeout`: no complete answer in time;
- * `too_large`, `garbled`: an answer that is refused.
+ * `unsendable`: not expressible in HTTP; `unreachable`: no connection; `untrusted`: TLS or the proxy refused;
+ * `garbled`: the answer is refused.
  */
 type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
 
 export class TransportFailure extends Error {
 	override readonly name = 'TransportFailure';
 	readonly kind: FailureKind;
-	/** At least a part of the request was sent. */
 	readonly written: boolean;
 
 	constructor(kind: FailureKind, message: string, { written, cause }: { written: boolean; cause?: unknown }) {
@@ -25,7 +23,6 @@ export function toApiError({ kind, message, written, cause }: TransportFailure):
 	return new ApiError(isAnswered ? 'bad_answer' : 'network', message, { cause, unanswered: written });
 }
 
-/** The target, and the way to it: ` through the proxy host:port` or nothing. */
 export interface Way {
 	origin: string;
 	through: string;
@@ -59,26 +56,20 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	);
 }
 
-/**
- * Whether the error is an answer of the proxy. undici 7.30 shows only by these texts that a proxy wants a login (407,
- * an InvalidArgumentError) or refuses CONNECT (a RequestAbortedError): lib/dispatcher/proxy-agent.js.
- */
+/** undici 7.30 shows answers of a proxy only by these texts (lib/dispatcher/proxy-agent.js). */
 function saidByProxy({ message }: Error): 'authenticate' | 'refused' | null {
 	if (message.startsWith('Proxy Authentication Required')) return 'authenticate';
 	return message.startsWith('Proxy response') ? 'refused' : null;
 }
 
-/**
- * Whether another try would have the same result. A connection that took longer than 10 s is such a case: TCP itself
- * has retried.
- */
+/** Another try would have the same result. TCP itself has retried a connection that took 10 s. */
 export function isPermanent({ kind, written, cause }: TransportFailure): boolean {
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';
 	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
 }
 
-/** What undici's parser found: undici 7.30 tells it by this text alone. */
+/** undici 7.30 tells it by this text alone. */
 function parserReason({ message }: Error): string | null {
 	return /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1] ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * The operations of the table as methods of the Api and its extensions. What the service document leaves open is here:
- * the forms in which deployments of others want inputs, and the answers that they give.
+ * The operations of the table as methods of the Api, and the forms in which other deployments want inputs and
+ * give answers.
  */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -40,7 +40,7 @@ export function documented(
 		webhooks,
 		senders: {
 			...senders,
-			// A page that is not there is of a collection that is.
+			// A further page that is missing belongs to a collection that exists.
 			page: (request: { page?: number; query?: string }, call?: Call) =>
 				(request.page ?? 1) > 1 || request.query !== undefined
 					? page(request, call)
@@ -93,7 +93,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 	const operation: Operation = operations[name];
 	return async (...args) => {
 		const request = requestOf(name, operation, args);
-		// Never repeated: each call sends a webhook delivery (api-decisions 33).
+		// Each call sends a webhook delivery (api-decisions 33).
 		const asked = name === 'webhooks.test' ? { ...endpoint, retries: 0 } : endpoint;
 		const success = await requestOperation(asked, request);
 		if (name === 'webhooks.test') return testResult(success);
@@ -107,7 +107,6 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 	};
 }
 
-/** Values that are undefined, and names that are null, are left out. */
 function requestOf(name: OperationName, operation: Operation, args: readonly unknown[]): OperationRequest {
 	const { path, query = {}, body, options = {}, isKeyed } = operation;
 	const names = argumentNames(operation);
@@ -146,17 +145,17 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
 		call,
-		// A part of a list that was staged and not answered is not staged again.
+		// A part of a list that was staged without an answer is not staged again.
 		...((isKeyed || operation.isRepeatable || 'for_ms' in values) && { isRepeatable: true }),
 	};
 }
 
-/** The link to a following page is taken as it is, with everything that the deployment put into it. */
+/** The link of a deployment to its next page is taken as it is. */
 function pageQuery({ query, ...values }: Values): string {
 	return typeof query === 'string' ? query : encodeQuery(Object.entries(values));
 }
 
-/** With its `?`, or empty; a list repeats its name. Booleans as the document has them, `True` and `False`. */
+/** The document has booleans as `True` and `False`. */
 function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
 	const query = new URLSearchParams();
 	for (const [key, value] of values)
@@ -168,18 +167,18 @@ function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
 	return text === '' ? '' : `?${text}`;
 }
 
-/** Defaults for missing values: some deployments keep what a PUT leaves out, but it must replace everything. */
+/** Some deployments keep what a PUT leaves out, but it must replace everything. */
 const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
-	// Without is_active: the service decides it, for a suppressed address too.
+	// The service decides is_active, for a suppressed address too.
 	'subscribers.replace': { name: '', meta: {} },
 	'webhooks.replace': webhookDefaults,
 	'senders.replace': { full_name: '', reply_to_email: '' },
 };
 
-/** `meta` as a string that holds JSON (service document, "Subscriber"; api-decisions 13). */
+/** The document shows `meta` as a string that holds JSON (api-decisions 13). */
 function encode(name: OperationName, input: unknown): unknown {
 	const isSubscriber = name.startsWith('subscribers.');
-	// Not a file: it is an object with a key for each byte.
+	// A file is an object with a key for each byte.
 	if (!(isSubscriber || name in defaults) || !isRecord(input)) return input;
 	const given = Object.entries(input).filter(([, value]) => value !== undefined);
 	const whole: Values = { ...defaults[name], ...Object.fromEntries(given) };
@@ -201,7 +200,6 @@ function mended(answer: Values): Values {
 	return { ...answer, meta: parsed?.kind === 'valid' && isRecord(parsed.value) ? parsed.value : {} };
 }
 
-/** A tuple has a value for each of its keys. */
 function assertTuples(success: Success, { results }: Values, { keys }: { keys: TupleKeys }): void {
 	const { length } = tupleKeys[keys];
 	const wrong = (results as readonly unknown[]).findIndex(
@@ -210,19 +208,15 @@ function assertTuples(success: Success, { results }: Values, { keys }: { keys: T
 	if (wrong !== -1) throw badAnswer(success, `has no results.${wrong} that is a list of ${length} values`);
 }
 
-/** Reports what follows a slice before it is read. */
 async function announceNext({ answer }: Success, call: Call | undefined): Promise<void> {
 	const next = answer.headers[headerNames.next.toLowerCase()];
 	if (call?.onNext === undefined || next === undefined || !/^\d{1,15}$/.test(next)) return;
 	call.onNext(Number(next));
-	// The request for it leaves before this answer is read: undici looks at an idle connection for a turn first.
+	// undici looks at an idle connection for a turn first: the next request leaves before this answer is read.
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/**
- * Sends a message, never twice unless the deployment recognises a repeated key. An answer that breaks the contract is
- * `bad_answer`, and the message is not sent again.
- */
+/** Never sends twice unless the deployment recognizes a repeated key. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,
@@ -242,7 +236,7 @@ async function send(
 	return result;
 }
 
-/** Each recipient once, in order; keys of ours only where they are supported (api-decisions 28). */
+/** Keys of ours are sent only where they are supported (api-decisions 28). */
 function encodeSend(request: unknown, { isOurs }: { isOurs: boolean }): unknown {
 	if (!isRecord(request)) return request;
 	const known = isOurs ? request : without(request, 'list_id', 'campaign_unique_id', 'attachments');
@@ -263,10 +257,7 @@ function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
 	};
 }
 
-/**
- * The answer of `run_test`. The service document shows no body, so any success is one (api-decisions 33): a known key
- * that is missing is null, unknown keys are kept.
- */
+/** The document shows no body, so any success is an answer (api-decisions 33). */
 function testResult({ answer }: Success): TestResult {
 	const body = readJson(answer.body);
 	const answered = body.kind === 'valid' && isRecord(body.value) ? body.value : {};
@@ -295,14 +286,14 @@ export function decode(success: Success, shape: Shape<unknown>): Readonly<Record
 	return body.value;
 }
 
-/** Refuses an HTML page, which comes from a program in the service's place. The answer to a deletion is ignored else. */
+/** An HTML page comes from a program in the service's place. */
 function assertNoPage(success: Success): void {
 	const { body } = success.answer;
 	if (/^\s*</.test(body.toString('utf8', 0, 1_000)))
 		throw badAnswer(success, `is a web page, not JSON: ${titleOf(success)}`);
 }
 
-/** Our own servers answer 204 where there is no result; any other success is not theirs. */
+/** Our servers answer 204 where there is no result. */
 function assertNothing(success: Success): void {
 	const { status } = success.answer;
 	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);

@@ -1,4 +1,4 @@
-/** The capability probe: `GET /` says whether a deployment is ours, and which extensions it has (api-decisions 37). */
+/** `GET /` says whether a deployment is ours, and which extensions it has (api-decisions 37). */
 import type { Capabilities, Extensions } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
 import { readJson } from '../../api/json.js';
@@ -13,10 +13,7 @@ export interface Probe {
 	signal: AbortSignal | undefined;
 }
 
-/**
- * Probes at the first call and remembers the answer: the capabilities do not change while a command runs. After a
- * failure the next call probes again.
- */
+/** Probes at the first call and remembers the answer; after a failure it probes again. */
 export function createProbe(probe: Probe): () => Promise<Capabilities> {
 	let found: Promise<Capabilities> | null = null;
 	return () => {
@@ -29,13 +26,13 @@ export function createProbe(probe: Probe): () => Promise<Capabilities> {
 }
 
 /**
- * Only an answer decides. If a proxy's single failure made our server look like a foreign one, it would get a request
- * for each recipient, and known recipients would get the mail again.
+ * Only an answer decides. If one failure of a proxy made our server look foreign, known recipients would get
+ * the mail again.
  */
 async function run({ endpoint, extensions, signal }: Probe): Promise<Capabilities> {
 	try {
 		return read(
-			// It needs no token, so none is sent.
+			// The probe needs no token.
 			await requestPath(
 				{ ...endpoint, token: null },
 				{ method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true },
@@ -50,7 +47,7 @@ async function run({ endpoint, extensions, signal }: Probe): Promise<Capabilitie
 	}
 }
 
-/** Redirects and refusals come from another kind of service; the other statuses mean that it cannot answer now. */
+/** Other statuses mean that the service cannot answer now. */
 function decides(status: number): boolean {
 	return status < 500 && ![408, 425, 429].includes(status);
 }
@@ -73,7 +70,6 @@ function read({ answer }: Success, extensions: Extensions): Capabilities {
 	return { service: 'mailctl', idempotentSend: true, ext };
 }
 
-/** A list of names, or an object of name → number. */
 function namesOf(value: unknown): ReadonlySet<string> {
 	if (Array.isArray(value)) return new Set(value.filter((name) => typeof name === 'string'));
 	return new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);

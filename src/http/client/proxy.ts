@@ -12,7 +12,7 @@ export interface ProxyQuestion {
 	env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Null: directly to the deployment. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
+/** Null: directly. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | null {
 	if (isLoopback(baseUrl.hostname)) return null;
 	if (proxy !== null) return { httpProxy: withScheme(proxy), httpsProxy: withScheme(proxy), noProxy: '' };
@@ -23,7 +23,7 @@ export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | 
 	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
 }
 
-/** Whether its calls use one of the proxies: hosts in NO_PROXY do not, as EnvHttpProxyAgent reads it. */
+/** Reads NO_PROXY as EnvHttpProxyAgent does. */
 export function isProxied(question: ProxyQuestion): boolean {
 	const choice = proxyFor(question);
 	const { baseUrl } = question;
@@ -31,7 +31,7 @@ export function isProxied(question: ProxyQuestion): boolean {
 	return choice.httpProxy !== '' || (baseUrl.protocol === 'https:' && choice.httpsProxy !== '');
 }
 
-/** By host, or host and port; a name includes its subdomains, `*` alone matches every host. */
+/** A name includes its subdomains; `*` alone matches every host. */
 function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
 	if (noProxy === '*') return true;
 	const own = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
@@ -42,7 +42,7 @@ function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
 	});
 }
 
-/** `host:port` is an http proxy, as other programs read these variables. */
+/** Other programs read `host:port` as an http proxy. */
 function withScheme(proxy: string): string {
 	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
 }
@@ -51,7 +51,7 @@ export function isProxyUrl(text: string): boolean {
 	return canParseUrl(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
 }
 
-/** For messages, without the proxy's password; it does not distinguish two proxies, or show NO_PROXY. */
+/** Without the proxy's password. */
 export function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): string {
 	const url = httpsProxy === '' ? httpProxy : httpsProxy;
 	const isOne = noProxy === '' && (httpProxy === '' || httpsProxy === '' || httpProxy === httpsProxy);

@@ -1,7 +1,4 @@
-/**
- * One operation as HTTP requests: address, headers, attempts, pauses, and a line of the request log for each. The
- * caller interprets the answer.
- */
+/** One operation as HTTP requests, with their attempts and pauses; each has a line of the request log. */
 import type { Call } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
@@ -37,7 +34,6 @@ interface RequestContent {
 export interface OperationRequest extends RequestContent {
 	operation: OperationName;
 	values?: Readonly<Record<string, string | number>>;
-	/** Whether doing it twice is doing it once; absent: by the method. */
 	isRepeatable?: boolean;
 }
 
@@ -50,7 +46,7 @@ export interface Target {
 	method: Method;
 	path: string;
 	isRepeatable: boolean;
-	/** A 409 may mean that the same request is still being worked on. */
+	/** A 409 may mean that the same request is still running. */
 	isKeyed?: boolean;
 }
 
@@ -128,8 +124,8 @@ function unclear({ code, message, fields, http, retryAfterMs, cause }: ApiError)
 }
 
 /**
- * A 409 for a key that was sent before: the earlier attempt is still at work (api-decisions 29), and its answer is the
- * one that is wanted.
+ * A 409 for a key that was sent before: the earlier attempt still runs, and its answer is wanted
+ * (api-decisions 29).
  */
 function settled(tried: Attempt, { target, wasUnclear }: { target: Target; wasUnclear: boolean }): Attempt {
 	const isStillRunning =
@@ -173,7 +169,7 @@ async function attempt(endpoint: Endpoint, content: RequestContent, requested: R
 	}
 }
 
-/** More time for a file: a second for each 256 KiB. */
+/** A second more for each 256 KiB of a file. */
 function uploadMs(body: string | Uint8Array | null): number {
 	return body instanceof Uint8Array ? Math.ceil((body.length / (256 * 1024)) * 1000) : 0;
 }
@@ -225,13 +221,13 @@ export function traceAnswer(
 		endpoint.trace?.(`< ${quote(body.toString('utf8', 0, 16_384), secrets)}`);
 }
 
-/** A longer wait is not made: the call fails immediately. */
+/** A longer wait fails immediately. */
 const maxPatienceMs = 60_000;
 const pauses = { first: 250, longest: 8_000 };
 
 /**
- * The result of an attempt for the next one. `unprocessed`: the service says that it did nothing (429, or 503 with
- * Retry-After), or was not reached. `unclear`: the request may have been carried out. `final`: it was decided.
+ * `unprocessed`: the service did nothing, or was not reached. `unclear`: the request may have been carried
+ * out.
  */
 type Verdict = 'unprocessed' | 'unclear' | 'final';
 
@@ -241,7 +237,6 @@ interface Tried {
 	tries: number;
 	retries: number;
 	waitedMs: number;
-	/** Repeating it has the same effect as doing it once. */
 	isRepeatable: boolean;
 	random: number;
 }
@@ -250,13 +245,12 @@ function nextTry(tried: Tried): number | null {
 	if (tried.tries > tried.retries || tried.verdict === 'final') return null;
 	if (tried.verdict === 'unclear' && !tried.isRepeatable) return null;
 	const pause = backoff(pauses, tried.tries);
-	// Half of it is random, so that many clients do not return at the same moment.
+	// Many clients should not return at the same moment.
 	const own = pause / 2 + (pause / 2) * tried.random;
 	const wait = tried.retryAfterMs === null ? own : Math.max(tried.retryAfterMs, own);
 	return tried.waitedMs + wait > maxPatienceMs ? null : Math.round(wait);
 }
 
-/** The verdict of an answer that is no success. `hasRetryAfter`: it names a time for the next attempt. */
 function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
 	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
 	// 501 and 505 do not change.

@@ -1,13 +1,13 @@
 /**
- * Single exchanges with a deployment, directly or through a proxy: one deadline, one limit of size, no redirects, no
- * retries. Loads only the part of undici that it needs.
+ * Single exchanges: one deadline, one limit of size, no redirects, no retries. Loads only the needed part of
+ * undici.
  */
 import type { Dispatcher } from 'undici';
 import { TransportFailure, toFailure, type Way } from './failure.js';
 import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
 
 export const maxAnswerBytes = 64 * 1024 * 1024;
-/** Waiting for a connection is cut off sooner than waiting for an answer. */
+/** Cuts off waiting for a connection sooner than waiting for an answer. */
 const maxConnectMs = 10_000;
 /** A bulk import keeps 16 requests in flight. */
 const connections = 16;
@@ -74,7 +74,7 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
 	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
 		if (url === '' || isProxyUrl(url)) continue;
-		// Without the text itself: it may contain a password.
+		// The URL may contain a password.
 		throw new TransportFailure('untrusted', 'the proxy is no URL such as http://host:port', {
 			written: false,
 		});
@@ -100,7 +100,6 @@ interface Outgoing {
 	path: string;
 	headers: Readonly<Record<string, string>>;
 	body: string | Uint8Array | null;
-	/** From here to the last byte of the answer, connecting and waiting for a connection included. */
 	timeoutMs: number;
 	signal?: AbortSignal | undefined;
 }
@@ -172,11 +171,9 @@ class Run implements Dispatcher.DispatchHandler {
 		const request: Dispatcher.DispatchOptions = {
 			origin: this.#destination.origin,
 			path,
-			// Any upper-case word is a valid method on the wire.
 			method: method as Dispatcher.HttpMethod,
 			headers,
 			body,
-			// One deadline for the whole call replaces it.
 			headersTimeout: 0,
 			bodyTimeout: 0,
 		};
@@ -245,10 +242,7 @@ function joined(value: string | string[] | undefined): string {
 	return Array.isArray(value) ? value.join(', ') : (value ?? '');
 }
 
-/**
- * The body without its content encoding; its size is limited, since 300 KB of gzip can hold 300 MB. Throws
- * `TransportFailure` `too_large` over the limit, `garbled` for a broken or unknown encoding.
- */
+/** The limit counts decoded bytes: 300 KB of gzip can hold 300 MB. */
 async function decompress(body: Buffer, encoding: string, limit: { maxBytes: number; origin: string }) {
 	const name = encoding.trim().toLowerCase();
 	if (name === '' || name === 'identity' || body.length === 0) return body;

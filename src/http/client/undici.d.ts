@@ -1,4 +1,4 @@
-/** The only file of undici that is loaded: its index loads fetch, WebSocket, caches and mocks too. */
+/** undici's index loads fetch, WebSocket, caches and mocks too. */
 declare module 'undici/lib/dispatcher/pool.js' {
 	import { Pool } from 'undici';
 

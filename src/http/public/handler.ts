@@ -7,14 +7,15 @@ import { unsubscribe } from './unsubscribe.js';
 import { view } from './view.js';
 import { click, createRecorder, pixel } from './visits.js';
 
-/** The pages of one server. Never throw: where the store fails, a page shows the error, and the pixel is the same. */
+/** Never throw: if the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
-	/** Resolves when every answered open and click is recorded, or lost: wait for it before closing the store. */
+	/**
+	 * Resolves when every answered open and click is recorded or lost: wait for it before closing the store.
+	 */
 	settled(): Promise<void>;
 }
 
-/** One for each server: it holds events that wait to be recorded, and clicks for their window. */
 export function createPublicHandler(ports: TrackingPorts): PublicPages {
 	const recorder = createRecorder(ports);
 	const visits = { ports, recorder, window: createClickWindow() };

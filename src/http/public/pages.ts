@@ -11,13 +11,13 @@ export interface Reader {
 	/** Masked: a mail may be passed on, and its new reader need not learn the address. */
 	address: string;
 	sender: string;
-	/** The list of the unsubscription; null: only unsubscribing from all mail is possible. */
+	/** Null: only unsubscribing from all mail is possible. */
 	list: string | null;
 }
 
 export type Scope = 'list' | 'all';
 
-/** A question; it changes nothing. With a list there is a choice, and that list is preselected. */
+/** Changes nothing. */
 export function unsubscribePage(presentation: Presentation, { address, sender, list }: Reader): HttpResponse {
 	const { unsubscribe, question, choice, ofList, ofAll, unchanged } = texts[presentation.language];
 	const choices =
@@ -41,7 +41,7 @@ export function notFoundPage(presentation: Presentation): HttpResponse {
 	return page({ presentation, title: broken, main, status: 404 });
 }
 
-/** A 503, to be repeated in a minute. For an unsubscription it has the button again, with the same choice. */
+/** For an unsubscription it has the button again, with the same choice. */
 export function failedPage(presentation: Presentation, unsubscribing: Scope | null): HttpResponse {
 	const { failed, failedWhy, notUnsubscribed, tryAgain } = texts[presentation.language];
 	const again = `<input type="hidden" name="scope" value="${unsubscribing}">`;
@@ -50,7 +50,6 @@ export function failedPage(presentation: Presentation, unsubscribing: Scope | nu
 	return page({ presentation, title: failed, main, status: 503, headers: { 'Retry-After': '60' } });
 }
 
-/** A message without HTML: its lines are kept, its addresses are links. */
 export function textMessagePage(
 	presentation: Presentation,
 	message: { subject: string; text: string },
@@ -60,7 +59,6 @@ export function textMessagePage(
 	return page({ presentation, title: subject, main, isOfMail: true });
 }
 
-/** For every response here: not stored, framed, indexed or sniffed, and no referrer for the next site. */
 export const commonHeaders = {
 	'Cache-Control': 'no-store',
 	'Referrer-Policy': 'no-referrer',
@@ -149,13 +147,12 @@ function small(text: string): string {
 	return `<p class="note">${htmlText(text)}</p>\n`;
 }
 
-/** Escaped, without control characters but tabs and line ends. */
 function htmlText(text: string): string {
 	return escapeHtml(text.replace(/[^\P{Cc}\t\n]/gu, ''));
 }
 
 function withLinks(text: string): string {
-	// Every other piece is an address; the punctuation of the sentence around it is not.
+	// Every other piece is an address; the punctuation around it is not.
 	return text
 		.split(/(https?:\/\/[^\s<>"]{0,2000}[^\s<>"'.,;:!?)\]])/)
 		.map((piece, index) => {
@@ -171,14 +168,14 @@ function policy(style: string, { logo }: Branding): string {
 	return `default-src 'none'; style-src 'sha256-${hash}';${pictures} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-/** This picture only. A policy knows paths without their query (CSP 3 s.2.3.1), and no single data URI. */
+/** A policy knows paths without their query (CSP 3 s.2.3.1), and no single data URI. */
 function imageSource(logo: string): string {
 	if (logo.startsWith('data:')) return 'data:';
 	const { origin, pathname } = new URL(logo);
 	return `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`;
 }
 
-/** `a…@example.com`: enough for its owner, too little for another reader of a forwarded mail. */
+/** Enough for its owner, too little for another reader of a forwarded mail. */
 export function maskedAddress(mailbox: string): string {
 	const address = parseMailbox(mailbox)?.address ?? mailbox;
 	const at = address.lastIndexOf('@');

@@ -16,9 +16,7 @@ export async function presentationOf(
 	return { language: chooseLanguage(headers['accept-language']), branding };
 }
 
-/** A browser sends fewer than ten; further ones are not read. */
 const maxRanges = 50;
-/** A language range with its weight is shorter; anything longer is none. */
 const maxRangeLength = 64;
 
 interface LanguageRange {
@@ -27,9 +25,8 @@ interface LanguageRange {
 }
 
 /**
- * The reader's language, from Accept-Language (RFC 9110 s.12.5.4): the best of ours by weight, among equals the first.
- * A region stands for its language (the lookup of RFC 4647 s.3.4: `de-CH` is `de`), `*` for an unnamed one. English
- * where the header is missing, unreadable, or fits none.
+ * Accept-Language (RFC 9110 s.12.5.4): the best by weight. A region stands for its language (the lookup of
+ * RFC 4647 s.3.4), `*` for an unnamed one; English if none fits.
  */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	const ranges = (acceptLanguage ?? '')
@@ -38,7 +35,6 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
 		.filter((range) => range !== null);
 	const refused = new Set(ranges.filter(({ quality }) => quality === 0).map(({ tag }) => tag));
 	const named = new Set(ranges.map(({ tag }) => languageOf(tag)));
-	// The sort is stable.
 	const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality);
 	for (const { tag } of wanted) {
 		const found = languages.find((language) =>

@@ -1,5 +1,3 @@
-/** The style of the pages, light and dark, by the colour that the settings name. */
-
 type Rgb = readonly [number, number, number];
 
 const white: Rgb = [255, 255, 255];
@@ -7,13 +5,12 @@ const black: Rgb = [0, 0, 0];
 const lightPaper: Rgb = white;
 const darkPaper: Rgb = [0x1c, 0x1f, 0x26];
 
-/** Text against its background, WCAG 2.2 s.1.4.3 (AA). */
+/** WCAG 2.2 s.1.4.3 (AA). */
 const minContrast = 4.5;
 
 /**
- * `color` is `#rrggbb`. Buttons have that colour, with text in black or white, whichever is read better on it (4.58 at
- * least). Links, and the border of buttons, have it too, darkened on light paper and lightened on dark paper as far as
- * it takes to be read.
+ * Buttons have the colour, with text in black or white. Links and borders have it darkened on light paper and
+ * lightened on dark paper as far as it takes to be read.
  */
 export function styleSheet(color: string): string {
 	const given = parseColor(color);

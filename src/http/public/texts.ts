@@ -1,16 +1,11 @@
-/**
- * Every word of the pages that readers of mail see, in each language. A missing text is a compile error.
- *
- * English and the widely read languages of Europe, and Japanese: the largest mail market beside them, and the one that
- * shows that nothing here depends on spaces between words. Portuguese is worded for Brazil where it differs.
- */
+/** Every word of the pages that readers of mail see. Portuguese is worded for Brazil where it differs. */
 
-/** In order of preference for a reader without one; the first is also for languages that are missing here. */
+/** The first is also for readers of other languages. */
 export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'ja'] as const;
 
 export type Language = (typeof languages)[number];
 
-/** `address` is masked, `sender` and `list` are names. Values are escaped by the pages, not here. */
+/** `address` is masked. The pages escape values. */
 export interface Texts {
 	unsubscribe: string;
 	question(address: string, sender: string): string;
@@ -191,7 +186,7 @@ export const texts: Readonly<Record<Language, Texts>> = {
 		tryAgain: 'Opnieuw proberen',
 		noSubject: '(geen onderwerp)',
 	},
-	// "Nadawca" (sender) and "lista" stand in front of the names, which so need no case endings.
+	// "Nadawca" (sender) and "lista" stand before the names, which so need no case endings.
 	pl: {
 		unsubscribe: 'Zrezygnuj z subskrypcji',
 		question: (address, sender) =>

@@ -1,7 +1,6 @@
 /**
- * `/u/{token}`: GET shows a question and changes nothing, because programs follow links; POST unsubscribes (RFC 8058).
- * There is no cookie and no CSRF token: the token in the address is the only right to this act, it is known only to
- * readers of the mail, and a form of another site that knows it could post it without a page of ours.
+ * `/u/{token}`: GET changes nothing, because programs follow links; POST unsubscribes (RFC 8058). There is no
+ * CSRF token: the token in the address is the only right to this act, and only readers of the mail know it.
  */
 import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
@@ -39,7 +38,7 @@ export async function unsubscribe(
 		if (request.method !== 'POST') return unsubscribePage(presentation, reader);
 		form = await readForm(request);
 		const { scope, isOneClick } = form;
-		// Answered only when it is durable: after this page no further campaign is sent.
+		// Answered only when it is durable.
 		await ports.record({
 			...trackedEvent({
 				message: message.id,
@@ -54,20 +53,19 @@ export async function unsubscribe(
 		if (isOneClick) return oneClickAnswer();
 		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
-		// An error of the request is answered by the server.
+		// The server answers an error of the request.
 		if (error instanceof ApiError) throw error;
 		ports.failed?.(error);
 		const presentation = await presentationOf(ports, request);
 		if (request.method !== 'POST') return failedPage(presentation, null);
-		// The choice of the form is the choice of the page that tries again.
 		return failedPage(presentation, (form ?? (await readForm(request))).scope);
 	}
 }
 
 interface Form {
-	/** What the page has as choice; the one click of a mail program, which shows no form, is for the list of the mail. */
+	/** One click of a mail program is for the list of the mail. */
 	scope: Scope;
-	/** The POST of a mail program, urlencoded or multipart, which shows no page. Any other POST is that of the form. */
+	/** The POST of a mail program, urlencoded or multipart. */
 	isOneClick: boolean;
 }
 

@@ -1,14 +1,11 @@
-/**
- * `/v/{token}`: the mail in a browser, as its recipient got it, except for links and pixel: looking at it here is not
- * counted.
- */
+/** `/v/{token}`: the mail in a browser, without links and pixel of ours: looking at it is not counted. */
 import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage, textMessagePage } from './pages.js';
 import { presentationOf } from './presentation.js';
 
-/** The author's HTML is not trusted: no script, no form, no frame, an origin of its own; links work. */
+/** The author's HTML is not trusted: no script, no form, no frame; links work. */
 const policy = [
 	"default-src 'none'",
 	'img-src * data:',
@@ -20,9 +17,6 @@ const policy = [
 	'sandbox allow-popups allow-popups-to-escape-sandbox',
 ].join('; ');
 
-/**
- * `token` from the path; 404 for a bad one, and where the content is gone. Never throws, as `unsubscribe`.
- */
 export async function view(
 	ports: TrackingPorts,
 	request: PublicRequest,

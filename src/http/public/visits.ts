@@ -10,15 +10,15 @@ import { presentationOf } from './presentation.js';
 type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
 export interface Recorder {
-	/** Records the event after the turn of the event loop; the request does not wait. `failed` of the ports gets the errors. */
+	/** Records the event after the turn of the event loop; the request does not wait. */
 	later(makeEvent: MakeEvent): void;
 	settled(): Promise<void>;
 }
 
-/** More than the events of a thousand requests a second during the longest lock of a store. */
+/** The events of a thousand requests a second during the longest lock of a store. */
 const maxUnderWay = 20_000;
 
-/** While too many wait for a store that does not answer, further ones are lost: memory is limited. */
+/** Further events are lost while too many wait for a store: memory is limited. */
 export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>): Recorder {
 	const lost = (error: unknown) => ports.failed?.(error);
 	let waiting: MakeEvent[] = [];
@@ -51,7 +51,7 @@ export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' |
 	};
 }
 
-/** Events that are recorded together fail together, and are reported once. Rejects when all of them are lost. */
+/** Events that are recorded together fail together, and are reported once. */
 async function recordAll(
 	{ keyring, record, failed }: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>,
 	events: readonly MakeEvent[],
@@ -66,7 +66,6 @@ async function recordAll(
 		if (outcome.status === 'rejected') failed?.(outcome.reason);
 }
 
-/** A missing User-Agent is null; a given one is untrusted text. */
 export function visitorOf({ ip, headers }: PublicRequest): Visitor {
 	return { ip, userAgent: headers['user-agent'] ?? null };
 }
@@ -77,13 +76,11 @@ const headers = {
 	'Content-Type': 'image/gif',
 	'Content-Length': String(gif.length),
 	...commonHeaders,
-	// Mail in a browser is another site's page, and some of them take only pictures that allow it.
+	// Webmail is another site's page, and some take only pictures that allow it.
 	'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/**
- * Without a promise: an open is durable up to 200 ms later, and the picture is the same where it cannot be recorded.
- */
+/** Without a promise: an open is durable up to 200 ms later, and the picture is always the same. */
 export function pixel(
 	{ ports, recorder }: { ports: TrackingPorts; recorder: Recorder },
 	request: PublicRequest,
@@ -111,7 +108,7 @@ export interface Visits {
 	window: ClickWindow;
 }
 
-/** A click is recorded after the response, as an open is: the reader does not wait for the disk. */
+/** Recorded after the response: the reader does not wait for the disk. */
 export async function click(
 	{ ports, recorder, window }: Visits,
 	request: PublicRequest,
@@ -125,7 +122,7 @@ export async function click(
 	if (followed === 'failed') return failedPage(await presentationOf(ports, request), null);
 	if (followed === null) return notFoundPage(await presentationOf(ports, request));
 	const { message, link } = followed;
-	// The window gets every click, including those of machines recognised by other signs.
+	// The window gets every click, including those of machines known by other signs.
 	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
 	const { method, headers } = request;
 	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;

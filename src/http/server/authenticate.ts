@@ -1,6 +1,4 @@
-/**
- * The owner of a token, found by its hash in the store at most once a second; its rights. Texts are DRF's.
- */
+/** The owner of a token and its rights. Texts are DRF's. */
 import { createHash } from 'node:crypto';
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -20,11 +18,10 @@ interface AuthenticatorOptions {
 	clock: Clock;
 }
 
-/** A revoked token is refused, and a new one accepted, a second later at the latest. */
+/** A revoked token is refused a second later at the latest. */
 const keepFor: Micros = microsPerSecond;
-/** Cached answers: the limit bounds the memory for wrong tokens. */
+/** Bounds the memory for wrong tokens. */
 const maxKept = 10_000;
-/** Longer ones are never ours: not worth hashing. */
 const maxTokenLength = 512;
 
 interface Kept {
@@ -33,8 +30,8 @@ interface Kept {
 }
 
 /**
- * A failure of the store is passed on, and not cached. Scopes unknown to this version allow nothing. Only hashes are
- * looked up and compared, here and in the store: the time is the same for every token.
+ * A failure of the store is not cached. Only hashes are looked up and compared: the time is the same for
+ * every token.
  */
 export function createAuthenticator({ findToken, clock }: AuthenticatorOptions): Authenticate {
 	const kept = new Map<string, Kept>();
@@ -51,7 +48,7 @@ export function createAuthenticator({ findToken, clock }: AuthenticatorOptions):
 		const known = kept.get(key);
 		if (known !== undefined && known.until > now) return known.principal;
 		const principal = ask(key);
-		// Put at the end: the first of the map are the oldest.
+		// The first of the map are the oldest.
 		kept.delete(key);
 		makeRoom(kept, now);
 		kept.set(key, { until: now + keepFor, principal });
@@ -67,7 +64,6 @@ function makeRoom(kept: Map<string, Kept>, now: Micros): void {
 	}
 }
 
-/** The owner of the token in `X-Secure-Token`. Throws `not_authenticated` for a missing or unknown one (api-decisions 3). */
 export async function authenticated(
 	authenticate: Authenticate,
 	headers: HttpRequest['headers'],
@@ -83,7 +79,6 @@ export async function identified(authenticate: Authenticate, token: string): Pro
 	return principal;
 }
 
-/** The token of `Authorization: Bearer`, which Prometheus sends. */
 export function bearerOf(headers: HttpRequest['headers']): string | undefined {
 	return /^Bearer +(\S+) *$/i.exec(headers['authorization'] ?? '')?.[1];
 }
@@ -96,7 +91,7 @@ export function assertAllowed({ scopes: held }: Principal, accepted: readonly (r
 	});
 }
 
-/** Whether messages and campaigns of other tokens are visible to it: `read` may read them, only `admin` may change them. */
+/** `read` may read what other tokens sent, only `admin` may change it. */
 export function seesAll({ scopes }: Principal, { method }: Operation): boolean {
 	return scopes.includes('admin') || (method === 'GET' && scopes.includes('read'));
 }
@@ -107,12 +102,12 @@ function notAuthenticated(message: string): ApiError {
 
 interface ThrottleOptions {
 	perSecond: number;
-	/** Requests at once after a pause; less than 1 counts as 1, or every request would be refused. */
+	/** Requests at once after a pause. */
 	burst: number;
 	clock: Clock;
 }
 
-/** Takes one request of a token's name. 0 = allowed, else the seconds until it would be. */
+/** 0 = allowed, else the seconds until it would be. */
 export type Throttle = (name: string) => number;
 
 export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions): Throttle {
@@ -125,7 +120,7 @@ export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions
 		const bucket = buckets.get(name);
 		const tokens = bucket === undefined ? burst : refilled(bucket, now);
 		if (bucket === undefined) forgetFull(buckets, (other) => refilled(other, now) >= burst);
-		// Put at the end: the first of the map are those that have rested longest.
+		// The first of the map have rested longest.
 		buckets.delete(name);
 		buckets.set(name, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
 		return tokens >= 1 ? 0 : (1 - tokens) / perSecond;
@@ -139,7 +134,7 @@ function forgetFull<B>(buckets: Map<string, B>, isFull: (bucket: B) => boolean):
 	}
 }
 
-/** Throws `throttled` with the whole seconds to wait (api-decisions 6). */
+/** Waits in whole seconds (api-decisions 6). */
 export function assertNotTooOften(throttle: Throttle | undefined, { name }: Principal): void {
 	const seconds = throttle?.(name) ?? 0;
 	if (seconds <= 0) return;

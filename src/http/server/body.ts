@@ -1,5 +1,5 @@
 /**
- * The body of a request: read from its socket within the limits of memory and time, parsed as DRF's JSONParser does
+ * The body of a request: read within the limits of memory and time, parsed as DRF's JSONParser does
  * (api-decisions 2).
  */
 import { isUtf8 } from 'node:buffer';
@@ -11,10 +11,7 @@ import type { HttpRequest, ReadBody } from '../messages.js';
 import type { LazyAbortController } from './exchange.js';
 import type { Budget, Share } from './limits.js';
 
-/**
- * The parsed body; a missing body is `{}`, whatever its type. Throws `too_large`, `unsupported_media_type` and
- * `parse_error`.
- */
+/** A missing body is `{}`, whatever its type. */
 export async function readJson(request: HttpRequest, size: BodySize): Promise<unknown> {
 	const maxBytes = maxBodyBytes[size];
 	const bytes = await readBytes(request, maxBytes);
@@ -28,7 +25,7 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	return parsed.value;
 }
 
-/** The body as it is, of any type; none is an empty file. Throws `too_large` and `unsupported_media_type`. */
+/** A missing body is an empty file. */
 export async function readFile(request: HttpRequest): Promise<Uint8Array> {
 	const bytes = (await readBytes(request, maxBodyBytes.file, 'file')) ?? new Uint8Array();
 	assertPlain(request.headers['content-encoding']);
@@ -47,7 +44,7 @@ function tooLarge(maxBytes: number): ApiError {
 	return new ApiError('too_large', `The request body is larger than ${size}.`);
 }
 
-// As DRF compares media types: parameters are ignored, an asterisk matches anything, a missing type is no JSON.
+// DRF ignores parameters, an asterisk matches anything, and a missing type is not JSON.
 function assertJson(contentType: string): void {
 	const [main = '', sub = ''] = (contentType.split(';')[0] ?? '').trim().toLowerCase().split('/');
 	const isJson = (main === 'application' || main === '*') && (sub === 'json' || sub === '*');
@@ -64,7 +61,7 @@ function unsupported(type: string): ApiError {
 
 function decode(bytes: Uint8Array): string {
 	if (!isUtf8(bytes)) throw parseError('The text is not UTF-8.');
-	// A byte order mark stays and is then no JSON, as in DRF.
+	// A byte order mark stays and is then not JSON, as in DRF.
 	return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
@@ -73,7 +70,6 @@ function parseError(tail: string): ApiError {
 }
 
 export interface Upload {
-	/** `onLate` is called when the body is not complete within `timeoutMs`. */
 	read: ReadBody;
 	release(): void;
 }
@@ -84,14 +80,16 @@ interface UploadOptions {
 	files: FileMemory;
 	abort: LazyAbortController;
 	peer: Share;
-	/** Called before the first octet is read: the client may wait for `100 Continue`, and waiting for it takes no slot. */
+	/**
+	 * Called before the first octet is read: the client may wait for `100 Continue`, and waiting for it takes
+	 * no slot.
+	 */
 	onRead(): void;
-	/** Called when the body is whole: the request has a slot again when this resolves. */
 	onWhole(): Promise<void>;
 	onLate(): void;
 }
 
-/** Octets count as they arrive, not as they are announced: a client that announces much and sends nothing holds nothing. */
+/** Counts octets as they arrive: a client that announces much and sends nothing holds nothing. */
 export function createUpload(options: UploadOptions): Upload {
 	const { incoming, budget, files, abort, peer } = options;
 	let held = 0;
@@ -144,7 +142,7 @@ export function createUpload(options: UploadOptions): Upload {
 	};
 }
 
-/** Events rather than iteration: leaving a `for await` would destroy the request, and its response with it. */
+/** Leaving a `for await` would destroy the request, and its response with it. */
 function collect(
 	incoming: IncomingMessage,
 	abort: LazyAbortController,
@@ -184,33 +182,31 @@ function noMemory(): ApiError {
 }
 
 /**
- * Memory for files that are uploaded. It is shared with the store's thread, so that no file is copied on its way, and
- * used again, for the garbage collector does not know how large shared memory is.
+ * Memory for uploaded files, shared with the store's thread so that no file is copied. It is used again,
+ * since the garbage collector does not know how large shared memory is.
  */
 
 export interface FileMemory {
-	/** Room for one file of at most `maxBytes`. */
 	take(maxBytes: number): FileRoom;
 }
 
 export interface FileRoom {
 	add(octets: Uint8Array): void;
-	/** What was added, until `giveBack`; null: nothing. */
 	whole(): Uint8Array | null;
-	/** Its memory is for the next file; a read after this call is a mistake. */
+	/** Its memory is for the next file. */
 	giveBack(): void;
 }
 
-/** Its `grow` is in no TypeScript library of ES2023. */
+/** TypeScript's ES2023 does not know `grow`. */
 interface GrowingMemory extends SharedArrayBuffer {
 	readonly maxByteLength: number;
 	grow(bytes: number): void;
 }
 
-/** Octets. The system gives a page when it is written to. */
+/** The system gives a page when it is written to. */
 const step = 1024 * 1024;
 
-/** Keeps `kept` rooms; those of further files at once are left to the garbage collector. */
+/** The garbage collector takes further rooms. */
 export function createFileMemory({ kept }: { kept: number }): FileMemory {
 	const free: GrowingMemory[] = [];
 	return {
@@ -236,6 +232,6 @@ export function createFileMemory({ kept }: { kept: number }): FileMemory {
 
 function newMemory(maxBytes: number): GrowingMemory {
 	const options = { maxByteLength: maxBytes };
-	// ES2024, which Node has: the constructor of ES2023 takes no options.
+	// The constructor of ES2023 takes no options.
 	return Reflect.construct(SharedArrayBuffer, [0, options]) as GrowingMemory;
 }

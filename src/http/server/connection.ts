@@ -1,6 +1,6 @@
 /**
- * The connections of a server and the exchanges under way on each of them, so that error responses and shutting down cut
- * off nothing that is being answered.
+ * The connections of a server and the exchanges under way, so that errors and shutting down cut off nothing
+ * that is being answered.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -13,22 +13,22 @@ import type { Limits, Share } from './limits.js';
 import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 
 export interface Connection {
-	/** The TLS socket once there is one; until then, and without TLS, the one below. */
+	/** The TLS socket once there is one. */
 	socket: Socket;
 	readonly tcpSocket: Socket;
-	/** IPv4 addresses in their own form. Stored, because a closed socket no longer has it. */
+	/** Stored, because a closed socket no longer has it. */
 	readonly remoteAddress: string | null;
 	readonly peer: Peer;
-	/** Begun and not finished yet; aborted when the client leaves. */
+	/** Begun and not finished. */
 	readonly exchanges: Set<SocketExchange>;
 	/** Null until the socket speaks HTTP. */
 	feed: Feed | null;
 	/** One of its requests is being answered, and waits for nothing from the client. */
 	hasSlot: boolean;
 	pipeline: Promise<void>;
-	/** A request whose method node's parser does not support is answered: it is the last of the connection. */
+	/** Node's parser does not support the method of the last request. */
 	hasUnknownMethod: boolean;
-	/** Sent once everything before it is answered, and then the connection ends. */
+	/** Sent once everything before it is answered; then the connection ends. */
 	finalResponse: FinalResponse | null;
 	isFinalSent: boolean;
 }
@@ -43,16 +43,15 @@ export interface SocketExchange extends Exchange {
 	readonly incoming: IncomingMessage;
 	readonly outgoing: ServerResponse;
 	readonly connection: Connection;
-	/** The address of the client: the connection's, or the one that a trusted proxy names. */
+	/** A trusted proxy may name it. */
 	readonly ip: string | null;
 	readonly peer: Peer;
-	/** Aborted when the client leaves; its signal is the exchange's. */
 	readonly abort: LazyAbortController;
 	expectsContinue: boolean;
 	began: Micros;
 }
 
-/** A client: one IPv4 address, or one IPv6 /64, the range of one subscriber line. */
+/** One IPv4 address, or one IPv6 /64, the range of one subscriber line. */
 interface Peer extends Share {
 	readonly name: string;
 	readonly connections: Set<Connection>;
@@ -64,10 +63,10 @@ interface NodeRequest {
 	expectsContinue: boolean;
 }
 
-/** Connections are forgotten, and the exchanges on them aborted, when they close. */
+/** The exchanges of a connection that closes are aborted. */
 export class Connections {
 	readonly #limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>;
-	/** A proxy in front holds the connections of all clients, and names the client last in `X-Forwarded-For`. */
+	/** A proxy in front names the client last in `X-Forwarded-For`. */
 	readonly #isProxied: boolean;
 	readonly #queue = createFeedQueue();
 	readonly #peers = new Peers();
@@ -82,7 +81,7 @@ export class Connections {
 		this.#isProxied = isProxied;
 	}
 
-	/** A new connection. Null: there is no room, and it was destroyed. */
+	/** Null: there was no room. */
 	admit(tcpSocket: Socket): Connection | null {
 		const { remoteAddress: seen } = tcpSocket;
 		const remoteAddress = seen === undefined ? null : plainAddress(seen);
@@ -100,7 +99,7 @@ export class Connections {
 		return connection;
 	}
 
-	/** Its octets are HTTP from now on, on this socket: its own, or the TLS one above it. */
+	/** Its octets are HTTP from now on. */
 	open(socket: Socket): void {
 		const connection = this.#bySocket.get(socket) ?? this.#byFarEnd.get(farEnd(socket));
 		if (connection === undefined) return;
@@ -118,7 +117,7 @@ export class Connections {
 		return this.#bySocket.values();
 	}
 
-	/** A new request; it is not under way before `begin`. */
+	/** It is not under way before `begin`. */
 	exchange(connection: Connection, node: NodeRequest): SocketExchange {
 		const ip = this.#isProxied ? forwardedAddress(node.incoming, connection) : connection.remoteAddress;
 		return new NodeExchange(connection, node, {
@@ -142,11 +141,11 @@ export class Connections {
 		if (!exchanges.delete(exchange)) return;
 		if (exchanges.size < this.#limits.maxPipelined) feed?.release();
 		if (exchanges.size > 0) return;
-		// At the end: the first are the longest idle.
+		// The first are the longest idle.
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	/** Where there is none, the connection of the same client that is idle for the longest ends. */
+	/** Ends the connection of the same client that is idle for the longest to make room. */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
 		const own = this.#isProxied ? 0 : connections.size;
@@ -185,7 +184,7 @@ function newConnection(socket: Socket, of: Pick<Connection, 'remoteAddress' | 'p
 	};
 }
 
-/** A class: an object with a getter of its own is one of V8's slow ones. */
+/** An object with a getter of its own is one of V8's slow ones. */
 class NodeExchange implements SocketExchange {
 	readonly id = randomUUID();
 	readonly method: string;
@@ -224,21 +223,20 @@ class NodeExchange implements SocketExchange {
 	}
 }
 
-/** Of all headers node gives Set-Cookie alone as a list, and no client sends it. */
+/** Node gives Set-Cookie alone as a list, and no client sends it. */
 function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
 	if (headers['set-cookie'] === undefined) return headers as HttpRequest['headers'];
 	const { 'set-cookie': _, ...rest } = headers;
 	return rest as HttpRequest['headers'];
 }
 
-/** The last address of the header is the proxy's word, the others are the client's own. */
+/** The last address is the proxy's word, the others are the client's own. */
 function forwardedAddress({ headers }: IncomingMessage, { remoteAddress }: Connection): string | null {
 	const forwarded = String(headers['x-forwarded-for'] ?? '');
 	const last = forwarded.split(',').at(-1)?.trim() ?? '';
 	return isIP(last) === 0 ? remoteAddress : plainAddress(last);
 }
 
-/** An IPv4 client of a socket that takes both is an IPv4 client. */
 function plainAddress(address: string): string {
 	return address.replace(/^::ffff:(?=\d+\.)/, '');
 }
@@ -256,7 +254,6 @@ class Peers {
 		return peer;
 	}
 
-	/** Drops the state of a peer that does not use the server. */
 	forget({ name, connections, slots, bytes }: Peer): void {
 		if (connections.size === 0 && slots === 0 && bytes === 0) this.#byName.delete(name);
 	}
@@ -281,8 +278,8 @@ function farEnd({ remoteAddress, remotePort }: Socket): string {
 const lingerMs = 1_000;
 
 /**
- * Sends the final response where there is one, once, and ends the connection. Further input is read and dropped for a
- * moment: closing a connection with unread octets resets it, and loses the response.
+ * Sends the final response once. Further input is dropped for a moment: closing with unread octets resets the
+ * connection and loses the response.
  */
 export function closeLingering(connection: Connection): void {
 	const { socket, finalResponse, isFinalSent } = connection;

@@ -11,14 +11,14 @@ export interface Exchange extends HttpRequest {
 	readonly id: string;
 	match: Match | null;
 	principal: Principal | null;
-	/** Null before there is one, and when the client left before. */
+	/** Null until then, and when the client left before. */
 	answered: HttpResponse | null;
-	/** For the log: the path when it contains nothing secret, else its shape. */
+	/** The path if it contains nothing secret, else its shape. */
 	shownPath: string;
 	error: string | null;
 }
 
-/** Answers every request, with an error response where it fails; never throws. */
+/** Answers every request; never throws. */
 export type Handler = (exchange: Exchange) => Promise<HttpResponse>;
 
 export function createExchange(request: HttpRequest): Exchange {
@@ -33,7 +33,7 @@ export function createExchange(request: HttpRequest): Exchange {
 	};
 }
 
-/** An AbortController whose signal, which costs microseconds, is made only on demand. */
+/** Makes its signal, which costs microseconds, only on demand. */
 export class LazyAbortController {
 	#aborted = false;
 	#controller: AbortController | null = null;
@@ -49,13 +49,11 @@ export class LazyAbortController {
 		return this.#controller.signal;
 	}
 
-	/** The listener is called once; at once when it has been aborted already. */
 	onAbort(listener: () => void): void {
 		if (this.#aborted) listener();
 		else this.#listeners.push(listener);
 	}
 
-	/** Calls the listeners in the order they came, then aborts the signal. */
 	abort(): void {
 		if (this.#aborted) return;
 		this.#aborted = true;
@@ -64,7 +62,7 @@ export class LazyAbortController {
 	}
 }
 
-/** Requests carry `token` unless they have their own; with `token: null` they carry none. Aborting rejects. */
+/** Requests carry `token` unless they have their own. */
 export function exchangeInProcess(handler: Handler, token: string): WireExchange {
 	return async ({ method, path, headers = {}, body, token: own, signal }) => {
 		assertWanted(signal);

@@ -1,7 +1,4 @@
-/**
- * The API without sockets: an exchange is matched, authenticated, decoded, answered by one call of the Api, and encoded.
- * Order and texts are DRF's.
- */
+/** The API without sockets. Order and texts are DRF's. */
 import { createHash } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import { type BodySize, bodies } from '../../api/bodies.js';
@@ -49,18 +46,17 @@ export interface HandlerOptions extends ExtendedApi {
 	extensions: readonly string[];
 	authenticate: Authenticate;
 	throttle?: Throttle;
-	/** The reason why no work can be taken at the moment, or null. Absent: it always can. */
+	/** The reason why no work can be taken at the moment, or null. */
 	ready?(): Promise<string | null>;
 	gauges?(): Promise<Gauges>;
-	/** Shared with the server, which counts the other requests; absent: metrics of its own. */
 	metrics?: Metrics;
 	log?(line: object): void;
-	/** Gets every error other than the Api's, as it was thrown, including those of the store. */
+	/** Gets every error other than the Api's. */
 	failed?(error: unknown): void;
 	clock?: Clock;
 }
 
-/** The whole API. Never throws: an unexpected error is a 500 without details, and a line of the log. */
+/** An unexpected error is a 500 without details, and a line of the log. */
 export function createHandler(options: HandlerOptions): Handler {
 	const settled: Settled = { ...options, metrics: options.metrics ?? createMetrics() };
 	return async (exchange) => {
@@ -78,11 +74,11 @@ export function createHandler(options: HandlerOptions): Handler {
 
 interface Settled extends HandlerOptions {
 	metrics: Metrics;
-	/** `/openapi.json`, from the first request for it on: composing it costs milliseconds of CPU. */
+	/** Composing `/openapi.json` costs milliseconds of CPU. */
 	document?: Promise<HttpResponse>;
 }
 
-/** Authentication, permission, throttling, then the list that a path lies under, then the method: DRF's order. */
+/** DRF's order: authentication, permission, throttling, the list of the path, the method. */
 async function answer(options: Settled, exchange: Exchange): Promise<HttpResponse> {
 	const { method, match } = exchange;
 	const path = match?.path ?? null;
@@ -126,7 +122,7 @@ async function answerOperation(
 	return operation.success === 204 ? empty(204, headers) : json(operation.success, value, headers);
 }
 
-/** The options of one call. Its results for headers are added to `answered`. */
+/** Puts results of the call into the headers `answered`. */
 class ServedCall implements Call {
 	readonly client: string;
 	ownOnly?: true;
@@ -152,7 +148,7 @@ class ServedCall implements Call {
 		};
 	}
 
-	/** Made where it is asked for: most operations never do. */
+	/** Most operations never ask for it. */
 	get signal(): AbortSignal | undefined {
 		return this.#request.signal;
 	}
@@ -192,7 +188,7 @@ function isOperation(name: string): name is OperationName {
 	return Object.hasOwn(operations, name);
 }
 
-/** Below a missing list nothing exists, whatever the method. Operations check it themselves. */
+/** Below a missing list nothing exists, whatever the method. */
 async function assertList({ api }: ExtendedApi, { template, values }: ApiPath): Promise<void> {
 	if (!template.startsWith('/sub/lists/{list_id}/subscribers/')) return;
 	const ids = readIds({ list_id: values['list_id'] ?? '' })?.ids;
@@ -204,7 +200,7 @@ function methodNotAllowed(method: string): ApiError {
 	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
 }
 
-/** For metrics and logs alone, the usual number: the client has left. */
+/** The usual number for a client that has left; for metrics and logs alone. */
 const clientLeft = 499;
 
 function answerError(options: HandlerOptions, exchange: Exchange, error: unknown): HttpResponse {
@@ -272,14 +268,14 @@ async function composeDocument(version: string): Promise<HttpResponse> {
 	return { status: 200, headers: { ...composed.headers, ETag }, body };
 }
 
-/** 304 where the client has it (RFC 9110 s.13.1.2; weak comparison). */
+/** RFC 9110 s.13.1.2, weak comparison. */
 function document(response: HttpResponse, known: string | undefined): HttpResponse {
 	const { ETag = '', 'Content-Type': _, ...headers } = response.headers;
 	const isKnown = known?.split(',').some((tag) => ['*', ETag].includes(tag.trim().replace(/^W\//, '')));
 	return isKnown === true ? { status: 304, headers: { ...headers, ETag }, body: null } : response;
 }
 
-/** `/metrics` needs a token with `read`, which Prometheus sends in a header of its own. */
+/** Prometheus sends the token in a header of its own. */
 async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): Promise<void> {
 	const bearer = bearerOf(exchange.headers);
 	const principal = await (bearer === undefined
@@ -289,7 +285,7 @@ async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): 
 	assertAllowed(principal, [['read']]);
 }
 
-/** 503 with the reason, for load balancers; an error of the check is a reason too. */
+/** For load balancers; an error of the check is a reason too. */
 async function readiness({ ready }: Settled): Promise<HttpResponse> {
 	const reason = await Promise.resolve(ready?.() ?? null).catch(
 		(error: unknown) => asApiError(error)?.message ?? 'The database does not answer.',

@@ -1,35 +1,33 @@
-/** The limits of a server, and its current use: slots of requests and memory of bodies, in all and by address. */
 import { ApiError } from '../../api/errors.js';
 
-/** Times in milliseconds. */
 export interface Limits {
-	/** Request line and headers together: more is 431. */
+	/** More is 431. */
 	maxHeaderBytes: number;
-	/** The target of a request: more is 414. */
+	/** More is 414. */
 	maxUrlBytes: number;
-	/** Bodies of all requests together: more is 503. */
+	/** More is 503, for all clients together. */
 	maxBytesInFlight: number;
-	/** Bodies of one address together: more is 503. An IPv6 /64 is one address, here and below. */
+	/** More is 503. An IPv6 /64 is one address, here and below. */
 	maxBytesPerAddress: number;
-	/** Requests being answered, of all clients together: more is 503. One that waits for its body, or its turn, does not count. */
+	/** More is 503. A request that waits for its body, or its turn, does not count. */
 	maxRequests: number;
-	/** Of these, requests of one address: further ones wait until one is answered. */
+	/** Further requests of an address wait. */
 	maxRequestsPerAddress: number;
-	/** Requests under way on one connection, waiting ones too: nothing more is read from it meanwhile. */
+	/** Nothing more is read from a connection with so many. */
 	maxPipelined: number;
-	/** One more ends an idle connection, or one that waits for its client; where all are being answered, the new one. */
+	/** One more ends an idle connection, or itself. */
 	maxConnections: number;
-	/** Of these, connections of one address, except many new ones at once. Not applied behind a trusted proxy. */
+	/** Not applied behind a trusted proxy. */
 	maxConnectionsPerAddress: number;
-	/** From the first octet, or the connection, to the end of the headers: later is 408. */
+	/** Later is 408. */
 	headersTimeoutMs: number;
 	requestTimeoutMs: number;
 	formTimeoutMs: number;
 	keepAliveTimeoutMs: number;
 	checkIntervalMs: number;
-	/** A client that reads nothing of its response for this time has left. */
+	/** A client that reads nothing for this time has left. */
 	writeTimeoutMs: number;
-	/** How long the unread rest of a body is dropped, so that the response is read. */
+	/** How long the unread rest of a body is dropped. */
 	lingerMs: number;
 }
 
@@ -54,20 +52,19 @@ export const limits: Limits = {
 
 export interface Share {
 	slots: number;
-	/** Called one by one as slots of the address become free. */
 	readonly waiting: (() => void)[];
 	bytes: number;
-	/** Resolves when its files so far are done with: two of them may have no room, and neither would become whole. */
+	/** Two files of an address at once might have no room, and neither would become whole. */
 	files: Promise<void>;
 }
 
-/** The address of a request and its connection, which has one slot at most: its requests are answered in turn. */
+/** A connection has one slot at most: its requests are answered in turn. */
 interface SlotOwner {
 	readonly peer: Share;
 	readonly connection: { hasSlot: boolean };
 }
 
-/** How many requests are answered at once, of all clients and of each address: none while it waits for its client. */
+/** Requests being answered. */
 export class Slots {
 	readonly #limits: Pick<Limits, 'maxRequests' | 'maxRequestsPerAddress'>;
 	#taken = 0;
@@ -76,10 +73,7 @@ export class Slots {
 		this.#limits = limits;
 	}
 
-	/**
-	 * Resolves with a slot. Where its address has used its share, it waits until another request of that address releases
-	 * one. Throws `unavailable` when all are taken.
-	 */
+	/** Waits while the address has used its share. Throws `unavailable` when all slots are taken. */
 	async acquire({ peer, connection }: SlotOwner): Promise<void> {
 		if (connection.hasSlot) return;
 		while (peer.slots >= this.#limits.maxRequestsPerAddress)
@@ -100,7 +94,7 @@ export class Slots {
 	}
 }
 
-/** Octets of bodies that may be held at a time; requests do not wait here for memory. */
+/** Octets of bodies that may be held at a time. */
 export class Budget {
 	readonly #limits: Pick<Limits, 'maxBytesInFlight' | 'maxBytesPerAddress'>;
 	#held = 0;
@@ -109,7 +103,6 @@ export class Budget {
 		this.#limits = limits;
 	}
 
-	/** False: the memory is used up, or the share of this address is. */
 	reserve(peer: Share, bytes: number): boolean {
 		const { maxBytesInFlight, maxBytesPerAddress } = this.#limits;
 		if (this.#held + bytes > maxBytesInFlight || peer.bytes + bytes > maxBytesPerAddress) return false;

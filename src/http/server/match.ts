@@ -41,7 +41,7 @@ export interface PathIds {
 	uuids: Record<string, string>;
 }
 
-/** Path and query of a target. A proxy may send the whole URL (RFC 9112 s.3.2.2). */
+/** A proxy may send the whole URL (RFC 9112 s.3.2.2). */
 export function originForm(target: string): string {
 	return target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*/i, '');
 }
@@ -62,7 +62,7 @@ export function operationName({ path, operation }: Match): string {
 	return operation ?? 'other';
 }
 
-/** Integers as Python reads them (` 01` is 1), UUIDs in any case; null when a part is neither. */
+/** Integers as Python reads them (` 01` is 1), UUIDs in any case. */
 export function readIds(values: ApiPath['values']): PathIds | null {
 	const ids: Record<string, number> = {};
 	const uuids: Record<string, string> = {};
@@ -98,17 +98,17 @@ function findPath(path: string): ApiPath | ServicePath | null {
 }
 
 function operationOf({ operations: here }: ApiPath, method: string): OperationName | null {
-	// HEAD of a GET with an effect would have the effect unintentionally (api-decisions 33).
+	// HEAD of a GET with an effect would have the effect (api-decisions 33).
 	if (method === 'HEAD') return here.GET !== undefined && isSafe(here.GET) ? here.GET : null;
 	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
 }
 
-/** Words of the table, integers and UUIDs: no token is one of these. */
+/** Words of the table, integers and UUIDs are not tokens. */
 function isHarmless(path: Match['path']): boolean {
 	return path !== null && (path.kind === 'service' || path.ids !== null);
 }
 
-/** An unknown path may contain a token: only words are shown, and none of public pages. */
+/** An unknown path may contain a token. */
 function maskPath(path: string): string {
 	if (/^\/[ocuv]\//.test(path)) return `${path.slice(0, 3)}…`;
 	const parts = path.slice(0, 512).split('/');
@@ -133,10 +133,10 @@ interface Row {
 
 const table = compile();
 
-/** By number of parts; fixed parts come before placeholders (`progress` before `{uuid}`). */
+/** Fixed parts come before placeholders (`progress` before `{uuid}`). */
 function compile(): ReadonlyMap<number, readonly Row[]> {
 	const rows = new Map<string, Row>();
-	// Keys and values of the table belong together; Object.entries forgets that.
+	// Object.entries forgets that keys and values belong together.
 	for (const [name, { path, method }] of Object.entries(operations) as [OperationName, Operation][]) {
 		const row = rows.get(path) ?? rowOf(path);
 		row.operations[method] = name;
@@ -161,7 +161,7 @@ function rowOf(path: string): Row {
 	return { template: path, parts: wanted, names, operations: {}, allow: '' };
 }
 
-// Django's View lists methods in this order; HEAD follows from GET, unless that GET has an effect.
+// Django's order; a GET with an effect has no HEAD.
 function allowOf(here: Row['operations']): string {
 	const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 	const hasHead = here.GET !== undefined && isSafe(here.GET);

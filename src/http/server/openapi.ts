@@ -35,7 +35,7 @@ export function describeApi(version: string): Record<string, unknown> {
 
 function apiPaths(): Record<string, object> {
 	const paths: Record<string, Record<string, object>> = {};
-	// Keys and values of the table belong together; Object.entries forgets that.
+	// Object.entries forgets that keys and values belong together.
 	for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
 		const path = paths[operation.path] ?? {};
 		path[operation.method.toLowerCase()] = describeOperation(name, operation);

@@ -23,7 +23,6 @@ interface OperationInput {
 	call: Call;
 }
 
-/** The Api with every extension; only the engine has it. */
 export interface ExtendedApi {
 	api: Api;
 	ext: Extensions;
@@ -33,12 +32,11 @@ export interface ExtendedApi {
 type Values = Record<string, unknown>;
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-/** How an operation is carried out; made once. */
 interface Plan {
 	method(api: ExtendedApi): Method;
 	names: readonly string[];
 	options: readonly (readonly [string, string])[];
-	/** Names of values that are no part of `input`, `body` and `query`. */
+	/** Names of values outside `input`, `body` and `query`. */
 	taken: ReadonlySet<string>;
 	parameters: readonly (readonly [string, Parameter])[];
 	body: Body | null;
@@ -84,7 +82,7 @@ export async function perform(
 
 const pageOf = (answer: Promise<unknown>) => answer as Promise<Page<unknown, { length: number }>>;
 
-/** `ext.messages.get` is `ext.messages.get`, `lists.get` is `api.lists.get`; some reads have their answer encoded. */
+/** Some reads have their answer encoded. */
 function methodOf(name: OperationName): Plan['method'] {
 	if (name === 'subscribers.page') return ({ encoded }) => bound(encoded, 'page');
 	if (name === 'ext.exports.slice') return ({ encoded }) => bound(encoded, 'slice');
@@ -151,12 +149,12 @@ const readers: Readonly<Record<Parameter['kind'], (query: Query, name: string) =
 	whole: (query, name) => (Number.isNaN(query.integer(name)) ? undefined : query.integer(name)),
 	id: (query, name) => (query.filter(name) === undefined ? undefined : query.integer(name)),
 	boolean: (query, name) => query.boolean(name),
-	// A blank one is refused too: it would answer all rows.
+	// A blank word is refused too: it would answer all rows.
 	word: (query, name) => (query.text(name) === undefined ? undefined : (query.filter(name) ?? '')),
 	page: () => undefined,
 };
 
-/** Adds the values of a query. Throws `invalid` with every word that is not of its set. */
+/** Throws `invalid` with every word that is not of its set. */
 function readQuery(parameters: Plan['parameters'], query: Query, into: Values): void {
 	const errors: FieldErrors = {};
 	for (const [name, { kind, words, default: fallback }] of parameters) {
@@ -177,7 +175,7 @@ function scopeOf(query: Query): Values {
 	throw invalid({ submission: [{ code: 'required', message: texts.required }] });
 }
 
-/** The page of a query, by number or `last`. Throws the errors of `read`: `not_found` "Invalid page." for any other page. */
+/** Any other page is `not_found` "Invalid page.". */
 async function readPage<P extends Page<unknown, { length: number }>>(
 	query: Query,
 	read: (request: PageRequest) => Promise<P>,
@@ -185,7 +183,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	const page_size = query.integer('page_size');
 	const size = page_size === undefined ? {} : { page_size };
 	if (query.text('page') === 'last') {
-		// `?page=last` is DRF's. The first page shows the number of pages.
+		// DRF's `?page=last`. The first page shows the number of pages.
 		const first = await read({ ...size });
 		if (first.next === null) return relink(query, first);
 		return relink(query, await read({ ...size, page: Math.ceil(first.count / first.results.length) }));

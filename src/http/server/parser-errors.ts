@@ -1,8 +1,6 @@
 /**
- * Octets that node's parser refuses as a request: too long, too slow, no HTTP. They get an error response after the
- * requests before them, and the connection ends. One of these errors is a valid request: any token is a method in HTTP
- * (RFC 9110 s.9.1), and an unsupported one is a 405 with `Allow`. The parser leaves the head of such a request unread,
- * so it is read here.
+ * Answers octets that node's parser refuses: too long, too slow, not HTTP. An unsupported method is a valid
+ * request (RFC 9110 s.9.1) and gets a 405 with `Allow`; the parser leaves its head unread.
  */
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from '../messages.js';
@@ -18,7 +16,7 @@ interface ParserErrorsOptions {
 }
 
 export interface ParserErrors {
-	/** An error of the parser or of its timeouts. Responses that are under way go out first. */
+	/** Responses that are under way go out first. */
 	handle(connection: Connection, error: Error): void;
 	breakOff(connection: Connection, code: string): void;
 }
@@ -31,7 +29,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		connection.finalResponse = finalResponse;
 		connection.feed?.drop();
 		const last = [...exchanges].at(-1);
-		// The incomplete request stays incomplete: the final response is its response, and its line of the log.
+		// The final response answers the incomplete request.
 		if (last !== undefined && !last.incoming.complete) {
 			last.abort.abort();
 			// Octets of an unfinished response may be out: the final response would be taken for its rest.
@@ -43,7 +41,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		if (last === undefined) closeLingering(connection);
 	};
 
-	/** The parser cannot continue: a head that came in one piece is read here. */
+	/** A head that came in one piece is read here. */
 	const readHead = (connection: Connection, error: Error) => {
 		const { rawPacket, bytesParsed } = error as { rawPacket?: unknown; bytesParsed?: unknown };
 		const isKnown = Buffer.isBuffer(rawPacket) && typeof bytesParsed === 'number';
@@ -54,7 +52,6 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		connection.pipeline = connection.pipeline.then(() => answerUnknown(connection, request));
 	};
 
-	/** In its turn, like any other request. */
 	const answerUnknown = async (connection: Connection, request: UnknownRequest) => {
 		const { remoteAddress: ip } = connection;
 		const { answered, error, shownPath } = await router.routeUnknown(request, ip);
@@ -81,7 +78,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 	};
 }
 
-/** From the first octet of the method, of which the parser has read a part. Null: no head of a request, or one without a Host. */
+/** The parser has read a part of the method. Null: not a head of a request, or one without a Host. */
 function readUnknown(packet: Buffer, stopped: number): UnknownRequest | null {
 	const [known = ''] = knownSoFar.exec(packet.toString('latin1', 0, stopped)) ?? [];
 	const head = packet.subarray(stopped - known.length);
@@ -94,11 +91,11 @@ function readUnknown(packet: Buffer, stopped: number): UnknownRequest | null {
 	return { method, target, headers };
 }
 
-/** The part of a known method that the parser may have read: the longest is UNSUBSCRIBE. */
+/** The longest known method is UNSUBSCRIBE. */
 const knownSoFar = /[!#-'*+.^_`|~\w-]{0,11}$/;
 const requestLine = /^([!#-'*+.^_`|~\w-]{1,64}) (\/\S*) HTTP\/1\.[01]$/;
 
-/** Null: one of the lines is no header. Of repeated ones the first counts, as node has it for tokens and the like. */
+/** The first of repeated headers counts, as in node. */
 function readHeaders(lines: readonly string[]): Record<string, string> | null {
 	const headers = new Map<string, string>();
 	for (const line of lines) {
@@ -110,7 +107,7 @@ function readHeaders(lines: readonly string[]): Record<string, string> | null {
 	return Object.fromEntries(headers);
 }
 
-/** By the code of the parser; the response repeats nothing of the input. */
+/** By the code of the parser. */
 const errors: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
 	HPE_HEADER_OVERFLOW: {
 		status: 431,

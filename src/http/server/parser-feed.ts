@@ -1,14 +1,13 @@
 /**
- * Passes the octets of a connection to node's parser in small pieces. The parser can make a request of every 18 octets,
- * and stops only at the end of a piece. 64 KiB in one piece are 3,600 requests, 18 MB of memory and 50 ms in which no
- * other connection is served. Between pieces the feed can stop. Beyond one piece, all connections together get few
- * octets in one turn of the event loop, so that other connections have their turn.
+ * Passes octets to node's parser in small pieces. 64 KiB in one piece may be 3,600 requests, 18 MB of memory
+ * and 50 ms in which no other connection is served. The feed can stop between pieces, and other connections
+ * have their turn.
  */
 import type { Socket } from 'node:net';
 
-/** Octets. A request is seldom longer; 10 MiB of a body cost 20 ms more than in one piece. */
+/** A request is seldom longer; 10 MiB of a body cost 20 ms more than in one piece. */
 const pieceBytes = 1024;
-/** In one turn, of all connections together: about 4 ms of work, or 512 KiB of bodies. */
+/** For all connections together: about 4 ms of work, or 512 KiB of bodies. */
 const requestsATurn = 64;
 const piecesATurn = 512;
 
@@ -18,9 +17,9 @@ export interface Feed {
 	drop(): void;
 }
 
-/** The feeds with more than one piece, which give one piece each in turn. */
+/** Feeds with more than one piece give one piece each in turn. */
 interface FeedQueue {
-	/** `feedPiece` returns false when there is no further piece at the moment. */
+	/** Returns false when there is no further piece at the moment. */
 	add(feedPiece: () => boolean): void;
 	count(): void;
 }
@@ -33,7 +32,7 @@ export function createFeedQueue(): FeedQueue {
 		let pieces = 0;
 		for (const feedPiece of waiting) {
 			waiting.delete(feedPiece);
-			// At the end: the loop reaches it again.
+			// The loop reaches it again at the end.
 			if (feedPiece()) waiting.add(feedPiece);
 			pieces += 1;
 			if (made >= requestsATurn || pieces >= piecesATurn) break;
@@ -55,7 +54,7 @@ export function createFeedQueue(): FeedQueue {
 export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 	const [parse] = socket.listeners('data');
 	if (parse === undefined) throw new Error('node attached no parser to the connection');
-	// Node gives the data of a connection to its listeners once it has one of its own.
+	// Node gives its listeners data once the socket has one of its own.
 	socket.removeListener('data', parse as (chunk: Buffer) => void);
 	let rest: Buffer = none;
 	let isHeld = false;
@@ -109,7 +108,7 @@ export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 
 const none = Buffer.alloc(0);
 
-/** Whether node has paused a client that does not read its responses: the parser takes nothing then. Undocumented. */
+/** Node has paused a client that does not read its responses. Undocumented. */
 function isPausedByNode(socket: Socket): boolean {
 	return '_paused' in socket && socket._paused === true;
 }

@@ -1,6 +1,6 @@
 /**
- * The requests of a connection: answered one after another, in order, and logged. A request passes the limits of the
- * protocol, then the public pages, then the API.
+ * The requests of a connection, answered in order and logged. A request passes the limits of the protocol,
+ * the public pages, then the API.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
@@ -54,7 +54,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		endsIdle,
 	} = options;
 
-	/** From the head of a request to the end of its response. Never throws: the next of the pipeline waits for it. */
+	/** Never throws: the next of the pipeline waits for it. */
 	const answer = async (exchange: SocketExchange) => {
 		const { connection } = exchange;
 		exchange.began = steadyOf(clock);
@@ -69,11 +69,11 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		slots.release(exchange);
 		connections.finish(exchange);
 		log.finished(exchange);
-		// V8 finds most exchanges dead only at a full collection: their texts, which are long, go before.
+		// V8 finds most exchanges dead only at a full collection: their texts go before.
 		exchange.answered = null;
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
-		// The head of the response may be older than the signal to stop, and promise to keep the connection.
+		// The head of the response may be older than the signal to stop.
 		if (endsIdle() && !connection.isFinalSent) connection.socket.end();
 	};
 
@@ -105,8 +105,8 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 	};
 
 	/**
-	 * Answers a request in the turn of the event loop in which it arrives, where no promise is needed. The pixel is
-	 * requested as often as everything else together, and promises cost more than its work. False: nothing was done.
+	 * Answers without promises in the same turn of the event loop. The pixel is requested as often as
+	 * everything else together, and promises cost more than its work. False: nothing was done.
 	 */
 	const answerSynchronously = (exchange: SocketExchange): boolean => {
 		const { connection } = exchange;
@@ -115,7 +115,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		const response = router.routeSynchronously(exchange);
 		if (response === null) return false;
 		exchange.answered = response;
-		// Under way until it is written: later requests of the connection, and the end of the server, wait for it.
+		// Later requests of the connection, and the end of the server, wait for it.
 		connections.begin(exchange);
 		responder.sendSynchronously(exchange, response, () => {
 			connections.finish(exchange);
@@ -130,14 +130,14 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		if (connection === null) return;
 		const exchange = connections.exchange(connection, { incoming, outgoing, expectsContinue });
 		if (!expectsContinue && answerSynchronously(exchange)) return;
-		// A client that leaves is no error of the server.
+		// A client that leaves is not an error of the server.
 		outgoing.on('error', ignore);
 		connections.begin(exchange);
 		connection.pipeline = connection.pipeline.then(() => answer(exchange));
 	};
 }
 
-/** No earlier response is on its way or unread: unread responses would pile up. */
+/** Unread responses would pile up. */
 function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
 	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
 }
@@ -155,14 +155,13 @@ interface RouterOptions {
 
 export interface Router {
 	route(exchange: SocketExchange): Promise<HttpResponse>;
-	/** A request without a body whose method node's parser does not know. */
 	routeUnknown(request: UnknownRequest, ip: string | null): Promise<Exchange & { answered: HttpResponse }>;
 	routeSynchronously(exchange: SocketExchange): HttpResponse | null;
 }
 
 export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
 
-/** Forms of one-click unsubscribing are short, and 64 KiB of fields take milliseconds to parse. */
+/** One-click forms are short, and 64 KiB of fields take milliseconds to parse. */
 const maxFormBytes = 4 * 1024;
 
 export function createRouter({ handler, publicPages, limits, slots, metrics, log }: RouterOptions): Router {
@@ -219,7 +218,7 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 	};
 }
 
-/** Errors of the protocol, which do not depend on the path; null: none. */
+/** Errors of the protocol, which do not depend on the path. */
 function refuseEarly(request: IncomingMessage, limits: Pick<Limits, 'maxUrlBytes'>): HttpResponse | null {
 	if (Buffer.byteLength(request.url ?? '') > limits.maxUrlBytes)
 		return protocolError(414, 'too_large', 'The URL of the request is too long.');
@@ -246,7 +245,7 @@ function publicRequest({ method, headers }: UnknownRequest, path: string, ip: st
 	return { method, path, headers, ip };
 }
 
-/** A path for the log: a token follows its first letters. */
+/** A token follows the first letters of the path. */
 function maskToken(path: string): string {
 	return `${path.slice(0, 3)}…`;
 }

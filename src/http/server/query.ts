@@ -1,7 +1,4 @@
-/**
- * Query parameters by Django's rules: the last of repeated values counts, a plus is a blank. Absent and unusable values
- * are distinguished where the service does.
- */
+/** Query parameters by Django's rules: the last of repeated values counts, a plus is a blank. */
 import { invalid } from '../../api/errors.js';
 import { parseInteger, trimWhitespace } from '../../api/schema/python.js';
 import { texts } from '../../api/schema/texts.js';
@@ -26,38 +23,32 @@ export class Query {
 		return this.#values.get(name);
 	}
 
-	/** The last value of a text that is looked for as it is. Throws `invalid` for NUL. */
 	exact(name: string): string | undefined {
 		const text = this.text(name);
 		if (text?.includes('\0') !== true) return text;
 		throw invalid({ [name]: [{ code: 'null_characters_not_allowed', message: texts.nullCharacters }] });
 	}
 
-	/** A filter by django-filter's rules: trimmed, and none when blank. Throws `invalid` for NUL. */
+	/** django-filter's rules: trimmed, and none when blank. Throws `invalid` for NUL. */
 	filter(name: string): string | undefined {
 		const trimmed = trimWhitespace(this.exact(name) ?? '');
 		return trimmed === '' ? undefined : trimmed;
 	}
 
-	/**
-	 * An integer by Python's rules (` 01` is 1); `NaN` for any other text, so that a page of that number does not exist.
-	 */
+	/** Python's rules (` 01` is 1); `NaN` for any other text. */
 	integer(name: string): number | undefined {
 		const text = this.text(name);
 		return text === undefined ? undefined : (parseInteger(text) ?? Number.NaN);
 	}
 
-	/** True/False/true/false/1/0; any other value does not filter, `FALSE` too (api-decisions 9, 43). */
+	/** Any other value does not filter (api-decisions 9, 43). */
 	boolean(name: string): boolean | undefined {
 		const text = this.text(name) ?? '';
 		if (['True', 'true', '1'].includes(text)) return true;
 		return ['False', 'false', '0'].includes(text) ? false : undefined;
 	}
 
-	/**
-	 * The query with `page` set or, for null, without: urllib.parse.urlencode(sorted(…), doseq=True), which DRF's
-	 * replace_query_param calls. No `?`.
-	 */
+	/** DRF's replace_query_param: `urlencode(sorted(…), doseq=True)`; null removes the page. */
 	withPage(page: number | null): string {
 		const values = new Map(this.#values);
 		if (page === null) values.delete('page');

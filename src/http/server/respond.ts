@@ -1,4 +1,3 @@
-/** Responses: made of records and errors in DRF's form of JSON, and written to their sockets. */
 import type { ServerResponse } from 'node:http';
 import { ApiError, apiErrorOf, StoreError } from '../../api/errors.js';
 import { Encoded } from '../../api/exports.js';
@@ -15,7 +14,10 @@ const jsonHeaders: Headers = {
 	'X-Content-Type-Options': 'nosniff',
 };
 
-/** DRF's JSON: compact, in UTF-8, except for the two line ends that older JavaScript did not accept in strings. */
+/**
+ * DRF's JSON: compact, in UTF-8, except for the two line ends that older JavaScript did not accept in
+ * strings.
+ */
 export function json(status: number, value: unknown, headers: Headers = {}): HttpResponse {
 	const body = encode(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 	return { status, headers: Object.assign({ ...jsonHeaders }, headers), body };
@@ -23,7 +25,7 @@ export function json(status: number, value: unknown, headers: Headers = {}): Htt
 
 function encode(value: unknown): string {
 	if (!hasEncoded(value)) return JSON.stringify(value);
-	// Quotes within strings are escaped: it stands nowhere else.
+	// Quotes within strings are escaped: the text stands nowhere else.
 	const [before = '', after = ''] = JSON.stringify({ ...value, results: [] }).split('"results":[]');
 	return `${before}"results":${value.results.json}${after}`;
 }
@@ -58,12 +60,10 @@ export function errorResponse(error: ApiError, headers: Headers = {}): HttpRespo
 	});
 }
 
-/** An error of the protocol itself, for which the Api has no code. */
 export function protocolError(status: number, code: string, detail: string): HttpResponse {
 	return json(status, { detail }, { [headerNames.errorCode]: code });
 }
 
-/** The error as one of the Api; null for a bug. */
 export function asApiError(error: unknown): ApiError | null {
 	if (error instanceof ApiError) return error;
 	if (error instanceof StoreError) return apiErrorOf(error.code, error);
@@ -72,7 +72,7 @@ export function asApiError(error: unknown): ApiError | null {
 	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
 }
 
-/** Errors whose cause is logged: the response names no file. */
+/** Their cause is logged: the response names no file. */
 export const isStorageFailure = ({ code, cause }: ApiError) =>
 	code === 'storage_failed' ||
 	code === 'not_overwritten' ||
@@ -82,7 +82,7 @@ export const isStorageFailure = ({ code, cause }: ApiError) =>
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 const failedDisk = /^(?:EIO|EROFS|ENODEV|ENXIO|SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN))/;
 
-/** Seconds, at least one: 0 would cause a busy loop. */
+/** 0 would cause a busy loop. */
 function retryAfter({ retryAfterMs }: ApiError): Headers {
 	return { [headerNames.retryAfter]: String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
@@ -93,7 +93,7 @@ function headerText(text: string): string {
 
 export interface Responder {
 	send(exchange: SocketExchange, response: HttpResponse): Promise<void>;
-	/** Calls `written` when the response is handed to the socket: for a short one with no other before it. */
+	/** Calls `written` when the response is handed to the socket. */
 	sendSynchronously(exchange: SocketExchange, response: HttpResponse, written: () => void): void;
 }
 
@@ -135,7 +135,7 @@ export function createResponder({ limits, isClosing }: ResponderOptions): Respon
 		sendSynchronously: (exchange, response, written) =>
 			enqueue(() => {
 				if (exchange.connection.socket.writable) {
-					// Checked now: the signal to stop may have come since the request arrived.
+					// The signal to stop may have come since the request arrived.
 					const octets = octetsOf(response.body);
 					const isLast = isClosing();
 					exchange.outgoing.writeHead(response.status, rawHeaders(exchange, response, { octets, isLast }));
@@ -146,7 +146,7 @@ export function createResponder({ limits, isClosing }: ResponderOptions): Respon
 	};
 }
 
-/** Names and values in turn: node takes them as they are. */
+/** Node takes names and values in turn as they are. */
 function rawHeaders(
 	{ id }: SocketExchange,
 	{ status, headers }: HttpResponse,
@@ -161,10 +161,13 @@ function rawHeaders(
 	return raw;
 }
 
-/** Node copies a text into one piece with the head, and hands octets on apart: a short body is cheaper as a text. */
+/**
+ * Node copies a text into one piece with the head, and hands octets on apart: a short body is cheaper as a
+ * text.
+ */
 function end(outgoing: ServerResponse, body: HttpResponse['body'], octets: number): void {
 	if (body === null) outgoing.end();
-	// Node writes a text of ASCII as Latin-1 in a third of the time of UTF-8.
+	// Node writes Latin-1 in a third of the time of UTF-8.
 	else if (typeof body === 'string') outgoing.end(body, octets === body.length ? 'latin1' : 'utf8');
 	else if (body.length > maxJoined) outgoing.end(body);
 	else outgoing.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1');
@@ -174,7 +177,7 @@ function octetsOf(body: HttpResponse['body']): number {
 	return body === null ? 0 : Buffer.byteLength(body);
 }
 
-/** Whether the rest of the body should be read. A client that waits for `100 Continue` may never send it. */
+/** A client that waits for `100 Continue` may never send the body. */
 function isSoonRead({ incoming, expectsContinue }: SocketExchange): boolean {
 	if (incoming.complete) return true;
 	return (
@@ -182,10 +185,7 @@ function isSoonRead({ incoming, expectsContinue }: SocketExchange): boolean {
 	);
 }
 
-/**
- * Sends the whole response, then drops the rest of the request until it ends or time is up: a reset would lose the
- * response.
- */
+/** Drops the rest of the request until it ends or time is up: a reset would lose the response. */
 async function linger(
 	{ incoming, outgoing }: SocketExchange,
 	body: HttpResponse['body'],
@@ -205,13 +205,12 @@ async function linger(
 	outgoing.end();
 }
 
-/** With this many, it does not wait for the end of the turn: the first has waited long enough. */
+/** The first of so many has waited long enough. */
 const maxQueued = 32;
 
 /**
- * Groups writes of one turn of the event loop and carries them out in order. Under load a pixel took 37 µs of CPU this
- * way, against 50 when each was written between other work: presumably fewer writes find their reader asleep. A `write`
- * must not throw: later ones in the same turn would be lost.
+ * Groups writes of one turn of the event loop: under load a pixel took 37 µs of CPU this way, against 50. A
+ * `write` must not throw: later ones in the same turn would be lost.
  */
 function createWriteQueue(): (write: () => void) => void {
 	let queued: (() => void)[] = [];

@@ -16,35 +16,35 @@ import { createRequestLog, type Metrics } from './telemetry.js';
 
 export interface ServerOptions {
 	handler: Handler;
-	/** Called first for `/o/`, `/c/`, `/u/`, `/v/`; null: there are no such pages. */
+	/** Called first for `/o/`, `/c/`, `/u/`, `/v/`. */
 	publicPages: PublicHandler | null;
 	host: string;
 	port: number;
 	tls: { cert: string; key: string } | null;
 	log(line: object): void;
-	/** A proxy in front names the client last in `X-Forwarded-For`. Absent: that header is ignored. */
+	/** A proxy in front names the client last in `X-Forwarded-For`. */
 	trustProxy?: boolean;
 	limits?: Partial<Limits>;
-	/** Counts the public pages and the errors of the parser; share it with the handler. Absent: they are not counted. */
+	/** Shared with the handler. */
 	metrics?: Metrics;
 	clock?: Clock;
 }
 
 export interface HttpServer {
 	url: string;
-	/** Accepts nothing new, answers requests under way; after `graceMs` cuts the rest. Never throws. */
+	/** Answers requests under way; after `graceMs` cuts the rest. Never throws. */
 	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
 }
 
-/** How a server leaves a proxy that holds connections to it; milliseconds within `graceMs`, 0 when absent. */
+/** How a server leaves a proxy that holds connections to it; milliseconds within `graceMs`. */
 export interface Leaving {
-	/** New connections are taken for so long: until the proxy knows. Each answer ends its connection. */
+	/** New connections are taken until the proxy knows. Each answer ends its connection. */
 	acceptMs: number;
-	/** Then idle connections are kept for so long: the request that may be on its way is answered. */
+	/** Then idle connections are kept: a request on its way is answered. */
 	idleMs: number;
 }
 
-/** Listens. Rejects with node's error when the address is taken or not ours. */
+/** Rejects with node's error when the address is taken. */
 export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const { handler, publicPages, tls, clock = systemClock, metrics = null } = options;
 	const limits = { ...defaults, ...options.limits };
@@ -87,13 +87,14 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
 			keepsIdle = acceptMs + idleMs > 0;
 			const timer = setTimeout(() => cut(connections), graceMs);
-			// A proxy that does not know yet replaces each connection that an answer ends: listening ends before.
+			// A proxy that does not know yet replaces each connection that an answer ends: listening ends
+			// before.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
-			// Loaded here: the build takes no built-in module at the start that only one moment needs.
+			// The build takes no built-in module at the start that only one moment needs.
 			const { Server: NetServer } = await import('node:net');
 			await queueAccepted();
-			// Not as node's HTTP server closes, which would end idle connections.
+			// Node's HTTP server would end idle connections.
 			const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 			hasClosed = true;
 			if (idleMs > 0) await Promise.race([closed, delay(idleMs)]);
@@ -147,7 +148,7 @@ function newServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		requestTimeout: limits.requestTimeoutMs,
 		keepAliveTimeout: limits.keepAliveTimeoutMs,
 		connectionsCheckingInterval: limits.checkIntervalMs,
-		// Checked by the router, which answers in JSON.
+		// The router checks it, and answers in JSON.
 		requireHostHeader: false,
 		noDelay: true,
 	};
@@ -160,8 +161,8 @@ const quietMs = 0.2;
 const mostTurns = 100;
 
 /**
- * Resolves right after connections were accepted, in a turn of the event loop that had little else to do: those that come
- * between accepting and the end of listening wait in the system's queue, and are reset.
+ * Resolves right after connections were accepted: those that come between accepting and the end of listening
+ * are reset.
  */
 async function queueAccepted(): Promise<void> {
 	for (let turns = 0; turns < mostTurns; turns += 1) {

@@ -1,8 +1,4 @@
-/**
- * The records of requests: metrics for Prometheus (requests by operation and status, durations, requests under
- * way), and the request log with one line per request, its time, client and outcome. A line has no token, no query
- * and no body.
- */
+/** Metrics for Prometheus, and the request log. A line of it has no token, no query and no body. */
 import {
 	type Clock,
 	formatDateTime,
@@ -14,10 +10,10 @@ import type { SocketExchange } from './connection.js';
 import type { Exchange } from './exchange.js';
 
 export interface RequestLog {
-	/** `status` is null when the client left before the turn of its request, 499 when it left before the response. */
+	/** `status` is null when the client left before its turn, 499 when it left before the response. */
 	finished(exchange: SocketExchange): void;
 	refused(refused: Refused): void;
-	/** An unexpected error, with its stack; the response does not contain it. */
+	/** The response does not contain the error. */
 	failed(exchange: Pick<Exchange, 'id' | 'method'>, error: unknown, more?: { path: string }): void;
 }
 
@@ -54,13 +50,13 @@ export function createRequestLog({ clock, log }: { clock: Clock; log(line: objec
 	};
 }
 
-/** Name (labels may follow in braces) → value at this moment. */
+/** Labels may follow a name in braces. */
 export type Gauges = Readonly<Record<string, number>>;
 
 export interface Metrics {
 	/**
-	 * Begins a request; the returned function ends it, once. `operation` must be one of few: a label's values are kept for
-	 * ever.
+	 * The returned function ends the request, once. `operation` must be one of few: a label's values are kept
+	 * for ever.
 	 */
 	begin(): (operation: string, status: number) => void;
 	render(gauges?: Gauges): string;
