@@ -124,7 +124,7 @@ function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 
 function ignore(): void {}
 
-export const ignoreAll: TokenizerCallbacks = {
+const ignoreAll: TokenizerCallbacks = {
 	onattribdata: ignore,
 	onattribentity: ignore,
 	onattribend: ignore,

@@ -21,7 +21,7 @@ import { contentSize, joinFault, TooLarge } from './message-size.js';
 import { compilePart, type Part } from './part.js';
 import type { AskHtml, ReadHtml } from './read-html.js';
 import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
-import { literalHash, noAlternative } from './text-alternative.js';
+import { noAlternative } from './text-alternative.js';
 import type { CompiledContent, Recipient } from './types.js';
 import { textGuards } from './value-guards.js';
 
@@ -164,8 +164,7 @@ function bodyOf(
 }
 
 function textTemplate(text: string): Template {
-	const { literals, slots } = parseTemplate(text, textGuards(text));
-	return { literals: literals.map((literal) => literal.replaceAll(literalHash, '#')), slots };
+	return parseTemplate(text, textGuards(text));
 }
 
 function plainHtml({ html, guards }: ReadHtml): Part {

@@ -92,33 +92,21 @@ function fold(tokens: readonly string[], startColumn: number): string {
 	return text;
 }
 
+/** One address: a local part beyond ASCII would need SMTPUTF8 on every hop. */
+const addressPattern = /^(?:"(?:[^"\\\x7f-\uffff]|\\.)*"|[^\s"(),:;<>[\\\]@\x7f-\uffff]+)@[^\s,;<>()]+$/;
+
+/** The name as words, and the address with its domain in punycode (RFC 5891). */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
-	const match = written.includes('<') ? /^(.*?)<([^<>]*)>\s*$/s.exec(written) : null;
-	const address = asciiAddress((match?.[2] ?? written).trim());
-	if (match === null) return [address];
-	const name = unquote((match[1] ?? '').trim());
-	return name === '' ? [`<${address}>`] : [...phrase(name), `<${address}>`];
-}
-
-/** A local part beyond ASCII would need SMTPUTF8 on every hop. */
-function asciiAddress(address: string): string {
-	const at = address.lastIndexOf('@');
-	const local = address.slice(0, at);
-	const domain = address.slice(at + 1);
-	const ascii = /^[\x21-\x7e]+$/.test(domain) ? domain : domainToASCII(domain);
-	const isQuoted = /^"(?:[^"\\]|\\.)*"$/.test(local);
-	const isLocal = isQuoted
-		? /^[\x20-\x7e]+$/.test(local)
-		: /^[^\s"(),:;<>[\\\]@\x00-\x20\x7f-\uffff]+$/.test(local);
-	if (!isLocal || ascii === '' || /[\s,;<>()]/.test(ascii))
-		throw new Error(`Not an address: ${JSON.stringify(address)}.`);
-	return `${local}@${ascii}`;
-}
-
-function unquote(name: string): string {
-	const quoted = /^"((?:[^"\\]|\\.)*)"$/s.exec(name)?.[1];
-	return quoted === undefined ? name : quoted.replace(/\\(.)/gs, '$1');
+	const [, before = '', inside = written] = /^(.*?)<([^<>]*)>\s*$/s.exec(written) ?? [];
+	const address = inside.trim();
+	const at = address.lastIndexOf('@') + 1;
+	const domain = address.slice(at);
+	const ascii = /^[!-~]+$/.test(domain) ? address : address.slice(0, at) + domainToASCII(domain);
+	if (!addressPattern.test(ascii)) throw new Error(`Not an address: ${JSON.stringify(address)}.`);
+	if (before === '') return [ascii];
+	const quoted = /^"((?:[^"\\]|\\.)*)"$/s.exec(before.trim())?.[1];
+	return [...phrase(quoted?.replace(/\\(.)/gs, '$1') ?? before.trim()), `<${ascii}>`];
 }
 
 /** Atoms stay, other ASCII becomes a quoted string, the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */

@@ -21,14 +21,10 @@ export function planInlining(html: string): InlinePlan | null {
 	}));
 	const all = sheets.flatMap(({ statements }) => statements);
 	if (!all.some(({ moves }) => moves)) return null;
-	const orders = new Map(all.map((part, index) => [part, index]));
-	const inlined = all.flatMap((part, order) => inlinedBy(part, order));
 	let written = '';
 	let from = 0;
 	for (const { outerStart, start, outerEnd, statements } of sheets) {
-		const kept = statements
-			.filter(({ moves }) => !moves)
-			.map((part) => keepWinning(part.statement, orders.get(part) ?? 0, inlined));
+		const kept = statements.filter(({ moves }) => !moves).map(({ statement }) => insistent(statement));
 		written += html.slice(from, outerStart);
 		if (kept.length > 0) written += `${html.slice(outerStart, start)}\n${kept.join('\n')}\n</style>`;
 		from = outerEnd;
@@ -69,12 +65,6 @@ function hasImpliedBodies(html: string): boolean {
 	return (html.match(/<table\b/gi)?.length ?? 0) > (html.match(/<tbody\b/gi)?.length ?? 0);
 }
 
-function inlinedBy({ statement, moves }: Part, order: number): Inlined[] {
-	if (!moves || statement.kind === 'at') return [];
-	const declarations = declarationsOf(statement.body) ?? [];
-	return statement.selectors.map((selector) => inlinedRule(selector, order, declarations));
-}
-
 interface StyleElement {
 	outerStart: number;
 	start: number;
@@ -104,123 +94,25 @@ function styleElements(html: string): StyleElement[] {
 	return found;
 }
 
-interface Inlined {
-	readonly subject: Subject;
-	readonly specificity: number;
-	readonly order: number;
-	readonly declarations: readonly Declaration[];
-}
-
-interface Subject {
-	readonly tag: string;
-	readonly id: string;
-}
-
-function inlinedRule(selector: string, order: number, declarations: readonly Declaration[]): Inlined {
-	return { subject: subjectOf(selector), specificity: specificityOf(selector), order, declarations };
-}
-
+/** At-rules whose rules count only under a condition. */
 const conditions = new Set(['media', 'supports', 'container']);
 
-function keepWinning(statement: CssStatement, order: number, inlined: readonly Inlined[]): string {
-	return rewritten(statement, { order, inlined, isConditional: false });
-}
-
-interface Scene {
-	order: number;
-	inlined: readonly Inlined[];
-	isConditional: boolean;
-}
-
-function rewritten(statement: CssStatement, scene: Scene): string {
+/** A rule that stays loses to every style attribute unless it is `!important`. */
+function insistent(statement: CssStatement): string {
 	if (statement.kind === 'at') {
 		if (statement.block === null || !conditions.has(statement.name)) return formatStatement(statement);
-		const rules = cssStatements(statement.block).map((inner) =>
-			rewritten(inner, { ...scene, isConditional: true }),
-		);
+		const rules = cssStatements(statement.block).map(insistent);
 		return formatStatement({ ...statement, block: `\n${rules.join('\n')}\n` });
 	}
 	const declarations = declarationsOf(statement.body);
 	if (declarations === null) return formatStatement(statement);
-	const bodies = statement.selectors.map((selector) => bodyFor(selector, declarations, scene));
-	if (bodies.every((body) => body === null)) return formatStatement(statement);
-	return statement.selectors
-		.map((selector, index) => `${selector} {${bodies[index] ?? statement.body}}`)
-		.join('\n');
-}
-
-function bodyFor(selector: string, declarations: readonly Declaration[], scene: Scene): string | null {
-	if (/::|:(before|after|first-line|first-letter)\b/i.test(selector)) return null;
-	const texts = declarations.map((declaration) =>
-		mustInsist(selector, declaration, scene) ? `${declaration.text} !important` : declaration.text,
-	);
-	if (texts.every((text, index) => text === declarations[index]?.text)) return null;
-	return ` ${texts.join('; ')} `;
-}
-
-function mustInsist(selector: string, { name, isImportant }: Declaration, scene: Scene): boolean {
-	if (isImportant || name === '' || name.startsWith('--')) return false;
-	const subject = subjectOf(selector);
-	const rivals = scene.inlined.filter(
-		(rule) =>
-			mayMeet(rule.subject, subject) &&
-			rule.declarations.some((other) => !other.isImportant && areRelated(other.name, name)),
-	);
-	if (rivals.length === 0) return false;
-	const own = specificityOf(selector);
-	const beaten = rivals.filter(
-		({ specificity, order }) => own > specificity || (own === specificity && scene.order > order),
-	);
-	return beaten.length === rivals.length || (scene.isConditional && beaten.length > 0);
-}
-
-function areRelated(one: string, other: string): boolean {
-	if (one === other || one.startsWith(`${other}-`) || other.startsWith(`${one}-`)) return true;
-	if (one.startsWith('border-') && other.startsWith('border-')) return true;
-	return [one, other].sort().join() === 'font,line-height';
-}
-
-function mayMeet(a: Subject, b: Subject): boolean {
-	return (a.tag === '' || b.tag === '' || a.tag === b.tag) && (a.id === '' || b.id === '' || a.id === b.id);
-}
-
-function subjectOf(selector: string): Subject {
-	const last =
-		bare(selector)
-			.split(/[\s>+~]+/)
-			.at(-1) ?? '';
-	return {
-		tag: /^[a-z][\w-]*/i.exec(last)?.[0].toLowerCase() ?? '',
-		id: /#([\w-]+)/.exec(last)?.[1] ?? '',
-	};
-}
-
-function specificityOf(selector: string): number {
-	const text = bare(selector);
-	const count = (pattern: RegExp) => text.match(pattern)?.length ?? 0;
-	const ids = count(/#[\w-]/g);
-	const classes = count(/\.[\w-]/g) + count(/\[/g) + count(/(?<!:):(?!not\b|is\b|where\b|:)[\w-]/g);
-	const tags = count(/(?:^|[\s>+~(])[a-z]/gi) + count(/::/g);
-	return ids * 1_000_000 + classes * 1000 + tags;
-}
-
-function bare(selector: string): string {
-	return selector
-		.trim()
-		.replace(/\[[^\]]*\]?/g, '[')
-		.replace(/(:nth-[\w-]+)\([^)]*\)/gi, '$1');
+	const texts = declarations.map((text) => (/!\s*important$/i.test(text) ? text : `${text} !important`));
+	return formatStatement({ ...statement, body: ` ${texts.join('; ')} ` });
 }
 
 type CssStatement =
 	| { readonly kind: 'rule'; readonly selectors: readonly string[]; readonly body: string }
 	| { readonly kind: 'at'; readonly name: string; readonly prelude: string; readonly block: string | null };
-
-/** `name` is in lower case; `text` is all of it without the semicolon. */
-interface Declaration {
-	readonly name: string;
-	readonly isImportant: boolean;
-	readonly text: string;
-}
 
 /** Strings and escapes. */
 const opaque = /"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|\\[\s\S]/;
@@ -254,17 +146,9 @@ export function cssStatements(css: string): CssStatement[] {
 }
 
 /** Null when other rules are nested in it. */
-function declarationsOf(body: string): Declaration[] | null {
+function declarationsOf(body: string): string[] | null {
 	const cuts = [...marks(body, ';{')];
-	if (cuts.some(({ char }) => char === '{')) return null;
-	return pieces(body, cuts).map((text) => ({
-		name: text
-			.slice(0, Math.max(0, text.indexOf(':')))
-			.trim()
-			.toLowerCase(),
-		isImportant: /!\s*important$/i.test(text),
-		text,
-	}));
+	return cuts.some(({ char }) => char === '{') ? null : pieces(body, cuts);
 }
 
 export function formatStatement(statement: CssStatement): string {

@@ -1,12 +1,11 @@
 /** Findings about a content that mail programs would show badly. Pure and linear. */
 
-import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
+import { Parser } from 'htmlparser2';
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/messages.js';
 import { canParseUrl } from '../api/schema/url.js';
 import { referencePattern, variableNames, variablesIn } from '../api/variables.js';
 import { cidFaults } from './attachments.js';
-import { ignoreAll } from './attributes.js';
 
 export interface ContentFinding {
 	kind: 'clipped' | 'no_alt' | 'no_file' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
@@ -63,53 +62,32 @@ function markupFindings(html: string): ContentFinding[] {
 	};
 	let hasBase = false;
 	for (const { name, offset, attributes } of tagsOf(html)) {
-		if (name === 'base' && attributes.has('href')) hasBase = true;
-		if (name === 'img' && !attributes.has('alt')) add('no_alt', shown('src', attributes), offset);
-		const href = name === 'a' || name === 'area' ? attributes.get('href') : undefined;
+		if (name === 'base' && attributes['href'] !== undefined) hasBase = true;
+		if (name === 'img' && attributes['alt'] === undefined) add('no_alt', shown('src', attributes), offset);
+		const href = name === 'a' || name === 'area' ? attributes['href'] : undefined;
 		if (href !== undefined && !isLink(href, hasBase)) add('no_link', shown('href', attributes), offset);
 	}
 	return (['no_alt', 'no_link'] as const).flatMap((kind) => found.get(kind) ?? []);
 }
 
+function tagsOf(html: string): Tag[] {
+	const tags: Tag[] = [];
+	const parser = new Parser({
+		onopentag(name, attributes) {
+			if (looked.has(name)) tags.push({ name, offset: parser.startIndex, attributes });
+		},
+	});
+	parser.end(html);
+	return tags;
+}
+
 interface Tag {
 	name: string;
 	offset: number;
-	attributes: ReadonlyMap<string, string>;
+	attributes: Readonly<Record<string, string>>;
 }
 
 const looked = new Set(['a', 'area', 'base', 'img']);
-
-function tagsOf(html: string): Tag[] {
-	const tags: Tag[] = [];
-	let attributes: Map<string, string> | null = null;
-	let name = '';
-	let value = '';
-	const callbacks: TokenizerCallbacks = {
-		...ignoreAll,
-		onopentagname(start, end) {
-			const tag = html.slice(start, end).toLowerCase();
-			attributes = looked.has(tag) ? new Map() : null;
-			if (attributes !== null) tags.push({ name: tag, offset: start, attributes });
-		},
-		onattribname(start, end) {
-			name = attributes === null ? '' : html.slice(start, end).toLowerCase();
-			value = '';
-		},
-		onattribdata(start, end) {
-			if (attributes !== null) value += html.slice(start, end);
-		},
-		onattribentity(codepoint) {
-			if (attributes !== null) value += String.fromCodePoint(codepoint);
-		},
-		onattribend(quote) {
-			if (attributes?.has(name) === false) attributes.set(name, quote === QuoteType.NoValue ? '' : value);
-		},
-	};
-	const tokenizer = new Tokenizer({ decodeEntities: true }, callbacks);
-	tokenizer.write(html);
-	tokenizer.end();
-	return tags;
-}
 
 /** Schemes that need no `//`. */
 const otherSchemes = new Set(
@@ -131,8 +109,8 @@ function isLink(href: string, hasBase: boolean): boolean {
 
 const shownLength = 60;
 
-function shown(name: string, attributes: ReadonlyMap<string, string>): string {
-	const value = attributes.get(name) ?? '';
+function shown(name: string, attributes: Tag['attributes']): string {
+	const value = attributes[name] ?? '';
 	return `${name}="${value.length > shownLength ? `${value.slice(0, shownLength)}…` : value}"`;
 }
 

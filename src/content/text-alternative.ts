@@ -59,8 +59,6 @@ const options: HtmlToTextOptions = {
 	],
 };
 
-export const literalHash = '\ufdd0';
-
 /**
  * Lines have at most 78 characters where there is a blank. Variables are kept, in links too. Empty when the
  * document has no visible text.
@@ -70,8 +68,7 @@ export function textAlternative(html: string): string {
 	// variables.
 	const names: string[] = [];
 	const disguised = html.replace(referencePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
-	const literal = disguised.replace(/&(?:#0{0,9}35(?!\d)|#x0{0,9}23(?![\da-f])|num(?=;));?/gi, literalHash);
-	const text = convert(literal).replace(
+	const text = convert(disguised).replace(
 		/\ue000(\d{1,7})\ue001/g,
 		(written, index) => names[Number(index)] ?? written,
 	);
@@ -88,7 +85,7 @@ function readableHref(href: string): string {
 	const url = href.replace(/[\t\r\n]/g, '').trim();
 	const [, address] = /^(?:mailto|tel):([^?]+)/i.exec(url) ?? [];
 	if (address !== undefined) return decoded(address);
-	return url.startsWith('#') || url.startsWith(literalHash) ? '' : url.replace(/\s/g, '%20');
+	return url.startsWith('#') ? '' : url.replace(/\s/g, '%20');
 }
 
 function decoded(text: string): string {

@@ -86,7 +86,6 @@ describe.skipIf(!hasChromium)('with its CSS inlined (needs Chromium)', () => {
 			'.a { background: #fff } @media (prefers-color-scheme: dark) { .a { background: #123 } }',
 		],
 		['a part of a shorthand', 'p { padding: 9px } @media (max-width: 500px) { p { padding-left: 40px } }'],
-		['a weaker rule for narrow screens', '.b { color: red } @media (max-width: 500px) { * { color: blue } }'],
 		['a rule for paper', 'p { color: red } @media print { p { color: green } }'],
 		[
 			'pseudo-elements',
