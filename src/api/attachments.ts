@@ -1,7 +1,7 @@
 /** Files of a message. Their bytes are uploaded once by hash, and requests name them by it. */
 import type { Call } from './api.js';
 import { type ApiError, type FieldErrors, invalid } from './errors.js';
-import { char, type Field, field, list, optional, pattern } from './schema/fields.js';
+import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer, type ValueOf } from './schema.js';
 
@@ -57,7 +57,7 @@ const mediaType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0
 const composite = /^(?:message|multipart)\//i;
 
 const declaration = {
-	name: char({
+	name: f.char({
 		max: 255,
 		trim: 'off',
 		rules: [
@@ -67,7 +67,7 @@ const declaration = {
 			},
 		],
 	}),
-	type: char({
+	type: f.char({
 		rules: [
 			(type) => {
 				if (!mediaType.test(type)) return { code: 'invalid', message: 'Use a media type, application/pdf.' };
@@ -76,17 +76,17 @@ const declaration = {
 			},
 		],
 	}),
-	sha256: pattern(sha256Pattern, { trim: 'off' }),
-	content_id: optional(pattern(/^[!#-;=?-~]{1,255}$/, { trim: 'off' })),
+	sha256: f.pattern(sha256Pattern, { trim: 'off' }),
+	content_id: f.optional(f.pattern(/^[!#-;=?-~]{1,255}$/, { trim: 'off' })),
 };
 const declared = fieldSet(declaration);
 
-export function attachments(): Field<Attachment[], 'required'> {
-	return list(attachment(), { max: maxAttachments });
+export function attachments(): f.Field<Attachment[], 'required'> {
+	return f.list(attachment(), { max: maxAttachments });
 }
 
-function attachment(): Field<Attachment, 'required'> {
-	return field(declared.jsonSchema(), (input) => {
+function attachment(): f.Field<Attachment, 'required'> {
+	return f.field(declared.jsonSchema(), (input) => {
 		const parsed = declared.parse(input, 'create');
 		if (parsed.kind === 'invalid') return { kind: 'invalid', errors: parsed.errors };
 		return { kind: 'valid', value: settled(parsed.value) };

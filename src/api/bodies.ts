@@ -13,25 +13,7 @@ import {
 } from './inputs.js';
 import { isRecord } from './json.js';
 import { campaignFields, requestsFields, sendFields } from './messages.js';
-import {
-	boolean,
-	char,
-	choice,
-	dict,
-	email,
-	type Field,
-	field,
-	integer,
-	type JsonSchema,
-	json,
-	list,
-	nullable,
-	optional,
-	refuse,
-	uuid,
-	valid,
-	withDefault,
-} from './schema/fields.js';
+import * as f from './schema/fields.js';
 import { type FieldSet, type Fields, fieldSet, type ParseMode, type ValueOf } from './schema.js';
 import { subscriberFields } from './subscribers.js';
 import { removalFields, suppressionFields, suppressionRowFields } from './suppressions.js';
@@ -45,14 +27,14 @@ export type BodySize = keyof typeof maxBodyBytes;
 
 export interface Body {
 	size: BodySize;
-	schema: JsonSchema;
+	schema: f.JsonSchema;
 	/** Checked where it comes in; absent: by the engine. */
 	check?: FieldSet<unknown>;
 	/** The argument `body` is what was given without these keys: it is stored so, and compared. */
 	apart?: readonly string[];
 }
 
-function given(fields: { jsonSchema(mode?: ParseMode): JsonSchema }, mode?: ParseMode): Body {
+function given(fields: { jsonSchema(mode?: ParseMode): f.JsonSchema }, mode?: ParseMode): Body {
 	return { size: 'json', schema: fields.jsonSchema(mode) };
 }
 
@@ -61,10 +43,10 @@ function checked<F extends Fields>(fields: F, size: BodySize = 'json'): Body {
 	return { size, schema: check.jsonSchema(), check };
 }
 
-const key = char({ max: 255, trim: 'off' });
-const anyValues = dict(nullable(json()), { max: 1000 });
+const key = f.char({ max: 255, trim: 'off' });
+const anyValues = f.dict(f.nullable(f.json()), { max: 1000 });
 
-const campaignOpening = fieldSet({ key: optional(key), unless: optional(choice(sameMails)) });
+const campaignOpening = fieldSet({ key: f.optional(key), unless: f.optional(f.choice(sameMails)) });
 
 const ofSource = {
 	line: { type: 'integer', minimum: 0 },
@@ -88,26 +70,26 @@ export const bodies = {
 	SenderPatch: given(senderFields, 'patch'),
 	/** The `meta` of `patch` is ignored; `set` and `unset` change the stored meta. */
 	SubscriberMerge: checked({
-		patch: withDefault(anyValues, () => ({})),
-		set: withDefault(dict(nullable(json()), { max: 10_000 }), () => ({})),
-		unset: withDefault(list(char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
+		patch: f.withDefault(anyValues, () => ({})),
+		set: f.withDefault(f.dict(f.nullable(f.json()), { max: 10_000 }), () => ({})),
+		unset: f.withDefault(f.list(f.char({ max: 255, trim: 'off' }), { max: 1000 }), () => []),
 	}),
-	SubscriberAddition: checked({ subscriber: anyValues, if_exists: choice(['skip', 'update']) }),
-	ErasureBody: checked({ email: email() }),
+	SubscriberAddition: checked({ subscriber: anyValues, if_exists: f.choice(['skip', 'update']) }),
+	ErasureBody: checked({ email: f.email() }),
 	ReplayBody: checked({
-		deliveries: withDefault(nullable(list(uuid(), { allowEmpty: 'no', max: 1000 })), () => null),
-		failed: withDefault(boolean(), () => false),
-		since: withDefault(nullable(char({ max: 32 })), () => null),
-		all: withDefault(boolean(), () => false),
+		deliveries: f.withDefault(f.nullable(f.list(f.uuid(), { allowEmpty: 'no', max: 1000 })), () => null),
+		failed: f.withDefault(f.boolean(), () => false),
+		since: f.withDefault(f.nullable(f.char({ max: 32 })), () => null),
+		all: f.withDefault(f.boolean(), () => false),
 	}),
 	ImportSpec: checked({
 		key,
-		list_id: integer({ min: 1 }),
-		on_conflict: withDefault(choice(['update', 'skip', 'error']), () => 'update'),
-		reactivate: withDefault(boolean(), () => false),
+		list_id: f.integer({ min: 1 }),
+		on_conflict: f.withDefault(f.choice(['update', 'skip', 'error']), () => 'update'),
+		reactivate: f.withDefault(f.boolean(), () => false),
 	}),
 	ImportBatch: checked(
-		{ columns: list(char({ max: 255, trim: 'off' }), { allowEmpty: 'no', max: 1000 }), cells: cells() },
+		{ columns: f.list(f.char({ max: 255, trim: 'off' }), { allowEmpty: 'no', max: 1000 }), cells: cells() },
 		'batch',
 	),
 	CampaignSpec: {
@@ -122,33 +104,33 @@ export const bodies = {
 		apart: ['key', 'unless'],
 	},
 	/** Rows are checked one by one: a bad row is a reject, not an error of the batch. */
-	RecipientBatch: checked({ recipients: list(recipient(), { max: maxBatchRows }) }, 'batch'),
-	RequestBatch: checked({ requests: list(requestRow(), { max: maxBatchRows }) }, 'batch'),
-	CompleteBody: checked({ position: integer({ min: 0 }) }),
+	RecipientBatch: checked({ recipients: f.list(recipient(), { max: maxBatchRows }) }, 'batch'),
+	RequestBatch: checked({ requests: f.list(requestRow(), { max: maxBatchRows }) }, 'batch'),
+	CompleteBody: checked({ position: f.integer({ min: 0 }) }),
 	PlanBody: checked({
-		at: optional(char({ max: 64 })),
-		in_ms: optional(integer({ min: 0 })),
-		window: optional(char({ max: 64 })),
+		at: f.optional(f.char({ max: 64 })),
+		in_ms: f.optional(f.integer({ min: 0 })),
+		window: f.optional(f.char({ max: 64 })),
 	}),
-	ReleaseBody: checked({ expect_count: integer({ min: 0 }) }),
+	ReleaseBody: checked({ expect_count: f.integer({ min: 0 }) }),
 	SuppressionInput: given(suppressionFields),
 	SuppressionRows: checked(
-		{ rows: list(field(suppressionRowFields.jsonSchema(), valid), { max: 5_000 }) },
+		{ rows: f.list(f.field(suppressionRowFields.jsonSchema(), f.valid), { max: 5_000 }) },
 		'batch',
 	),
 	SuppressionRemovalInput: given(removalFields),
 	File: { size: 'file', schema: {} },
 } satisfies Readonly<Record<string, Body>>;
 
-function cells(): Field<(string | null)[], 'required'> {
+function cells(): f.Field<(string | null)[], 'required'> {
 	const schema = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'null' }] } };
-	return field(schema, (input) => {
+	return f.field(schema, (input) => {
 		const isCells = Array.isArray(input) && input.every((cell) => cell === null || typeof cell === 'string');
-		return isCells ? valid(input) : refuse('invalid', 'Not a valid list of strings and nulls.');
+		return isCells ? f.valid(input) : f.refuse('invalid', 'Not a valid list of strings and nulls.');
 	});
 }
 
-function recipient(): Field<Recipient, 'required'> {
+function recipient(): f.Field<Recipient, 'required'> {
 	const schema = {
 		type: 'object',
 		properties: {
@@ -160,19 +142,21 @@ function recipient(): Field<Recipient, 'required'> {
 	};
 	const isRecipient = (input: unknown): input is Recipient =>
 		isRecord(input) && typeof input['to'] === 'string' && isTexts(input['context']) && isOfSource(input);
-	return field(schema, (input) =>
-		isRecipient(input) ? valid(input) : refuse('invalid', 'Use {"to": "…", "context": {"name": "value"}}.'),
+	return f.field(schema, (input) =>
+		isRecipient(input)
+			? f.valid(input)
+			: f.refuse('invalid', 'Use {"to": "…", "context": {"name": "value"}}.'),
 	);
 }
 
-function requestRow(): Field<RequestRow, 'required'> {
+function requestRow(): f.Field<RequestRow, 'required'> {
 	const schema = {
 		type: 'object',
 		properties: { request: { $ref: '#/components/schemas/SendRequest' }, ...ofSource },
 	};
 	const isRow = (input: unknown): input is RequestRow => isRecord(input) && isOfSource(input);
-	return field(schema, (input) =>
-		isRow(input) ? valid(input) : refuse('invalid', 'Use {"request": {…}, "line": 1}.'),
+	return f.field(schema, (input) =>
+		isRow(input) ? f.valid(input) : f.refuse('invalid', 'Use {"request": {…}, "line": 1}.'),
 	);
 }
 

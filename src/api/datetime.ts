@@ -180,15 +180,6 @@ export function isTimeZone(name: string): boolean {
 	}
 }
 
-/** The zone's name in its own case; null for an unknown zone. */
-export function timeZoneNamed(text: string): string | null {
-	if (!isTimeZone(text)) return null;
-	const { timeZone } = new Intl.DateTimeFormat('en-US', { timeZone: text }).resolvedOptions();
-	const same = (name: string) => name.toLowerCase() === text.toLowerCase();
-	const known = [timeZone, ...Intl.supportedValuesOf('timeZone')].find(same);
-	return known ?? (/(?:^|\/)[a-z]|[A-Z]{4}\//.test(text) ? timeZone : text);
-}
-
 const msPerDay = 86_400_000;
 const msPerQuarterHour = 900_000;
 const maxCachedOffsets = 4096;

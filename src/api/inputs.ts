@@ -1,17 +1,7 @@
 import type { Call } from './api.js';
 import type { Attachment } from './attachments.js';
 import { List, type Uuid, webhookTypes } from './records.js';
-import {
-	boolean,
-	char,
-	choice,
-	email,
-	nullable,
-	pattern,
-	type TextRule,
-	url,
-	withDefault,
-} from './schema/fields.js';
+import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { texts } from './schema/texts.js';
 import { fieldSet, type Given, type Infer } from './schema.js';
@@ -46,33 +36,33 @@ export interface SendRequest {
 
 /** Service document, "HTTP notifications". Assumption: login and password have at most 255 characters. */
 export const webhookFields = fieldSet({
-	url: url(),
-	type: choice(webhookTypes),
-	is_auth_enabled: withDefault(boolean(), () => false),
-	login: withDefault(char({ max: 255, allowBlank: true }), () => ''),
-	password: withDefault(char({ max: 255, allowBlank: true, trim: 'off' }), () => ''),
+	url: f.url(),
+	type: f.choice(webhookTypes),
+	is_auth_enabled: f.withDefault(f.boolean(), () => false),
+	login: f.withDefault(f.char({ max: 255, allowBlank: true }), () => ''),
+	password: f.withDefault(f.char({ max: 255, allowBlank: true, trim: 'off' }), () => ''),
 });
 export type WebhookInput = Given<typeof webhookFields>;
 
 /** Octets of UTF-8. Assumption: 2 MiB a body. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
-const messageBody = char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
+const messageBody = f.char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
 
 export const templateFields = fieldSet({
-	name: char({ max: 255 }),
-	text_body: withDefault(messageBody, () => ''),
-	html_body: withDefault(messageBody, () => ''),
+	name: f.char({ max: 255 }),
+	text_body: f.withDefault(messageBody, () => ''),
+	html_body: f.withDefault(messageBody, () => ''),
 });
 export type TemplateInput = Given<typeof templateFields>;
 
-const oneLine: TextRule = (value) =>
+const oneLine: f.TextRule = (value) =>
 	/[\x01-\x1f\x7f-\x9f\u2028\u2029]/.test(value) ? { code: 'invalid', message: texts.value } : null;
 
 export const senderFields = fieldSet({
-	full_name: withDefault(char({ max: 255, allowBlank: true, rules: [oneLine] }), () => ''),
-	from_email: email(),
-	reply_to_email: withDefault(email({ allowBlank: true }), () => ''),
+	full_name: f.withDefault(f.char({ max: 255, allowBlank: true, rules: [oneLine] }), () => ''),
+	from_email: f.email(),
+	reply_to_email: f.withDefault(f.email({ allowBlank: true }), () => ''),
 });
 export type SenderInput = Given<typeof senderFields>;
 
@@ -90,13 +80,13 @@ export const builtInVariables: readonly string[] = [
 /** An assignment to `__proto__` would change an object's prototype instead of its keys. */
 export const reservedNames: ReadonlySet<string> = new Set([...builtInVariables, '__proto__']);
 
-const notReserved: TextRule = (value) =>
+const notReserved: f.TextRule = (value) =>
 	reservedNames.has(value) ? { code: 'reserved', message: `"${value}" is a reserved variable name.` } : null;
 
 export const fieldFields = fieldSet({
 	// A rule apart makes the error of the length specific.
-	variable: pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
-	name: char({ max: 255 }),
+	variable: f.pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
+	name: f.char({ max: 255 }),
 });
 
 export interface FieldsPlus {
@@ -104,7 +94,7 @@ export interface FieldsPlus {
 }
 
 /** Assumption: both texts have at most 255 characters. */
-export const listFields = fieldSet({ name: char({ max: 255 }), email_reason: char({ max: 255 }) });
+export const listFields = fieldSet({ name: f.char({ max: 255 }), email_reason: f.char({ max: 255 }) });
 
 export const ListDetails = t.named(
 	'ListDetails',
@@ -117,7 +107,7 @@ export const ListDetails = t.named(
 export type ListDetails = Infer<typeof ListDetails>;
 
 export const listDetailsFields = fieldSet({
-	public_name: nullable(char({ max: 255, allowBlank: true })),
+	public_name: f.nullable(f.char({ max: 255, allowBlank: true })),
 });
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 

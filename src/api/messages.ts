@@ -4,24 +4,7 @@ import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { maxBodyBytes } from './inputs.js';
 import { messageTypes, type Uuid } from './records.js';
-import {
-	address,
-	boolean,
-	char,
-	choice,
-	dict,
-	integer,
-	list,
-	mailbox,
-	moment,
-	oneOrListOfOne,
-	optional,
-	sendingWindow,
-	type TextRule,
-	timeZone,
-	uuid,
-	withDefault,
-} from './schema/fields.js';
+import * as f from './schema/fields.js';
 import { headers } from './schema/headers.js';
 import { trimWhitespace } from './schema/python.js';
 import { texts } from './schema/texts.js';
@@ -88,62 +71,65 @@ export interface CheckedTiming {
 	time_zone: string | null;
 }
 
-const body = char({ trim: 'off', maxBytes: maxBodyBytes });
+const body = f.char({ trim: 'off', maxBytes: maxBodyBytes });
 
 /** Keeps the text, but refuses one of white space alone by DRF's rule. */
-const notBlank: TextRule = (value) =>
+const notBlank: f.TextRule = (value) =>
 	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
-const mailboxes = list(mailbox(), { max: maxCopies });
+const mailboxes = f.list(f.mailbox(), { max: maxCopies });
 
 const contentDeclaration = {
-	type: withDefault(choice(messageTypes), () => 'TRANSACTIONAL' as const),
-	from: oneOrListOfOne(mailbox()),
-	subject: optional(char({ max: maxSubjectLength })),
-	text_body: optional(body),
-	html_body: optional(body),
-	template_unique_id: optional(uuid()),
-	reply_to: withDefault(mailboxes, () => []),
-	headers: withDefault(headers(), () => ({})),
-	disable_inline: withDefault(boolean(), () => false),
-	disable_tracking: withDefault(boolean(), () => false),
-	context: withDefault(dict(char({ trim: 'off', rules: [notBlank] }), { max: maxVariables }), () => ({})),
-	tag: optional(char({ max: 255 })),
-	campaign_unique_id: optional(uuid()),
-	attachments: optional(attachments()),
+	type: f.withDefault(f.choice(messageTypes), () => 'TRANSACTIONAL' as const),
+	from: f.oneOrListOfOne(f.mailbox()),
+	subject: f.optional(f.char({ max: maxSubjectLength })),
+	text_body: f.optional(body),
+	html_body: f.optional(body),
+	template_unique_id: f.optional(f.uuid()),
+	reply_to: f.withDefault(mailboxes, () => []),
+	headers: f.withDefault(headers(), () => ({})),
+	disable_inline: f.withDefault(f.boolean(), () => false),
+	disable_tracking: f.withDefault(f.boolean(), () => false),
+	context: f.withDefault(
+		f.dict(f.char({ trim: 'off', rules: [notBlank] }), { max: maxVariables }),
+		() => ({}),
+	),
+	tag: f.optional(f.char({ max: 255 })),
+	campaign_unique_id: f.optional(f.uuid()),
+	attachments: f.optional(attachments()),
 };
 
 const sendDeclaration = {
 	...contentDeclaration,
-	to: list(address(), { allowEmpty: 'no', max: maxRecipients }),
-	cc: withDefault(mailboxes, () => []),
-	bcc: withDefault(mailboxes, () => []),
-	list_id: optional(integer({ min: 1 })),
+	to: f.list(f.address(), { allowEmpty: 'no', max: maxRecipients }),
+	cc: f.withDefault(mailboxes, () => []),
+	bcc: f.withDefault(mailboxes, () => []),
+	list_id: f.optional(f.integer({ min: 1 })),
 };
 
 const declaredSend = fieldSet(sendDeclaration, {
 	crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkCopies(good) }),
 });
 
-const campaignSource = dict(char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
+const campaignSource = f.dict(f.char({ allowBlank: true, max: 256 * 1024, trim: 'off' }), { max: 20 });
 
 const mostLists = 100;
-const lists = list(integer({ min: 1 }), { max: mostLists });
-const openedCampaigns = list(uuid(), { max: mostLists });
+const lists = f.list(f.integer({ min: 1 }), { max: mostLists });
+const openedCampaigns = f.list(f.uuid(), { max: mostLists });
 
 const audienceDeclaration = {
-	lists: optional(lists),
-	exclude_lists: optional(lists),
-	where: optional(list(char({ max: 1000, trim: 'off' }), { max: mostLists })),
-	where_opened: optional(openedCampaigns),
-	where_not_opened: optional(openedCampaigns),
+	lists: f.optional(lists),
+	exclude_lists: f.optional(lists),
+	where: f.optional(f.list(f.char({ max: 1000, trim: 'off' }), { max: mostLists })),
+	where_opened: f.optional(openedCampaigns),
+	where_not_opened: f.optional(openedCampaigns),
 };
 
 const conditionNames = ['exclude_lists', 'where', 'where_opened', 'where_not_opened'] as const;
 
 const timingDeclaration = {
-	starts_at: optional(moment()),
-	window: optional(sendingWindow()),
-	time_zone: optional(timeZone()),
+	starts_at: f.optional(f.moment()),
+	window: f.optional(f.sendingWindow()),
+	time_zone: f.optional(f.timeZone()),
 };
 
 const declaredCampaign = fieldSet(
@@ -151,9 +137,9 @@ const declaredCampaign = fieldSet(
 		...contentDeclaration,
 		...audienceDeclaration,
 		...timingDeclaration,
-		strict_vars: withDefault(boolean(), () => true),
-		list_id: optional(integer({ min: 1 })),
-		source: optional(campaignSource),
+		strict_vars: f.withDefault(f.boolean(), () => true),
+		list_id: f.optional(f.integer({ min: 1 })),
+		source: f.optional(campaignSource),
 	},
 	{ crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkAudience(good, isMissing) }) },
 );
@@ -166,9 +152,9 @@ export const requestsFields: FieldSet<{
 	window?: string;
 	time_zone?: string;
 }> = fieldSet({
-	requests: boolean(),
-	strict_vars: withDefault(boolean(), () => true),
-	source: optional(campaignSource),
+	requests: f.boolean(),
+	strict_vars: f.withDefault(f.boolean(), () => true),
+	source: f.optional(campaignSource),
 	...timingDeclaration,
 });
 

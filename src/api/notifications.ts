@@ -1,12 +1,11 @@
 /** The body of a webhook delivery (api-decisions 32). */
 import { formatDateTime, type Micros } from './datetime.js';
-import type { Uuid, WireDateTime } from './records.js';
+import type { Uuid } from './records.js';
 
-export interface Notification {
+export interface Notice {
 	id: Uuid;
 	type: string;
-	date: WireDateTime;
-	test: boolean;
+	at: Micros;
 	message: {
 		id: Uuid;
 		to: string;
@@ -27,15 +26,11 @@ export interface Notification {
 	};
 }
 
-export interface Notice extends Pick<Notification, 'id' | 'type' | 'message' | 'data'> {
-	at: Micros;
+export function formatNotification({ id, type, at, message, data }: Notice, test = false): string {
+	return JSON.stringify({ id, type, date: formatDateTime(at), test, message, data });
 }
 
-export function formatNotification({ id, type, at, message, data }: Notice): string {
-	return JSON.stringify(body({ id, type, at, message, data }, { test: false }));
-}
-
-export function formatTestNotification({ id, type, at }: Pick<Notice, 'id' | 'type' | 'at'>): string {
+export function formatTestNotification(event: Pick<Notice, 'id' | 'type' | 'at'>): string {
 	const message = {
 		id: '00000000-0000-0000-0000-000000000000',
 		to: 'recipient@example.com',
@@ -45,30 +40,5 @@ export function formatTestNotification({ id, type, at }: Pick<Notice, 'id' | 'ty
 		campaign_unique_id: null,
 	};
 	const data = { url: null, ip: null, user_agent: null, machine: false, smtp_code: null, diagnostic: null };
-	return JSON.stringify(body({ id, type, at, message, data }, { test: true }));
-}
-
-function body({ id, type, at, message, data }: Notice, { test }: Pick<Notification, 'test'>): Notification {
-	return {
-		id,
-		type,
-		date: formatDateTime(at),
-		test,
-		message: {
-			id: message.id,
-			to: message.to,
-			from: message.from,
-			subject: message.subject,
-			tag: message.tag,
-			campaign_unique_id: message.campaign_unique_id,
-		},
-		data: {
-			url: data.url,
-			ip: data.ip,
-			user_agent: data.user_agent,
-			machine: data.machine,
-			smtp_code: data.smtp_code,
-			diagnostic: data.diagnostic,
-		},
-	};
+	return formatNotification({ ...event, message, data }, true);
 }

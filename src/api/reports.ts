@@ -4,7 +4,7 @@ import { addDays, type Day, daysBetween, parseWireDate } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import { isRecord } from './json.js';
 import { type EventType, eventTypes, type Report, type ReportQuery, type Uuid } from './records.js';
-import { choice, type Field, field, list, optional, refuse, uuid, valid } from './schema/fields.js';
+import * as f from './schema/fields.js';
 import { trimWhitespace } from './schema/python.js';
 import * as t from './schema/record.js';
 import { type FieldSet, fieldSet, type Infer, type Parsed } from './schema.js';
@@ -135,25 +135,25 @@ export const reportQuery = {
 };
 
 const declared = fieldSet({
-	date_from: optional(wireDate()),
-	date_to: optional(wireDate()),
-	campaign_unique_id: optional(uuid()),
-	event_types: optional(choices(choice(eventTypes))),
+	date_from: f.optional(wireDate()),
+	date_to: f.optional(wireDate()),
+	campaign_unique_id: f.optional(f.uuid()),
+	event_types: f.optional(choices(f.choice(eventTypes))),
 });
 
-function wireDate(): Field<Day, 'required'> {
+function wireDate(): f.Field<Day, 'required'> {
 	const schema = { type: 'string', pattern: String.raw`^\d{1,2}\.\d{1,2}\.\d{4}$` };
-	return field(schema, (input) => {
+	return f.field(schema, (input) => {
 		const day = typeof input === 'string' ? parseWireDate(trimWhitespace(input)) : null;
-		if (day !== null) return valid(day);
-		return refuse('invalid', 'Date has wrong format. Use one of these formats instead: DD.MM.YYYY.');
+		if (day !== null) return f.valid(day);
+		return f.refuse('invalid', 'Date has wrong format. Use one of these formats instead: DD.MM.YYYY.');
 	});
 }
 
 // DRF's MultipleChoiceField names the first bad choice only, without its index.
-function choices<T>(inner: Field<T>): Field<T[], 'required'> {
-	const all = list(inner);
-	return field(all.schema, (input) => {
+function choices<T>(inner: f.Field<T>): f.Field<T[], 'required'> {
+	const all = f.list(inner);
+	return f.field(all.schema, (input) => {
 		const values: unknown = typeof input === 'string' ? [input] : input;
 		const bad = Array.isArray(values)
 			? values.map(inner.check).find(({ kind }) => kind === 'invalid')

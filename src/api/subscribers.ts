@@ -4,19 +4,7 @@ import type { FieldErrors } from './errors.js';
 import type { SubscriberInput } from './inputs.js';
 import { isRecord, parseJson } from './json.js';
 import type { Meta, MetaValue, Subscriber } from './records.js';
-import {
-	boolean,
-	type Checked,
-	char,
-	email,
-	type Field,
-	field,
-	refuse,
-	refuseNull,
-	textFaults,
-	valid,
-	withDefault,
-} from './schema/fields.js';
+import * as f from './schema/fields.js';
 import { JsonNumber } from './schema/number.js';
 import { typeName } from './schema/python.js';
 import { texts } from './schema/texts.js';
@@ -25,30 +13,30 @@ import { fieldSet } from './schema.js';
 export const maxMetaBytes = 64 * 1024;
 
 export const subscriberFields = fieldSet({
-	email: email(),
-	name: withDefault(char({ max: 255, allowBlank: true }), () => ''),
-	meta: withDefault(meta(), (): Meta => ({})),
-	is_active: withDefault(boolean(), () => true),
+	email: f.email(),
+	name: f.withDefault(f.char({ max: 255, allowBlank: true }), () => ''),
+	meta: f.withDefault(meta(), (): Meta => ({})),
+	is_active: f.withDefault(f.boolean(), () => true),
 });
 
 /** An object, or a string with its JSON (the document shows the string). Errors are keyed by variable. */
-export function meta(): Field<Meta, 'required'> {
+export function meta(): f.Field<Meta, 'required'> {
 	const values = { type: ['string', 'number', 'boolean', 'null'] };
 	const object = { type: 'object', additionalProperties: values };
 	const schema = { anyOf: [object, { type: 'string', contentMediaType: 'application/json' }] };
-	return field(schema, (input) => (typeof input === 'string' ? checkText(input) : checkObject(input)));
+	return f.field(schema, (input) => (typeof input === 'string' ? checkText(input) : checkObject(input)));
 }
 
-function checkText(text: string): Checked<Meta> {
+function checkText(text: string): f.Checked<Meta> {
 	if (text.length > 8 * maxMetaBytes) return tooLarge();
 	const parsed = parseJson(text, { numbers: 'exact' });
-	if (parsed.kind === 'valid') return parsed.value === null ? refuseNull() : checkObject(parsed.value);
-	return refuse(parsed.code === 'syntax' ? 'invalid' : parsed.code, parsed.message);
+	if (parsed.kind === 'valid') return parsed.value === null ? f.refuseNull() : checkObject(parsed.value);
+	return f.refuse(parsed.code === 'syntax' ? 'invalid' : parsed.code, parsed.message);
 }
 
-function checkObject(input: unknown): Checked<Meta> {
+function checkObject(input: unknown): f.Checked<Meta> {
 	if (!isRecord(input)) {
-		return refuse('not_a_dict', `Expected a dictionary of items but got type "${typeName(input)}".`);
+		return f.refuse('not_a_dict', `Expected a dictionary of items but got type "${typeName(input)}".`);
 	}
 	if (Object.keys(input).length > maxMetaBytes / 5) return tooLarge();
 	const values: [string, MetaValue][] = [];
@@ -60,17 +48,17 @@ function checkObject(input: unknown): Checked<Meta> {
 	}
 	if (errors.length > 0) return { kind: 'invalid', errors: Object.fromEntries(errors) };
 	const value = Object.fromEntries(values);
-	return Buffer.byteLength(JSON.stringify(value)) > maxMetaBytes ? tooLarge() : valid(value);
+	return Buffer.byteLength(JSON.stringify(value)) > maxMetaBytes ? tooLarge() : f.valid(value);
 }
 
-function checkValue(key: string, item: unknown): Checked<MetaValue> {
-	const errors = (typeof item === 'string' ? [key, item] : [key]).flatMap(textFaults);
+function checkValue(key: string, item: unknown): f.Checked<MetaValue> {
+	const errors = (typeof item === 'string' ? [key, item] : [key]).flatMap(f.textFaults);
 	if (errors.length > 0) return { kind: 'invalid', errors };
 	if (item instanceof JsonNumber) {
 		const value = item.toNumber();
-		return value === null ? tooManyDigits() : valid(value);
+		return value === null ? tooManyDigits() : f.valid(value);
 	}
-	return isMetaValue(item) ? valid(item) : refuse('invalid', texts.metaValue);
+	return isMetaValue(item) ? f.valid(item) : f.refuse('invalid', texts.metaValue);
 }
 
 function isMetaValue(item: unknown): item is MetaValue {
@@ -79,12 +67,12 @@ function isMetaValue(item: unknown): item is MetaValue {
 }
 
 /** A stored number is a double: a value beyond it is refused, never rounded. */
-function tooManyDigits(): Checked<MetaValue> {
-	return refuse('max_digits', texts.digits);
+function tooManyDigits(): f.Checked<MetaValue> {
+	return f.refuse('max_digits', texts.digits);
 }
 
-function tooLarge(): Checked<Meta> {
-	return refuse('max_length', `Ensure this field has no more than ${maxMetaBytes} bytes.`);
+function tooLarge(): f.Checked<Meta> {
+	return f.refuse('max_length', `Ensure this field has no more than ${maxMetaBytes} bytes.`);
 }
 
 /** Merged in the store, so that two writers lose nothing. */

@@ -4,7 +4,7 @@ import { Reject } from './capabilities.js';
 import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
 import type { Page, WireDateTime } from './records.js';
-import { choice, email, integer, moment, nullable, optional, withDefault } from './schema/fields.js';
+import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer } from './schema.js';
 
@@ -136,10 +136,10 @@ export interface NewSuppression {
 }
 
 const input = {
-	email: email(),
-	reason: withDefault(choice(suppressionReasons), () => 'MANUAL' as const),
-	list_id: withDefault(nullable(integer({ min: 1 })), () => null),
-	expires_at: withDefault(nullable(moment()), () => null),
+	email: f.email(),
+	reason: f.withDefault(f.choice(suppressionReasons), () => 'MANUAL' as const),
+	list_id: f.withDefault(f.nullable(f.integer({ min: 1 })), () => null),
+	expires_at: f.withDefault(f.nullable(f.moment()), () => null),
 };
 
 export const suppressionFields = fieldSet(input, { crossCheck: checkList });
@@ -147,16 +147,16 @@ export const suppressionFields = fieldSet(input, { crossCheck: checkList });
 export const suppressionRowFields = fieldSet(
 	{
 		...input,
-		source: withDefault(choice(suppressionSources), () => 'IMPORT' as const),
-		date_created: optional(moment()),
+		source: f.withDefault(f.choice(suppressionSources), () => 'IMPORT' as const),
+		date_created: f.optional(f.moment()),
 	},
 	{ crossCheck: checkList },
 );
 
 export const removalFields = fieldSet({
-	email: email(),
-	reason: optional(choice(suppressionReasons)),
-	list_id: optional(integer({ min: 1 })),
+	email: f.email(),
+	reason: f.optional(f.choice(suppressionReasons)),
+	list_id: f.optional(f.integer({ min: 1 })),
 });
 
 function checkList({

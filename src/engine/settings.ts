@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { isIP } from 'node:net';
 import { domainOf, isEmailAddress, parseAddress } from '../api/address.js';
-import { daysIn, timeZoneNamed } from '../api/datetime.js';
+import { daysIn, isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
 import { truthOf } from '../api/schema/truth.js';
@@ -153,8 +153,9 @@ function checkSetting(name: string, given: string | null): Checked {
 }
 
 function checkTimeZone(text: string): Checked {
-	const value = timeZoneNamed(text);
-	return value === null ? { problem: `"${text}" is no IANA time zone, such as Europe/Oslo.` } : { value };
+	return isTimeZone(text)
+		? { value: text }
+		: { problem: `"${text}" is no IANA time zone, such as Europe/Oslo.` };
 }
 
 function checkTruth(text: string): Checked {

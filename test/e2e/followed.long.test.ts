@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import PostalMime from 'postal-mime';
 import { Webhook } from 'standardwebhooks';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Notification } from '../../src/api/notifications.js';
+import type { Notice } from '../../src/api/notifications.js';
 import { webhookTypes } from '../../src/api/records.js';
 import { describeDatabases } from '../support/databases.js';
 import { eventually } from '../support/eventually.js';
@@ -90,14 +90,14 @@ describeDatabases('a campaign sent by the server', ({ create }) => {
 			{ email: 'gone@example.org', is_active: false, disable_reason: 'HARDBOUNCED' },
 		]);
 
-		const types = () => calls.map(({ body }) => (JSON.parse(body) as Notification).type).sort();
+		const types = () => calls.map(({ body }) => (JSON.parse(body) as Notice).type).sort();
 		await eventually(async () =>
 			expect(await types()).toEqual(['HARDBOUNCED', 'OPENED', 'REDIRECTED', 'UNSUBSCRIBED']),
 		);
 		const [secret] = (await project.json(['webhooks', 'secret'])) as { secret: string }[];
 		const told = calls.map(({ headers, body }) => {
 			const signed = headers as Record<string, string>;
-			return new Webhook(secret?.secret ?? '').verify(body, signed) as Notification;
+			return new Webhook(secret?.secret ?? '').verify(body, signed) as Notice;
 		});
 		const of = (type: string) => told.find((one) => one.type === type);
 		expect(of('HARDBOUNCED')).toMatchObject({

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { microsPerMs } from '../../src/api/datetime.js';
-import type { Notification } from '../../src/api/notifications.js';
+import type { Notice } from '../../src/api/notifications.js';
 import { refuseSignature } from '../../src/api/webhook-signatures.js';
 import { openStore } from '../../src/store/open.js';
 import { eventually } from '../support/eventually.js';
@@ -104,7 +104,7 @@ it(
 		const all = [...receiver.seen];
 		const told = all.map(([id, { bodies }]) => {
 			const [body = ''] = bodies;
-			const said = JSON.parse(body) as Notification; // it was signed by ours
+			const said = JSON.parse(body) as Notice; // it was signed by ours
 			return { isOne: bodies.size === 1 && said.id === id, message: said.message.id };
 		});
 		expect(told.every(({ isOne }) => isOne)).toBe(true);

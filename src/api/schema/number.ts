@@ -29,47 +29,11 @@ export class JsonNumber {
 	}
 }
 
-interface NumberParts {
-	whole: string;
-	fraction: string;
-	exponent: string;
-}
+/** RFC 8259 s.6; tokens are short (`maxNumberLength`), so that going back for each digit is cheap. */
+const jsonNumber = /^-?(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 export function isJsonNumber(token: string): boolean {
-	return partsOf(token) !== null;
-}
-
-/**
- * The digits of a number of JSON (RFC 8259, section 6); null for any other text. Not a regular expression: a warm
- * engine keeps a place to go back to for each digit, and ten million of them are too many.
- */
-function partsOf(token: string): NumberParts | null {
-	const start = token.startsWith('-') ? 1 : 0;
-	let at = endOfDigits(token, start);
-	const whole = token.slice(start, at);
-	if (whole === '' || (whole.length > 1 && whole.startsWith('0'))) return null;
-	let fraction = '';
-	if (token[at] === '.') {
-		const point = at + 1;
-		at = endOfDigits(token, point);
-		fraction = token.slice(point, at);
-		if (fraction === '') return null;
-	}
-	let exponent = '0';
-	if (token[at] === 'e' || token[at] === 'E') {
-		const sign = at + 1;
-		const digits = token[sign] === '+' || token[sign] === '-' ? sign + 1 : sign;
-		at = endOfDigits(token, digits);
-		if (at === digits) return null;
-		exponent = token.slice(sign, at);
-	}
-	return at === token.length ? { whole, fraction, exponent } : null;
-}
-
-function endOfDigits(text: string, from: number): number {
-	let at = from;
-	while (at < text.length && text.charCodeAt(at) >= 0x30 && text.charCodeAt(at) <= 0x39) at++;
-	return at;
+	return jsonNumber.test(token);
 }
 
 /** Whether JavaScript and Python write the number the same. Only for valid numbers. */
@@ -85,24 +49,13 @@ function isSame(text: string, value: number): boolean {
 }
 
 function canonical(text: string): string {
-	const { whole, fraction, exponent } = partsOf(text) ?? { whole: '', fraction: '', exponent: '0' };
+	const [, whole = '', fraction = '', exponent = '0'] = jsonNumber.exec(text) ?? [];
 	const written = whole + fraction;
-	const from = firstNonZero(written);
-	if (from === written.length) return '0';
-	const to = lastNonZero(written);
+	const from = written.search(/[1-9]/);
+	if (from === -1) return '0';
+	let to = written.length;
+	while (written[to - 1] === '0') to--;
 	return `${text.startsWith('-')} ${written.slice(from, to)} ${whole.length - from + Number(exponent)}`;
-}
-
-function firstNonZero(digits: string): number {
-	let at = 0;
-	while (at < digits.length && digits[at] === '0') at++;
-	return at;
-}
-
-function lastNonZero(digits: string): number {
-	let end = digits.length;
-	while (end > 0 && digits[end - 1] === '0') end--;
-	return end;
 }
 
 /** Python's `repr`: the shortest digits, positional from 1e-4 to below 1e16. */

@@ -1,5 +1,4 @@
 /** The stored profiles by name, for the commands that administer them, and the preferences that one may hold. */
-import { timeZoneNamed } from '../../api/datetime.js';
 import { truthOf } from '../../api/schema/truth.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext, Run } from '../frame/context.js';
@@ -72,8 +71,6 @@ function readText(key: keyof Profile, text: string): unknown {
 		case 'output':
 		case 'color':
 			return text.toLowerCase();
-		case 'timeZone':
-			return timeZoneNamed(text) ?? text;
 		case 'allowRecipients':
 			return text.split(',').map((one) => one.trim());
 		default:

@@ -1,4 +1,4 @@
-import { addDays, type Clock, dayOf, daysIn, type Micros, timeZoneNamed } from '../../api/datetime.js';
+import { addDays, type Clock, dayOf, daysIn, isTimeZone, type Micros } from '../../api/datetime.js';
 import { suggest } from '../../api/suggest.js';
 import { UsageError } from './errors.js';
 
@@ -115,8 +115,7 @@ export function parsePairs(texts: readonly string[], flag: string): Record<strin
 
 export function parseTimeZone(text: string, flag: string): string {
 	const given = text.trim();
-	const named = timeZoneNamed(given);
-	if (named !== null) return named;
+	if (isTimeZone(given)) return given;
 	const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')];
 	// Most people know the city alone.
 	const cities = new Map(zones.map((zone) => [zone.slice(zone.lastIndexOf('/') + 1), zone]));

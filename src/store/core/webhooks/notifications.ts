@@ -282,15 +282,16 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 	const known = new Map(
 		submissions.map(({ seq, envelope, subject, context, tag, campaign }) => [
 			seq,
-			{ subject, context, about: { from: readEnvelope(envelope).from, tag, campaign_unique_id: campaign } },
+			{ subject, context, from: readEnvelope(envelope).from, tag, campaign },
 		]),
 	);
 	return new Map(
 		messages.map(({ id, uuid, to_email: to, submission_seq: seq, variables: own }) => {
 			const submission = known.get(seq);
 			if (submission === undefined) throw new Error(`submission ${seq} of a message is missing`);
-			const { context: shared, about } = submission;
-			return [id, { id: uuid, to, subject: subjectOf(submission.subject, { to, own, shared }), ...about }];
+			const { context: shared, from, tag, campaign: campaign_unique_id } = submission;
+			const subject = subjectOf(submission.subject, { to, own, shared });
+			return [id, { id: uuid, to, from, subject, tag, campaign_unique_id }];
 		}),
 	);
 }
