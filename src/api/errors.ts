@@ -79,6 +79,11 @@ interface ApiErrorOptions {
 	cause?: unknown;
 }
 
+interface ErrorChange extends ApiErrorOptions {
+	code?: ApiErrorCode;
+	message?: string;
+}
+
 export interface Scopes {
 	accepted: readonly (readonly string[])[];
 	held: readonly string[];
@@ -101,6 +106,20 @@ export class ApiError extends Error {
 		this.retryAfterMs = options.retryAfterMs ?? null;
 		this.unanswered = options.unanswered ?? false;
 		this.scopes = options.scopes ?? null;
+	}
+
+	/** The same error with other values. */
+	with({ code = this.code, message = this.message, ...changed }: ErrorChange): ApiError {
+		const { fields, http, retryAfterMs, unanswered, scopes, cause } = this;
+		const own = {
+			...(fields !== null && { fields }),
+			...(http !== null && { http }),
+			...(retryAfterMs !== null && { retryAfterMs }),
+			...(scopes !== null && { scopes }),
+			...(cause !== undefined && { cause }),
+			unanswered,
+		};
+		return new ApiError(code, message, { ...own, ...changed });
 	}
 }
 

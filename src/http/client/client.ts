@@ -5,13 +5,12 @@
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
-import { quote, secretsOf } from '../../api/quote.js';
+import { secretsOf } from '../../api/quote.js';
 import { isLoopback } from '../../api/schema/url.js';
-import { headerNames } from '../errors.js';
 import { TransportFailure, toApiError } from './failure.js';
 import { documented, extensions } from './operations.js';
 import { createProbe } from './probe.js';
-import { type Endpoint, traceAnswer } from './request.js';
+import { commonHeaders, type Endpoint, exchange } from './request.js';
 import { createTransport } from './transport.js';
 
 export interface ClientOptions {
@@ -67,45 +66,20 @@ function warnOnce(baseUrl: URL, { remote, warn, token }: ClientOptions): void {
 
 /** The wire itself: no retries, and redirects are answers. */
 function createExchange(endpoint: Endpoint): WireExchange {
-	return async (request) => {
-		const { method, path, body = null, signal } = request;
-		const token = request.token === undefined ? endpoint.token : request.token;
+	const { prefix, timeoutMs } = endpoint;
+	return async ({ method, path, headers = {}, body = null, token = endpoint.token, signal }) => {
 		const secrets = [endpoint.token, token].flatMap((one) => secretsOf(one, null));
-		endpoint.trace?.(`> ${method} ${quote(endpoint.prefix + path, secrets)}`);
+		const given = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+		const own = Object.entries(commonHeaders(token)).filter(([name]) => !given.has(name.toLowerCase()));
+		const sent = { ...Object.fromEntries(own), ...headers };
 		const wait = endpoint.onWait?.();
 		try {
-			const answer = await endpoint.transport.exchange({
-				method,
-				path: endpoint.prefix + path,
-				headers: merged(
-					{
-						Accept: 'application/json',
-						'Accept-Encoding': 'gzip',
-						...(token !== null && { [headerNames.token]: token }),
-					},
-					request.headers ?? {},
-				),
-				body,
-				timeoutMs: endpoint.timeoutMs,
-				signal,
-			});
-			traceAnswer(endpoint, answer, secrets);
-			return answer;
+			const outgoing = { method, path: prefix + path, headers: sent, body, timeoutMs, signal };
+			return await exchange(endpoint, outgoing, secrets);
 		} catch (error) {
-			if (!(error instanceof TransportFailure)) throw error;
-			endpoint.trace?.(`< nothing: ${error.message}`);
-			throw toApiError(error);
+			throw error instanceof TransportFailure ? toApiError(error) : error;
 		} finally {
 			wait?.end();
 		}
 	};
-}
-
-function merged(
-	own: Readonly<Record<string, string>>,
-	given: Readonly<Record<string, string>>,
-): Record<string, string> {
-	const names = new Set(Object.keys(given).map((name) => name.toLowerCase()));
-	const kept = Object.entries(own).filter(([name]) => !names.has(name.toLowerCase()));
-	return { ...Object.fromEntries(kept), ...given };
 }

@@ -20,55 +20,41 @@ export interface Requested {
 }
 
 export function errorOf(answer: Answer, requested: Requested, retryAfterMs: number | null): ApiError {
-	const { status } = answer;
-	const http = { status, method: requested.method, path: requested.path };
-	if (status < 400) return new ApiError('bad_answer', redirectText(answer, requested), { http });
-	const namedCode = answer.headers[headerNames.errorCode.toLowerCase()] ?? null;
+	const { status, headers } = answer;
+	const { method, path, secrets } = requested;
+	const more = { http: { status, method, path }, ...(retryAfterMs !== null && { retryAfterMs }) };
+	if (status < 400) {
+		const where = headers['location'] === undefined ? '' : ` to ${quote(headers['location'], secrets)}`;
+		const text = `The service answered ${status} and redirects${where}; redirects are not followed, check the base URL.`;
+		return new ApiError('bad_answer', text, more);
+	}
+	const named = headers[headerNames.errorCode.toLowerCase()] ?? '';
+	const code = apiCode(status, named);
 	const body = readJson(answer.body);
-	const fields = body.kind === 'valid' ? fieldsOf(body.value, status, { namedCode, requested }) : null;
-	const more = { http, ...(retryAfterMs !== null && { retryAfterMs }) };
-	const code = apiCode(status, namedCode);
-	if (fields !== null)
-		return new ApiError(code, quote(firstOf(fields), requested.secrets), { ...more, fields });
-	const text = body.kind === 'valid' ? textOf(body.value) : pageText(answer.body);
-	const said = quote(text ?? '', requested.secrets);
+	const fields = body.kind === 'valid' && [400, 409, 422].includes(status) ? fieldsOf(body.value) : null;
+	if (fields !== null) {
+		const errors = listFieldErrors(fields);
+		const onlyCode = errors.length === 1 && /^[a-z][a-z0-9_]{0,63}$/.test(named) ? named : null;
+		const quoted = mapErrors(fields, (error) => ({
+			code: onlyCode ?? error.code,
+			message: quote(error.message, secrets),
+		}));
+		const [first] = errors;
+		const text = first === undefined ? 'Invalid input.' : `${first.path}: ${first.message}`;
+		return new ApiError(code, quote(text, secrets), { ...more, fields: quoted });
+	}
+	const said = quote((body.kind === 'valid' ? textOf(body.value) : pageText(answer.body)) ?? '', secrets);
 	if (said === '') return new ApiError(code, `The service answered ${status} without a word.`, more);
-	const scopes = status === 403 ? scopesIn(answer.headers) : null;
+	const scopes = status === 403 ? scopesIn(headers) : null;
 	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
 	// The text of an API stands by itself; the text of a page is introduced.
 	const message = body.kind === 'valid' && status < 500 ? said : `The service answered ${status}: ${said}`;
 	return new ApiError(code, message, more);
 }
 
-function redirectText({ status, headers }: Answer, { secrets }: Requested): string {
-	const target = quote(headers['location'] ?? '', secrets);
-	const where = target === '' ? '' : ` to ${target}`;
-	return `The service answered ${status} and redirects${where}; redirects are not followed, check the base URL.`;
-}
-
-const refusedByField: ReadonlySet<number> = new Set([400, 409, 422]);
-
-function fieldsOf(
-	body: unknown,
-	status: number,
-	{ namedCode, requested }: { namedCode: string | null; requested: Requested },
-): FieldErrors | null {
-	const read = refusedByField.has(status) ? readFieldErrors(body) : null;
-	if (read === null) return null;
-	const fields = mapErrors(read, (error) => ({ ...error, message: quote(error.message, requested.secrets) }));
-	return namedCode === null ? fields : withCode(fields, namedCode);
-}
-
-function apiCode(status: number, namedCode: string | null): ApiErrorCode {
-	const named = namedCodes.find((code) => code === namedCode);
-	return named !== undefined && status === statusOf(named) ? named : codeOf(status);
-}
-
-const namedCodes = ['parse_error', 'storage_failed', 'not_overwritten'] as const;
-
-function firstOf(fields: FieldErrors): string {
-	const first = listFieldErrors(fields)[0];
-	return first === undefined ? 'Invalid input.' : `${first.path}: ${first.message}`;
+function apiCode(status: number, named: string): ApiErrorCode {
+	const code = (['parse_error', 'storage_failed', 'not_overwritten'] as const).find((one) => one === named);
+	return code !== undefined && status === statusOf(code) ? code : codeOf(status);
 }
 
 function textOf(body: unknown): string | null {
@@ -90,56 +76,38 @@ export function pageText(bytes: Buffer): string {
 	return text.replace(/<(style|script)[^<>]*>[^<]*/gi, ' ').replace(/<[^<>]*>/g, ' ');
 }
 
-const maxDepth = 8;
-
-/**
- * Items of a list are keyed by index (`{"1": […]}`) or stand in their places (`[[], ["…"]]`). Null: a body
- * without fields.
- */
-function readFieldErrors(body: unknown): FieldErrors | null {
-	if (Array.isArray(body)) {
-		const errors = textsOf(body);
-		return errors === null ? null : { [nonFieldErrors]: errors };
+/** Null: a body without fields, such as `{"detail": "…"}` or RFC 7807's. */
+function fieldsOf(body: unknown): FieldErrors | null {
+	if (isRecord(body)) {
+		const listed = listedErrors(body['errors']) ?? listedErrors(body['detail']);
+		if (listed !== null) return listed;
+		if (isRecord(body['errors'])) return fieldsOf(body['errors']);
+		const isText = (key: string) => typeof body[key] === 'string';
+		if (isRecord(body['error']) || ['detail', 'message', 'error', 'title'].some(isText)) return null;
 	}
-	if (!isRecord(body) || isProblem(body)) return null;
-	const listed = listedErrors(body['errors']) ?? listedErrors(body['detail']);
-	if (listed !== null) return listed;
-	if (isRecord(body['errors'])) return readFieldErrors(body['errors']);
-	return readFields(body, 0);
+	const read = typeof body === 'string' ? null : errorsOf(body);
+	return Array.isArray(read) ? { [nonFieldErrors]: read } : (read as FieldErrors | null); // not a list: fields
 }
 
-/** The named code belongs to the only field error. */
-function withCode(fields: FieldErrors, code: string): FieldErrors {
-	if (listFieldErrors(fields).length !== 1 || !/^[a-z][a-z0-9_]{0,63}$/.test(code)) return fields;
-	return mapErrors(fields, (error) => ({ ...error, code }));
+/** Items of a list are keyed by index (`{"1": […]}`) or stand in their places (`[[], ["…"]]`). */
+function errorsOf(value: unknown): FieldErrors[string] | null {
+	const single = errorIn(value);
+	if (single !== null) return [single];
+	if (typeof value !== 'object' || value === null) return null;
+	const errors = Array.isArray(value) ? value.map(errorIn) : [];
+	const all = errors.filter((error) => error !== null);
+	if (all.length > 0 && all.length === errors.length) return all;
+	const read = Object.entries(value).map(([key, inner]) => [key, errorsOf(inner)] as const);
+	const found = read.filter(([, inner]) => inner !== null);
+	return found.length === 0 ? null : (Object.fromEntries(found) as FieldErrors); // without null
 }
 
-/** The error is of the whole request: `detail`, or `title` of RFC 7807. */
-function isProblem(body: Record<string, unknown>): boolean {
-	if ('errors' in body) return false;
-	return (
-		isRecord(body['error']) ||
-		['detail', 'message', 'error', 'title'].some((key) => typeof body[key] === 'string')
-	);
-}
-
-function readFields(body: Record<string, unknown>, depth: number): FieldErrors | null {
-	const fields: [string, FieldErrors[string]][] = [];
-	for (const [key, value] of Object.entries(body)) {
-		const read = readValue(value, depth + 1);
-		if (read !== null) fields.push([key, read]);
-	}
-	return fields.length === 0 ? null : Object.fromEntries(fields);
-}
-
-function readValue(value: unknown, depth: number): FieldErrors[string] | null {
-	if (depth > maxDepth) return null;
-	if (typeof value === 'string') return [fieldError(value)];
-	if (isRecord(value)) return messageOf(value) ?? readFields(value, depth);
-	if (!Array.isArray(value) || value.length === 0) return null;
-	const texts = textsOf(value);
-	if (texts !== null) return texts;
-	return readFields({ ...value }, depth);
+/** A text, or `{"message": "…", "code": "…"}`: DRF's full details. */
+function errorIn(value: unknown): FieldError | null {
+	if (typeof value === 'string') return { code: codeOfText(value), message: value };
+	if (!isRecord(value) || typeof value['message'] !== 'string') return null;
+	const { message, code } = value;
+	return { code: typeof code === 'string' ? code : codeOfText(message), message };
 }
 
 /** `[{"field": "email", "message": "…"}]`, or FastAPI's `[{"loc": […], "msg": "…"}]`. */
@@ -147,34 +115,13 @@ function listedErrors(value: unknown): FieldErrors | null {
 	if (!Array.isArray(value) || !value.every(isRecord)) return null;
 	const fields = new Map<string, FieldError[]>();
 	for (const one of value) {
-		const text = one['message'] ?? one['detail'] ?? one['msg'] ?? one['title'];
-		if (typeof text !== 'string') continue;
+		const error = errorIn({ ...one, message: one['message'] ?? one['detail'] ?? one['msg'] ?? one['title'] });
+		if (error === null) continue;
 		const place: unknown = Array.isArray(one['loc']) ? one['loc'].at(-1) : one['field'];
 		const field = typeof place === 'string' ? place : nonFieldErrors;
-		const code = typeof one['code'] === 'string' ? one['code'] : codeOfText(text);
-		fields.set(field, [...(fields.get(field) ?? []), { code, message: text }]);
+		fields.set(field, [...(fields.get(field) ?? []), error]);
 	}
 	return fields.size === 0 ? null : Object.fromEntries(fields);
-}
-
-function messageOf(value: Record<string, unknown>): FieldError[] | null {
-	const { message, code } = value as { message?: unknown; code?: unknown }; // checked below
-	if (typeof message !== 'string') return null;
-	return [{ message, code: typeof code === 'string' ? code : codeOfText(message) }];
-}
-
-function textsOf(value: readonly unknown[]): FieldError[] | null {
-	const errors: FieldError[] = [];
-	for (const one of value) {
-		const read = typeof one === 'string' ? [fieldError(one)] : isRecord(one) ? messageOf(one) : null;
-		if (read === null) return null;
-		errors.push(...read);
-	}
-	return errors;
-}
-
-function fieldError(message: string): FieldError {
-	return { code: codeOfText(message), message };
 }
 
 function mapErrors(fields: FieldErrors, map: (error: FieldError) => FieldError): FieldErrors {

@@ -47,7 +47,7 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
-		return tell('garbled', `what ${origin} answered is not HTTP (${parserReason(error) ?? code})`);
+		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
 	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
 	const why = whyUnreachable(code);
 	return tell(
@@ -67,11 +67,6 @@ export function isPermanent({ kind, written, cause }: TransportFailure): boolean
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';
 	return cause instanceof Error && ['ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].includes(codeOf(cause));
-}
-
-/** undici 7.30 tells it by this text alone. */
-function parserReason({ message }: Error): string | null {
-	return /^Response does not match the HTTP\/1\.1 protocol \((.+)\)$/.exec(message)?.[1] ?? null;
 }
 
 function codeOf(error: Error): string {

@@ -7,7 +7,7 @@ import { type Endpoint, requestPath, type Success } from './request.js';
 
 const unknown: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-export interface Probe {
+interface Probe {
 	endpoint: Endpoint;
 	extensions: Extensions;
 	signal: AbortSignal | undefined;
@@ -30,35 +30,21 @@ export function createProbe(probe: Probe): () => Promise<Capabilities> {
  * the mail again.
  */
 async function run({ endpoint, extensions, signal }: Probe): Promise<Capabilities> {
+	const target = { method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true } as const;
 	try {
-		return read(
-			// The probe needs no token.
-			await requestPath(
-				{ ...endpoint, token: null },
-				{ method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true },
-				{ call: signal === undefined ? {} : { signal } },
-			),
-			extensions,
-		);
+		const call = signal === undefined ? {} : { signal };
+		return read(await requestPath({ ...endpoint, token: null }, target, { call }), extensions);
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
-		if (error.http !== null && decides(error.http.status)) return unknown;
-		throw undecided(error);
+		const status = error.http?.status ?? 500;
+		if (status < 500 && ![408, 425, 429].includes(status)) return unknown;
+		// Nothing was requested but this, so nothing can have happened.
+		throw error.with({
+			code: error.code === 'invalid' ? 'network' : error.code,
+			message: `What this service is cannot be learnt: ${error.message}`,
+			unanswered: false,
+		});
 	}
-}
-
-/** Other statuses mean that the service cannot answer now. */
-function decides(status: number): boolean {
-	return status < 500 && ![408, 425, 429].includes(status);
-}
-
-/** Nothing was requested but this, so nothing can have happened. */
-function undecided({ code, message, http, retryAfterMs, cause }: ApiError): ApiError {
-	return new ApiError(
-		code === 'invalid' ? 'network' : code,
-		`What this service is cannot be learnt: ${message}`,
-		{ cause, ...(http !== null && { http }), ...(retryAfterMs !== null && { retryAfterMs }) },
-	);
 }
 
 function read({ answer }: Success, extensions: Extensions): Capabilities {

@@ -2,13 +2,13 @@
 import type { Call } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
-import { ApiError } from '../../api/errors.js';
+import type { ApiError } from '../../api/errors.js';
 import { type Method, type Operation, type OperationName, operations } from '../../api/operations.js';
 import { quote, secretsOf } from '../../api/quote.js';
 import { headerNames } from '../errors.js';
 import { errorOf, type Requested } from './errors.js';
 import { isPermanent, TransportFailure, toApiError } from './failure.js';
-import type { Answer, Transport } from './transport.js';
+import type { Answer, Outgoing, Transport } from './transport.js';
 
 declare const __VERSION__: string;
 
@@ -42,7 +42,7 @@ export interface Success {
 	requested: Requested;
 }
 
-export interface Target {
+interface Target {
 	method: Method;
 	path: string;
 	isRepeatable: boolean;
@@ -80,21 +80,24 @@ async function repeated(
 	target: Target,
 	content: RequestContent,
 ): Promise<Success> {
-	const { method, path, isRepeatable } = target;
+	const { method, path, isRepeatable, isKeyed = false } = target;
 	const requested: Requested = { method, path, secrets: secretsOf(endpoint.token, content.body) };
 	let waitedMs = 0;
 	let wasUnclear = false;
 	for (let tries = 1; ; tries++) {
-		const tried = settled(await attempt(endpoint, content, requested), { target, wasUnclear });
-		if (tried.kind === 'success' || (wasUnclear && isGone(tried, target))) {
-			return { answer: tried.answer, requested };
-		}
-		if (tried.kind === 'refused' && tried.verdict === 'unprocessed' && content.call?.onThrottled === 'throw')
-			throw wasUnclear ? unclear(tried.error) : tried.error;
-		const random = endpoint.random();
-		const wait = nextTry({ ...tried, tries, waitedMs, isRepeatable, retries: endpoint.retries, random });
-		if (wait === null) throw wasUnclear && !isDefinite(tried) ? unclear(tried.error) : tried.error;
-		wasUnclear ||= tried.verdict === 'unclear';
+		const tried = await attempt(endpoint, content, requested);
+		if ('answer' in tried) return { answer: tried.answer, requested };
+		const { status, retryAfterMs } = tried;
+		// The request was carried out before, although its answer did not come.
+		if (wasUnclear && method === 'DELETE' && status === 404) return { answer: tried.refused, requested };
+		const { error, verdict }: Judged = wasUnclear ? afterUnclear(tried, isKeyed) : tried;
+		if (status !== null && verdict === 'unprocessed' && content.call?.onThrottled === 'throw') throw error;
+		const mayRepeat = verdict === 'unprocessed' || (verdict === 'unclear' && isRepeatable);
+		const pause = backoff(pauses, tries);
+		// Many clients should not return at the same moment.
+		const wait = Math.round(Math.max(retryAfterMs ?? 0, (pause / 2) * (1 + endpoint.random())));
+		if (!mayRepeat || tries > endpoint.retries || waitedMs + wait > maxPatienceMs) throw error;
+		wasUnclear ||= verdict === 'unclear';
 		endpoint.trace?.(`* again in ${wait} ms`);
 		endpoint.wait?.again(tries, endpoint.retries);
 		await sleep(wait, content.call?.signal);
@@ -102,71 +105,74 @@ async function repeated(
 	}
 }
 
-/** After a DELETE whose outcome is unknown, a 404 says that it was carried out. */
-function isGone(tried: Exclude<Attempt, { kind: 'success' }>, { method }: Target): tried is Refused {
-	return method === 'DELETE' && tried.kind === 'refused' && tried.status === 404;
-}
+/** A longer wait fails immediately. */
+const maxPatienceMs = 60_000;
+const pauses = { first: 250, longest: 8_000 };
 
-/** An answer to a repeatable request speaks for the earlier attempts too. */
-function isDefinite(tried: Exclude<Attempt, { kind: 'success' }>): boolean {
-	return tried.kind === 'refused' && tried.verdict === 'final';
-}
+/** `unprocessed`: the service did nothing, or was not reached. `unclear`: the request may have been carried out. */
+type Verdict = 'unprocessed' | 'unclear' | 'final';
 
-/** The last attempt says nothing about an earlier one that may have been carried out. */
-function unclear({ code, message, fields, http, retryAfterMs, cause }: ApiError): ApiError {
-	return new ApiError(code, message, {
-		cause,
-		unanswered: true,
-		...(fields !== null && { fields }),
-		...(http !== null && { http }),
-		...(retryAfterMs !== null && { retryAfterMs }),
-	});
-}
-
-/**
- * A 409 for a key that was sent before: the earlier attempt still runs, and its answer is wanted
- * (api-decisions 29).
- */
-function settled(tried: Attempt, { target, wasUnclear }: { target: Target; wasUnclear: boolean }): Attempt {
-	const isStillRunning =
-		target.isKeyed === true && wasUnclear && tried.kind === 'refused' && tried.status === 409;
-	return isStillRunning ? { ...tried, verdict: 'unprocessed' } : tried;
-}
-
-interface Refused {
-	kind: 'refused';
-	answer: Answer;
-	status: number;
+interface Judged {
 	error: ApiError;
 	verdict: Verdict;
+}
+
+interface Failed extends Judged {
 	retryAfterMs: number | null;
 }
 
 type Attempt =
-	| { kind: 'success'; answer: Answer }
-	| Refused
-	| { kind: 'lost'; error: ApiError; verdict: Verdict; retryAfterMs: null };
+	| { answer: Answer }
+	| (Failed & { refused: Answer; status: number })
+	| (Failed & { status: null });
+
+/** The last attempt says nothing about an earlier one that may have been carried out. */
+function afterUnclear(tried: Exclude<Attempt, { answer: Answer }>, isKeyed: boolean): Judged {
+	// The earlier attempt still runs, and its answer is wanted (api-decisions 29).
+	const verdict = isKeyed && tried.status === 409 ? 'unprocessed' : tried.verdict;
+	const isDefinite = tried.status !== null && verdict === 'final';
+	return { verdict, error: isDefinite ? tried.error : tried.error.with({ unanswered: true }) };
+}
 
 async function attempt(endpoint: Endpoint, content: RequestContent, requested: Requested): Promise<Attempt> {
 	const { method, path, secrets } = requested;
-	const target = path + (content.query ?? '');
 	const body = encodeBody(content.body);
-	endpoint.trace?.(`> ${method} ${quote(target, secrets)}`);
 	try {
-		const answer = await endpoint.transport.exchange({
-			method,
-			path: target,
-			headers: headersOf(endpoint, content),
-			body,
-			timeoutMs: endpoint.timeoutMs + uploadMs(body),
-			signal: content.call?.signal,
-		});
-		traceAnswer(endpoint, answer, secrets);
-		return answered(endpoint, answer, requested);
+		const answer = await exchange(
+			endpoint,
+			{
+				method,
+				path: path + (content.query ?? ''),
+				headers: headersOf(endpoint, content),
+				body,
+				timeoutMs: endpoint.timeoutMs + uploadMs(body),
+				signal: content.call?.signal,
+			},
+			secrets,
+		);
+		const { status, headers } = answer;
+		if (status >= 200 && status < 300) return { answer };
+		const nowMs = endpoint.clock.now() / microsPerMs;
+		const retryAfterMs = parseRetryAfter(headers[headerNames.retryAfter.toLowerCase()], nowMs);
+		const error = errorOf(answer, requested, retryAfterMs);
+		return {
+			refused: answer,
+			status,
+			error,
+			retryAfterMs,
+			verdict: verdictOf(status, retryAfterMs !== null),
+		};
 	} catch (error) {
-		if (error instanceof TransportFailure) return lost(endpoint, error);
-		throw error;
+		if (!(error instanceof TransportFailure)) throw error;
+		const verdict = isPermanent(error) ? 'final' : error.written ? 'unclear' : 'unprocessed';
+		return { status: null, error: toApiError(error), verdict, retryAfterMs: null };
 	}
+}
+
+function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
+	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
+	// 501 and 505 do not change.
+	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
 }
 
 /** A second more for each 256 KiB of a file. */
@@ -179,80 +185,40 @@ function encodeBody(body: unknown): string | Uint8Array | null {
 	return body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-function answered({ clock }: Endpoint, answer: Answer, requested: Requested): Attempt {
-	const { status, headers } = answer;
-	if (status >= 200 && status < 300) return { kind: 'success', answer };
-	const nowMs = clock.now() / microsPerMs;
-	const retryAfterMs = parseRetryAfter(headers[headerNames.retryAfter.toLowerCase()], nowMs);
-	const error = errorOf(answer, requested, retryAfterMs);
-	const verdict = verdictOf(status, retryAfterMs !== null);
-	return { kind: 'refused', answer, status, error, verdict, retryAfterMs };
-}
-
-function lost(endpoint: Endpoint, failure: TransportFailure): Attempt {
-	const error = toApiError(failure);
-	endpoint.trace?.(`< nothing: ${failure.message}`);
-	const ended = { kind: 'lost', error, retryAfterMs: null } as const;
-	if (isPermanent(failure)) return { ...ended, verdict: 'final' };
-	return { ...ended, verdict: failure.written ? 'unclear' : 'unprocessed' };
-}
-
 function headersOf({ token }: Endpoint, { body, headers }: RequestContent): Record<string, string> {
 	return {
-		Accept: 'application/json',
-		'Accept-Encoding': 'gzip',
+		...commonHeaders(token),
 		'User-Agent': `mailctl/${__VERSION__}`,
 		...(body !== undefined && {
 			'Content-Type': body instanceof Uint8Array ? 'application/octet-stream' : 'application/json',
 		}),
-		...(token !== null && { [headerNames.token]: token }),
 		...headers,
 	};
 }
 
-export function traceAnswer(
-	endpoint: Pick<Endpoint, 'trace'>,
-	answer: Answer,
+export function commonHeaders(token: string | null): Record<string, string> {
+	return {
+		Accept: 'application/json',
+		'Accept-Encoding': 'gzip',
+		...(token !== null && { [headerNames.token]: token }),
+	};
+}
+
+/** One exchange with its lines of the trace. Throws `TransportFailure`. */
+export async function exchange(
+	{ transport, trace }: Endpoint,
+	outgoing: Outgoing,
 	secrets: readonly string[],
-): void {
-	const { status, body, durationMs } = answer;
-	endpoint.trace?.(`< ${status} in ${Math.round(durationMs)} ms, ${body.length} bytes`);
-	if (status >= 400 && body.length > 0)
-		endpoint.trace?.(`< ${quote(body.toString('utf8', 0, 16_384), secrets)}`);
-}
-
-/** A longer wait fails immediately. */
-const maxPatienceMs = 60_000;
-const pauses = { first: 250, longest: 8_000 };
-
-/**
- * `unprocessed`: the service did nothing, or was not reached. `unclear`: the request may have been carried
- * out.
- */
-type Verdict = 'unprocessed' | 'unclear' | 'final';
-
-interface Tried {
-	verdict: Verdict;
-	retryAfterMs: number | null;
-	tries: number;
-	retries: number;
-	waitedMs: number;
-	isRepeatable: boolean;
-	random: number;
-}
-
-function nextTry(tried: Tried): number | null {
-	if (tried.tries > tried.retries || tried.verdict === 'final') return null;
-	if (tried.verdict === 'unclear' && !tried.isRepeatable) return null;
-	const pause = backoff(pauses, tried.tries);
-	// Many clients should not return at the same moment.
-	const own = pause / 2 + (pause / 2) * tried.random;
-	const wait = tried.retryAfterMs === null ? own : Math.max(tried.retryAfterMs, own);
-	return tried.waitedMs + wait > maxPatienceMs ? null : Math.round(wait);
-}
-
-function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
-	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
-	// 501 and 505 do not change.
-	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
+): Promise<Answer> {
+	trace?.(`> ${outgoing.method} ${quote(outgoing.path, secrets)}`);
+	try {
+		const answer = await transport.exchange(outgoing);
+		const { status, body, durationMs } = answer;
+		trace?.(`< ${status} in ${Math.round(durationMs)} ms, ${body.length} bytes`);
+		if (status >= 400 && body.length > 0) trace?.(`< ${quote(body.toString('utf8', 0, 16_384), secrets)}`);
+		return answer;
+	} catch (error) {
+		if (error instanceof TransportFailure) trace?.(`< nothing: ${error.message}`);
+		throw error;
+	}
 }

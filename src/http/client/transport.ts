@@ -95,7 +95,7 @@ async function tlsOptions({ caCert, insecure }: TransportOptions): Promise<TlsOp
 	return { ca: [...rootCertificates, caCert], ...unchecked };
 }
 
-interface Outgoing {
+export interface Outgoing {
 	method: string;
 	path: string;
 	headers: Readonly<Record<string, string>>;
