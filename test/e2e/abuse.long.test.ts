@@ -70,15 +70,6 @@ const mib = 1024 * 1024;
 const pipelined = Buffer.from('GET /sub/lists/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_000));
 
 describe('a server that is reached directly', () => {
-	it.each([
-		['one connection', 1],
-		['fifty connections', 50],
-	])('serves others while %s of a stranger pour requests into the pipeline', async (_, count) => {
-		serving = await startServing();
-		const wires = await Promise.all(Array.from({ length: count }, () => attacker()));
-		await attack((enough) => Promise.all(wires.map((socket) => flood(socket, pipelined, enough))));
-	});
-
 	it('serves others while fifty connections pour requests and read no answer', async () => {
 		serving = await startServing();
 		const wires = await Promise.all(Array.from({ length: 50 }, () => attacker()));
@@ -88,7 +79,6 @@ describe('a server that is reached directly', () => {
 
 	it.each([
 		'/u/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
-		'/o/x.gif',
 		'/sub/lists/',
 	])('serves others while 1,100 forms to %s drip', async (path) => {
 		serving = await startServing();
@@ -135,15 +125,8 @@ describe('a server that is reached directly', () => {
 	const json = (value: unknown) => JSON.stringify(value);
 	it.each([
 		['PUT', `mailings/${unknown}/requests/0/`, json({ requests: times(100_000, { request: {} }) }), 400],
-		['PUT', `mailings/${unknown}/requests/0/`, json({ requests: times(10_000, { request: mail }) }), 404],
 		['PUT', 'mailings/REQUESTS/requests/0/', json({ requests: times(10_000, { request: mail }) }), 200],
 		['PUT', 'mailings/REQUESTS/requests/0/', `{"requests":[${'1.0,'.repeat(1_000_000)}1]}`, 400],
-		[
-			'PUT',
-			'mailings/REQUESTS/requests/0/',
-			json({ requests: times(250, { request: { ...mail, to: times(1_000, 'a@b.example') } }) }),
-			200,
-		],
 		['PUT', `imports/${unknown}/batches/0/`, json({ columns: ['email'], cells: times(800_000, null) }), 413],
 		['POST', '../message/send/', json({ ...mail, context: keys(190_000) }), 400],
 	])('serves others while %s %s takes many rows, with a token', async (method, path, body, status) => {

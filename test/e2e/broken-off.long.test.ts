@@ -4,8 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { DeadlinePassed } from '../../src/cli/frame/errors.js';
-import { cli, isBuilt, makeHome, programPath, startProgram } from '../support/cli.js';
+import { isBuilt, makeHome, programPath, startProgram } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { ask, describePostgres } from '../support/postgres.js';
 import { runProgram } from '../support/run-program.js';
@@ -80,21 +79,6 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(left).toBeGreaterThan(0);
 		expect(code, stderr).toBe(signal === 'SIGINT' ? 130 : 143);
 		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
-	});
-
-	it('ends with 12 at the deadline', async () => {
-		const { db, count } = place;
-		const before = await count(stillThere);
-		const stop = new AbortController();
-		const running = cli(['--db', db, 'lists', 'clear', 'News', '--confirm', 'News'], {
-			interrupts: stop.signal,
-		});
-		await eventually(async () => expect(await count(stillThere)).toBeLessThan(before));
-		stop.abort(new DeadlinePassed('1m'));
-		const { code, stderr } = await running;
-		expect(code, stderr).toBe(12);
-		expect(await count(stillThere)).toBeGreaterThan(0);
-		expect(stderr).toContain('out of time: --deadline 1m');
 	});
 
 	it('stops at the next slice when the client of a server leaves, and the next call ends it', async () => {

@@ -2,7 +2,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { isBuilt } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
-import { makeProject } from '../support/project.js';
 import { startServing } from '../support/serving.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
@@ -41,16 +40,5 @@ describe.runIf(isBuilt)('CSS that cannot be inlined', () => {
 		const warnings = () => serving.log().filter(({ event }) => event === 'content_warning');
 		await eventually(() => expect(warnings().length).toBeGreaterThan(0));
 		expect(warnings().map((line) => line['warning'])).toEqual([expect.stringMatching(warning)]);
-	});
-
-	it('is said by the worker, once, and the mail goes out', async () => {
-		const sink = await startSink();
-		const project = await makeProject({ smtp: sink.port });
-		const send = ['send', '--from', 'news@example.com', '--to', 'a@example.com', '--to', 'b@example.com'];
-		const queued = await project.run([...send, '--subject', 'Hello', '--html', html, '--no-wait']);
-		expect(queued.code).toBe(0);
-		const { stderr } = await project.run(['worker', '--drain']);
-		expect(stderr.match(/CSS was not inlined/g)).toHaveLength(1);
-		expect(sink.received).toHaveLength(2);
 	});
 });

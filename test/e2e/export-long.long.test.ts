@@ -1,13 +1,12 @@
 // A long export: another file under the name of its database, and a file that may not grow.
 import { once } from 'node:events';
-import { copyFile, readdir, rename } from 'node:fs/promises';
+import { copyFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { programPath, startProgram } from '../support/cli.js';
+import { startProgram } from '../support/cli.js';
 import { makeProject } from '../support/project.js';
-import { runProgram } from '../support/run-program.js';
 
 const words = ['subscribers', 'export', '-l', '1', '--format', 'csv', '--fields', 'email,name'];
 
@@ -39,33 +38,4 @@ it('has the people of the database that was opened, whatever takes its name', as
 	await rename(other, db);
 	expect(await text(program.stdout)).toBe(table);
 	expect(await ended).toEqual([0, null]);
-});
-
-it('ends with 74 where its file may not grow, and leaves none', async () => {
-	const { db, folder } = await projectOf(60_000);
-	const limited = `trap '' XFSZ; ulimit -f 400; exec "$@"`;
-	const file = join(folder, 'out.csv');
-	const { status, stderr } = runProgram(
-		'bash',
-		[
-			'-c',
-			limited,
-			'limited',
-			process.execPath,
-			programPath,
-			'--db',
-			db,
-			'subscribers',
-			'export',
-			file,
-			'-l',
-			'1',
-		],
-		{ env: { PATH: process.env['PATH'], HOME: folder } },
-	);
-	expect({ status, stderr }).toEqual({
-		status: 74,
-		stderr: expect.stringMatching(/^error: .*out\.csv cannot be written/),
-	});
-	expect((await readdir(folder)).filter((name) => name.includes('out.csv'))).toEqual([]);
 });

@@ -21,21 +21,14 @@ const variables = 'Ensure the body has no more than 20,000 variables.';
 
 const refused: [string, string, string][] = [
 	['lists in lists', nested('<ul><li>', '</li></ul>'), nesting],
-	['tables in tables', nested('<table><tr><td>', '</td></tr></table>'), nesting],
-	['divisions in divisions', nested('<div>', '</div>'), nesting],
 	['what is never closed', filled('<b>'), nesting],
-	['what is nested behind end tags', filled('<i></b>'), nesting],
 	['variables without a value', filled('#a#'), variables],
-	['images with variables', filled('<img alt="#a#">'), variables],
 ];
 
 const taken: [string, string][] = [
 	['items that imply their ends', `<ul>${filled('<li>x', full - 9)}`],
-	['paragraphs that imply their ends', filled('<p>x')],
 	['rows', `<table>${filled('<tr><td>x', full - 9)}`],
-	['images', filled('<img src="https://x.example/a.png" alt="a" width="9">')],
 	['linked images', filled('<a href="https://x.example/"><img src="a.png" alt="abcdefgh"></a>')],
-	['links', filled('<a href="https://x.example/">x</a>')],
 	['attributes', `<p ${filled('a=b ', full - 9)}>`],
 	[
 		'a style sheet',

@@ -204,17 +204,14 @@ describe('engine restore', () => {
 		['no file', 'none.db', 2, 'no such file'],
 		['the database itself', 'news.db', 2, 'is the database itself'],
 		['another file', 'letter.txt', 74, 'is not a mailctl database'],
-		['an empty file', 'empty.db', 74, 'it is not a backup'],
 		['another program’s database', 'other.db', 74, 'not one of mailctl'],
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
-		['a backup with a table', 'table.db', 74, 'has a table evil, which no backup of mailctl has'],
 	])('refuses %s', (_, file, code, words) => {
 		const { folder, db, run } = backedUp(2_000);
 		const at = (name: string) => join(folder, name);
 		writeFileSync(at('letter.txt'), 'Dear Ann,\n'.repeat(100));
-		writeFileSync(at('empty.db'), '');
 		const other = new Database(at('other.db'));
 		other.exec('CREATE TABLE cookies (name TEXT)');
 		other.close();
@@ -222,15 +219,10 @@ describe('engine restore', () => {
 		const newer = new Database(at('newer.db'));
 		newer.pragma('user_version = 999');
 		newer.close();
-		for (const [name, text] of [
-			['trigger.db', 'CREATE TRIGGER evil AFTER DELETE ON processes BEGIN DELETE FROM suppressions; END'],
-			['table.db', 'CREATE TABLE evil (x TEXT)'],
-		] as const) {
-			copyFileSync(at('copy.db'), at(name));
-			const changed = new Database(at(name));
-			changed.exec(text);
-			changed.close();
-		}
+		copyFileSync(at('copy.db'), at('trigger.db'));
+		const changed = new Database(at('trigger.db'));
+		changed.exec('CREATE TRIGGER evil AFTER DELETE ON processes BEGIN DELETE FROM suppressions; END');
+		changed.close();
 		const bytes = readFileSync(at('copy.db'));
 		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);
 		writeFileSync(at('damaged.db'), bytes);

@@ -58,15 +58,6 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await starting;
 	});
 
-	it('sends what the API accepts, at once', async () => {
-		const sink = await newSink();
-		const serving = await serve({ smtp: sink.port });
-		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
-		await sink.until(1);
-		expect(sink.received[0]?.to).toEqual(['a@example.com']);
-		expect(await serving.stop()).toBe(0);
-	});
-
 	it('leaves sending to a worker of its own with --no-worker', async () => {
 		const sink = await newSink();
 		const serving = await serve({ smtp: sink.port, args: ['--no-worker'] });

@@ -53,29 +53,3 @@ describe.skipIf(!isBuilt || !hasPython)('standard input that is a terminal', () 
 		expect(shown).toBe(`email\n^C${told}interrupted\nended 130\n`);
 	});
 });
-
-describe.skipIf(!isBuilt || !hasPython)('a question at a terminal', () => {
-	const mail = '--from news@example.com --subject S --text T';
-
-	it.each([
-		['n and Enter', 'n\\r'],
-		['Enter alone', '\\r'],
-		['Ctrl-C', '\\x03'],
-		['Ctrl-D', '\\x04'],
-	])('that is answered with %s is a no: exit 130, and no job is left', async (_, keys) => {
-		const { at, mailctl } = await workplace();
-		mailctl('subscribers create -l 1 --email ann@example.com');
-		for (const name of ['', ' --campaign monthly']) {
-			const shown = at(`send --list 1 ${mail}${name}`, ['(y/N)', keys]);
-			expect(shown).toMatch(/declined, nothing was changed\r?\nended 130\n$/);
-		}
-		expect(JSON.parse(mailctl('campaigns list -o json'))).toEqual([]);
-	});
-
-	it('that asks for a value or a name takes Ctrl-D for a no, too', async () => {
-		const { at, mailctl } = await workplace();
-		expect(at('lists delete 1', ['Type Readers', '\\x04'])).toMatch(/ended 130\n$/);
-		expect(at('send --to ann@example.com --text T', ['Subject:', '\\x04'])).toMatch(/ended 130\n$/);
-		expect(mailctl('lists list -o name')).toBe('Readers\n');
-	});
-});

@@ -70,49 +70,6 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 	});
 });
 
-describeDatabases('an import that is stopped', ({ kind, create }) => {
-	const rows = kind === 'SQLite' ? 60_000 : 20_000;
-	it.each([
-		'SIGINT',
-		'SIGTERM',
-		'SIGKILL',
-	] as const)('by %s keeps what was acknowledged, and --resume completes it once', async (signal) => {
-		const { folder, start, run, json } = workplace(await create());
-		await json('engine', 'init');
-		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
-		const path = peopleFile(folder, 'p', rows);
-		writeFileSync(path, 'bad,Nobody\n', { flag: 'a' });
-		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '100', '-o', 'json'];
-		const child = start(...words);
-		const ending = ended(child);
-		let seen = 0;
-		while (seen === 0 && child.exitCode === null) {
-			const { active_subscribers_count } = (await json('lists', 'get', '1')) as {
-				active_subscribers_count: number;
-			};
-			seen = active_subscribers_count;
-		}
-		child.kill(signal);
-		const { code, stderr } = await ending;
-		const kept = ((await json('lists', 'get', '1')) as { active_subscribers_count: number })
-			.active_subscribers_count;
-		expect(kept).toBeGreaterThanOrEqual(seen);
-		expect(kept).toBeLessThan(rows);
-		expect(code).toBe({ SIGINT: 130, SIGTERM: 143, SIGKILL: null }[signal]);
-		if (signal !== 'SIGKILL')
-			expect(stderr).toContain('what was acknowledged stays; run the same command with --resume to go on');
-
-		const resumed = await run(...words, '--resume');
-		expect({ code: resumed.code, document: JSON.parse(resumed.stdout) }).toEqual({
-			code: 9,
-			document: { read: rows + 1, created: rows, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 },
-		});
-		expect(await json('lists', 'get', '1', '--fields', 'active_subscribers_count')).toEqual({
-			active_subscribers_count: rows,
-		});
-	});
-});
-
 describe('files', () => {
 	it('are for their owner only, whatever the umask', async () => {
 		const { folder, env } = workplace();
