@@ -33,29 +33,6 @@ function workplace() {
 }
 
 describe.skipIf(!isBuilt)('an import by the built program', () => {
-	it('from a closed standard input says that it is empty', () => {
-		const { shell } = workplace();
-		const { status, stderr } = shell('"$NODE" "$P" subscribers import - -l 1 --rejects r.csv <&-');
-		expect({ status, stderr }).toEqual({
-			status: 2,
-			stderr:
-				'error: standard input is empty: it has no header\n' +
-				'hint: its first line names the columns, such as email,name\n',
-		});
-	});
-
-	it('reads what another program writes, and the rejects go where a third one reads', () => {
-		const { shell } = workplace();
-		const lines = `printf '{"email":"a@example.com"}\\n{"email":"bad"}\\n'`;
-		const words = '"$NODE" "$P" subscribers import - -l 1 --rejects /dev/fd/3 -q 3>&1 >counts';
-		const { stdout, stderr } = shell(`${lines} | { ${words}; echo "code $?" >&2; } | cat; cat counts`);
-		expect({ stdout, stderr }).toEqual({
-			stdout:
-				'email,_line,_code,_error\nbad,2,invalid,email: Enter a valid email address: it has no @\n2\t1\t0\t0\t0\t1\n',
-			stderr: 'code 9\n',
-		});
-	});
-
 	it.skipIf(!hasStrace)(
 		'ends with 74 when the disk is full, and goes on when it no longer is (needs strace)',
 		() => {
