@@ -111,12 +111,6 @@ describe('a used connection that the server has ended', () => {
 		);
 		expect(result).toMatchObject({ kind: 'done', counts: { sent: 40 } });
 	});
-
-	it('ends after its limit of messages', async () => {
-		const { server } = await sendMany(20, {}, { connections: 1, maxMessages: 5 });
-		expect(server.connections).toBe(4);
-		expect(server.lines.filter((line) => line === 'QUIT').length).toBeGreaterThanOrEqual(3);
-	});
 });
 
 describe('a large body', () => {

@@ -129,28 +129,6 @@ describe('a mail server that refuses the sender', () => {
 		expect(ends).toEqual(['done', 'done', 'done', 'done', 'done', 'done', 'paused']);
 		expect(memory.states()).toEqual({ bounced: 1, deferred: 6, queued: 13 });
 	});
-
-	it('is gone on with when a person resumes the queue, in a run that waits', async () => {
-		let isRefusing = true;
-		const { memory } = await start(
-			{ on: (phase) => (phase === 'MAIL' && isRefusing ? { answer: '553 No' } : undefined) },
-			30,
-		);
-		const sleep = (ms: number, signal: AbortSignal) =>
-			delay(Math.min(ms, 20), undefined, { signal }).catch(() => undefined);
-		const { events, stop } = waitless(memory, { sleep });
-		await eventually(() =>
-			expect(events).toContainEqual({
-				kind: 'waiting',
-				reason: expect.stringMatching(/: mail: 553 No$/),
-				ms: 1_000,
-			}),
-		);
-		isRefusing = false;
-		await memory.queue.resume({ kinds: ['fault', 'refusal'] });
-		await eventually(() => expect(memory.states()).not.toHaveProperty('queued'));
-		await stop();
-	});
 });
 
 describe('a mail server that takes nothing', () => {

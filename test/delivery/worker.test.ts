@@ -2,14 +2,10 @@ import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:t
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { StoreError } from '../../src/api/errors.js';
-import { createContentCache } from '../../src/content/cache.js';
 import type { WorkerEvent, WorkerOptions } from '../../src/delivery/worker.js';
-import { openStore } from '../../src/store/open.js';
 import { endless, testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
-import { createMemoryQueue, plainContents } from '../support/memory-queue.js';
-import { createQueuedDatabase } from '../support/queued-database.js';
-import { readHere } from '../support/read-here.js';
+import { createMemoryQueue } from '../support/memory-queue.js';
 import { type FaultScript, startFaultServer } from '../support/smtp-fault.js';
 import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
 
@@ -171,30 +167,6 @@ describe('a worker before a server that takes everything', () => {
 	});
 });
 
-describe('a worker with large messages', () => {
-	it('holds few of them at a time', async () => {
-		const memory = createMemoryQueue({ to: addresses(30) });
-		const compiled = await plainContents.get();
-		const contents = { get: async () => ({ ...compiled, join: () => Buffer.alloc(5_000_000) }) };
-		let held = 0;
-		let most = 0;
-		const slow: WorkerOptions['pool'] = {
-			send: async () => {
-				held += 1;
-				most = Math.max(most, held);
-				await setImmediatePromise();
-				held -= 1;
-				const reply = { phase: 'answer', code: 250, enhanced: null, text: 'Taken' } as const;
-				return { kind: 'accepted', reply, refusedCopies: [] };
-			},
-			halt: () => undefined,
-			abort: () => undefined,
-		};
-		const result = await testWorker(memory, slow, { contents }).run(settled);
-		expect([result.counts.sent, most]).toEqual([30, 3]);
-	});
-});
-
 describe('a worker that is told to stop', () => {
 	it('gives back what it has not begun, and cuts what takes too long', async () => {
 		const { server, pool, memory } = await toFaults(
@@ -207,17 +179,6 @@ describe('a worker that is told to stop', () => {
 		expect(await stop()).toMatchObject({ kind: 'aborted', counts: { sent: 0, deferred: 0 } });
 		expect(memory.states()).toEqual({ queued: 20 });
 		expect(memory.row(0).outcomes).toEqual([{ kind: 'released', why: 'drain' }]);
-	});
-
-	it('records as uncertain what it cut after the dot', async () => {
-		const { server, pool, memory } = await toFaults(
-			{ at: { dot: { hang: true } } },
-			{ to: addresses(1) },
-			{ timeouts: {} },
-		);
-		const { stop } = endless(memory, pool, { drainMs: 50 });
-		await eventually(() => expect(server?.bodies).toHaveLength(1));
-		expect(await stop()).toMatchObject({ counts: { uncertain: 1 } });
 	});
 });
 
@@ -305,41 +266,6 @@ describe('a worker whose own leases ran out in its hands', () => {
 		await eventually(() => expect(memory.states()).toEqual({ sent: 60 }));
 		await stop();
 		expect(server.bodies).toHaveLength(60);
-	});
-});
-
-describe('a worker on a real database', () => {
-	it('records each outcome where the reader of messages finds it', async () => {
-		const { server, pool } = await toFaults(
-			{
-				on: (phase, line) => {
-					if (phase !== 'RCPT') return undefined;
-					if (line.includes('<r1@')) return { answer: '550 5.1.1 No such user' };
-					return line.includes('<r2@') ? { answer: '450 4.2.0 Later' } : undefined;
-				},
-			},
-			{ to: [] },
-		);
-		const { path, ids } = await createQueuedDatabase(250);
-		const store = await openStore(path, { clock: systemClock, mode: 'existing' });
-		const contents = createContentCache({ maxBytes: 1_000_000, askHtml: readHere });
-		const { queue, reads } = store;
-		const worker = testWorker(createMemoryQueue({ to: [] }), pool, { queue, reads, contents });
-		const result = await worker.run(settled);
-		expect(result.counts).toEqual({
-			sent: 248,
-			deferred: 1,
-			bounced: 1,
-			failed: 0,
-			uncertain: 0,
-			canceled: 0,
-		});
-		expect(await reads.countMessages({ scope: null })).toEqual({ sent: 248, deferred: 1, bounced: 1 });
-		expect((await reads.getMessage({ id: ids[1] ?? '' }))?.attempts).toMatchObject([
-			{ number: 1, outcome: 'bounced', phase: 'rcpt', code: 550, enhanced: '5.1.1', text: 'No such user' },
-		]);
-		expect(server.bodies[0]).toMatch(/Hello(?: |=20)r\d+@example\.net/);
-		await store.close();
 	});
 });
 

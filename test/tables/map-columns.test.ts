@@ -99,10 +99,6 @@ describe('names that are understood', () => {
 			},
 		});
 	});
-
-	it('leaves unknown columns out when asked, those without a name too', () => {
-		expect(targets(['email', 'x', '', ''], { unknown: 'ignore' })).toEqual(['0→email']);
-	});
 });
 
 describe('headers that are refused', () => {
@@ -254,10 +250,6 @@ describe('names in other words', () => {
 		expect(map(['Courriel', 'X'], { map: ['X=email', 'Courriel=-'] })).toMatchObject({
 			mapping: { columns: [{ index: 1, target: 'email' }] },
 		});
-	});
-
-	it('is unclear where two columns are called so', () => {
-		expect(map(['Courriel', 'メール'])).toMatchObject({ kind: 'refused' });
 	});
 
 	it.each([

@@ -36,10 +36,8 @@ describe('files that are read', () => {
 	const accepted: [name: string, bytes: Buffer | string][] = [
 		['UTF-8', text],
 		['UTF-8 with BOM', Buffer.concat([bom, Buffer.from(text)])],
-		['UTF-16 LE with BOM', iconv.encode(text, 'utf-16le', { addBOM: true })],
 		['UTF-16 BE with BOM', iconv.encode(text, 'utf-16be', { addBOM: true })],
 		['UTF-16 LE without BOM', iconv.encode(text, 'utf-16le')],
-		['UTF-16 BE without BOM', iconv.encode(text, 'utf-16be')],
 		['semicolons', text.replaceAll(',', ';')],
 		['tabs', text.replaceAll(',', '\t')],
 		['pipes', text.replaceAll(',', '|')],
@@ -49,7 +47,6 @@ describe('files that are read', () => {
 		['blank lines', '\n\nemail,name\n\n\na@example.com,Ann\r\n\r\nb@example.com,Bob\n\n'],
 		['no line end at the end', text.trimEnd()],
 		['a mark within, from files that were joined', text.replace('b@', '\ufeffb@')],
-		['a mark within, before a quote', text.replace('b@example.com', '\ufeff"b@example.com"')],
 		['lines of blanks', 'email,name\n  \na@example.com,Ann\n\ufeff\r\n \t\nb@example.com,Bob\n  '],
 		['blanks around quotes', text.replaceAll(/[^,\n]+/g, ' "$&"\t ')],
 		['quotes around everything', text.replaceAll(/[^,\n]+/g, '"$&"')],
@@ -65,7 +62,6 @@ describe('files that are read', () => {
 
 	it.each([
 		['a line end of Windows', 'sep=;\r\nemail;name\r\na@x;Doe, John\r\n', ';'],
-		['capitals and a byte order mark', '\uFEFFSEP=;\nemail;name\na@x;Doe, John\n', ';'],
 		['a tab', 'sep=\t\nemail\tname\na@x\tDoe, John\n', '\t'],
 		['a delimiter that is not found by itself', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
 		['quotes, and delimiters of a program that filled it up', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
@@ -76,12 +72,6 @@ describe('files that are read', () => {
 			expect(table).toMatchObject({ delimiter, header: ['email', 'name'] });
 			expect(table.rows).toEqual([{ kind: 'row', line: 3, cells: ['a@x', 'Doe, John'] }]);
 		}
-	});
-
-	it('passes over sep= also where a delimiter is named, and takes a column called so for one', async () => {
-		const named = await readTable('sep=,\nemail;name\na@x;Doe\n', { delimiter: ';' });
-		expect(named).toMatchObject({ delimiter: ';', header: ['email', 'name'] });
-		expect((await readTable('sep=;email\n1;a@x\n')).header).toEqual(['sep=', 'email']);
 	});
 
 	it('takes UTF-8 with a few broken bytes for UTF-8, so that no other name is garbled', async () => {
@@ -112,9 +102,7 @@ describe('files that are read', () => {
 		it.each([
 			['a code page', french, {}],
 			['a code page that is named', french, { encoding: 'windows-1252' }],
-			['UTF-8 that is named', french, { encoding: 'utf-8' }],
 			['Cyrillic', iconv.encode('email;имя\na@example.com;Анна Ёлкина\n', 'windows-1251'), {}],
-			['UTF-8 with as much that is none', nearly, {}],
 			['UTF-8 with as much that is none, and named', nearly, { encoding: 'utf-8' }],
 			['NDJSON', iconv.encode('{"email":"a@x","name":"Zoë François"}\n', 'windows-1252'), {}],
 		])('%s', async (_, bytes, options) => {
@@ -137,13 +125,6 @@ describe('files that are read', () => {
 			header: ['h', 'i'],
 			faults: ['2 stray_quote'],
 		});
-	});
-
-	it('reads the encoding and delimiter that are named', async () => {
-		const koi = iconv.encode('email#имя\na@example.com#Анна\n', 'koi8-r');
-		const table = await readTable(koi, { encoding: 'koi8-r', delimiter: '#' });
-		expect(table.header).toEqual(['email', 'имя']);
-		expect(cellsOf(table.rows)).toEqual([['a@example.com', 'Анна']]);
 	});
 
 	it('finds the delimiter behind quoted ones and keeps quoted line ends', async () => {
@@ -178,7 +159,6 @@ describe('files that are read', () => {
 
 	it.each([
 		['line ends', '\n'],
-		['a bracket and line ends', '[\n'],
 		['brackets and braces', '[\n{'],
 		['blanks', ' '],
 		['an object that goes on', '{"a":1} ,'],
@@ -212,14 +192,12 @@ describe('rows that are findings, the rest going on', () => {
 		],
 		['text behind a closing quote', `email,name\na@x,"Ann" B\n${ok}`, ['2 stray_quote'], 1],
 		['text behind a quote after blanks', `email,name\na@x,  "Ann"  B\n${ok}`, ['2 stray_quote'], 1],
-		['an open quote after blanks', `email,name\na@x, "Ann\nb@x,Bob\n`, ['2 unclosed_quote'], 1],
 		['a quote inside a cell', `email,name\na@x,5" pipe\n${ok}`, ['2 stray_quote'], 1],
 		['too few cells', `email,name\na@x\n${ok}`, ['2 too_few_cells'], 1],
 		['too many cells', `email,name\n\na@x,Doe,John\n${ok}`, ['3 too_many_cells'], 1],
 		['NUL', `email,name\na@x,A\0nn\n${ok}${ok}${ok}`, ['2 nul'], 3],
 		['a cell over 1 MiB', `email,name\na@x,${'x'.repeat(1024 * 1024 + 1)}\n${ok}`, ['2 cell_too_long'], 1],
 		['a cell of 10 MB', `email,name\na@x,${'x'.repeat(10_000_000)}\n${ok}`, ['2 row_too_long'], 1],
-		['a quoted cell of 10 MB', `email,name\na@x,"${'x'.repeat(10_000_000)}"\n${ok}`, ['2 row_too_long'], 1],
 	])('%s', async (_, text, faults, good) => {
 		for (const lineEnd of ['\n', '\r\n']) {
 			const { rows } = await readTable(text.replaceAll('\n', lineEnd), { delimiter: ',' });
@@ -247,16 +225,9 @@ describe('files that are refused, saying what they are', () => {
 	it.each([
 		['a zip', zip('people.csv'), 'binary', 'zip archive'],
 		['an xlsx', zip('[Content_Types].xml'), 'binary', 'Excel workbook'],
-		['a .numbers file', zip('Index/Document.iwa'), 'binary', 'another Office file: save it as CSV'],
 		['a gz', gzipSync('email\na@x\n'), 'binary', 'gzip-compressed'],
 		['an xls', Buffer.from('d0cf11e0a1b11ae10000', 'hex'), 'binary', 'old Office file'],
 		['an HTML page called .xls', Buffer.from(page), 'no_table', 'is an HTML page, which some programs write'],
-		[
-			'an HTML page in UTF-16',
-			iconv.encode(`\r\n <!DOCTYPE HTML>${page}`, 'utf-16'),
-			'no_table',
-			'is an HTML page',
-		],
 		['XML', Buffer.from('<?xml version="1.0"?><people/>'), 'no_table', 'is an XML document'],
 		['a PDF', Buffer.from('%PDF-1.7\n'), 'binary', 'holds no text of rows: save its table as CSV'],
 		['a database', Buffer.from('SQLite format 3\0'), 'binary', 'holds no text of rows'],
@@ -275,21 +246,6 @@ describe('files that are refused, saying what they are', () => {
 			code,
 			name: 'TableError',
 			message: expect.stringContaining(words),
-		});
-	});
-
-	it('an encoding that it is not', async () => {
-		const cyrillic = iconv.encode('email;имя\na@x;Анна\n', 'windows-1251');
-		const refusal = {
-			code: 'wrong_encoding',
-			message: 'people.csv is not utf-8: it seems to be windows-1251',
-		};
-		await expect(readTable(cyrillic, { encoding: 'utf-8' })).rejects.toMatchObject(refusal);
-		await expect(readTable('email\na@x\n', { encoding: 'utf-16' })).rejects.toMatchObject({
-			code: 'wrong_encoding',
-		});
-		await expect(readTable('email\n', { encoding: 'klingon' })).rejects.toMatchObject({
-			code: 'unknown_encoding',
 		});
 	});
 

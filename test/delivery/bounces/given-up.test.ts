@@ -50,22 +50,4 @@ describe('a report of a delay', () => {
 		expect(readReport(mail)).toMatchObject({ kind: 'delivery_notice', recipients: [recipient] });
 		expect(readReport(informal(notice))).toMatchObject({ kind: 'delivery_notice', recipients: [recipient] });
 	});
-
-	it('tells of Exim the reason alone, not what it writes to the sender below', () => {
-		const notice = `The address to which the message has not yet been delivered is:
-
-  ann@example.org
-    Delay reason: host lookup did not complete
-
-No action is required on your part. Delivery attempts will continue for
-some time, and this warning may be repeated at intervals if the message
-remains undelivered.
-`;
-		const fields =
-			'Reporting-MTA: dns; mx.example.net\n\nAction: delayed\nFinal-Recipient: rfc822;ann@example.org\nStatus: 4.0.0';
-		expect(readReport(dsn(fields, { notice }))).toMatchObject({
-			kind: 'delivery_notice',
-			recipients: [{ diagnostic: 'Delay reason: host lookup did not complete' }],
-		});
-	});
 });

@@ -75,16 +75,6 @@ To: zoe@example.org
 		],
 	},
 	{
-		name: 'Exim, a warning',
-		body: `A message that you sent has not yet been delivered to one or more of its
-recipients after more than 24 hours on the queue on mx.example.net.
-
-  ann@example.org
-    Delay reason: 450 4.1.1 try later
-`,
-		expected: [['ann@example.org', 'delayed', '4.1.1', 450, false]],
-	},
-	{
 		name: 'Postfix without a status part',
 		body: `I'm sorry to have to inform you that the message returned
 below could not be delivered to one or more destinations.
@@ -93,76 +83,6 @@ below could not be delivered to one or more destinations.
     by policy (in reply to RCPT TO command)
 `,
 		expected: [['ann@example.org', 'failed', '5.7.1', 550, false]],
-	},
-	{
-		name: 'sendmail of old',
-		body: `   ----- Transcript of session follows -----
-550 nowhere.example.org (smtp)... 550 Host unknown
-554 <ann@nowhere.example.org>... 550 Host unknown (Authoritative answer from name server)
-
-   ----- Unsent message follows -----
-To: zoe@example.org
-`,
-		expected: [['ann@nowhere.example.org', 'failed', null, 550, true]],
-	},
-	{
-		name: 'Exchange of old',
-		body: `Your message did not reach some or all of the intended recipients.
-
-      To:	news@example.com
-
-The following recipient(s) could not be reached:
-
-      ann@example.org on 4/29/01 11:34:45 PM
-            The e-mail account does not exist at the organization. <in.example.org #5.1.1>
-`,
-		expected: [['ann@example.org', 'failed', '5.1.1', null, true]],
-	},
-	{
-		name: 'Notes: the reason before the address',
-		body: `------- Failure Reasons  --------
-
-User not listed in public Name & Address Book
-ann@example.org
-
-------- Returned Message --------
-
-To: zoe@example.org
-`,
-		expected: [['ann@example.org', 'failed', null, null, true]],
-	},
-	{
-		name: 'Yahoo, a code and a colon',
-		body: `Sorry, we were unable to deliver your message to the following address.
-
-<ann@example.org>:
-550: 5.2.1 <ann@example.org>... closed
-
---- Below this line is a copy of the message.
-`,
-		expected: [['ann@example.org', 'failed', '5.2.1', 550, true]],
-	},
-	{
-		name: 'DragonFly',
-		body: `There was an error delivering your mail to <ann@example.org>.
-
-in.example.org [192.0.2.1] did not like our final DATA:
-550 User unknown
-
-Message headers follow.
-
-To: <zoe@example.org>
-`,
-		expected: [['ann@example.org', 'failed', null, 550, true]],
-	},
-	{
-		name: 'OpenSMTPD, a delay',
-		body: `    A message is delayed for more than 10 minutes for the following
-    list of recipients:
-
-ann@example.org: Network error on destination MXs
-`,
-		expected: [['ann@example.org', 'delayed', null, null, false]],
 	},
 	{
 		name: 'a gateway that shows the dialogue',

@@ -1,15 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { emailKey } from '../../../src/api/address.js';
-import {
-	type IngestOptions,
-	ingestMail,
-	type ReadMail,
-	readReport,
-} from '../../../src/delivery/bounces/ingest.js';
+import { type IngestOptions, ingestMail } from '../../../src/delivery/bounces/ingest.js';
 import { createVerp } from '../../../src/delivery/bounces/verp.js';
 import type { ReturnedReport } from '../../../src/engine/rules/reported-recipients.js';
 import type { ReportOutcome } from '../../../src/store/store.js';
-import { dsn, informal, mail } from './build.js';
+import { dsn, mail } from './build.js';
 
 const verp = createVerp('bounces@example.com', [
 	{ id: 1, secret: Buffer.alloc(32, 1).toString('base64url') },
@@ -85,14 +80,6 @@ describe('a mail that came back', () => {
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
 	});
 
-	it('is matched by the return path that Amazon SES names as its source', async () => {
-		const { asked, ingest } = store(recorded);
-		const bounce = { bounceType: 'Permanent', bouncedRecipients: [{ emailAddress: 'ann@example.org' }] };
-		const Message = JSON.stringify({ notificationType: 'Bounce', bounce, mail: { source: path } });
-		await ingest(Buffer.from(JSON.stringify({ Type: 'Notification', Message })));
-		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
-	});
-
 	it('is matched by our Message-ID where no return path is signed', async () => {
 		const { asked, ingest } = store(recorded);
 		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;
@@ -130,14 +117,6 @@ describe('a mail that came back', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('in the words of a system without standards counts alike', async () => {
-		const { asked, ingest } = store(recorded);
-		await ingest(informal('<ann@example.org>:\n550 5.1.1 no such user\n', [`Delivered-To: ${path}`]));
-		expect(asked).toMatchObject([
-			{ message, matched: 'return_path', recipients: [{ addresses: ['ann@example.org'], hard: true }] },
-		]);
-	});
-
 	it('does nothing when it is an answer, a notice or an ordinary mail, to whatever return path', async () => {
 		const { asked, ingest } = store(recorded);
 		const header = ['From: ann@example.org', `To: ${path}`];
@@ -153,19 +132,6 @@ describe('a mail that came back', () => {
 		const both = `${status}\nFinal-Recipient: rfc822; bob@example.org\nAction: relayed\nStatus: 2.0.0\n`;
 		await ingest(dsn(both), message);
 		expect(asked[0]?.recipients.map(({ addresses }) => addresses[0])).toEqual(['ann@inner.example.org']);
-	});
-
-	it('is read where its bytes are given to, and as it is read there', async () => {
-		const { asked, options } = store(recorded);
-		const given: Buffer[] = [];
-		const read = async (bytes: Buffer): Promise<ReadMail> => {
-			given.push(bytes);
-			return { report: readReport(dsn(status)), sha256: 'f'.repeat(64) };
-		};
-		const bytes = Buffer.from('not looked at here');
-		expect(await ingestMail({ bytes, returnPath: message }, { ...options, read })).toBe('bounce');
-		expect(given).toEqual([bytes]);
-		expect(asked).toMatchObject([{ message, sha256: 'f'.repeat(64) }]);
 	});
 
 	it('waits a moment for a message that is being sent', async () => {

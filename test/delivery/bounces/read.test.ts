@@ -76,12 +76,6 @@ describe('a delivery status (RFC 3464)', () => {
 			false,
 		],
 		[
-			'a transient reply before an address code',
-			['Action: failed', 'Status: 5.1.1', 'Diagnostic-Code: smtp; 450 4.1.1 later'],
-			'failed',
-			false,
-		],
-		[
 			'the answer quoted, over the field',
 			['Action: failed', 'Status: 5.1.1', 'Diagnostic-Code: smtp; 552 5.2.2 Over quota'],
 			'failed',
@@ -106,10 +100,7 @@ describe('a delivery status (RFC 3464)', () => {
 			false,
 		],
 		['a delay', ['Action: delayed', 'Status: 4.4.1'], 'delayed', false],
-		['a delay with an address code', ['Action: delayed', 'Status: 5.1.1'], 'delayed', false],
 		['a receipt', ['Action: delivered', 'Status: 2.1.5'], 'delivered', false],
-		['a relay', ['Action: relayed', 'Status: 2.0.0'], 'relayed', false],
-		['an expansion', ['Action: expanded (list)', 'Status: 2.0.0'], 'expanded', false],
 		['no action, and a failure', ['Status: 5.1.2'], 'failed', true],
 		['nobody reads the action', ['Action: kaputt', 'Status: 5.3.0'], 'failed', false],
 	])('%s', (_, lines, action, hard) => {
@@ -170,15 +161,6 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(report.returned?.message_id).toBe('1@example.com');
 		expect(readReport(mail(['From: Bob <bob@example.com>'], body)).kind).toBe('not_a_report');
 	});
-
-	it('in base64, with the last delimiter missing, it is read too', () => {
-		const status = Buffer.from(entry('Action: failed', 'Status: 5.1.1')).toString('base64');
-		const bytes = mail(
-			['From: <>', 'Content-Type: multipart/report;\r\n boundary=x'],
-			`--x\nContent-Type: message/delivery-status\nContent-Transfer-Encoding: base64\n\n${status}\n`,
-		);
-		expect(short(bytes)).toEqual([['ann@example.org', 'failed', '5.1.1', null, true]]);
-	});
 });
 
 describe('a feedback report (RFC 5965)', () => {
@@ -190,13 +172,10 @@ describe('a feedback report (RFC 5965)', () => {
 
 	it.each([
 		['abuse', 'complaint'],
-		['Abuse', 'complaint'],
 		['fraud', 'complaint'],
 		['opt-out', 'complaint'],
 		['not-spam', 'feedback'],
-		['virus', 'feedback'],
 		['auth-failure', 'feedback'],
-		['other', 'feedback'],
 		['new-kind', 'feedback'],
 	])('of type %s is %s', (type, kind) => {
 		const bytes = feedback(`Feedback-Type: ${type}\nOriginal-Rcpt-To: <ann@example.org>`);
@@ -250,30 +229,5 @@ describe('an automatic answer (RFC 3834)', () => {
 		const body =
 			'A message that you sent could not be delivered to one or more of its\nrecipients.\n\n  ann@example.org\n    host in.example.org: 550 5.1.1 no\n';
 		expect(readReport(informal(body, ['Auto-Submitted: auto-replied'])).kind).toBe('bounce');
-	});
-});
-
-describe('no report', () => {
-	it.each([
-		['a letter', mail(['From: Ann <ann@example.org>', 'Subject: Hi'], 'Hello')],
-		[
-			'a letter about bounces',
-			mail(
-				['From: Ann <ann@example.org>', 'Subject: Undeliverable?'],
-				'ann@example.org:\n550 5.1.1 User unknown',
-			),
-		],
-		[
-			'a letter of the postmaster',
-			mail(['From: postmaster@example.org'], 'New quotas from May. Ask help@example.org'),
-		],
-		[
-			'a request to unsubscribe that a program sent',
-			mail(['From: Ann <ann@example.org>', 'Subject: unsubscribe', 'Auto-Submitted: auto-replied'], ''),
-		],
-		['nothing', Buffer.alloc(0)],
-		['bytes', Buffer.from([0, 255, 10, 10, 58, 13])],
-	])('%s', (_, bytes) => {
-		expect(readReport(bytes).kind).toBe('not_a_report');
 	});
 });

@@ -19,16 +19,6 @@ export const copies: readonly Row[] = [
 		),
 	},
 	{
-		name: 'a blind copy that is put off',
-		script: refusing('b', says('450 4.2.0 Later')),
-		bcc: ['b@example.net'],
-		expected: becomes(
-			'sent',
-			'answer',
-			'250 2.0.0 Taken [copies refused: b@example.net (rcpt: 450 4.2.0 Later)]',
-		),
-	},
-	{
 		name: '550 5.1.1 at dot, of a mail with copies',
 		script: at('dot', says('550 5.1.1 No such user')),
 		cc: ['c@example.net'],
@@ -40,12 +30,6 @@ export const copies: readonly Row[] = [
 		cc: ['c@example.net'],
 		bcc: ['b@example.net'],
 		expected: becomes('bounced', 'rcpt', '550 5.1.1 No such user'),
-	},
-	{
-		name: 'copies that are taken where the recipient is put off',
-		script: refusing('a', says('450 4.2.0 Later')),
-		cc: ['c@example.net'],
-		expected: becomes('deferred', 'rcpt', '450 4.2.0 Later'),
 	},
 ];
 
@@ -74,19 +58,7 @@ export const used: readonly Row[] = [
 		expected: taken,
 	},
 	{ name: 'a drop after so many messages', script: after(1, 'MAIL', dropped), before: 1, expected: taken },
-	{
-		name: '421 at RCPT after a message',
-		script: after(1, 'RCPT', saysAndLeaves('421 4.7.0 Enough')),
-		before: 1,
-		expected: taken,
-	},
 	{ name: 'a drop at DATA after a message', script: after(1, 'DATA', dropped), before: 1, expected: taken },
-	{
-		name: '450 after a message',
-		script: after(1, 'MAIL', says('450 4.7.1 Slow down')),
-		before: 1,
-		expected: becomes('deferred', 'mail', '450 4.7.1 Slow down'),
-	},
 	{
 		name: 'a drop behind the dot after a message',
 		script: after(1, 'dot', dropped),

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callWebhook } from '../../../src/delivery/notifications/call.js';
@@ -23,19 +23,6 @@ const call = (url: string, more = {}) =>
 	callWebhook({ url, body: '{}', headers: {}, credentials: null, allowPrivate: true, ...more });
 
 describe('a call to a webhook', () => {
-	it('posts JSON with Basic authorization', async () => {
-		const seen: IncomingMessage[] = [];
-		const url = await listen((request, response) => {
-			seen.push(request);
-			response.end();
-		});
-		const answer = await call(url, { credentials: { login: 'ann', password: 's:ecret' } });
-		expect(answer).toMatchObject({ status: 200, error: null });
-		expect(seen[0]?.method).toBe('POST');
-		expect(seen[0]?.headers['content-type']).toBe('application/json');
-		expect(seen[0]?.headers.authorization).toBe(`Basic ${Buffer.from('ann:s:ecret').toString('base64')}`);
-	});
-
 	it('gives up on a silent target', async () => {
 		const url = await listen(() => {});
 		expect(await call(url, { timeoutMs: 50 })).toMatchObject({

@@ -261,12 +261,6 @@ describe('the sender of notifications', () => {
 		expect((await log(hook)).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
 	});
 
-	it('with an end gives up on a store that fails for good', async () => {
-		const fail = () => Promise.reject(new Error('disk full'));
-		const writes = { leaseDeliveries: fail, settleDeliveries: fail };
-		expect(await work({ writes })).toEqual({ delivered: 0, again: 0, failed: 0 });
-	});
-
 	it('calls nobody on this machine unless the setting allows it', async () => {
 		const { calls, url } = await target(status(200));
 		const hook = await hookTo(url);

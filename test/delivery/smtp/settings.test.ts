@@ -11,7 +11,6 @@ describe('an SMTP URL', () => {
 	it.each([
 		['smtp://localhost', { host: 'localhost', port: 25, security: 'opportunistic', user: null }],
 		['smtp://mail.test:2525', { host: 'mail.test', port: 2525, security: 'opportunistic', user: null }],
-		['smtp://mail.test:80', { host: 'mail.test', port: 80, security: 'opportunistic', user: null }],
 		['smtp://me@mail.test', { host: 'mail.test', port: 587, security: 'required', user: 'me' }],
 		[
 			'smtp://me%40x.test@mail.test',
@@ -30,12 +29,10 @@ describe('an SMTP URL', () => {
 		['http://mail.test', /starts with smtp:\/\/ or smtps:\/\//],
 		['mail.test:25', /starts with smtp:/],
 		['smtp://', /host missing/],
-		['smtp://me@', /host missing/],
 		['smtp://mail.test:0', /port must be 1 to 65535/],
 		['smtp://mail.test:65536', /port not 1 to 65535/],
 		['smtp://mail.test/inbox', /no path/],
 		['smtp://mail.test?tls=maybe', /only parameter is tls/],
-		['smtps://mail.test?tls=never', /only parameter is tls/],
 		['smtp://mail.test?x=1', /only parameter is tls/],
 		['smtp://me@mail.test?tls=opportunistic', /with a user, tls is required or never/],
 		['smtp://me%0d%0aRSET@mail.test', /control character/],
@@ -87,7 +84,6 @@ describe('the one form of what a person writes', () => {
 		['[::1]:25', 'smtp://[::1]:25'],
 		['SMTP://Mail.Test/', 'smtp://mail.test'],
 		['mail.test', 'mail.test'],
-		['http://mail.test:25', 'http://mail.test:25'],
 		['me:pass@mail.test:25', 'smtp://me:pass@mail.test:25'],
 	])('%s is %s', (text, url) => expect(normalSmtpUrl(text)).toBe(url));
 });

@@ -20,7 +20,6 @@ describe('a request', () => {
 		[
 			'Mozilla/5.0 (iPhone; CPU iPhone OS 17_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148',
 		],
-		['Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Gecko/20100101 Thunderbird/115.5.0'],
 		[
 			'Mozilla/5.0 (Linux; Android 9; CUBOT NOTE 20) AppleWebKit/537.36 Chrome/119.0.0.0 Mobile Safari/537.36',
 		],
@@ -51,19 +50,11 @@ describe('a request', () => {
 		['program', ''],
 		['program', 'curl/8.4.0'],
 		['program', 'python-requests/2.31.0'],
-		['program', 'Wget/1.21.3'],
-		['program', 'Go-http-client/1.1'],
 		['program', 'node'],
 		['robot', 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'],
-		['robot', 'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)'],
-		['robot', 'facebookexternalhit/1.1'],
 		['robot', 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5'],
 	])('is a machine’s (%s) by %j', (reason, userAgent) => {
 		expect(reasonOf(userAgent)).toBe(reason);
-	});
-
-	it('without a user agent is a program’s', () => {
-		expect(reasonOf(undefined)).toBe('program');
 	});
 
 	it('of Office for a link is a look ahead; for the pixel it is Outlook', () => {
@@ -113,13 +104,5 @@ describe('clicks on several links of one message', () => {
 			false,
 			false,
 		]);
-	});
-
-	it('are remembered for so many messages only', () => {
-		const window = createClickWindow(2);
-		const at = 0;
-		for (const message of ['a', 'b', 'c']) for (const link of [0, 1]) window.isBurst({ message, link, at });
-		expect(window.isBurst({ message: 'c', link: 2, at })).toBe(true);
-		expect(window.isBurst({ message: 'a', link: 2, at })).toBe(false);
 	});
 });
