@@ -8,14 +8,14 @@ import {
 	formatFailure,
 	type OpenCommand,
 	type Operation,
+	pack,
 	Stopped,
-	servedQueue,
-	servedWrites,
+	unpack,
 } from './remote.js';
 
 type Run = (command: unknown, means?: Means) => Promise<unknown>;
 
-let parts: Partial<Pick<Store, 'close'> & { queue: object; reads: object; writes: object }> = {};
+let parts: Partial<Store> = {};
 let answers: Answer[] = [];
 /** Earlier operations begin before later ones, `close` last. */
 let turn: Promise<void> = Promise.resolve();
@@ -60,18 +60,17 @@ async function run({ part, method, command }: Operation, means: Means | undefine
 	const own = part === 'thread' ? threadOperations : (parts[part] as Record<string, Run> | undefined);
 	const operation = own?.[method];
 	if (operation === undefined) throw new Error(`this thread has no ${part}.${method}`);
-	return operation(command, means);
+	if (part === 'thread') return operation(command);
+	return pack(method, await operation(unpack(method, command), means));
 }
 
 const threadOperations: Record<string, Run> = {
 	open: async (command) => {
 		const { role, url, options } = command as OpenCommand;
-		if (role === 'reader') parts = await openReader(url, options);
-		else {
-			const opened = await openStore(url, { ...options, clock: systemClock });
-			const { reads, writes, queue } = opened;
-			parts = { reads, queue: servedQueue(queue), writes: servedWrites(writes), close: () => opened.close() };
-		}
+		parts =
+			role === 'reader'
+				? await openReader(url, options)
+				: await openStore(url, { ...options, clock: systemClock });
 	},
 	stop: async (id) => {
 		stopping.get(Number(id))?.abort(new Stopped());

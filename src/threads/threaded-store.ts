@@ -5,18 +5,9 @@
 import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../api/errors.js';
 import { databaseFile, isPrivate, type OpenOptions } from '../store/open.js';
-import type { Run } from '../store/operations.js';
+import { driverOf, type Parts, type Run } from '../store/operations.js';
 import type { Store } from '../store/store.js';
-import {
-	type Answer,
-	isStopped,
-	type OpenCommand,
-	type Operation,
-	parseFailure,
-	remoteQueue,
-	remoteReads,
-	remoteWrites,
-} from './remote.js';
+import { type Answer, type OpenCommand, type Operation, pack, parseFailure, unpack } from './remote.js';
 import { spawnThread } from './spawn.js';
 
 export interface ThreadedOptions extends OpenOptions {
@@ -41,28 +32,28 @@ export async function openThreadedStore(url: string, options: ThreadedOptions): 
 		if (failure === null) onFailure?.(error);
 		failure ??= error;
 	};
-	const start = (name: string) => openChannel(spawn('store', { resourceLimits }), { name, onFailure: fail });
+	const start = (name: string) => new Channel(spawn('store', { resourceLimits }), name, fail);
 	const writer = start('writing thread');
 	const reader = isOneThread || isPrivate(url) ? writer : start('reading thread');
-	const channels = [...new Set([reader, writer])];
 	await openAll([
 		[writer, { role: 'writer', url, options: { upkeep: 'apart', ...opening } }],
 		...(reader === writer ? [] : [[reader, { role: 'reader', url, options: opening }] as const]),
 	]);
 	let closing: Promise<void> | null = null;
-	const through = (channel: Channel, part: Operation['part']): Run => {
-		return async (method, command, means) => {
+	const part = <Part extends keyof Parts>(name: Part, channel: Channel): Parts[Part] => {
+		const run = channel.runnerOf(name);
+		return driverOf(name, async (method, command, means) => {
 			if (failure !== null) throw failure;
 			if (closing !== null) throw new StoreError('io', `${url} is closed`);
-			return channel.call({ part, method, command }, means?.signal);
-		};
+			return run(method, command, means);
+		});
 	};
 	return {
-		reads: remoteReads(through(reader, 'reads')),
-		writes: remoteWrites(through(writer, 'writes')),
-		queue: remoteQueue(through(writer, 'queue')),
+		reads: part('reads', reader),
+		writes: part('writes', writer),
+		queue: part('queue', writer),
 		close: () => {
-			closing ??= closeAll(channels, () => failure !== null);
+			closing ??= closeAll([...new Set([reader, writer])], () => failure !== null);
 			return closing;
 		},
 	};
@@ -73,24 +64,20 @@ export async function openThreadedReader(
 	{ onFailure, spawn = spawnThread, ...options }: Pick<ThreadedOptions, 'keys' | 'onFailure' | 'spawn'>,
 ): Promise<Pick<Store, 'reads' | 'close'>> {
 	databaseFile(url);
-	const channel = openChannel(spawn('store', { resourceLimits }), {
-		name: 'reading thread',
-		onFailure: (error) => onFailure?.(error),
-	});
+	const fail = (error: StoreError) => onFailure?.(error);
+	const channel = new Channel(spawn('store', { resourceLimits }), 'reading thread', fail);
 	await openAll([[channel, { role: 'reader', url, options: { mode: 'existing', ...options } }]]);
 	return {
-		reads: remoteReads((method, command, means) =>
-			channel.call({ part: 'reads', method, command }, means?.signal),
-		),
+		reads: driverOf('reads', channel.runnerOf('reads')),
 		close: () => closeAll([channel], () => false),
 	};
 }
 
 async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promise<void> {
 	try {
-		for (const [channel, command] of all) await channel.call({ part: 'thread', method: 'open', command });
+		for (const [channel, command] of all) await channel.ask({ part: 'thread', method: 'open', command });
 	} catch (error) {
-		await endAll(all.map(([channel]) => channel));
+		await Promise.all(all.map(([channel]) => channel.end()));
 		throw error;
 	}
 }
@@ -98,21 +85,12 @@ async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promi
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
 	try {
 		// The last to close copies the log back and removes it, so the writer comes last.
-		for (const channel of channels) await channel.call({ part: 'thread', method: 'close', command: null });
+		for (const channel of channels) await channel.ask({ part: 'thread', method: 'close', command: null });
 	} catch (error) {
 		if (!isFailed()) throw error;
 	} finally {
-		await endAll(channels);
+		await Promise.all(channels.map((channel) => channel.end()));
 	}
-}
-
-async function endAll(channels: readonly Channel[]): Promise<void> {
-	await Promise.all(channels.map((channel) => channel.end()));
-}
-
-interface Channel {
-	call(operation: Omit<Operation, 'id' | 'isStoppable'>, signal?: AbortSignal): Promise<unknown>;
-	end(): Promise<void>;
 }
 
 interface Waiting {
@@ -120,94 +98,99 @@ interface Waiting {
 	reject(error: unknown): void;
 }
 
-function openChannel(
-	worker: Worker,
-	{ name, onFailure }: { name: string; onFailure: (error: StoreError) => void },
-): Channel {
-	// Not a Map: tables that it outgrew led V8 to later ones, so that answers lived until a full collection.
-	const waiting: Record<number, Waiting> = {};
-	let queued: Operation[] = [];
-	let lastId = 0;
-	let ended: StoreError | null = null;
+class Channel {
+	readonly #worker: Worker;
+	readonly #name: string;
+	/** Not a Map: tables that it outgrew led V8 to later ones, so that answers lived until a full collection. */
+	readonly #waiting: Record<number, Waiting> = {};
+	#queued: Operation[] = [];
+	#lastId = 0;
+	#ended: StoreError | null = null;
 
-	const take = (id: number): Waiting | undefined => {
-		const asker = waiting[id];
-		delete waiting[id];
-		return asker;
-	};
+	/** `onFailure` is called once when the thread ends unexpectedly. */
+	constructor(worker: Worker, name: string, onFailure: (error: StoreError) => void) {
+		this.#worker = worker;
+		this.#name = name;
+		const fail = (cause: unknown) => {
+			const error = this.#stop(`has failed: ${cause instanceof Error ? cause.message : cause}`, cause);
+			if (error !== null) onFailure(error);
+		};
+		worker
+			.on('message', (answers: readonly Answer[]) => this.#take(answers))
+			.on('messageerror', fail)
+			.on('error', fail)
+			.on('exit', (code) => fail(`it ended with ${code}`));
+	}
 
-	const send = (operations: readonly Operation[]) => {
-		try {
-			worker.postMessage(operations);
-		} catch (error) {
-			// One of them cannot be copied; the others are sent one by one.
-			if (operations.length > 1) for (const operation of operations) send([operation]);
-			else for (const { id } of operations) take(id)?.reject(error);
-		}
-	};
-
-	const sendQueued = () => {
-		const operations = queued;
-		queued = [];
-		send(operations);
-	};
-
-	const onAnswers = (answers: readonly Answer[]) => {
-		for (const answer of answers) {
-			const asker = take(answer.id);
-			if (answer.kind === 'value') asker?.resolve(answer.value);
-			else asker?.reject(parseFailure(answer.failure));
-		}
-	};
-
-	const stop = (why: string, cause: unknown) => {
-		if (ended !== null) return null;
-		ended = new StoreError('io', why, { cause });
-		for (const id of Object.keys(waiting)) take(Number(id))?.reject(ended);
-		return ended;
-	};
-
-	const fail = (cause: unknown) => {
-		const error = stop(`the ${name} has failed: ${cause instanceof Error ? cause.message : cause}`, cause);
-		if (error !== null) onFailure(error);
-	};
-
-	worker
-		.on('message', onAnswers)
-		.on('messageerror', fail)
-		.on('error', fail)
-		.on('exit', (code) => fail(`it ended with ${code}`));
-
-	const ask = (operation: Omit<Operation, 'id'>) =>
-		new Promise<unknown>((resolve, reject) => {
-			if (ended !== null) return reject(ended);
-			lastId += 1;
-			waiting[lastId] = { resolve, reject };
+	/** Rejects with the error of the operation in the thread, or with `StoreError` "io" when the thread has ended. */
+	ask(operation: Omit<Operation, 'id'>): Promise<unknown> {
+		return new Promise<unknown>((resolve, reject) => {
+			if (this.#ended !== null) return reject(this.#ended);
+			this.#lastId += 1;
+			this.#waiting[this.#lastId] = { resolve, reject };
 			// A message costs more than its content, so it takes the work of this tick.
-			if (queued.length === 0) setImmediate(sendQueued);
-			queued.push({ id: lastId, ...operation });
+			if (this.#queued.length === 0) setImmediate(() => this.#send(this.#queued.splice(0)));
+			this.#queued.push({ id: this.#lastId, ...operation });
 		});
+	}
 
-	const askUntil = async (operation: Omit<Operation, 'id'>, signal: AbortSignal) => {
+	runnerOf(part: keyof Parts): Run {
+		return async (method, command, means) => {
+			const operation = { part, method, command: pack(method, command) };
+			const { signal } = means ?? {};
+			const answer = signal === undefined ? this.ask(operation) : this.#askUntil(operation, signal);
+			return unpack(method, await answer);
+		};
+	}
+
+	async end(): Promise<void> {
+		this.#stop('is closed', null);
+		await this.#worker.terminate();
+	}
+
+	async #askUntil(operation: Omit<Operation, 'id'>, signal: AbortSignal): Promise<unknown> {
 		signal.throwIfAborted();
-		const asked = ask({ ...operation, isStoppable: true });
-		const id = lastId;
-		const stopIt = () => void ask({ part: 'thread', method: 'stop', command: id }).catch(() => undefined);
-		signal.addEventListener('abort', stopIt, { once: true });
+		const asked = this.ask({ ...operation, isStoppable: true });
+		const command = this.#lastId;
+		const stop = () => void this.ask({ part: 'thread', method: 'stop', command }).catch(() => undefined);
+		signal.addEventListener('abort', stop, { once: true });
 		try {
 			return await asked;
 		} catch (error) {
-			throw isStopped(error) ? signal.reason : error;
+			throw error instanceof Error && error.name === 'Stopped' ? signal.reason : error;
 		} finally {
-			signal.removeEventListener('abort', stopIt);
+			signal.removeEventListener('abort', stop);
 		}
-	};
+	}
 
-	return {
-		call: (operation, signal) => (signal === undefined ? ask(operation) : askUntil(operation, signal)),
-		end: async () => {
-			stop(`the ${name} is closed`, null);
-			await worker.terminate();
-		},
-	};
+	#send(operations: readonly Operation[]): void {
+		try {
+			this.#worker.postMessage(operations);
+		} catch (error) {
+			// One of them cannot be copied; the others are sent one by one.
+			if (operations.length > 1) for (const operation of operations) this.#send([operation]);
+			else for (const { id } of operations) this.#waiterOf(id)?.reject(error);
+		}
+	}
+
+	#take(answers: readonly Answer[]): void {
+		for (const answer of answers) {
+			const waiter = this.#waiterOf(answer.id);
+			if (answer.kind === 'value') waiter?.resolve(answer.value);
+			else waiter?.reject(parseFailure(answer.failure));
+		}
+	}
+
+	#waiterOf(id: number): Waiting | undefined {
+		const waiter = this.#waiting[id];
+		delete this.#waiting[id];
+		return waiter;
+	}
+
+	#stop(why: string, cause: unknown): StoreError | null {
+		if (this.#ended !== null) return null;
+		this.#ended = new StoreError('io', `the ${this.#name} ${why}`, { cause });
+		for (const id of Object.keys(this.#waiting)) this.#waiterOf(Number(id))?.reject(this.#ended);
+		return this.#ended;
+	}
 }
