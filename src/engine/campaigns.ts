@@ -93,14 +93,13 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 		},
 		status: async (id, call) =>
 			found(await store.reads.campaignStatus({ id, now: clock.now(), ...seenBy(call) })),
-		page: async ({ page, page_size, query: _, ...filter }, call) => {
-			const { since, ...stored } = filter;
-			const wanted = { ...stored, ...(since !== undefined && { since_at: sinceAt(since) }) };
-			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-			return readPage(context, request, { path: '/ext/mailings/', filters: filter }, (at) =>
-				store.reads.pageCampaigns({ ...at, ...wanted, now: clock.now(), ...seenBy(call) }),
-			);
-		},
+		page: async (request, call) =>
+			readPage(context, request, '/ext/mailings/', (at, { since, ...filter }) => {
+				const since_at = since === undefined ? {} : { since_at: sinceAt(since) };
+				return store.reads.pageCampaigns({
+					...{ ...at, ...filter, ...since_at, now: clock.now(), ...seenBy(call) },
+				});
+			}),
 		results: async (id, request, call) => {
 			const slice = { after: 0, only: null, ...request, limit: limitOf(request) };
 			const part = found(await store.reads.sliceCampaignResults({ id, ...slice, ...seenBy(call) }));

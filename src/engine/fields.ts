@@ -1,9 +1,8 @@
 import type { Crud } from '../api/api.js';
-import type { FieldInput } from '../api/inputs.js';
-import { type FieldsPlus, fieldFields } from '../api/inputs.js';
+import { type FieldInput, type FieldsPlus, fieldFields } from '../api/inputs.js';
 import type { Field } from '../api/records.js';
-import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
-import { readPage } from './pages.js';
+import { checkedBeside, type EngineContext, found } from './context.js';
+import { crud } from './pages.js';
 
 export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 	const { store, clock } = context;
@@ -12,22 +11,20 @@ export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 		(id: number | null) =>
 		({ variable }: Partial<FieldInput>) =>
 			reads.fieldErrors({ kind: 'field', id, ...(variable !== undefined && { variable }) });
-	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
-		found(await reads.getField({ id }));
-		const patch = await checkedBeside(fieldFields.parse(input, mode), fieldErrors(id));
-		return written(await writes.patchField({ id, patch }));
-	};
-	return {
-		page: (request) => readPage(context, request, { path: '/sub/fields/' }, (page) => reads.pageFields(page)),
-		get: async (id) => found(await reads.getField({ id })),
+	return crud(context, {
+		path: '/sub/fields/',
+		page: reads.pageFields,
+		get: (id: number) => reads.getField({ id }),
 		create: async (body) => {
 			const input = await checkedBeside(fieldFields.parse(body, 'create'), fieldErrors(null));
-			return written(await writes.createField({ input, now: clock.now() }));
+			return writes.createField({ input, now: clock.now() });
 		},
-		replace: (id, input) => change(id, input, 'replace'),
-		patch: (id, input) => change(id, input, 'patch'),
-		delete: async (id, call) => deleted(await writes.deleteField({ id }, call)),
-	};
+		change: async (id, body, mode) => {
+			const patch = await checkedBeside(fieldFields.parse(body, mode), fieldErrors(id));
+			return writes.patchField({ id, patch });
+		},
+		delete: (id, call) => writes.deleteField({ id }, call),
+	});
 }
 
 export function createFieldsPlus({ store }: EngineContext): FieldsPlus {

@@ -3,26 +3,24 @@ import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '.
 import type { Command } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { idempotencyKey, keyConflict } from './contents.js';
-import { checked, deleted, type EngineContext, found, written } from './context.js';
-import { readPage } from './pages.js';
+import { checked, type EngineContext, found, written } from './context.js';
+import { crud } from './pages.js';
 
 export function createLists(context: EngineContext): Lists {
 	const { store, clock } = context;
 	const { reads, writes } = store;
-	// An unknown id is "Not found." whatever the body is. PUT requires no field (service document, "Lists").
-	const change = async (id: number, input: unknown) => {
-		found(await reads.getList({ id }));
-		return written(await writes.patchList({ id, patch: checked(listFields.parse(input, 'patch')) }));
-	};
-	return {
-		page: (request) => readPage(context, request, { path: '/sub/lists/' }, (page) => reads.pageLists(page)),
-		get: async (id) => found(await reads.getList({ id })),
-		create: async (input) =>
-			(await putList(store, { input: checked(listFields.parse(input, 'create')), now: clock.now() })).list,
-		replace: change,
-		patch: change,
-		delete: async (id, call) => deleted(await writes.deleteList({ id, now: clock.now() }, call)),
-	};
+	return crud(context, {
+		path: '/sub/lists/',
+		page: reads.pageLists,
+		get: (id: number) => reads.getList({ id }),
+		create: async (body) => {
+			const input = checked(listFields.parse(body, 'create'));
+			return { kind: 'written', record: (await putList(store, { input, now: clock.now() })).list };
+		},
+		// PUT requires no field (service document, "Lists").
+		change: async (id, body) => writes.patchList({ id, patch: checked(listFields.parse(body, 'patch')) }),
+		delete: (id, call) => writes.deleteList({ id, now: clock.now() }, call),
+	});
 }
 
 async function putList(

@@ -86,13 +86,11 @@ export function createMessages(context: EngineContext): Messages {
 		return get(id, call);
 	};
 	return {
-		page: async ({ page, page_size, query: _, ...filter }, call) => {
-			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-			const place = { path: '/ext/messages/', filters: { ...filter } };
+		page: async (request, call) => {
 			const [found, deleted] = await Promise.all([
-				readPage(context, request, place, async (slice) => {
+				readPage(context, request, '/ext/messages/', async (at, filter) => {
 					const { last, ...found } = await store.reads.pageMessages({
-						...{ ...slice, filter: comparable(filter), ...seenBy(call) },
+						...{ ...at, filter: comparable(filter), ...seenBy(call) },
 					});
 					return last === null ? found : { ...found, cursor: cursorOf(last) };
 				}),

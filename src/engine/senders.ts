@@ -1,8 +1,8 @@
 import { emailKey } from '../api/address.js';
 import type { Api } from '../api/api.js';
 import { type SenderInput, senderFields } from '../api/inputs.js';
-import { checkedBeside, deleted, type EngineContext, found, written } from './context.js';
-import { readPage } from './pages.js';
+import { checkedBeside, type EngineContext } from './context.js';
+import { crud } from './pages.js';
 import { notUnique } from './rules/errors.js';
 
 export function createSenders(context: EngineContext): Api['senders'] {
@@ -15,23 +15,22 @@ export function createSenders(context: EngineContext): Api['senders'] {
 			const taken = await reads.findSender({ email_key: emailKey(from_email) });
 			return taken === null || taken.id === id ? {} : notUnique('from_email');
 		};
-	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
-		found(await reads.getSender({ id }));
-		const patch = await checkedBeside(senderFields.parse(input, mode), fieldErrors(id));
-		const { from_email } = patch;
-		const key = from_email !== undefined && { email_key: emailKey(from_email) };
-		return written(await writes.patchSender({ id, patch, ...key }));
-	};
-	return {
-		page: (request) => readPage(context, request, { path: '/senders/' }, (page) => reads.pageSenders(page)),
-		get: async (id) => found(await reads.getSender({ id })),
+	return crud(context, {
+		path: '/senders/',
+		page: reads.pageSenders,
+		get: (id: number) => reads.getSender({ id }),
 		create: async (body) => {
 			const input = await checkedBeside(senderFields.parse(body, 'create'), fieldErrors(null));
-			const email_key = emailKey(input.from_email);
-			return written(await writes.createSender({ ...input, email_key, now: clock.now() }));
+			return writes.createSender({ ...input, email_key: emailKey(input.from_email), now: clock.now() });
 		},
-		replace: (id, input) => change(id, input, 'replace'),
-		patch: (id, input) => change(id, input, 'patch'),
-		delete: async (id) => deleted(await writes.deleteSender({ id })),
-	};
+		change: async (id, body, mode) => {
+			const patch = await checkedBeside(senderFields.parse(body, mode), fieldErrors(id));
+			const { from_email } = patch;
+			return writes.patchSender({
+				...{ id, patch },
+				...(from_email !== undefined && { email_key: emailKey(from_email) }),
+			});
+		},
+		delete: (id) => writes.deleteSender({ id }),
+	});
 }

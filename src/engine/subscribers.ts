@@ -47,10 +47,8 @@ export function readSubscribers<Results>(
 	request: PageRequest & SubscriberFilter,
 	read: (command: Command<'pageSubscribers'>) => Promise<{ count: number; results: Results } | null>,
 ): Promise<Page<Subscriber, Results>> {
-	const { page: _, page_size: _size, query: _query, ...filter } = request;
-	const place = { path: `/sub/lists/${list_id}/subscribers/`, filters: { ...filter } };
-	return readPage(context, request, place, async ({ page, page_size }) =>
-		found(await read({ page, page_size, list_id, filter })),
+	return readPage(context, request, `/sub/lists/${list_id}/subscribers/`, async (at, filter) =>
+		found(await read({ ...at, list_id, filter })),
 	);
 }
 

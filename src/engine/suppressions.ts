@@ -27,16 +27,12 @@ export function createSuppressions(context: EngineContext): Suppressions {
 	const { store, clock } = context;
 	const { reads, writes } = store;
 	return {
-		page: async ({ page, page_size, query: _, ...given }) => {
-			const filter = usable(given);
-			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-			const place = { path: '/ext/suppressions/', filters: { ...filter } };
-			return readPage(context, request, place, async (slice) => {
-				const found = await reads.pageSuppressions({ ...slice, filter, now: clock.now() });
+		page: async (request) =>
+			readPage(context, request, '/ext/suppressions/', async (at, given) => {
+				const found = await reads.pageSuppressions({ ...at, filter: usable(given), now: clock.now() });
 				const last = found.results.at(-1);
 				return last === undefined ? found : { ...found, cursor: cursorOf(last) };
-			});
-		},
+			}),
 		slice: async ({ cursor, limit: wanted, ...given }) => {
 			if (!Number.isSafeInteger(wanted) || wanted < 1) refuse('limit', texts.integer);
 			const limit = Math.min(wanted, maxSlice);

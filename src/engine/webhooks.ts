@@ -14,8 +14,8 @@ import { notAChoice, texts } from '../api/schema/texts.js';
 import type { Parsed } from '../api/schema.js';
 import { formatSecret } from '../api/webhook-signatures.js';
 import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
-import { checkedBeside, deleted, type EngineContext, found, refuse, written } from './context.js';
-import { readPage } from './pages.js';
+import { checkedBeside, type EngineContext, found, refuse } from './context.js';
+import { crud, readPage } from './pages.js';
 
 export function createWebhooks(context: EngineContext): Webhooks {
 	const { store, clock, ports } = context;
@@ -30,21 +30,19 @@ export function createWebhooks(context: EngineContext): Webhooks {
 		if (Object.keys(errors).length > 0) throw invalid(errors);
 		return input;
 	};
-	const change = async (id: number, input: unknown, mode: 'replace' | 'patch') => {
-		found(await reads.getWebhook({ id }));
-		const patch = await checkedTarget(webhookFields.parse(input, mode));
-		return written(await writes.patchWebhook({ id, patch }));
-	};
 	return {
-		page: (request) => readPage(context, request, { path: '/webhooks/' }, (page) => reads.pageWebhooks(page)),
-		get: async (id) => found(await reads.getWebhook({ id })),
-		create: async (body) => {
-			const input = await checkedTarget(webhookFields.parse(body, 'create'));
-			return written(await writes.createWebhook({ input, now: clock.now() }));
-		},
-		replace: (id, input) => change(id, input, 'replace'),
-		patch: (id, input) => change(id, input, 'patch'),
-		delete: async (id) => deleted(await writes.deleteWebhook({ id })),
+		...crud(context, {
+			path: '/webhooks/',
+			page: reads.pageWebhooks,
+			get: (id: number) => reads.getWebhook({ id }),
+			create: async (body) => {
+				const input = await checkedTarget(webhookFields.parse(body, 'create'));
+				return writes.createWebhook({ input, now: clock.now() });
+			},
+			change: async (id, body, mode) =>
+				writes.patchWebhook({ id, patch: await checkedTarget(webhookFields.parse(body, mode)) }),
+			delete: (id) => writes.deleteWebhook({ id }),
+		}),
 		test: async (id) => ports.notifyTest(found(await reads.getWebhook({ id }))),
 	};
 }
@@ -63,15 +61,11 @@ export function createDeliveries(context: EngineContext): Deliveries {
 		return { id: Buffer.from(secret, 'base64url').readUInt32BE(), secret };
 	};
 	return {
-		page: async (webhook_id, { page, page_size, query: _, ...filter }) => {
+		page: async (webhook_id, request) => {
 			await existing(webhook_id);
-			const request = { ...(page !== undefined && { page }), ...(page_size !== undefined && { page_size }) };
-			const place = { path: `/ext/webhooks/${webhook_id}/deliveries/`, filters: { ...filter } };
-			return readPage(context, request, place, (slice) =>
+			return readPage(context, request, `/ext/webhooks/${webhook_id}/deliveries/`, (at, filter) =>
 				reads.pageDeliveries({
-					...slice,
-					webhook_id,
-					...conditionsOf(filter),
+					...{ ...at, webhook_id, ...conditionsOf(filter) },
 					...(filter.ordering !== undefined && { ordering: filter.ordering }),
 				}),
 			);

@@ -2,6 +2,7 @@
  * Moves a project from one database to another. A mark in both keeps other processes away, so that no message waits
  * in two queues.
  */
+import { hostname } from 'node:os';
 import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
@@ -59,6 +60,9 @@ function timeOf(at: Micros): string {
 export type Value = number | string | Uint8Array | null;
 export type Row = Value[];
 
+/** Yields rows as arrays. */
+export type Ask = (text: string, values?: readonly Value[]) => Promise<Row[]>;
+
 export interface Table {
 	name: string;
 	/** Sorted by name, so that both databases have one order. */
@@ -68,12 +72,7 @@ export interface Table {
 }
 
 export const notMoved: ReadonlySet<string> = new Set([
-	'migrations',
-	'processes',
-	'clock',
-	'leaders',
-	'outcomes',
-	'id_sequences',
+	...['migrations', 'processes', 'clock', 'leaders', 'outcomes', 'id_sequences'],
 ]);
 
 export interface Found {
@@ -90,13 +89,14 @@ export interface Movable {
 	readonly schema: number;
 	/** Whether texts may hold U+0000. */
 	readonly keepsNul: boolean;
+	readonly ask: Ask;
 	/** Null: the database does not exist, or lacks our tables. */
 	look(now: Micros): Promise<Found | null>;
 	/**
 	 * Makes the tables and sets the mark: from now on only this move writes. Rejects where a process has it open, or it
 	 * has rows.
 	 */
-	begin(mark: Mark, now: Micros): Promise<void>;
+	begin(mark: Mark): Promise<void>;
 	goOn(mark: Mark): Promise<void>;
 	/**
 	 * Sets the mark of a source: from now on nothing changes it. Rejects with `busy_elsewhere` where a process works on
@@ -106,11 +106,6 @@ export interface Movable {
 	open(mark: Mark): Promise<void>;
 	clear(mark: Mark): Promise<void>;
 	tables(): Promise<Table[]>;
-	count(table: Table): Promise<number>;
-	widest(table: Table): Promise<number>;
-	/** Rows after that key, in the order of keys: octets of texts, then numbers. */
-	read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]>;
-	last(table: Table): Promise<Value[] | null>;
 	write(table: Table, rows: readonly Row[]): Promise<void>;
 	ids(): Promise<Map<string, number>>;
 	/** Keeps the id of a deleted record from being given again. */
@@ -119,39 +114,43 @@ export interface Movable {
 	close(): Promise<void>;
 }
 
+/** A process without a heartbeat, which sees those of others alone. */
+export const watcher = { id: '', role: 'cli', host: hostname(), pid: process.pid };
+
 export function namesOf({ columns }: Table, places: readonly number[] = [...columns.keys()]): string {
 	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
 }
 
-export function questionsOn(table: Table) {
-	const key = namesOf(table, table.key);
-	const sizes = table.columns
-		.filter(({ type }) => type !== 'integer')
-		.map(({ name }) => `coalesce(octet_length("${name}"), 0)`);
-	const from = `FROM "${table.name}"`;
-	const behind = `WHERE (${key}) > (${table.key.map(() => '?').join(', ')})`;
-	return {
-		count: `SELECT count(*) ${from}`,
-		widest: `SELECT ${8 * table.columns.length} + coalesce(max(${['0', ...sizes].join(' + ')}), 0) ${from}`,
-		slice: `SELECT ${namesOf(table)} ${from} ${behind} ORDER BY ${key} LIMIT ?`,
-		firstSlice: `SELECT ${namesOf(table)} ${from} ORDER BY ${key} LIMIT ?`,
-		last: `SELECT ${key} ${from} ORDER BY ${key.replaceAll(/"(?=,|$)/g, '" DESC')} LIMIT 1`,
-	};
+/**
+ * `columns` yields table, column, type and the place in the primary key, from 1, in the order of names; `parents`
+ * yields a table and one that it refers to.
+ */
+export async function readTables(ask: Ask, text: { columns: string; parents: string }): Promise<Table[]> {
+	const parents = await ask(text.parents);
+	const tables = new Map<string, { columns: { name: string; type: string; key: number }[] }>();
+	for (const [table, name, type, key] of await ask(text.columns)) {
+		const known = tables.get(String(table)) ?? { columns: [] };
+		known.columns.push({ name: String(name), type: String(type), key: Number(key) });
+		tables.set(String(table), known);
+	}
+	return [...tables].map(([name, { columns }]) => ({
+		name,
+		columns: columns.map(({ name, type }) => ({ name, type: typeOf(type) })),
+		key: [...columns.keys()]
+			.filter((at) => (columns[at]?.key ?? 0) > 0)
+			.sort((one, other) => (columns[one]?.key ?? 0) - (columns[other]?.key ?? 0)),
+		parents: parents.filter(([child]) => child === name).map(([, parent]) => String(parent)),
+	}));
 }
 
-export function tableOf(
-	name: string,
-	columns: readonly (Table['columns'][number] & { key: number })[],
-	parents: readonly string[],
-): Table {
-	const key = columns
-		.map(({ key }, at) => ({ key, at }))
-		.filter(({ key }) => key > 0)
-		.sort((one, other) => one.key - other.key);
-	return {
-		name,
-		columns: columns.map(({ name, type }) => ({ name, type })),
-		key: key.map(({ at }) => at),
-		parents,
-	};
+function typeOf(type: string): Table['columns'][number]['type'] {
+	if (/^(blob|bytea)$/i.test(type)) return 'blob';
+	return /^(integer|bigint)$/i.test(type) ? 'integer' : 'text';
+}
+
+export async function filledOf(ask: Ask, tables: readonly Table[]): Promise<string[]> {
+	const filled: string[] = [];
+	for (const { name } of tables)
+		if (!notMoved.has(name) && (await ask(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0) filled.push(name);
+	return filled;
 }

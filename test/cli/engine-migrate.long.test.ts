@@ -479,7 +479,7 @@ describePostgres('engine migrate', (server) => {
 		const back = join(project.folder, 'back.db');
 		const mark: Mark = { id: 'killed', role: 'copy', isOver: false, other: 'x', at: 1 };
 		for (const copy of [new MovablePostgres(url), new MovableSqlite(back)]) {
-			await copy.begin(mark, 1);
+			await copy.begin(mark);
 			await copy.close();
 		}
 		expect((await on(project, url)(['lists', 'list'])).stderr).toContain('is an unfinished copy of x');

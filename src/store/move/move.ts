@@ -12,6 +12,7 @@ import {
 	type Found,
 	type Mark,
 	type Movable,
+	namesOf,
 	notMoved,
 	type Row,
 	type Table,
@@ -73,7 +74,7 @@ export async function planMove({ from, to }: Databases, clock: Clock): Promise<M
 		}
 	}
 	const tables = await Promise.all(
-		ordered(await from.tables()).map(async (table) => ({ table, rows: await from.count(table) })),
+		ordered(await from.tables()).map(async (table) => ({ table, rows: await countRows(from, table) })),
 	);
 	const rows = tables.reduce((sum, { rows }) => sum + rows, 0);
 	return { begun, found, tables, rows, keys: source.keys };
@@ -116,7 +117,7 @@ export async function move(options: MoveOptions): Promise<Moved> {
 	const at = clock.now();
 	const ofCopy: Mark = { id, role: 'copy', isOver: false, other: from.name, at };
 	const ofSource: Mark = { id, role: 'source', isOver: false, other: to.name, at };
-	if (plan.begun === null) await to.begin(ofCopy, at);
+	if (plan.begun === null) await to.begin(ofCopy);
 	else await to.goOn(ofCopy);
 	try {
 		await from.shut({ ...ofSource, isOver: plan.begun?.isOver ?? false }, at);
@@ -140,9 +141,9 @@ async function copyAll(options: MoveOptions): Promise<Moved> {
 	const atOnce = new Map<string, number>();
 	let [copied, kept] = [0, 0];
 	for (const { table } of plan.tables) {
-		const limit = rowsAtOnce(await from.widest(table));
+		const limit = await rowsAtOnce(from, table);
 		atOnce.set(table.name, limit);
-		const before = await to.count(table);
+		const before = await countRows(to, table);
 		kept += before;
 		copied += before;
 		onProgress('copying', copied);
@@ -229,8 +230,20 @@ type Fold = (row: Row) => Row;
 const mostRows = 4_000;
 const mostBytes = 8 * 1_048_576;
 
-function rowsAtOnce(widest: number): number {
-	return Math.max(1, Math.min(mostRows, Math.floor(mostBytes / Math.max(1, widest))));
+async function numberOf({ ask }: Movable, text: string): Promise<number> {
+	return Number((await ask(text))[0]?.[0]);
+}
+
+function countRows(side: Movable, { name }: Table): Promise<number> {
+	return numberOf(side, `SELECT count(*) FROM "${name}"`);
+}
+
+async function rowsAtOnce(side: Movable, { name, columns }: Table): Promise<number> {
+	const sizes = columns
+		.filter(({ type }) => type !== 'integer')
+		.map((column) => `coalesce(octet_length("${column.name}"), 0)`);
+	const widest = `SELECT ${8 * columns.length} + coalesce(max(${['0', ...sizes].join(' + ')}), 0) FROM "${name}"`;
+	return Math.max(1, Math.min(mostRows, Math.floor(mostBytes / (await numberOf(side, widest)))));
 }
 
 interface Walk {
@@ -247,7 +260,10 @@ async function copyTable(
 ): Promise<void> {
 	let writing: Promise<void> = Promise.resolve();
 	try {
-		for await (const rows of slices(from, { table, limit, signal, after: await to.last(table) })) {
+		const key = namesOf(table, table.key);
+		const last = `SELECT ${key} FROM "${table.name}" ORDER BY ${key.replaceAll(/"(?=,|$)/g, '" DESC')} LIMIT 1`;
+		const [after = null] = await to.ask(last);
+		for await (const rows of slices(from, { table, limit, signal, after })) {
 			await writing;
 			const folded = rows.map(fold);
 			writing = to.write(table, folded).then(() => onCopied(rows.length));
@@ -286,10 +302,14 @@ async function* slices(
 	side: Movable,
 	{ table, limit, signal, after }: Omit<Walk, 'fold'> & { after: readonly Value[] | null },
 ): AsyncGenerator<Row[]> {
+	const key = namesOf(table, table.key);
+	const from = `SELECT ${namesOf(table)} FROM "${table.name}"`;
+	const first = `${from} ORDER BY ${key} LIMIT ?`;
+	const next = `${from} WHERE (${key}) > (${table.key.map(() => '?').join(', ')}) ORDER BY ${key} LIMIT ?`;
 	let last = after;
 	for (;;) {
 		signal.throwIfAborted();
-		const rows = await side.read(table, last, limit);
+		const rows = last === null ? await side.ask(first, [limit]) : await side.ask(next, [...last, limit]);
 		const end = rows.at(-1);
 		if (end === undefined) return;
 		last = table.key.map((at) => end[at] ?? null);

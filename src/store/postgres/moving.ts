@@ -1,23 +1,22 @@
 /** A PostgreSQL schema as one of the two databases of a move. */
-import { hostname } from 'node:os';
 import type { ClientBase } from 'pg';
-import { type Micros, microsPerSecond } from '../../api/datetime.js';
+import { microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { countSecrets } from '../core/keys.js';
 import { findFresh } from '../core/processes.js';
 import type { Sql } from '../core/sql.js';
 import {
+	type Ask,
 	type Found,
+	filledOf,
 	type Mark,
 	type Movable,
 	markVersion,
 	namesOf,
-	notMoved,
-	questionsOn,
 	type Row,
+	readTables,
 	type Table,
-	tableOf,
-	type Value,
+	watcher,
 	whyMarked,
 } from '../moving.js';
 import { shownDatabase } from '../url.js';
@@ -26,9 +25,6 @@ import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
 import { arrayOf } from './sql.js';
 import { serverClock } from './upkeep.js';
-
-/** Sees the processes of others alone: it has no heartbeat. */
-const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 /** Connects when it is first used. Throws `StoreError` for a URL that names no database. */
 export class MovablePostgres implements Movable {
@@ -49,20 +45,22 @@ export class MovablePostgres implements Movable {
 		});
 	}
 
+	readonly ask: Ask = (text, values = []) => this.#database.read(({ sql }) => sql.tuples<Row>(text, values));
+
 	async look(): Promise<Found | null> {
-		return await this.#read((sql) => look(sql, this.name));
+		return await this.#database.read(({ sql }) => look(sql, this.name));
 	}
 
-	async begin(mark: Mark, now: Micros): Promise<void> {
+	async begin(mark: Mark): Promise<void> {
 		await this.#write(mark, async (session) => {
 			const { sql, client } = session;
 			if (this.#schemaName !== 'public')
 				await client.query(`CREATE SCHEMA IF NOT EXISTS "${this.#schemaName}"`);
 			if ((await readVersion(sql, this.name, { mayBeMarked: true })) === 0)
-				await migrate(session, { name: this.name, now });
+				await migrate(session, { name: this.name, now: mark.at });
 			await shutTables(session, mark);
 			await assertUnused(sql, this.name);
-			const filled = await filledTables(sql);
+			const filled = await filledOf(askOf(sql), await tablesOf(sql));
 			if (filled.length > 0) throw this.#refused(`is not empty (${filled.join(', ')})`);
 			await setMark(sql, mark);
 		});
@@ -101,26 +99,7 @@ export class MovablePostgres implements Movable {
 	}
 
 	async tables(): Promise<Table[]> {
-		return await this.#read(tablesOf);
-	}
-
-	async count(table: Table): Promise<number> {
-		return await this.#read((sql) => sql.number(questionsOn(table).count));
-	}
-
-	async widest(table: Table): Promise<number> {
-		return await this.#read((sql) => sql.number(questionsOn(table).widest));
-	}
-
-	async read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]> {
-		const { firstSlice, slice } = questionsOn(table);
-		return await this.#read((sql) =>
-			after === null ? sql.tuples<Row>(firstSlice, [limit]) : sql.tuples<Row>(slice, [...after, limit]),
-		);
-	}
-
-	async last(table: Table): Promise<Value[] | null> {
-		return await this.#read(async (sql) => (await sql.tuples<Value[]>(questionsOn(table).last))[0] ?? null);
+		return await readTables(this.ask, tableTexts);
 	}
 
 	async write(table: Table, rows: readonly Row[]): Promise<void> {
@@ -136,9 +115,8 @@ export class MovablePostgres implements Movable {
 	}
 
 	async ids(): Promise<Map<string, number>> {
-		return await this.#read(
-			async (sql) => new Map((await idsOf(sql)).map(({ table, last }) => [table, last])),
-		);
+		const rows = await this.#database.read(({ sql }) => idsOf(sql));
+		return new Map(rows.map(({ table, last }) => [table, last]));
 	}
 
 	async raiseIds(ids: ReadonlyMap<string, number>): Promise<void> {
@@ -159,10 +137,6 @@ export class MovablePostgres implements Movable {
 
 	async close(): Promise<void> {
 		await this.#database.close();
-	}
-
-	async #read<T>(operate: (sql: Sql) => Promise<T>): Promise<T> {
-		return await this.#database.read(({ sql }) => operate(sql));
 	}
 
 	async #write<T>(own: Mark | null, operate: (session: Session) => Promise<T>): Promise<T> {
@@ -186,21 +160,18 @@ export class MovablePostgres implements Movable {
 async function look(sql: Sql, name: string): Promise<Found | null> {
 	const found = await readVersion(sql, name, { mayBeMarked: true, mayBeNewer: true });
 	if (found === 0) return null;
-	const identity = await sql.get<{ text: string }>(
-		`SELECT concat(pg_postmaster_start_time(), ' ', oid, ' ', current_schema()) AS text
+	const [identity] = await sql.tuples<[string]>(
+		`SELECT concat(pg_postmaster_start_time(), ' ', oid, ' ', current_schema())
 		FROM pg_database WHERE datname = current_database()`,
 	);
-	const mark = await readMark(sql);
-	const known = { identity: identity?.text ?? '', schema: found, mark };
+	const known = { identity: identity?.[0] ?? '', schema: found, mark: await readMark(sql) };
+	// Another schema may lack the tables.
 	if (found !== schemaVersion) return { ...known, usedBy: [], filled: [], keys: [] };
+	const others = await findFresh(sql, watcher, await sql.number(serverClock));
 	return {
 		...known,
-		usedBy: (await findFresh(sql, me, await sql.number(serverClock))).map(({ host, pid, role }) => ({
-			host,
-			pid,
-			role,
-		})),
-		filled: await filledTables(sql),
+		usedBy: others.map(({ host, pid, role }) => ({ host, pid, role })),
+		filled: await filledOf(askOf(sql), await tablesOf(sql)),
 		keys: [...(await countSecrets(sql)).keys()].filter((key) => key !== null),
 	};
 }
@@ -210,7 +181,7 @@ async function assertUnused(sql: Sql, name: string): Promise<void> {
 	const now = await sql.number(serverClock);
 	const refuse = (why: string) =>
 		new StoreError('busy_elsewhere', `${name} is in use, and nothing was changed: ${why}`);
-	const [other] = await findFresh(sql, me, now);
+	const [other] = await findFresh(sql, watcher, now);
 	if (other !== undefined) throw refuse(`${other.role} (pid ${other.pid} on ${other.host})`);
 	const until = await sql.number(
 		`SELECT coalesce(max(until), 0) FROM (
@@ -258,44 +229,25 @@ async function setMark(sql: Sql, mark: Mark): Promise<void> {
 	);
 }
 
-async function filledTables(sql: Sql): Promise<string[]> {
-	const filled: string[] = [];
-	for (const { name } of await tablesOf(sql)) {
-		if (notMoved.has(name)) continue;
-		if ((await sql.number(`SELECT EXISTS (SELECT 1 FROM "${name}")`)) === 1) filled.push(name);
-	}
-	return filled;
-}
-
-async function tablesOf(sql: Sql): Promise<Table[]> {
-	const columns = await sql.all<{ table: string; name: string; type: string; key: number }>(
-		`SELECT c.relname AS "table", a.attname AS name, format_type(a.atttypid, NULL) AS type,
-			coalesce(array_position(i.indkey::smallint[], a.attnum) + 1, 0) AS key
+const tableTexts = {
+	columns: `SELECT c.relname, a.attname, format_type(a.atttypid, NULL),
+			coalesce(array_position(i.indkey::smallint[], a.attnum) + 1, 0)
 		FROM pg_class c
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
 		ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`,
-	);
-	const parents = await sql.all<{ child: string; parent: string }>(
-		`SELECT conrelid::regclass::text AS child, confrelid::regclass::text AS parent
+	parents: `SELECT conrelid::regclass::text, confrelid::regclass::text
 		FROM pg_constraint
 		WHERE contype = 'f' AND connamespace = current_schema()::regnamespace`,
-	);
-	return [...new Set(columns.map(({ table }) => table))].map((name) =>
-		tableOf(
-			name,
-			columns
-				.filter(({ table }) => table === name)
-				.map((column) => ({ ...column, type: typeOf(column.type) })),
-			parents.filter(({ child }) => child === name).map(({ parent }) => parent),
-		),
-	);
+};
+
+function askOf(sql: Sql): Ask {
+	return (text, values = []) => sql.tuples<Row>(text, values);
 }
 
-function typeOf(type: string): Table['columns'][number]['type'] {
-	if (type === 'bytea') return 'blob';
-	return type === 'bigint' ? 'integer' : 'text';
+function tablesOf(sql: Sql): Promise<Table[]> {
+	return readTables(askOf(sql), tableTexts);
 }
 
 async function idsOf(sql: Sql): Promise<{ table: string; column: string; last: number }[]> {

@@ -1,11 +1,10 @@
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
-import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import type { ProcessIdentity } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../keys.js';
+import { watcher } from '../moving.js';
 import type { OtherProcess } from '../store.js';
 import { lookAt } from './connection.js';
 import { createCore, findOthers } from './core.js';
@@ -17,8 +16,6 @@ import { createSql } from './sql.js';
 export type Inspection = ReturnType<typeof inspectionOf>;
 
 const mostWords = 5;
-
-const watcher: ProcessIdentity = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 export function inspectSqlite({
 	path,
@@ -61,6 +58,10 @@ export function openUntouched(path: string): Database.Database {
 	return db;
 }
 
+export function usersOf(others: readonly OtherProcess[]): OtherProcess[] {
+	return others.map(({ host, pid, role }) => ({ host, pid, role }));
+}
+
 function isWritable(path: string): boolean {
 	try {
 		accessSync(path, constants.W_OK);
@@ -93,8 +94,7 @@ function inspectionOf(
 			const more = of === 'records' ? furtherText : 'SELECT max(heartbeat_at) FROM processes';
 			return Math.max(sql.number(newestText), sql.number(more)) || null;
 		},
-		usedBy: (now: Micros): OtherProcess[] =>
-			found === 0 ? [] : findOthers(sql, watcher, now).map(({ host, pid, role }) => ({ host, pid, role })),
+		usedBy: (now: Micros): OtherProcess[] => (found === 0 ? [] : usersOf(findOthers(sql, watcher, now))),
 		clockStep: (): { by: Micros; at: Micros } | null =>
 			sql.get<{ by: Micros; at: Micros }>(
 				'SELECT step AS by, stepped_at AS at FROM clock WHERE step IS NOT NULL',

@@ -1,32 +1,39 @@
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { DatabaseMissing } from '../errors.js';
 import {
+	type Ask,
 	type Found,
+	filledOf,
 	type Mark,
 	type Movable,
 	namesOf,
-	notMoved,
-	questionsOn,
 	type Row,
+	readTables,
 	type Table,
-	tableOf,
 	type Value,
+	watcher,
 } from '../moving.js';
-import { openConnection } from './connection.js';
+import { lookAt, openConnection } from './connection.js';
 import { countSecrets, findOthers, reclaimLeases } from './core.js';
 import { translateFailure } from './failures.js';
-import { fileAt, openUntouched } from './inspect.js';
+import { fileAt, openUntouched, usersOf } from './inspect.js';
 import { assertOurs, eraseMark, migrate, readMark, schemaVersion, writeMark } from './migrations.js';
 import { lockAlone, secondName } from './restore.js';
 import { createSql } from './sql.js';
 
-const me = { id: '', role: 'cli', host: hostname(), pid: process.pid };
-
 const cacheKiB = 131_072;
+
+const tableTexts = {
+	columns: `SELECT t.name, c.name, c.type, c.pk
+		FROM sqlite_schema t, pragma_table_info(t.name) c
+		WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
+		ORDER BY 1, 2`,
+	parents: `SELECT DISTINCT t.name, f."table"
+		FROM sqlite_schema t, pragma_foreign_key_list(t.name) f
+		WHERE t.type = 'table'`,
+};
 
 export class MovableSqlite implements Movable {
 	readonly name: string;
@@ -39,38 +46,70 @@ export class MovableSqlite implements Movable {
 		this.name = path;
 	}
 
+	readonly ask: Ask = (text, values = []) => this.#told(() => this.#statement(text).all(...values) as Row[]);
+
 	async look(now: Micros): Promise<Found | null> {
-		return this.#told(() => look(this.name, now));
+		return this.#told(async () => {
+			if ((lookAt(this.name)?.size ?? 0) === 0) return null;
+			const file = fileAt(this.name);
+			const { dev, ino } = statSync(file);
+			const db = this.#use(openUntouched(file));
+			assertOurs(db, this.name, { mayBeMarked: true });
+			const found = Number(db.pragma('user_version', { simple: true }));
+			if (found === 0) return null;
+			const mark = readMark(db);
+			const before = 'SELECT max(version) FROM migrations WHERE version < ?';
+			const schema = mark === null ? found : Number((await this.ask(before, [found]))[0]?.[0]);
+			const identity = `${dev}:${ino}`;
+			// An older schema may lack the tables.
+			if (schema !== schemaVersion) return { identity, schema, mark, usedBy: [], filled: [], keys: [] };
+			const sql = createSql(db);
+			return {
+				...{ identity, schema, mark },
+				usedBy: usersOf(findOthers(sql, watcher, now)),
+				filled: await filledOf(this.ask, await this.tables()),
+				keys: [...countSecrets(sql).keys()].filter((key) => key !== null),
+			};
+		});
 	}
 
-	async begin(mark: Mark, now: Micros): Promise<void> {
-		this.#told(() => {
-			if (look(this.name, now) === null) make(this.name, mark, now);
-			const alone = this.#lock();
-			try {
-				const filled = filledTables(alone);
-				if (filled.length > 0)
-					throw new StoreError('not_a_database', `${this.name} is not empty (${filled.join(', ')})`);
-				writeMark(alone, mark);
-				alone.exec('COMMIT');
-			} finally {
-				alone.close();
-			}
-			this.#resume();
+	async begin(mark: Mark): Promise<void> {
+		await this.#told(async () => {
+			const isNew = (await this.look(mark.at)) === null;
+			this.#use(null);
+			if (isNew) make(this.name, mark);
+			const db = this.#lock();
+			const filled = await filledOf(this.ask, await this.tables());
+			if (filled.length > 0)
+				throw new StoreError('not_a_database', `${this.name} is not empty (${filled.join(', ')})`);
+			writeMark(db, mark);
+			db.exec('COMMIT');
+			await this.goOn();
 		});
 	}
 
 	async goOn(): Promise<void> {
-		this.#told(() => this.#resume());
+		await this.#told(() => {
+			const copy = this.#use(new Database(this.name, { fileMustExist: true, timeout: 5_000 }));
+			copy.pragma('trusted_schema = OFF');
+			copy.pragma('journal_mode = WAL');
+			copy.pragma('synchronous = FULL');
+			// Leaves no rows behind that an erasure would not find.
+			copy.pragma('secure_delete = FAST');
+			copy.pragma('foreign_keys = ON');
+			copy.pragma('temp_store = MEMORY');
+			copy.pragma(`cache_size = -${cacheKiB}`);
+		});
 	}
 
 	async shut(mark: Mark, now: Micros): Promise<void> {
-		this.#told(() => {
-			const db = this.#alone();
+		await this.#told(() => {
+			// Already alone where the mark is set anew.
+			const db = this.#db?.inTransaction && !this.#db.readonly ? this.#db : this.#lock();
 			assertOurs(db, this.name, { mayBeMarked: true });
 			writeMark(db, mark);
 			// No other process has the file open, so its messages may go on at once.
-			reclaimLeases(createSql(db), { me, heardBefore: now, now });
+			reclaimLeases(createSql(db), { me: watcher, heardBefore: now, now });
 			db.exec('COMMIT');
 			// Others may read the mark; a second move finds the lock.
 			if (!mark.isOver) db.exec('BEGIN IMMEDIATE');
@@ -78,8 +117,8 @@ export class MovableSqlite implements Movable {
 	}
 
 	async open(mark: Mark): Promise<void> {
-		this.#told(() => {
-			const db = this.#db ?? this.#alone();
+		await this.#told(() => {
+			const db = this.#db ?? this.#lock();
 			if (readMark(db)?.id !== mark.id)
 				throw new StoreError('not_a_database', `${this.name} has another mark`);
 			if (!db.inTransaction) db.exec('BEGIN IMMEDIATE');
@@ -91,69 +130,48 @@ export class MovableSqlite implements Movable {
 	}
 
 	async clear(mark: Mark): Promise<void> {
-		this.#told(() => {
+		await this.#told(() => {
 			if (!existsSync(this.name)) return;
-			const alone = this.#lock();
-			try {
-				const found = readMark(alone);
-				if (found?.role === 'copy' && found.id === mark.id) removeFile(this.name);
-			} finally {
-				alone.close();
-			}
+			const found = readMark(this.#lock());
+			if (found?.role === 'copy' && found.id === mark.id) removeFile(this.name);
+			this.#use(null);
 		});
 	}
 
 	async tables(): Promise<Table[]> {
-		return this.#told(() => tablesOf(this.#opened()));
-	}
-
-	async count(table: Table): Promise<number> {
-		return Number(this.#rows(questionsOn(table).count)[0]?.[0]);
-	}
-
-	async widest(table: Table): Promise<number> {
-		return Number(this.#rows(questionsOn(table).widest)[0]?.[0]);
-	}
-
-	async read(table: Table, after: readonly Value[] | null, limit: number): Promise<Row[]> {
-		const { firstSlice, slice } = questionsOn(table);
-		return after === null ? this.#rows(firstSlice, limit) : this.#rows(slice, ...after, limit);
-	}
-
-	async last(table: Table): Promise<Value[] | null> {
-		return this.#rows(questionsOn(table).last)[0] ?? null;
+		return await readTables(this.ask, tableTexts);
 	}
 
 	async write(table: Table, rows: readonly Row[]): Promise<void> {
-		this.#told(() => {
+		await this.#told(() => {
 			const places = table.columns.map(() => '?').join(', ');
 			const insert = this.#statement(
 				`INSERT INTO "${table.name}" (${namesOf(table)}) VALUES (${places}) ON CONFLICT DO NOTHING`,
 			);
-			this.#opened()
-				.transaction(() => {
-					for (const row of rows) insert.run(...row);
-				})
-				.immediate();
+			const insertAll = this.#opened().transaction(() => {
+				for (const row of rows) insert.run(...row);
+			});
+			insertAll.immediate();
 		});
 	}
 
 	async ids(): Promise<Map<string, number>> {
-		const rows = this.#rows(
+		const rows = await this.ask(
 			'SELECT name, seq FROM sqlite_sequence UNION ALL SELECT name, last FROM id_sequences',
 		);
 		return new Map(rows.map(([name, last]) => [String(name), Number(last)]));
 	}
 
 	async raiseIds(ids: ReadonlyMap<string, number>): Promise<void> {
-		this.#told(() => {
-			const own = new Set(tablesOf(this.#opened(), 'AUTOINCREMENT').map(({ name }) => name));
-			const known = new Set(this.#rows('SELECT name FROM sqlite_sequence').map(([name]) => name));
+		const numbered = await this.ask("SELECT name FROM sqlite_schema WHERE instr(sql, 'AUTOINCREMENT') > 0");
+		const known = new Set((await this.ask('SELECT name FROM sqlite_sequence')).map(([name]) => name));
+		await this.#told(() => {
 			this.#statement("UPDATE id_sequences SET last = max(last, ?) WHERE name = 'subscribers'").run(
 				ids.get('subscribers') ?? 0,
 			);
-			for (const [name, last] of ids) {
-				if (!own.has(name) || last === 0) continue;
+			for (const [name = null] of numbered) {
+				const last = ids.get(String(name)) ?? 0;
+				if (last === 0) continue;
 				const text = known.has(name)
 					? 'UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?'
 					: 'INSERT INTO sqlite_sequence (seq, name) VALUES (?, ?)';
@@ -163,7 +181,7 @@ export class MovableSqlite implements Movable {
 	}
 
 	async settle(): Promise<void> {
-		const [orphan] = this.#rows('SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1');
+		const [orphan] = await this.ask('SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1');
 		if (orphan !== undefined) throw new Error(`a row of ${orphan[0]} has no parent in ${orphan[1]}`);
 	}
 
@@ -171,51 +189,30 @@ export class MovableSqlite implements Movable {
 		this.#use(null);
 	}
 
-	#told<T>(work: () => T): T {
+	async #told<T>(work: () => T | Promise<T>): Promise<T> {
 		try {
-			return work();
+			return await work();
 		} catch (error) {
 			throw translateFailure(error, this.name);
 		}
 	}
 
-	#use(fresh: Database.Database | null): void {
+	#use<T extends Database.Database | null>(fresh: T): T {
 		this.#db?.close();
 		this.#db = fresh;
 		this.#statements.clear();
+		return fresh;
 	}
 
 	#opened(): Database.Database {
-		this.#db ??= openUntouched(fileAt(this.name));
-		return this.#db;
+		return this.#db ?? this.#use(openUntouched(fileAt(this.name)));
 	}
 
 	#lock(): Database.Database {
 		this.#use(null);
 		const alone = lockAlone(this.name, { mayBeMarked: true });
 		if (alone === null) throw new StoreError('damaged', `${this.name}: the database file is damaged`);
-		return alone;
-	}
-
-	/** Stays locked; already alone where the mark is set anew. */
-	#alone(): Database.Database {
-		if (this.#db?.inTransaction && !this.#db.readonly) return this.#db;
-		const alone = this.#lock();
-		this.#use(alone);
-		return alone;
-	}
-
-	#resume(): void {
-		this.#use(new Database(this.name, { fileMustExist: true, timeout: 5_000 }));
-		const copy = this.#opened();
-		copy.pragma('trusted_schema = OFF');
-		copy.pragma('journal_mode = WAL');
-		copy.pragma('synchronous = FULL');
-		// Leaves no rows behind that an erasure would not find.
-		copy.pragma('secure_delete = FAST');
-		copy.pragma('foreign_keys = ON');
-		copy.pragma('temp_store = MEMORY');
-		copy.pragma(`cache_size = -${cacheKiB}`);
+		return this.#use(alone);
 	}
 
 	#statement(text: string): Database.Statement<Value[], unknown> {
@@ -226,25 +223,20 @@ export class MovableSqlite implements Movable {
 		this.#statements.set(text, fresh);
 		return fresh;
 	}
-
-	#rows(text: string, ...values: Value[]): Row[] {
-		return this.#told(() => this.#statement(text).all(...values) as Row[]);
-	}
 }
 
 /** The tables appear together with the mark: a kill never leaves an empty database beside the source. */
-function make(path: string, mark: Mark, now: Micros): void {
+function make(path: string, mark: Mark): void {
 	const isNew = !existsSync(path);
 	const file = isNew ? `${path}.begun` : path;
 	if (isNew) removeFile(file);
 	const fresh = openConnection({ path: file, role: 'writer', mode: 'create', busyTimeoutMs: 2_000 });
 	try {
-		fresh
-			.transaction(() => {
-				migrate(fresh, { path, me, now });
-				writeMark(fresh, mark);
-			})
-			.immediate();
+		const makeTables = fresh.transaction(() => {
+			migrate(fresh, { path, me: watcher, now: mark.at });
+			writeMark(fresh, mark);
+		});
+		makeTables.immediate();
 		fresh.pragma('journal_mode = DELETE');
 	} finally {
 		fresh.close();
@@ -255,75 +247,6 @@ function make(path: string, mark: Mark, now: Micros): void {
 
 function removeFile(path: string): void {
 	for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(path + suffix, { force: true });
-}
-
-function look(path: string, now: Micros): Found | null {
-	let file: string;
-	try {
-		file = fileAt(path);
-	} catch (error) {
-		if (error instanceof DatabaseMissing) return null;
-		throw error;
-	}
-	const { dev, ino, size } = statSync(file);
-	if (size === 0) return null;
-	const db = openUntouched(file);
-	try {
-		assertOurs(db, path, { mayBeMarked: true });
-		const found = Number(db.pragma('user_version', { simple: true }));
-		if (found === 0) return null;
-		const mark = readMark(db);
-		const schema = mark === null ? found : schemaOf(db);
-		const identity = `${dev}:${ino}`;
-		if (schema !== schemaVersion) return { identity, schema, mark, usedBy: [], filled: [], keys: [] };
-		const sql = createSql(db);
-		return {
-			...{ identity, schema, mark },
-			usedBy: findOthers(sql, me, now).map(({ host, pid, role }) => ({ host, pid, role })),
-			filled: filledTables(db),
-			keys: [...countSecrets(sql).keys()].filter((key) => key !== null),
-		};
-	} finally {
-		db.close();
-	}
-}
-
-function schemaOf(db: Database.Database): number {
-	const newest = 'SELECT max(version) FROM migrations WHERE version < (SELECT max(version) FROM migrations)';
-	return Number(db.prepare(newest).pluck().get());
-}
-
-function filledTables(db: Database.Database): string[] {
-	const isFilled = ({ name }: Table) => db.prepare(`SELECT 1 FROM "${name}" LIMIT 1`).get() !== undefined;
-	return tablesOf(db)
-		.filter((table) => !notMoved.has(table.name) && isFilled(table))
-		.map(({ name }) => name);
-}
-
-function tablesOf(db: Database.Database, containing = ''): Table[] {
-	const names = db
-		.prepare<[string], string>(
-			`SELECT name FROM sqlite_schema
-			WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND instr(sql, ?) > 0
-			ORDER BY name`,
-		)
-		.pluck()
-		.all(containing === '' ? 'CREATE' : containing);
-	const columnsOf = db.prepare<[string], { name: string; type: string; key: number }>(
-		'SELECT name, type, pk AS key FROM pragma_table_info(?) ORDER BY name',
-	);
-	const parentsOf = db
-		.prepare<[string], string>('SELECT DISTINCT "table" FROM pragma_foreign_key_list(?)')
-		.pluck();
-	return names.map((name) => {
-		const columns = columnsOf.all(name).map((column) => ({ ...column, type: typeOf(column.type) }));
-		return tableOf(name, columns, parentsOf.all(name));
-	});
-}
-
-function typeOf(type: string): Table['columns'][number]['type'] {
-	if (type === 'BLOB') return 'blob';
-	return type === 'INTEGER' ? 'integer' : 'text';
 }
 
 export function realFile(path: string): string {
