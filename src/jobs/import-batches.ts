@@ -1,89 +1,53 @@
 import type { Ack, ImportCounts, Imports, Reject } from '../api/capabilities.js';
+import { newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import type { RejectedRow } from '../tables/finding.js';
-import { batchColumns, type Mapping } from '../tables/map-columns.js';
-import {
-	type Bundle,
-	type BundledRow,
-	cellsOf,
-	type LentBundle,
-	originalsOf,
-	type PackedBundle,
-	sizeOf,
-	unpackCells,
-} from './import-bundles.js';
+import type { Mapping } from '../tables/map-columns.js';
+import { columnsOf, type LentBundle, originalsOf, sizeOf, unpackCells } from './import-bundles.js';
 
-export interface Batch {
-	first: number;
-	count: number;
-	size: number;
-	rejects: RejectedRow[];
-	put(imports: Imports, session: string): Promise<Ack<ImportCounts>>;
-	original(row: number): Omit<BundledRow, 'cells'>;
-	withoutFirst(count: number): Batch;
-	settle(): void;
+/** The rows of a bundle on their way into an import. */
+export class Batch {
+	readonly first: number;
+	readonly count: number;
+	readonly size: number;
+	readonly rejects: readonly RejectedRow[];
+	readonly original: (row: number) => { line: number; original: string[] };
+	readonly #bundle: LentBundle;
+	readonly #columns: string[];
+
+	constructor(bundle: LentBundle, mapping: Mapping) {
+		this.first = bundle.first;
+		this.count = bundle.rows.put.count;
+		this.size = sizeOf(bundle);
+		this.rejects = bundle.rejects;
+		this.original = originalsOf(bundle.rows);
+		this.#bundle = bundle;
+		this.#columns = columnsOf(mapping);
+	}
+
+	/** Without as many rows as `skipped`, which an earlier run put. */
+	put(imports: Imports, session: string, skipped: number): Promise<Ack<ImportCounts>> {
+		const { form, rows } = this.#bundle;
+		const first = this.first + skipped;
+		const columns = this.#columns;
+		if (form === 'cells') return imports.put(session, { first, columns, cells: unpackCells(rows, skipped) });
+		if (imports.putChecked === undefined) throw new Error('checked rows are for an engine in this process');
+		const prefix = 'meta.';
+		const variables = columns.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
+		return imports.putChecked(session, { first, variables, rows: without(rows.put, skipped) });
+	}
+
+	settle(): void {
+		this.#bundle.giveBack();
+	}
 }
 
-const usualRowLength = 100;
-
-export function bundledBatch(bundle: Bundle, mapping: Mapping): Batch {
-	const { first, rows, rejects } = bundle;
-	const columns = columnsOf(mapping);
-	return {
-		first,
-		count: rows.length,
-		size: rows.length * usualRowLength,
-		rejects,
-		put: (imports, session) =>
-			imports.put(session, { first, columns, cells: rows.flatMap((row) => row.cells) }),
-		original: (row) => found(rows[row]),
-		withoutFirst: (count) =>
-			bundledBatch({ ...bundle, first: first + count, rows: rows.slice(count) }, mapping),
-		settle: () => undefined,
-	};
-}
-
-export function packedBatch(packed: LentBundle, mapping: Mapping): Batch {
-	const { first, rejects, rows } = packed;
-	const columns = columnsOf(mapping);
-	return {
-		first,
-		count: rows.put.count,
-		size: sizeOf(packed),
-		rejects,
-		put: (imports, session) => {
-			if (packed.form === 'cells') return imports.put(session, { first, columns, cells: unpackCells(rows) });
-			if (imports.putChecked === undefined) throw new Error('checked rows are for an engine in this process');
-			return imports.putChecked(session, { first, variables: variablesOf(mapping), rows: rows.put });
-		},
-		original: originalsOf(rows),
-		withoutFirst: (count) => bundledBatch(unpackRows(packed, mapping), mapping).withoutFirst(count),
-		settle: () => packed.giveBack(),
-	};
-}
-
-function unpackRows({ first, rows: packed, rejects }: PackedBundle, mapping: Mapping): Bundle {
-	const originalOf = originalsOf(packed);
-	const rows = Array.from({ length: packed.put.count }, (_, row) => {
-		const { line, original } = originalOf(row);
-		return { line, original, cells: cellsOf(original, mapping) };
-	});
-	return { first, rows, rejects };
-}
-
-function found<T>(row: T | undefined): T {
-	if (row === undefined) throw new RangeError('a row outside of its batch');
-	return row;
-}
-
-export function columnsOf({ columns }: Mapping): string[] {
-	return batchColumns(columns).map(({ target }) => target);
-}
-
-function variablesOf(mapping: Mapping): string[] {
-	const prefix = 'meta.';
-	return columnsOf(mapping).flatMap((column) =>
-		column.startsWith(prefix) ? [column.slice(prefix.length)] : [],
-	);
+function without(texts: RowTexts, skipped: number): RowTexts {
+	if (skipped === 0) return texts;
+	const rest = newTexts();
+	const writer = new TextWriter(rest);
+	const reader = new TextReader(texts);
+	for (let row = skipped; row < texts.count; row += 1) writer.add(reader.at(row));
+	return rest;
 }
 
 /** Null where no batch began there. */

@@ -2,69 +2,124 @@ import { bytesOf, newTexts, type RowTexts, TextReader, TextWriter } from '../api
 import { texts } from '../api/schema/texts.js';
 import { cellOf, type Place } from '../tables/column-names.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
-import type { MappedColumn, Mapping } from '../tables/map-columns.js';
+import { batchColumns, type MappedColumn, type Mapping } from '../tables/map-columns.js';
 import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js';
 
-export type Bundle = BundleOf<BundledRow[]>;
-
-export interface BundleOf<Rows> {
+/** Rows of a table for one batch of an import. Threads hand them over as bytes, instead of strings for each row. */
+export interface Bundle {
 	first: number;
-	rows: Rows;
+	form: RowForm;
+	rows: RowBytes;
 	/** Rows that cannot be put, and those that a file of rejects refuses again. */
 	rejects: RejectedRow[];
 }
 
-export interface RowKeeper<Rows> {
-	add(row: BundledRow): void;
-	readonly rows: Rows;
+/** `cells` is for the wire, `checked` for an engine in this process. */
+export type RowForm = 'cells' | 'checked';
+
+/** No cell of a valid row contains NUL, so NUL separates its parts. */
+export interface RowBytes {
+	put: RowTexts;
+	/** Line and cells of each row, for rejects. */
+	originals: RowTexts;
 }
 
-export interface BundledRow {
-	line: number;
-	cells: Cells;
-	original: readonly string[];
+/** `giveBack`, called once, returns the bytes for another bundle. */
+export interface LentBundle extends Bundle {
+	giveBack(): void;
 }
+
+export interface BundleRequest {
+	mapping: Mapping;
+	maxRows: number;
+	form: RowForm;
+}
+
+export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
 /** 4 MiB less the columns' names and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
 /** Columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
 
-export function sizeOfReject({ cells }: RejectedRow): number {
-	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
-}
+const separator = '\0';
 
-export function bundleRows(
-	rows: AsyncIterable<TableRow>,
-	mapping: Mapping,
-	maxRows: number,
-): AsyncGenerator<Bundle, void, undefined> {
-	return bundleInto(rows, mapping, maxRows, () => {
-		const kept: BundledRow[] = [];
-		return { rows: kept, add: (row) => void kept.push(row) };
-	});
+interface Bundling {
+	/** Makes the text of a checked row; absent: rows are put as cells. */
+	check?: (cells: Cells) => string;
+	/** Bytes that were given back. */
+	spares?: RowBytes[];
 }
 
 /** The same rows and options give the same bundles, as a resumed run needs. */
-export async function* bundleInto<Rows>(
+export async function* bundleRows(
 	rows: AsyncIterable<TableRow>,
-	mapping: Mapping,
-	maxRows: number,
-	open: () => RowKeeper<Rows>,
-): AsyncGenerator<BundleOf<Rows>, void, undefined> {
-	let bundle = new OpenBundle(0, maxRows, open());
+	{ mapping, maxRows }: Pick<BundleRequest, 'mapping' | 'maxRows'>,
+	bundling: Bundling = {},
+): AsyncGenerator<Bundle, void, undefined> {
+	let bundle = new OpenBundle(0, maxRows, bundling);
 	for await (const row of rows) {
 		const next = convert(row, mapping);
 		if (!bundle.hasRoomFor(next)) {
 			yield bundle;
-			bundle = new OpenBundle(bundle.end, maxRows, open());
+			bundle = new OpenBundle(bundle.first + bundle.rows.put.count, maxRows, bundling);
 		}
 		bundle.add(next);
 	}
 	if (!bundle.isEmpty) yield bundle;
 }
 
-type Converted = { kind: 'row'; row: BundledRow; bytes: number } | { kind: 'reject'; reject: RejectedRow };
+class OpenBundle implements Bundle {
+	readonly first: number;
+	readonly form: RowForm;
+	readonly rows: RowBytes;
+	readonly rejects: RejectedRow[] = [];
+	readonly #maxRows: number;
+	readonly #check: Bundling['check'];
+	readonly #put: TextWriter;
+	readonly #originals: TextWriter;
+	#bytes = 0;
+	#kept = 0;
+
+	constructor(first: number, maxRows: number, { check, spares }: Bundling) {
+		this.first = first;
+		this.form = check === undefined ? 'cells' : 'checked';
+		this.#maxRows = maxRows;
+		this.#check = check;
+		const { put, originals } = spares?.pop() ?? { put: newTexts(), originals: newTexts() };
+		this.rows = { put: { ...put, count: 0 }, originals: { ...originals, count: 0 } };
+		this.#put = new TextWriter(this.rows.put);
+		this.#originals = new TextWriter(this.rows.originals);
+	}
+
+	get isEmpty(): boolean {
+		return this.rows.put.count === 0 && this.rejects.length === 0;
+	}
+
+	hasRoomFor(next: Converted): boolean {
+		if (this.isEmpty) return true;
+		if (this.#kept > maxKeptLength || this.rejects.length >= this.#maxRows) return false;
+		if (next.kind === 'reject') return true;
+		return this.rows.put.count < this.#maxRows && this.#bytes + next.bytes <= maxBatchBytes;
+	}
+
+	add(next: Converted): void {
+		if (next.kind === 'reject') {
+			this.#kept += sizeOfReject(next.reject);
+			this.rejects.push(next.reject);
+			return;
+		}
+		const { line, cells, original, bytes } = next;
+		for (const cell of original) this.#kept += cell.length + 1;
+		this.#bytes += bytes;
+		this.#put.add(this.#check?.(cells) ?? cells.map((cell) => cell ?? '').join(separator));
+		this.#originals.add(line + separator + original.join(separator));
+	}
+}
+
+type Converted =
+	| { kind: 'row'; line: number; cells: Cells; original: readonly string[]; bytes: number }
+	| { kind: 'reject'; reject: RejectedRow };
 
 function convert(row: TableRow, mapping: Mapping): Converted {
 	const { line, cells: original } = row;
@@ -84,7 +139,7 @@ function convert(row: TableRow, mapping: Mapping): Converted {
 	const cells = cellsOf(original, mapping);
 	const bytes = rowBytes(cells);
 	if (bytes > maxBatchBytes) return rejected(row, 'row_too_long', 'the row is too long for a batch of 4 MiB');
-	return { kind: 'row', row: { line, cells, original }, bytes };
+	return { kind: 'row', line, cells, original, bytes };
 }
 
 function nestedIn(nested: readonly number[], { columns }: Mapping): string | undefined {
@@ -115,56 +170,9 @@ function rejected({ line, cells }: TableRow, code: string, error: string): Conve
 	return { kind: 'reject', reject: { line, code, error, cells } };
 }
 
-class OpenBundle<Rows> implements BundleOf<Rows> {
-	readonly first: number;
-	readonly rejects: RejectedRow[] = [];
-	readonly #maxRows: number;
-	readonly #keeper: RowKeeper<Rows>;
-	#count = 0;
-	#bytes = 0;
-	#kept = 0;
+type Cells = readonly (string | null)[];
 
-	constructor(first: number, maxRows: number, keeper: RowKeeper<Rows>) {
-		this.first = first;
-		this.#maxRows = maxRows;
-		this.#keeper = keeper;
-	}
-
-	get rows(): Rows {
-		return this.#keeper.rows;
-	}
-
-	get end(): number {
-		return this.first + this.#count;
-	}
-
-	get isEmpty(): boolean {
-		return this.#count === 0 && this.rejects.length === 0;
-	}
-
-	hasRoomFor(next: Converted): boolean {
-		if (this.isEmpty) return true;
-		if (this.#kept > maxKeptLength || this.rejects.length >= this.#maxRows) return false;
-		if (next.kind === 'reject') return true;
-		return this.#count < this.#maxRows && this.#bytes + next.bytes <= maxBatchBytes;
-	}
-
-	add(next: Converted): void {
-		if (next.kind === 'reject') {
-			this.#kept += sizeOfReject(next.reject);
-			this.rejects.push(next.reject);
-			return;
-		}
-		for (const cell of next.row.original) this.#kept += cell.length + 1;
-		this.#keeper.add(next.row);
-		this.#count += 1;
-		this.#bytes += next.bytes;
-	}
-}
-
-export type Cells = readonly (string | null)[];
-
-export function cellsOf(row: readonly string[], { columns, states }: Mapping): Cells {
+function cellsOf(row: readonly string[], { columns, states }: Mapping): Cells {
 	const cellAt = (column: MappedColumn) => {
 		const cell = cellOf(row, column) || null;
 		const isReason = cell !== null && column.target === 'disable_reason';
@@ -180,7 +188,7 @@ export function cellsOf(row: readonly string[], { columns, states }: Mapping): C
 	});
 }
 
-export function rowBytes(cells: Cells): number {
+function rowBytes(cells: Cells): number {
 	let bytes = 0;
 	for (const cell of cells) bytes += cell === null ? 5 : cellBytes(cell);
 	return bytes;
@@ -192,60 +200,19 @@ function cellBytes(cell: string): number {
 	return Buffer.byteLength(cell) + 3;
 }
 
-/** No cell of a valid row contains NUL, so NUL separates its parts. */
-export interface RowBytes {
-	put: RowTexts;
-	/** Line and cells of each row, for rejects. */
-	originals: RowTexts;
+export function columnsOf({ columns }: Mapping): string[] {
+	return batchColumns(columns).map(({ target }) => target);
 }
 
-/** `cells` is for the wire, `checked` for an engine in this process. */
-export type RowForm = 'cells' | 'checked';
-
-export interface PackedBundle extends BundleOf<RowBytes> {
-	form: RowForm;
+function sizeOfReject({ cells }: RejectedRow): number {
+	return cells.reduce((sum, cell) => sum + cell.length + 50, 250);
 }
 
-/** `giveBack`, called once, returns the bytes for another bundle. */
-export interface LentBundle extends PackedBundle {
-	giveBack(): void;
-}
-
-export type CheckRow = (cells: Cells) => string;
-
-export interface BundleRequest {
-	mapping: Mapping;
-	maxRows: number;
-	form: RowForm;
-}
-
-export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
-
-const separator = '\0';
-
-export function packRows(check: CheckRow | null, spare: RowBytes = newRowBytes()): RowKeeper<RowBytes> {
-	const put = { ...spare.put, count: 0 };
-	const originals = { ...spare.originals, count: 0 };
-	const toPut = new TextWriter(put);
-	const toOriginals = new TextWriter(originals);
-	return {
-		rows: { put, originals },
-		add: ({ line, cells, original }) => {
-			toPut.add(check === null ? cells.map((cell) => cell ?? '').join(separator) : check(cells));
-			toOriginals.add(line + separator + original.join(separator));
-		},
-	};
-}
-
-function newRowBytes(): RowBytes {
-	return { put: newTexts(), originals: newTexts() };
-}
-
-export function sizeOf({ rows: { put, originals }, rejects }: PackedBundle): number {
+export function sizeOf({ rows: { put, originals }, rejects }: Bundle): number {
 	return bytesOf(put) + bytesOf(originals) + rejects.reduce((sum, reject) => sum + sizeOfReject(reject), 0);
 }
 
-export function originalsOf({ originals }: RowBytes): (row: number) => Omit<BundledRow, 'cells'> {
+export function originalsOf({ originals }: RowBytes): (row: number) => { line: number; original: string[] } {
 	const reader = new TextReader(originals);
 	return (row) => {
 		const [line, ...original] = reader.at(row).split(separator);
@@ -253,10 +220,10 @@ export function originalsOf({ originals }: RowBytes): (row: number) => Omit<Bund
 	};
 }
 
-export function unpackCells({ put }: RowBytes): (string | null)[] {
+export function unpackCells({ put }: RowBytes, from = 0): (string | null)[] {
 	const reader = new TextReader(put);
 	const cells: (string | null)[] = [];
-	for (let row = 0; row < put.count; row += 1)
+	for (let row = from; row < put.count; row += 1)
 		for (const cell of reader.at(row).split(separator)) cells.push(cell === '' ? null : cell);
 	return cells;
 }

@@ -8,8 +8,8 @@ import { addImportCounts } from '../api/counts.js';
 import { ApiError, StoreError } from '../api/errors.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
 import type { Mapping } from '../tables/map-columns.js';
-import { type Batch, bundledBatch, columnsOf, EarlierAnswers, packedBatch } from './import-batches.js';
-import { bundleRows, type ReadBundles } from './import-bundles.js';
+import { Batch, EarlierAnswers } from './import-batches.js';
+import { bundleRows, columnsOf, type ReadBundles } from './import-bundles.js';
 
 /** read = created + updated + unchanged + duplicate + rejected, always. */
 export interface ImportTotals extends ImportCounts {
@@ -128,11 +128,12 @@ class ImportRun {
 	async *#batches(): AsyncGenerator<Batch, void, undefined> {
 		const { rows, readBundles, mapping, batchRows: maxRows = 5_000 } = this.#job;
 		if (readBundles === undefined) {
-			for await (const bundle of bundleRows(rows, mapping, maxRows)) yield bundledBatch(bundle, mapping);
+			for await (const bundle of bundleRows(rows, { mapping, maxRows }))
+				yield new Batch({ ...bundle, giveBack: () => undefined }, mapping);
 			return;
 		}
 		const form = this.#isChecked ? 'checked' : 'cells';
-		for await (const packed of readBundles({ mapping, maxRows, form })) yield packedBatch(packed, mapping);
+		for await (const bundle of readBundles({ mapping, maxRows, form })) yield new Batch(bundle, mapping);
 	}
 
 	/**
@@ -197,7 +198,7 @@ class ImportRun {
 
 	#begin(batch: Batch): Promise<Answered> {
 		if (this.#resumedAt > 0 && batch.first + batch.count <= this.#resumedAt) return this.#passOver(batch);
-		return batch.first < this.#resumedAt ? this.#goOn(batch) : this.#putNew(batch);
+		return batch.first < this.#resumedAt ? this.#goOn(batch) : this.#putNew(batch, 0);
 	}
 
 	async #settle({ batch, rejects, put }: Answered): Promise<void> {
@@ -211,15 +212,15 @@ class ImportRun {
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
-	async #putNew(batch: Batch): Promise<Answered> {
-		const { counts, rejects } = batch.count === 0 ? nothingPut : await this.#put(batch);
+	async #putNew(batch: Batch, skipped: number): Promise<Answered> {
+		const { counts, rejects } = batch.count === 0 ? nothingPut : await this.#put(batch, skipped);
 		return { batch, rejects, put: counts };
 	}
 
 	/** An earlier run put the first of these rows, and did not learn which were refused. */
 	async #goOn(batch: Batch): Promise<Answered> {
 		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
-		const { rejects, put } = await this.#putNew(batch.withoutFirst(this.#resumedAt - batch.first));
+		const { rejects, put } = await this.#putNew(batch, this.#resumedAt - batch.first);
 		return { batch, rejects: [...earlier, ...rejects], put };
 	}
 
@@ -237,16 +238,15 @@ class ImportRun {
 		return imports.put(this.#id, { first, columns: columnsOf(mapping), cells: [] }).catch(nullIfConflict);
 	}
 
-	async #put(batch: Batch): Promise<Ack<ImportCounts>> {
+	async #put(batch: Batch, skipped: number): Promise<Ack<ImportCounts>> {
 		// Without the signal, so that the report matches the work done.
-		const ack = await batch.put(this.#job.imports, this.#id);
-		const { first, count } = batch;
-		if (sum(ack.counts) === count && ack.rejects.every(({ row }) => row >= first && row < first + count)) {
+		const ack = await batch.put(this.#job.imports, this.#id, skipped);
+		const [first, end] = [batch.first + skipped, batch.first + batch.count];
+		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
 			return ack;
-		}
 		throw new ApiError(
 			'bad_answer',
-			`the batch of rows ${first} to ${first + count} was answered with other rows or counts`,
+			`the batch of rows ${first} to ${end} was answered with other rows or counts`,
 		);
 	}
 }

@@ -1,4 +1,4 @@
-import type { BundleRequest, LentBundle, PackedBundle, RowBytes } from '../jobs/import-bundles.js';
+import type { Bundle, BundleRequest, LentBundle, RowBytes } from '../jobs/import-bundles.js';
 import { type Failure, parseFailure } from './remote.js';
 import { spawnThread } from './spawn.js';
 
@@ -71,7 +71,7 @@ export interface TableOrder {
 export type TableReply = 'taken' | RowBytes;
 
 export type TableMessage =
-	| { kind: 'bundle'; bundle: PackedBundle }
+	| { kind: 'bundle'; bundle: Bundle }
 	| { kind: 'end' }
 	| { kind: 'failed'; failure: Failure };
 

@@ -1,14 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { encodeRow, importRowParser } from '../engine/rules/import-rows.js';
-import { columnsOf } from '../jobs/import-batches.js';
-import {
-	bundleInto,
-	type CheckRow,
-	type PackedBundle,
-	packRows,
-	type RowBytes,
-	sizeOf,
-} from '../jobs/import-bundles.js';
+import { type Bundle, bundleRows, columnsOf, type RowBytes, sizeOf } from '../jobs/import-bundles.js';
 import { openTable } from '../tables/read-table.js';
 import { formatFailure } from './remote.js';
 import {
@@ -26,17 +18,16 @@ let wake = () => {};
 
 async function send({ path, encoding, delimiter, request }: TableOrder): Promise<void> {
 	const table = await openTable(path, { encoding, delimiter });
-	const { mapping, maxRows, form } = request;
-	const parse = form === 'checked' ? importRowParser(columnsOf(mapping)) : null;
-	const check: CheckRow | null = parse && ((cells) => encodeRow(parse(cells)));
-	const open = () => packRows(check, spares.pop());
-	for await (const { first, rows, rejects } of bundleInto(table.rows, mapping, maxRows, open)) {
-		post({ first, rows, rejects, form });
+	const parse = request.form === 'checked' ? importRowParser(columnsOf(request.mapping)) : null;
+	const check =
+		parse === null ? {} : { check: (cells: Parameters<typeof parse>[0]) => encodeRow(parse(cells)) };
+	for await (const { first, form, rows, rejects } of bundleRows(table.rows, request, { ...check, spares })) {
+		post({ first, form, rows, rejects });
 		while (isFarAhead()) await taken();
 	}
 }
 
-function post(bundle: PackedBundle): void {
+function post(bundle: Bundle): void {
 	ahead.push({ size: sizeOf(bundle), rows: bundle.rows.put.count });
 	say({ kind: 'bundle', bundle }, buffersOf(bundle.rows));
 }

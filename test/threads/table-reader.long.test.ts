@@ -5,11 +5,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { createImports } from '../../src/engine/imports.js';
 import {
-	bundleInto,
+	type Bundle,
+	bundleRows,
 	type LentBundle,
 	originalsOf,
-	type PackedBundle,
-	packRows,
 	unpackCells,
 } from '../../src/jobs/import-bundles.js';
 import { type ImportJob, runImport } from '../../src/jobs/imports.js';
@@ -59,7 +58,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 	return found;
 }
 
-function contentOf(bundle: PackedBundle) {
+function contentOf(bundle: Bundle) {
 	const { first, form, rejects, rows } = bundle;
 	const originals = Array.from({ length: rows.put.count }, (_, row) => originalsOf(rows)(row));
 	return { first, form, rejects, cells: unpackCells(rows), originals };
@@ -70,10 +69,7 @@ describe('a table read in a thread', () => {
 		const path = await file(people(3_000));
 		const order = await orderOf(path, 'cells');
 		const { rows } = await openTable(path);
-		const bundles = await all(bundleInto(rows, order.request.mapping, 100, () => packRows(null)));
-		const here = bundles.map(({ first, rows, rejects }) =>
-			contentOf({ first, rows, rejects, form: 'cells' }),
-		);
+		const here = (await all(bundleRows(rows, order.request))).map(contentOf);
 		const there = (await all(readInThread(order, never))).map(contentOf);
 		expect(there).toEqual(here);
 		expect(there[0]?.originals[1]).toEqual({ line: 3, original: ['P1@Example.com', 'Name, 1', '', ''] });
