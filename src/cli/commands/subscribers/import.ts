@@ -6,7 +6,7 @@ import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 import { importArg, importName, openImport } from '../../verbs/importing.js';
 import { foreseeRejects, layoutOfRejects, rejectsPathOf } from '../../verbs/rejects.js';
-import { mapColumns, sayColumns } from './import/columns.js';
+import { assertKnownStates, mapColumns, sayColumns } from './import/columns.js';
 import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
 import { putTable } from './import/put.js';
 import { inList } from './lookup.js';
@@ -54,6 +54,7 @@ export const subscriberImport = command({
 				options = await guideColumns(cx, table, options);
 			}
 			const mapping = await mapColumns(cx, table, options);
+			await assertKnownStates(cx, { table, file: isOnce ? null : file, states: mapping.states });
 			await sayColumns(cx, { name: importName(file), table, mapping });
 			if (options !== given || asked.size > 0) {
 				const { sayCommand } = await import('./import/guide.js');

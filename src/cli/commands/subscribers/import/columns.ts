@@ -3,13 +3,19 @@ import { isEmailAddress } from '../../../../api/address.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { Field } from '../../../../api/records.js';
 import { mappedName } from '../../../../tables/column-names.js';
-import type { HeaderFinding, HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
+import {
+	type HeaderFinding,
+	type HeaderOptions,
+	type Mapping,
+	show,
+} from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { Sampled } from '../../../../tables/states.js';
 import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
 import { isTable } from '../../../frame/globals.js';
+import { counted } from '../../../render/units.js';
 import { longestName, shortNames } from '../../../verbs/importing.js';
 import { walk } from '../../../verbs/listing.js';
 import { type ImportOptions, parseStateWords } from './options.js';
@@ -38,6 +44,44 @@ export async function mapColumns(cx: CommandContext, table: Table, options: Impo
 	throw new UsageError('the columns cannot be used as they are', {
 		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
 		hint: hintOf(findings, holdingAddresses(table.header, sampled), fields),
+	});
+}
+
+/**
+ * Refuses words of state columns that name no state, each with its rows, before anything is written (api-decisions 53).
+ * `file` is read to its end for them; null: standard input, whose first rows are.
+ */
+export async function assertKnownStates(
+	cx: CommandContext,
+	{ table, file, states = [] }: { table: Table; file: string | null; states: Mapping['states'] },
+): Promise<void> {
+	if (states.length === 0) return;
+	const { plainWord, stateOf } = await import('../../../../tables/states.js');
+	const { openTable } = await import('../../../../tables/read-table.js');
+	const how = {
+		encoding: table.encoding,
+		delimiter: table.delimiter || 'auto',
+		signal: cx.signal,
+	};
+	const unknown = new Map<string, { cell: string; rows: number }>();
+	for await (const row of file === null ? (await table.peek()).rows : (await openTable(file, how)).rows) {
+		for (const column of row.kind === 'row' ? states : []) {
+			const cell = (row.cells[column.index] ?? '').trim();
+			if (stateOf(cell, column) !== 'unknown') continue;
+			const word = plainWord(cell);
+			unknown.set(word, { cell, rows: (unknown.get(word)?.rows ?? 0) + 1 });
+		}
+		if (unknown.size > 1_000) break;
+	}
+	if (unknown.size === 0) return;
+	const found = [...unknown.values()].sort((one, other) => other.rows - one.rows);
+	const pairs = found.slice(0, 3).map(({ cell }) => `${cell.slice(0, longestName)}=STATE`);
+	const names = states.map(({ index }) => (table.header[index] ?? '').trim());
+	throw new UsageError(`${shortNames(names).join(', ')}: words that name no known state`, {
+		details: shortNames(
+			found.map(({ cell, rows }) => `${cell === '' ? '(blank)' : show(cell)}: ${counted(rows, 'row')}`),
+		),
+		hint: `--state-words ${shellWord(pairs.join(','))}, where STATE is active, unsubscribed, bounced, complained or unconfirmed`,
 	});
 }
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, it } from 'vitest';
 import { type CliResult, cli } from '../../../../support/cli.js';
 import { startWitness, witnessMissing } from '../../../../support/drf.js';
-import { makeProject, type Project } from '../../../../support/project.js';
+import { errorOf, makeProject, type Project } from '../../../../support/project.js';
 import { startServer } from '../../../../support/running-server.js';
 
 let project: Project;
@@ -44,11 +44,13 @@ it('is exit 2 that names each column, whatever the options say of unknown ones, 
 	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
 });
 
-it('reads the states of a mapped column, and rejects rows of words that are not named', async () => {
+it('reads the states of a mapped column once its other words are named, each with its rows', async () => {
 	const path = await project.file('tool.csv', tool);
-	expect(await project.json(words(path, ...map, '-n'))).toMatchObject({
-		created: 2,
-		rejects: [{ line: 4, error: 'state: "blocklisted" is not a known state: --state-words names it' }],
+	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
+		exit_code: 2,
+		message: 'Status: words that name no known state',
+		details: ['"blocklisted": 1 row'],
+		hint: expect.stringContaining('--state-words blocklisted=STATE, where STATE is active, unsubscribed,'),
 	});
 	const named = [...map, '--state-words', 'x=active,Block-Listed=bounced'];
 	expect(await project.json(words(path, ...named, '-n'))).toMatchObject({
@@ -95,17 +97,22 @@ it.each(files)('takes %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('writes rejects that import again once the word is named', async () => {
-	const path = await project.file('late.csv', 'email,Status\na@e.org,paused\nc@e.org,unsubscribed\n');
+it('counts words of a file to its end; a late one of a pipe rejects its row, and the rejects import again', async () => {
+	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
+	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];
-	expect((await project.run(words(path, ...mapped))).code).toBe(9);
-	const rejects = `${path}.rejects.csv`;
+	const refused = await project.run(words(await project.file('late.csv', text), ...mapped));
+	expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('error: "paused": 2 rows\n')]);
+	const rejects = `${project.folder}/rejects.csv`;
+	expect((await project.run(words('-', ...mapped, '--rejects', rejects), { stdin: text })).code).toBe(9);
 	expect((await readFile(rejects, 'utf8')).split('\n')[1]).toBe(
-		'a@e.org,paused,2,invalid,"state: ""paused"" is not a known state: --state-words names it"',
+		'a@e.org,paused,40002,invalid,"state: ""paused"" is not a known state: --state-words names it"',
 	);
 	expect((await project.run(words(rejects))).stderr).toContain('the column "Status" says who may get mail');
 	await project.json(words(rejects, ...mapped, '--state-words', 'paused=unconfirmed'));
-	expect(await people()).toEqual(['a UNCONFIRMED', 'c UNSUBSCRIBED']);
+	expect((await people()).filter((one) => !one.endsWith(' active'))).toEqual([
+		...['a UNCONFIRMED', 'b UNCONFIRMED', 'c UNSUBSCRIBED'],
+	]);
 });
 
 it('takes an export of ours, with all its columns, as it went', async () => {
