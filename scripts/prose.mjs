@@ -1,0 +1,51 @@
+// Checks the English of comments, texts, test names and documents: node scripts/prose.mjs
+import { readdirSync, readFileSync } from 'node:fs';
+
+const rules = [
+	[/^(Of|What|Where|Those|As|Which|That|Than|By|Behind|Beside) (?!.*\?$)/, 'begins as a fragment'],
+	[/(?<!\bthere )\b(is|are|was|were) no (?!longer\b|more than\b)/i, 'negates a noun: write "is not a"'],
+	[
+		/\b(none of ours|in vain|of its own|is whose|becomes of|is told|are meant|goes with)\b/,
+		'has words that need a second reading',
+	],
+	[
+		/\b(puts? off|takes? no mail|mend(s|ed)?|people and machines|deployments? of others|no second time)\b/,
+		'has a word that CONTRIBUTING.md replaces',
+	],
+];
+const found = [];
+
+function check(file, line, text) {
+	for (const sentence of text.split(/(?<=[.!?:;][*)"']*)\s+/)) {
+		for (const [pattern, why] of rules) if (pattern.test(sentence)) found.push([file, line, why, sentence]);
+		if (sentence.split(/\s+/).length > 30) found.push([file, line, 'has over 30 words', sentence]);
+	}
+}
+
+/** Comments, and literals of three words and more. */
+function checkSource(file, text) {
+	const parts = /\/\*\*?([\s\S]*?)\*\/|((?:^[\t ]*\/\/.*\n)+)|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/gm;
+	for (const match of text.matchAll(parts)) {
+		const [, block, lines, ...literals] = match;
+		const literal = literals.find((one) => one !== undefined && /^[A-Za-z]+ .+ /.test(one));
+		const words = block?.replace(/^\s*\*/gm, '') ?? lines?.replace(/^\s*\/\//gm, '') ?? literal;
+		if (words) check(file, text.slice(0, match.index).split('\n').length, words.replace(/\s+/g, ' ').trim());
+	}
+}
+
+/** Paragraphs and items of lists; no code, no tables. */
+function checkPage(file, text) {
+	const prose = text.replace(/^( *)```[\s\S]*?^\1```/gm, (code) => code.replace(/[^\n]/g, ''));
+	for (const match of prose.matchAll(/(?:^(?!#|\|| *$).+\n?)+/gm))
+		for (const item of match[0].split(/^ *(?:[-*]|\d+\.) /m))
+			check(file, prose.slice(0, match.index).split('\n').length, item.replace(/\s+/g, ' ').trim());
+}
+
+const all = (folder) => readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`);
+const pages = readdirSync('.').filter((name) => name.endsWith('.md'));
+for (const file of ['src', 'test'].flatMap(all))
+	if (file.endsWith('.ts')) checkSource(file, readFileSync(file, 'utf8'));
+for (const file of [...pages, ...all('docs')])
+	if (file.endsWith('.md')) checkPage(file, readFileSync(file, 'utf8'));
+for (const [file, line, why, sentence] of found) console.error(`${file}:${line} ${why}: ${sentence.slice(0, 120)}`);
+process.exitCode = found.length === 0 ? 0 : 1;
