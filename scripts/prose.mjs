@@ -47,5 +47,6 @@ for (const file of ['src', 'test'].flatMap(all))
 	if (file.endsWith('.ts')) checkSource(file, readFileSync(file, 'utf8'));
 for (const file of [...pages, ...all('docs')])
 	if (file.endsWith('.md')) checkPage(file, readFileSync(file, 'utf8'));
-for (const [file, line, why, sentence] of found) console.error(`${file}:${line} ${why}: ${sentence.slice(0, 120)}`);
+for (const [file, line, why, sentence] of found)
+	console.error(`${file}:${line} ${why}: ${sentence.slice(0, 120)}`);
 process.exitCode = found.length === 0 ? 0 : 1;
