@@ -1,14 +1,10 @@
-/** A compact set of addresses: a million of them take 16 MiB instead of 200. */
 import { hash } from 'node:crypto';
 import type { EmailKey } from './address.js';
 
 const firstSlots = 1_024;
 const maxLoad = 0.75;
 
-/**
- * Keeps 64 bits of the hash of each address, with open addressing. When two addresses share a hash, the later
- * one counts as a duplicate and gets no mail twice.
- */
+/** Two addresses may share a hash: the later one then counts as a duplicate and gets no mail twice. */
 export class AddressSet {
 	#slots = new Uint32Array(2 * firstSlots);
 	#size = 0;

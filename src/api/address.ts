@@ -1,7 +1,4 @@
-/**
- * One address in each string: a comma, a group, a comment or a line break would let one value become two
- * recipients.
- */
+/** One address in each string: a comma, a group or a comment would make two recipients of one value. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
@@ -34,10 +31,7 @@ const control = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
 const quotedPhrase = /^"((?:[^"\\]|\\.)*)"$/;
 const barePhrase = /^[^()<>[\]:;@\\,"]*$/;
 
-/**
- * Whether Django's EmailValidator accepts it. Stricter in three points: no controls and no angle brackets in
- * quoted local parts, and no letters that only look like ASCII when their case is folded (U+017F, U+212A).
- */
+/** Django's EmailValidator, but stricter: no controls, no angle brackets, no lookalikes of ASCII (U+017F). */
 export function isEmailAddress(text: string): boolean {
 	const at = text.lastIndexOf('@');
 	if (at < 1 || text.length > maxDjangoLength) return false;
@@ -51,7 +45,6 @@ export function parseAddress(text: string): Address | null {
 	return { address, key: emailKey(address) };
 }
 
-/** Reads one mailbox of RFC 5322 s.3.4; null for anything else. */
 export function parseMailbox(text: string): Mailbox | null {
 	const trimmed = trimWhitespace(text);
 	if (control.test(trimmed) || hasLoneSurrogate(trimmed)) return null;
@@ -70,10 +63,7 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 	return `${phrase} <${address}>`;
 }
 
-/**
- * Lower case, the domain in punycode, quotes only where they are needed (RFC 5321 s.4.1.2). Dots and plus
- * tags stay. Takes any text and never throws: a filter may contain an address that could never be stored.
- */
+/** RFC 5321 s.4.1.2. Takes any text: a filter may contain an address that could never be stored. */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
 	if (at === -1) return address.toLowerCase();

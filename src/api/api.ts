@@ -1,4 +1,3 @@
-/** The service document as an interface. Every argument and result is plain data that can be cloned. */
 import type { Capabilities } from './capabilities.js';
 import type {
 	FieldInput,
@@ -28,12 +27,8 @@ export interface Call {
 	signal?: AbortSignal | undefined;
 	/** Same key and body within 24 h: the first answer again (api-decisions 29). */
 	idempotencyKey?: string;
-	/**
-	 * `throw`: the caller waits when the service throttles, since its concurrent calls have to wait too.
-	 * Absent: the implementation waits and tries again.
-	 */
+	/** `throw`: the caller waits by itself, since its concurrent calls have to wait too. */
 	onThrottled?: 'throw';
-	/** The client owns its idempotency keys, submissions and campaigns. Absent: the database's owner. */
 	client?: string;
 	ownOnly?: true;
 	onAccepted?: (accepted: Accepted) => void;
@@ -50,16 +45,12 @@ export interface Accepted {
 export interface PageRequest {
 	page?: number;
 	page_size?: number;
-	/**
-	 * The query of the link to this page, with its `?`. A remote deployment gets it word for word in place of
-	 * every other parameter. The engine ignores it.
-	 */
+	/** The query of the link to this page: a remote deployment gets it word for word in place of the rest. */
 	query?: string;
 }
 
 /**
- * Every method throws `ApiError`: `not_found` for an unknown id, `invalid` with `fields` for refused input.
- * `replace` is PUT and returns missing fields to their defaults; `patch` changes only the given values.
+ * Throws `not_found` and `invalid`. `replace` returns missing fields to their defaults, `patch` keeps them.
  */
 export interface Crud<T, In, Filter = object, Id = number> {
 	page(request: Filter & PageRequest, call?: Call): Promise<Page<T>>;
@@ -80,7 +71,6 @@ export interface Webhooks extends Crud<Webhook, WebhookInput> {
 	test(id: number, call?: Call): Promise<TestResult>;
 }
 
-/** None of the operations is atomic with another. */
 export interface Api {
 	readonly lists: Lists;
 	readonly fields: Crud<Field, FieldInput>;
@@ -91,13 +81,9 @@ export interface Api {
 	subscribers(listId: number): Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 	/** Accepts one submission durably, all or nothing (api-decisions 20–29). */
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
-	/** The oldest first (api-decisions 48). Throws `not_found`. */
 	events(message: Uuid, call?: Call): Promise<LoggedEvent[]>;
 	report(query: ReportQuery, call?: Call): Promise<Report>;
-	/**
-	 * The extensions of this deployment. Throws `ApiError` without a clear answer: to take our own server for
-	 * a foreign one would send the same mail again by the other way.
-	 */
+	/** Throws without a clear answer: a server taken for a foreign one would get the same mail again. */
 	capabilities(): Promise<Capabilities>;
 	close(): Promise<void>;
 }
@@ -107,7 +93,6 @@ export interface WireRequest {
 	path: string;
 	headers?: Readonly<Record<string, string>>;
 	body?: string | Uint8Array;
-	/** Another token than the connection's own; `null` sends none. */
 	token?: string | null;
 	signal?: AbortSignal;
 }

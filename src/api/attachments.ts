@@ -1,11 +1,9 @@
-/** Files of a message. Their bytes are uploaded once by hash, and requests name them by it. */
 import type { Call } from './api.js';
 import { type ApiError, type FieldErrors, invalid } from './errors.js';
 import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer, type ValueOf } from './schema.js';
 
-/** Assumption: files of one message. */
 export const maxAttachments = 100;
 /** Bytes of all files of one message, before transfer encoding. Few mail servers take a mail over 25 MB. */
 export const maxAttachedBytes = 20 * 1024 * 1024;
@@ -14,7 +12,6 @@ export interface Attachment {
 	name: string;
 	type: string;
 	sha256: string;
-	/** Absent: `cid:` links of the HTML use its name. */
 	content_id?: string;
 }
 
@@ -30,13 +27,9 @@ export const StoredBytes = t.named(
 );
 export type StoredBytes = Infer<typeof StoredBytes>;
 
-/**
- * Bytes that no message names are deleted after 24 hours. Throws `invalid` for other bytes than those of the
- * hash.
- */
+/** Bytes that no message names are deleted after 24 hours; uploading them again starts anew. */
 export interface Attachments {
 	find(sha256: string, call?: Call): Promise<StoredBytes>;
-	/** The same bytes again are the same upload, and stay for another 24 hours. */
 	put(sha256: string, bytes: Uint8Array, call?: Call): Promise<StoredBytes>;
 }
 

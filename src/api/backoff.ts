@@ -3,7 +3,6 @@ interface Backoff {
 	longest?: number;
 }
 
-/** `first` for the first failure, twice as long for each further one, at most `longest`. */
 export function backoff({ first, longest = Number.POSITIVE_INFINITY }: Backoff, failures: number): number {
 	return Math.min(longest, first * 2 ** (failures - 1));
 }

@@ -1,5 +1,3 @@
-/** The bodies of requests, by their names in the OpenAPI document. */
-
 import { maxAttachedBytes } from './attachments.js';
 import type { Recipient } from './campaigns.js';
 import { maxBatchRows, type RequestRow, sameMails } from './campaigns.js';
@@ -28,7 +26,6 @@ export type BodySize = keyof typeof maxBodyBytes;
 export interface Body {
 	size: BodySize;
 	schema: f.JsonSchema;
-	/** Checked where it comes in; absent: by the engine. */
 	check?: FieldSet<unknown>;
 	/** The argument `body` is what was given without these keys: it is stored so, and compared. */
 	apart?: readonly string[];

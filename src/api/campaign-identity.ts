@@ -10,19 +10,13 @@ import {
 	requestsFields,
 } from './messages.js';
 
-/**
- * Equal for specs that open the same campaign. The path of the source does not count, since a file may be
- * moved.
- */
+/** Equal for specs that open the same campaign; a moved source file does not count. */
 export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 	const { seen, unseen } = identityOf(spec);
 	return canonicalJson({ ...seen, ...unseen });
 }
 
-/**
- * Equal for specs whose recipients get the same mail from the same rows. Values that recipients never see do
- * not count.
- */
+/** Equal for specs whose recipients get the same mail from the same rows. */
 export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
 	return canonicalJson(identityOf(spec).seen);
 }
@@ -50,7 +44,6 @@ function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
 	const { rows, ...how } = comparable(spec.source);
 	if ('requests' in spec) {
 		const parsed = requestsFields.parse(spec, 'create');
-		// A refused spec stays as it was written.
 		if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
 		const { requests, strict_vars } = parsed.value;
 		return { seen: { requests, rows }, unseen: { strict_vars, ...how } };
@@ -102,7 +95,6 @@ function comparable(source: CampaignSource | undefined): { rows: CampaignSource 
 	return { rows, ...(track !== undefined && { track }) };
 }
 
-/** The name before an address is visible, so its case counts. */
 function mailboxText(mailbox: Mailbox | null): string {
 	return mailbox === null ? '' : `${mailbox.name} <${mailbox.key}>`;
 }

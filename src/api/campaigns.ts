@@ -14,7 +14,6 @@ import {
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
 
-/** A campaign of send requests: each has its own content. */
 export interface RequestsSpec extends Timing {
 	requests: true;
 	strict_vars?: boolean;
@@ -29,9 +28,7 @@ export const CampaignSession = t.named(
 );
 export type CampaignSession = Infer<typeof CampaignSession>;
 
-/**
- * Everything that determines the rows, as texts by name: `sha256`, `encoding`, … Only `path` is not compared.
- */
+/** Everything that determines the rows; only `path` is not compared. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
 export interface CampaignSpec extends Audience, Timing {
@@ -54,7 +51,6 @@ export interface CampaignSpec extends Audience, Timing {
 	source?: CampaignSource;
 }
 
-/** Recipients of a campaign; all conditions must hold. */
 export interface Audience {
 	lists?: readonly number[];
 	exclude_lists?: readonly number[];
@@ -87,7 +83,6 @@ const acceptCounts = {
 	rejected: t.needed(t.count),
 	left_out: t.optional(t.count),
 };
-/** read = staged + suppressed + rejected + left_out. */
 export const AcceptCounts = t.named('AcceptCounts', t.record(acceptCounts));
 export type AcceptCounts = Infer<typeof AcceptCounts>;
 
@@ -113,10 +108,7 @@ export const ListAck = t.named(
 );
 export type ListAck = Infer<typeof ListAck>;
 
-/**
- * Absent = 0. `accepted` replaces all later states where a service took the messages and does not report on
- * them.
- */
+/** Absent = 0. `accepted` replaces all later states if the service does not report on them. */
 export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
 
 const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
@@ -135,7 +127,6 @@ export const CampaignPlan = t.named(
 export type CampaignPlan = Infer<typeof CampaignPlan>;
 
 const leavingOut = {
-	/** `inactive`, `excluded`, `condition`, `opened`, `not_opened`, `duplicate`, `suppressed` or `missing_variable`. */
 	code: t.needed(t.text),
 	detail: t.orNull(t.text),
 };
@@ -157,14 +148,11 @@ export const CampaignStatus = t.named(
 		id: t.needed(t.uuid),
 		key: t.text,
 		state: t.needed(t.word(['staged', 'released', 'canceled'])),
-		/** Released, and no message waits for an attempt or a decision. */
 		is_finished: t.flag,
 		messages: t.needed(t.typed<CampaignMessages>(messagesByState)),
-		/** Messages of send calls that joined the campaign by its UUID. */
 		joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
 		/**
-		 * The five commonest replies to messages that failed, bounced or are deferred; `…` stands for the
-		 * recipient.
+		 * The five commonest replies for failed, bounced and deferred messages; `…` stands for the recipient.
 		 */
 		replies: t.optional(t.listOf(CommonReply)),
 		counts: t.needed(AcceptCounts),
@@ -209,9 +197,7 @@ export const Campaign = t.named(
 		requests: t.flag,
 		date_created: t.moment,
 		date_released: t.orNull(t.moment),
-		/** When retention began to delete its messages. */
 		date_dropped: t.optional(t.moment),
-		/** Null if the service gives no figures. */
 		figures: t.orNull(CampaignFigures),
 		plan: t.optional(CampaignPlan),
 		audience: t.optional(t.typed<Audience>(AudienceRecord)),
@@ -268,10 +254,7 @@ export const PlannedTiming = t.named(
 		window: t.optional(t.text),
 		time_zone: t.needed(t.text),
 		opens_at: t.orNull(t.moment),
-		/**
-		 * The local time does not exist (`skipped`: the moment after it) or exists twice (`repeated`: the
-		 * first).
-		 */
+		/** `skipped`: the local time does not exist; `repeated`: it exists twice, and the first counts. */
 		note: t.orNull(t.word(['skipped', 'repeated'])),
 	}),
 );
@@ -290,10 +273,7 @@ export function campaignState({
 	return is_finished ? 'finished' : 'sending';
 }
 
-/**
- * True for a campaign of send calls alone, whose name is its UUID. It takes no rows, and no list of campaigns
- * shows it.
- */
+/** A campaign of send calls alone has its UUID as its name, takes no rows, and no list shows it. */
 export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): boolean {
 	return id === key;
 }
@@ -342,11 +322,7 @@ export interface CampaignOpening {
 	unless?: SameMail;
 }
 
-/**
- * Selects campaigns of the same mail to the same rows (`mailIdentity`). `sent`: staged, unsent, or released
- * within 24 hours and not without recipients. `repeated`: such a campaign that repeats an earlier one.
- * `repeating`: it is staged or unsent, and repeats an earlier one.
- */
+/** Campaigns of the same mail to the same rows: staged, unsent, or released within 24 hours (`sent`). */
 export type SameMail = (typeof sameMails)[number];
 
 export const sameMails = ['sent', 'repeated', 'repeating'] as const;
@@ -378,7 +354,6 @@ export interface TimingRequest {
 	window?: string;
 }
 
-/** Throws `not_found` and `invalid`. */
 export interface Audiences {
 	foresee(
 		spec: CampaignSpec,
@@ -421,35 +396,22 @@ export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): s
 	}
 }
 
-/** Campaigns: staged, then released in one step. Throws `not_found`, `conflict`, `invalid`. */
 export interface Campaigns {
-	/**
-	 * `key` is the campaign's name, unique for ever; the same key with another spec is `conflict`. Null: the
-	 * campaign is named after its subject and the day. Only a campaign canceled before its release gives its
-	 * name back. The position counts rows that were put, without subscribers of lists.
-	 */
+	/** Another spec under the same key is `conflict`. Null: named after its subject and the day. */
 	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
 	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
-	/**
-	 * The same `first` again: the stored ack again. A gap is `conflict`, and so is any batch after the
-	 * release. A recipient of the wrong shape refuses the whole batch; a bad value rejects its row.
-	 */
+	/** The same `first` again: the stored ack again. A gap or a released campaign is `conflict`. */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** The same for requests. The same address twice in requests that differ only in `to` is `duplicate`. */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** No further row comes, so a later run needs no source. `conflict`: other rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/**
-	 * Stages every active subscriber of the list. A repeated call continues after the last subscriber that was
-	 * read. Lists at most 100 rejects.
-	 */
+	/** Stages active subscribers. A repeated call continues after the last one. Lists at most 100 rejects. */
 	addList(id: string, listId: number, call?: Call & ListAdding): Promise<ListAck>;
 	/** All staged rows may be leased at once; `conflict` if the count differs. */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	/** Drops a staged campaign; cancels the unsent messages of a released one. */
 	cancel(id: string, call?: Call & CampaignCanceling): Promise<void>;
 	status(id: string, call?: Call): Promise<CampaignStatus>;
 	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;
-	/** The outcomes of the rows put, in their order, at most 1,000 a call; without recipients of lists. */
 	results(id: string, request: ResultsRequest, call?: Call): Promise<CampaignResults>;
 }

@@ -1,4 +1,3 @@
-/** Extensions of the service document. A deployment without an extension has no value under its name. */
 import type { Api, Call, Crud, PageRequest } from './api.js';
 import type { Attachments } from './attachments.js';
 import type { Audiences, Campaigns } from './campaigns.js';
@@ -64,7 +63,6 @@ export async function need<K extends keyof Extensions>(
 
 export type Templates = Crud<Template, TemplateInput, object, Uuid>;
 
-/** `to` is compared case-insensitively, `since` is the earliest creation. */
 export interface MessageFilter {
 	status?: MessageState;
 	to?: string;
@@ -110,7 +108,6 @@ export const ImportCounts = t.named(
 		unchanged: t.needed(t.count),
 		duplicate: t.needed(t.count),
 		rejected: t.needed(t.count),
-		/** Rows whose own `disable_reason` makes no suppression; the other counts include them. */
 		other_reasons: t.optional(t.count),
 	}),
 );
@@ -153,10 +150,7 @@ export interface ImportSpec {
 	reactivate: boolean;
 }
 
-/**
- * At most 4 MiB. `meta.VARIABLE` gives a text, `meta` the JSON of an object; `null` keeps the stored value.
- * `first` counts rows from 0, so a batch whose answer was lost is put again.
- */
+/** At most 4 MiB; `null` keeps the stored value. A batch whose answer was lost is put again. */
 export interface ImportBatch {
 	first: number;
 	columns: readonly string[];
@@ -168,11 +162,7 @@ export interface Imports {
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
 	/** Atomic. The same `first` again: the stored ack again. A gap is `conflict`. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
-	/**
-	 * `put` of checked rows in this process. Further batches may be put before the answer; after a failure
-	 * none is taken.
-	 */
+	/** Rows checked in this process. Further batches may be put before the answer; a failure ends all. */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
-	/** Closes the session; its key may then be used again. */
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

@@ -10,7 +10,6 @@ export const microsPerDay = 86_400_000_000;
 export interface Clock {
 	/** It is set now and then, also by hours: never measure a duration by it. */
 	now(): Micros;
-	/** Never set and never backwards. Absent: this clock is never set. */
 	steady?(): Micros;
 }
 
@@ -66,7 +65,6 @@ export function daysIn(text: string): number | null {
 /** `YYYY-MM-DD`; such days compare as texts. */
 export type Day = string;
 
-/** Up to six fractional digits, an optional `Z`; null for anything else. */
 export function parseDateTime(text: string): Micros | null {
 	const match = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?Z?$/.exec(text);
 	const [, day = '', time = '', fraction = ''] = match ?? [];
@@ -92,7 +90,6 @@ export function localTime(at: Micros, timeZone: string): string {
 	return new Date(ms + offsetAt(ms, timeZone)).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
 }
 
-/** `UTC`, `UTC+1`, `UTC-3:30`. */
 export function offsetText(at: Micros, timeZone: string): string {
 	const minutes = Math.round(offsetAt(Math.floor(at / microsPerMs), timeZone) / 60_000);
 	if (minutes === 0) return 'UTC';
@@ -106,10 +103,7 @@ export interface LocalMoment {
 	kind: 'once' | 'skipped' | 'repeated';
 }
 
-/**
- * The moment at which clocks of the zone show that time. A skipped time is the moment at which clocks skip
- * it.
- */
+/** The moment at which clocks show that time; a skipped time is the moment at which they skip it. */
 export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
 	const [early, late] = [shown - msPerDay, shown + msPerDay];
@@ -125,7 +119,6 @@ export function momentOf(local: string, timeZone: string): LocalMoment {
 	return { at, last, kind: at === last ? 'once' : 'repeated' };
 }
 
-/** The moment at which the zone's clocks are set; null if they are not. */
 export function clockChange(from: Micros, to: Micros, timeZone: string): Micros | null {
 	const change = changeWithin(Math.floor(from / microsPerMs), Math.floor(to / microsPerMs), timeZone);
 	return change === null ? null : change * microsPerMs;

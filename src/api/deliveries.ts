@@ -3,7 +3,6 @@ import type { Page, Uuid, WireDateTime } from './records.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
 
-/** `stopped` waits for a change of the webhook or a replay, because its target answered 410. */
 export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'stopped'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
@@ -18,7 +17,6 @@ export const WebhookDelivery = t.named(
 		attempts: t.needed(t.count),
 		last_status: t.orNull(t.integer),
 		last_error: t.orNull(t.text),
-		/** At most 200 characters. */
 		answer_excerpt: t.orNull(t.text),
 		due_at: t.orNull(t.moment),
 		date_created: t.moment,
@@ -61,7 +59,6 @@ export interface ReplayRequest {
 	all?: boolean;
 }
 
-/** A stopped webhook: its target answered 410. */
 export const StoppedWebhook = t.record({
 	webhook_id: t.needed(t.count),
 	date_stopped: t.needed(t.moment),
@@ -79,15 +76,9 @@ export type SigningSecret = Infer<typeof SigningSecret>;
 export interface Deliveries {
 	page(webhookId: number, request: DeliveryFilter & PageRequest, call?: Call): Promise<Page<WebhookDelivery>>;
 	get(webhookId: number, id: Uuid, call?: Call): Promise<WebhookDeliveryDetail>;
-	/**
-	 * Sends final deliveries once more under the same ids and returns the number. A stopped webhook restarts.
-	 * A named delivery that waits is due at once. Naming an unknown one, or one that is being sent, is
-	 * `invalid` and replays none.
-	 */
+	/** Sends final or waiting deliveries again under the same ids; unknown ones are `invalid`. */
 	replay(webhookId: number, what: ReplayRequest, call?: Call): Promise<number>;
-	/** A change of the webhook or a replay restarts it. */
 	stopped(call?: Call): Promise<StoppedWebhook[]>;
-	/** The newest first; the first secret is created at the first call. */
 	secrets(call?: Call): Promise<SigningSecret[]>;
 	rotateSecret(call?: Call): Promise<SigningSecret[]>;
 }

@@ -1,7 +1,3 @@
-/**
- * One error for everything the service refuses or cannot do. The server maps `code` to a status, the command
- * line to an exit code.
- */
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
@@ -108,7 +104,6 @@ export class ApiError extends Error {
 		this.scopes = options.scopes ?? null;
 	}
 
-	/** The same error with other values. */
 	with({ code = this.code, message = this.message, ...changed }: ErrorChange): ApiError {
 		const { fields, http, retryAfterMs, unanswered, scopes, cause } = this;
 		const own = {
@@ -125,14 +120,10 @@ export class ApiError extends Error {
 
 const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
 
-/**
- * Whether a failed send call may have been carried out. 429, and 503 with Retry-After, say that nothing was
- * done.
- */
+/** 429, and 503 with Retry-After, say that nothing was done. */
 export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
 	if (unanswered) return true;
 	if (http === null) return code === 'bad_answer';
-	// The probe before the call.
 	if (http.method === 'GET') return false;
 	if (http.status === 503 && retryAfterMs !== null) return false;
 	if (http.status === 408 || http.status < 300) return true;
@@ -177,10 +168,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 }
 
 /**
- * `locked`: another process held the write lock too long. `busy_elsewhere`: a running process uses the older
- * schema. `key`: the key of the secrets is missing or another one. `not_overwritten`: done and durable, but
- * deleted data is still in the file. `stopped`: a signal came, and the change is undone. `moved`: another
- * database has taken its place.
+ * `busy_elsewhere`: a process uses the older schema. `not_overwritten`: done, deleted data is still there.
  */
 export type StoreErrorCode =
 	| 'not_a_database'

@@ -11,7 +11,6 @@ export interface ExportRequest extends SubscriberFilter {
 	limit: number;
 }
 
-/** By key, so that the last slice costs as much as the first; not a snapshot. */
 export interface Exports {
 	slice(listId: number, request: ExportRequest, call?: Call): Promise<SubscriberSlice>;
 }

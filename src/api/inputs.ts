@@ -9,7 +9,6 @@ import type { subscriberFields } from './subscribers.js';
 
 export type ListInput = Given<typeof listFields>;
 export type FieldInput = Given<typeof fieldFields>;
-/** `meta` is an object here; the remote client sends it as a JSON string, as the document shows. */
 export type SubscriberInput = Given<typeof subscriberFields>;
 
 /** Service document, "Send a message". The last three keys are ours (api-decisions 24, 28). */
@@ -66,7 +65,6 @@ export const senderFields = fieldSet({
 });
 export type SenderInput = Given<typeof senderFields>;
 
-/** Assumption: a letter or underscore, then up to 63 letters, digits, underscores; ASCII. */
 export const variablePattern = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 export const builtInVariables: readonly string[] = [
@@ -84,7 +82,6 @@ const notReserved: f.TextRule = (value) =>
 	reservedNames.has(value) ? { code: 'reserved', message: `"${value}" is a reserved variable name.` } : null;
 
 export const fieldFields = fieldSet({
-	// A rule apart makes the error of the length specific.
 	variable: f.pattern(/^[A-Za-z_][A-Za-z0-9_]*$/, { max: 64, rules: [notReserved] }),
 	name: f.char({ max: 255 }),
 });
@@ -100,7 +97,6 @@ export const ListDetails = t.named(
 	'ListDetails',
 	t.record({
 		id: t.needed(t.id),
-		/** The name that recipients read; null: `name`. */
 		public_name: t.needed(t.orNull(t.text)),
 	}),
 );
@@ -116,10 +112,7 @@ export const AddedList = t.named('AddedList', t.record({ is_new: t.needed(t.flag
 export type AddedList = Infer<typeof AddedList>;
 
 export interface ListsPlus {
-	/**
-	 * Adds the list unless one has its name, in one operation. `unprocessable`: the idempotency key is another
-	 * request's.
-	 */
+	/** One operation. `unprocessable`: the idempotency key is another request's. */
 	add(input: Infer<typeof listFields>, call?: Call): Promise<AddedList>;
 	get(id: number, call?: Call): Promise<ListDetails>;
 	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;

@@ -17,10 +17,8 @@ interface JsonOptions {
 	maxValues?: number;
 }
 
-/** The limit keeps recursion over stored values safe. */
 const maxJsonDepth = 32;
 
-/** Each costs microseconds. */
 const maxExactNumbers = 50_000;
 
 /** Python's `int_max_str_digits`. */
@@ -33,7 +31,6 @@ export function parseJson(text: string, options: JsonOptions = {}): ParsedJson {
 	return fault === null ? parsed : { kind: 'invalid', ...fault };
 }
 
-/** Texts are checked by their fields. Never throws. */
 export function parseJsonBody(text: string, options: JsonOptions = {}): ParsedJson {
 	const walked = walk(text, options);
 	if (walked.fault !== null) return { kind: 'invalid', ...walked.fault };
@@ -64,7 +61,6 @@ export function findJsonFault(root: unknown): JsonFault | null {
 	return null;
 }
 
-/** Converts exact numbers, so that the value can be cloned and stored. */
 export function withoutExactNumbers(
 	value: unknown,
 	convert: (number: JsonNumber) => number | string = (number) => number.toNumber() ?? number.text,

@@ -11,11 +11,8 @@ import { texts } from './schema/texts.js';
 import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
 
 export const maxRecipients = 1000;
-/** Assumption: addresses of one cc, bcc or reply_to. */
 const maxCopies = 100;
-/** Assumption: variables of one recipient. */
 export const maxVariables = 5000;
-/** RFC 5322 s.2.1.1. */
 export const maxSubjectLength = 998;
 
 /** Assumption (api-decisions 29). */
@@ -30,7 +27,6 @@ export interface CheckedContent {
 	from: Mailbox;
 	from_key: EmailKey;
 	envelope: Envelope;
-	/** The template's name replaces it. */
 	subject: string | null;
 	text_body: string | null;
 	html_body: string | null;
@@ -175,7 +171,6 @@ export const campaignFields: OneWay<CheckedCampaign> = {
 	jsonSchema: () => declaredCampaign.jsonSchema('create'),
 };
 
-/** Valid parts of a refused call, which the store may still refuse. */
 export interface StoredParts {
 	type?: CheckedContent['type'];
 	from_key?: EmailKey;

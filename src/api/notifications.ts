@@ -1,4 +1,3 @@
-/** The body of a webhook delivery (api-decisions 32). */
 import { formatDateTime, type Micros } from './datetime.js';
 import type { Uuid } from './records.js';
 
@@ -20,7 +19,6 @@ export interface Notice {
 		user_agent: string | null;
 		/** True for a scanner or a prefetching proxy. */
 		machine: boolean;
-		/** The enhanced code (`5.1.1`) if there is one. */
 		smtp_code: string | null;
 		diagnostic: string | null;
 	};

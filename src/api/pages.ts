@@ -3,10 +3,7 @@ import { ApiError } from './errors.js';
 import type { Page } from './records.js';
 import { canParseUrl } from './schema/url.js';
 
-/**
- * Every row of a collection, following `next` until it is null. Rows that are added or removed meanwhile may
- * be missed or repeated: collect before you delete. Throws `bad_answer` when the pages do not end.
- */
+/** Rows that change meanwhile may be missed or repeated. Throws `bad_answer` for endless pages. */
 export async function* iterate<T>(
 	readPage: (request: PageRequest) => Promise<Page<T>>,
 	{ page_size }: { page_size?: number } = {},
@@ -26,10 +23,7 @@ export async function* iterate<T>(
 	}
 }
 
-/**
- * Slices until there is no next one. A slice that reports its successor by `onNext` has that read meanwhile:
- * at most one ahead. Throws `bad_answer` for a key that was asked for before.
- */
+/** Reads the next slice ahead once `onNext` reports it. Throws `bad_answer` for a key that returns. */
 export async function* iterateSlices<K, S extends { next: K | null }>(
 	from: K,
 	readSlice: (key: K, onNext: (next: K | null) => void) => Promise<S>,
@@ -105,7 +99,6 @@ function nextPage(next: string): { name: string; request: PageRequest } {
 	const text = link?.searchParams.get('page') ?? null;
 	if (text === null) {
 		if (query === '' || query.length > maxQueryLength) throw lost('the link to the next page names no page');
-		// Another parameter counts the pages: `offset`, `cursor`.
 		return { name: `page ${query}`, request: { query } };
 	}
 	const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;

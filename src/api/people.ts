@@ -24,9 +24,7 @@ export const Person = t.named(
 		subscribers: t.needed(t.listOf(ListedSubscriber)),
 		suppressions: t.needed(t.listOf(Suppression)),
 		date_erased: t.orNull(t.moment),
-		/** The newest first, at most 1,000. */
 		left_out: t.needed(t.listOf(LeftOut)),
-		/** Messages with the address in a copy or in Reply-To, the newest first, at most 1,000. */
 		copies: t.needed(t.listOf(t.uuid)),
 		date_sender: t.orNull(t.moment),
 		messages: t.needed(t.count),
@@ -71,9 +69,7 @@ export const PersonMessages = t.named('PersonMessages', t.sliceOf(PersonMessage,
 export type PersonMessages = Infer<typeof PersonMessages>;
 
 export interface People {
-	/** Answers for an unknown address too (`is_known` false). */
 	get(email: string, call?: Call): Promise<Person>;
-	/** The newest first, at most 100 a call. */
 	messages(
 		email: string,
 		request: { since?: WireDateTime; before?: number; limit: number },
@@ -92,10 +88,7 @@ export const Erasure = t.named(
 );
 export type Erasure = Infer<typeof Erasure>;
 
-/**
- * An erased address gets no bulk mail, and creating, moving or importing a subscriber with it is refused
- * (`erased`).
- */
+/** Creating, moving or importing a subscriber with an erased address is refused (`erased`). */
 export interface Erasures {
 	erase(email: string, call?: Call): Promise<Erasure>;
 	/** Erased data does not come back. Throws `not_found`. */

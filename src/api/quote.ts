@@ -24,10 +24,7 @@ export function withoutPassword(text: string): string {
 		.replace(/([?&](?:ssl)?password=)[^\s&#"\\]*/gi, '$1********');
 }
 
-/**
- * Removes passwords, users of web URLs (a token may stand there alone) and values of parameters that look
- * secret.
- */
+/** Also removes users of web URLs (a token may stand there) and values of parameters that look secret. */
 export function withoutSecrets(text: string): string {
 	if (!text.includes(':/')) return text;
 	return withoutPassword(text)
@@ -45,7 +42,6 @@ export function shownUrl(text: string): string {
 		.replace(/([?&][^\s?&#="]*=)[^\s&#"\\]*/g, '$1********');
 }
 
-/** Shorter texts occur anywhere. */
 export function secretsOf(token: string | null, body: unknown): string[] {
 	const password =
 		typeof body === 'object' && body !== null && 'password' in body && typeof body.password === 'string'

@@ -3,9 +3,7 @@ import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
 
-/** `YYYY-MM-DDTHH:MM:SS.ffffff`, UTC without a zone. */
 export type WireDateTime = string;
-/** `DD.MM.YYYY` */
 export type WireDate = string;
 export type Uuid = string;
 
@@ -14,7 +12,6 @@ export interface Page<T, Results = T[]> {
 	next: string | null;
 	previous: string | null;
 	results: Results;
-	/** The cursor with which `slice` continues after this page. */
 	cursor?: string;
 }
 
@@ -167,7 +164,6 @@ export const eventOfTotal: Readonly<Record<keyof ReportTotal, EventType>> = {
 	hardbounced_percent: 'HARDBOUNCED',
 };
 
-/** Without event types a report counts all figures. */
 export function isCounted(total: keyof ReportTotal, events: readonly EventType[]): boolean {
 	return events.length === 0 || events.includes(eventOfTotal[total]);
 }
@@ -269,14 +265,12 @@ const MessageReport = t.named(
 );
 export type MessageReport = Infer<typeof MessageReport>;
 
-/** Once for each type, link and kind of visitor (api-decisions 41). */
 const MessageEvent = t.named(
 	'MessageEvent',
 	t.record({
 		type: t.word(eventTypes),
 		time: t.moment,
 		count: t.count,
-		/** Null where the content is not kept. */
 		link: t.orNull(t.text),
 		machine: t.flag,
 	}),
@@ -326,7 +320,6 @@ export const SendingProgress = t.named(
 	'SendingProgress',
 	t.record({
 		messages: t.needed(messagesByState),
-		/** Null: the mail server takes mail, or the reason is unknown. */
 		paused: t.orNull(t.text),
 		has_worker: t.newer(t.flag),
 	}),

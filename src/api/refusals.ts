@@ -56,7 +56,6 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 	[/does not exist\.$/, 'does_not_exist'],
 	[/^Unknown variable: /, 'unknown_variable'],
 	[/^This address is suppressed \(/, 'suppressed'],
-	// The wording of other services.
 	[/address is not verified\.?$/, 'not_verified'],
 	[/\b(private|loopback|link-local|reserved) address\b/, 'private_target'],
 ];

@@ -16,7 +16,6 @@ const maxReportDays = 366;
 
 export interface ReportsPlus {
 	report(query: ReportQuery & { tag?: string; human?: boolean }, call?: Call): Promise<Report>;
-	/** A campaign without dates is covered from its first day to its last. Throws `not_found`. */
 	details(query: DetailsQuery, call?: Call): Promise<ReportDetails>;
 	links(campaign: Uuid, call?: Call): Promise<CampaignLinks>;
 }
@@ -65,7 +64,6 @@ export const ReportDetails = t.named(
 		week: t.needed(t.listOf(t.record({ ...figures, weekday: t.needed(t.count), hour: t.needed(t.count) }))),
 		bounces: t.needed(
 			t.record({
-				/** The 20 domains with the most bounces. */
 				domains: t.needed(t.listOf(t.record({ ...bounceCounts, domain: t.needed(t.text) }))),
 				other_domains: t.count,
 				codes: t.needed(t.listOf(t.record({ ...bounceCounts, code: t.needed(t.text) }))),
@@ -80,7 +78,6 @@ export type ReportDetails = Infer<typeof ReportDetails>;
 const CampaignLink = t.named(
 	'CampaignLink',
 	t.record({
-		/** The author's URL, with variables as `#name#`; null: the content is not kept. */
 		url: t.needed(t.orNull(t.text)),
 		/** From 1: a target in several places of the mail has several links. */
 		position: t.needed(t.count),

@@ -1,7 +1,4 @@
-/**
- * Texts in the bytes of one buffer, which threads transfer without a copy: millions of texts leave no work
- * for the garbage collector.
- */
+/** Threads transfer the buffer without a copy: millions of texts make no work for the collector. */
 
 export interface RowTexts {
 	count: number;
@@ -11,7 +8,6 @@ export interface RowTexts {
 
 const firstBytes = 64 * 1024;
 const firstCount = 1024;
-/** UTF-8 needs at most three octets for a UTF-16 unit. */
 const maxOctets = 3;
 
 export function newTexts(): RowTexts {

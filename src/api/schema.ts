@@ -1,7 +1,4 @@
-/**
- * An input declared once: its type, its check with DRF's texts, its JSON Schema. It ignores unknown keys and
- * names every bad field at once.
- */
+/** An input declared once: type, check with DRF's texts, JSON Schema. Every bad field is named at once. */
 import { type FieldErrors, nonFieldErrors } from './errors.js';
 import { isRecord } from './json.js';
 import type { Field, JsonSchema, Presence } from './schema/fields.js';
@@ -41,10 +38,7 @@ export interface FieldSet<T, G = unknown> {
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
-/**
- * Checks several fields together; `good` are the valid ones. Every bad field is named at once (api-decisions
- * 42).
- */
+/** `good` are the valid fields. Every bad field is named at once (api-decisions 42). */
 type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
 
 export function fieldSet<F extends Fields>(

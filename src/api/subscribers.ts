@@ -1,4 +1,3 @@
-/** The store decides whether `meta` names existing variables. */
 import type { Call } from './api.js';
 import type { FieldErrors } from './errors.js';
 import type { SubscriberInput } from './inputs.js';
@@ -88,10 +87,7 @@ export interface SubscribersPlus {
 		change: MetaChange & { patch: Partial<Omit<SubscriberInput, 'meta'>> },
 		call?: Call,
 	): Promise<Subscriber>;
-	/**
-	 * `skip` leaves a subscriber with the address unchanged, `update` merges the given values. One operation;
-	 * repeating it changes nothing.
-	 */
+	/** One operation; repeating it changes nothing. */
 	add(
 		listId: number,
 		subscriber: SubscriberInput,

@@ -40,7 +40,6 @@ export const Suppression = t.named(
 		email: t.needed(t.email),
 		reason: t.needed(t.word(suppressionReasons)),
 		list_id: t.orNull(t.integer),
-		/** Another version may know other sources. */
 		source: t.needed(t.described(t.text, { examples: [...suppressionSources] })),
 		date_created: t.moment,
 		expires_at: t.orNull(t.moment),
@@ -108,21 +107,12 @@ export interface Suppressions {
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
-	/**
-	 * Adding never weakens: the later end counts. Without an end, subscribers with the address become
-	 * inactive. Throws `invalid`, also for an erased address (`erased`) and a missing list (`does_not_exist`).
-	 */
+	/** Adding never weakens: the later end counts. Without an end, subscribers become inactive. */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
-	/**
-	 * At most 5,000 rows. A bad row is a reject. The same rows again change nothing, so an unanswered call may
-	 * be repeated.
-	 */
+	/** At most 5,000 rows. A bad row is a reject. An unanswered call may be repeated. */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
-	/**
-	 * Without a reason all are removed. Subscribers stay inactive: writing to them again is a separate
-	 * decision. Throws `not_found`.
-	 */
+	/** Without a reason all are removed. Subscribers stay inactive. Throws `not_found`. */
 	remove(which: RemovedSuppressions, call?: Call): Promise<SuppressionRemoval>;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The syntax of variables: `#name#`, or `#name|friend#` with a default for a missing or blank value. The part
- * between the hashes is a reference.
- */
+/** `#name#`, or `#name|friend#` with a default. The part between the hashes is a reference. */
 import type { Content } from './messages.js';
 
 /** Made anew: a shared matcher with the g flag would carry `lastIndex` from one text to the next. */
@@ -41,10 +38,7 @@ export function hasDefault(reference: string): boolean {
 	return reference.includes('|');
 }
 
-/**
- * Null: no value, and the reference stays in the text. Own keys only: `#constructor#` must not reach
- * Object.prototype.
- */
+/** Null: no value. Own keys only: `#constructor#` must not reach Object.prototype. */
 export function variableValue(reference: string, variables: Readonly<Record<string, string>>): string | null {
 	const bar = reference.indexOf('|');
 	if (bar === -1) return Object.hasOwn(variables, reference) ? (variables[reference] ?? '') : null;
@@ -52,10 +46,7 @@ export function variableValue(reference: string, variables: Readonly<Record<stri
 	return value === null || value.trim() === '' ? reference.slice(bar + 1) : value;
 }
 
-/**
- * For a header: a line break becomes one space, other controls are removed. U+2028 and U+2029 break lines
- * too.
- */
+/** For a header: a line break becomes one space, other controls are removed. */
 export function oneLine(value: string): string {
 	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
 	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
@@ -63,7 +54,6 @@ export function oneLine(value: string): string {
 
 export function filledSubject(subject: string, variables: Readonly<Record<string, string>>): string {
 	const fill = (hashed: string, reference: string) => oneLine(variableValue(reference, variables) ?? hashed);
-	// One line first, since a default may contain a break.
 	return oneLine(subject).replace(referencePattern(), fill).trim();
 }
 

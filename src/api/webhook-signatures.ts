@@ -21,7 +21,6 @@ export function formatSecret(key: string): string {
 	return secretPrefix + Buffer.from(key, 'base64url').toString('base64');
 }
 
-/** The newest secret first: the receiver may know either. */
 export function signatureOf(signed: Signed, secrets: readonly string[]): string {
 	return secrets.map((secret) => `v1,${digest(signed, secret).toString('base64')}`).join(' ');
 }

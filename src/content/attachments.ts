@@ -1,4 +1,3 @@
-/** Attached files as MIME parts (RFC 2183, 2387, 2392), encoded once for each file. */
 import type { Attachment } from '../api/attachments.js';
 
 export interface Placed {
@@ -35,7 +34,6 @@ export function cidFaults(
 	return { unknown: written((count) => count === 0), unclear: written((count) => count > 1) };
 }
 
-/** For a page, which has no other parts. */
 export function withImages(
 	html: string,
 	files: readonly (Pick<Attachment, 'name' | 'type' | 'content_id'> & { bytes: Uint8Array })[],
@@ -53,14 +51,12 @@ function cidPattern(): RegExp {
 	return /(?<=["'(=\s])cid:([^\s"'<>()]{1,800})/gi;
 }
 
-/** `&amp;` may stand for a character. */
 function linkOf(text: string): CidLink {
 	const written = text.replaceAll('&amp;', '&');
 	return { written, name: decoded(written) };
 }
 
 interface CidLink {
-	/** As it is written behind `cid:`. */
 	written: string;
 	name: string;
 }
@@ -95,10 +91,7 @@ export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline'
 	);
 }
 
-/**
- * A name beyond ASCII is an RFC 2231 parameter, and a plain one of the type for older programs: beside the
- * parameter itself some would take the plain one.
- */
+/** Names beyond ASCII are RFC 2231 parameters, with a plain one of the type for older programs. */
 function nameParameters(name: string): { plain: string; filename: string } {
 	if (/^[ -~]*$/.test(name) && name.length <= segmentLength && !name.includes('=?')) {
 		const quoted = name.replace(/["\\]/g, '\\$&');

@@ -1,17 +1,12 @@
-/**
- * Attributes of an HTML text by their positions, found with a tokenizer: nothing is parsed into a tree or
- * rewritten.
- */
+/** Attributes of an HTML text by their positions; nothing is parsed into a tree or rewritten. */
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { referencePattern } from '../api/variables.js';
 
-/** Written at `offset`, or a decoded entity (`offset` null). */
 interface Segment {
 	readonly text: string;
 	readonly offset: number | null;
 }
 
-/** `start` and `end` are offsets of the value without its quotes. */
 export interface Attribute {
 	readonly tag: string;
 	/** Style elements do not count: inlining removes them. */
@@ -24,7 +19,6 @@ export interface Attribute {
 	readonly segments: readonly Segment[];
 }
 
-/** A part of a decoded value; the opening hash of a variable stands at `offset`. */
 export type Piece = { readonly text: string } | { readonly reference: string; readonly offset: number };
 
 export interface Markup {
@@ -33,10 +27,7 @@ export interface Markup {
 	readonly styles: readonly { readonly start: number; readonly end: number }[];
 }
 
-/**
- * Reads as browsers do: comments, script, style, title and textarea contain no markup. `isWanted` selects
- * attributes by tag, name and the value as written.
- */
+/** Comments, script, style, title and textarea contain no markup. `isWanted` selects the attributes. */
 export function readMarkup(
 	html: string,
 	isWanted: (tag: string, name: string, value: string) => boolean,

@@ -11,7 +11,6 @@ export class ByteSink {
 		this.#bytes = memory;
 	}
 
-	/** ASCII only. */
 	text(text: string): void {
 		this.#reserve(text.length);
 		const [bytes, start, length] = [this.#bytes, this.#length, text.length];

@@ -1,13 +1,10 @@
-/** Compiled contents by hash; the least recently used are dropped first. */
 import type { Content } from '../api/messages.js';
 import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 
 export interface ContentCache {
-	/**
-	 * Gets of one hash at the same time compile once. A content that does not compile rejects at each call.
-	 */
+	/** Gets of one hash at the same time compile once. */
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
 

@@ -1,4 +1,3 @@
-/** Compiles a content once, so that a message for one recipient takes a few string joins. */
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/messages.js';
 import { filledSubject, oneLine, usedVariables } from '../api/variables.js';
@@ -25,10 +24,7 @@ import { noAlternative } from './text-alternative.js';
 import type { CompiledContent, Recipient } from './types.js';
 import { textGuards } from './value-guards.js';
 
-/**
- * Failures are in `warnings`, and the mail goes out as written; rejects only if no reader is available.
- * `onHeld` gets the bytes of memory held each time they grow.
- */
+/** Failures are warnings, and the mail goes out as written; rejects only if no reader is available. */
 export async function compileContent(
 	content: Content,
 	askHtml: AskHtml,

@@ -1,12 +1,7 @@
-/** Encoded words (RFC 2047) for text beyond ASCII in a header. */
-
 const maxWord = 75;
 const overhead = '=?UTF-8?Q??='.length;
 
-/**
- * Separates words by `CRLF SP`, which readers drop. A word has at most 75 characters and holds whole code
- * points.
- */
+/** Separates words by `CRLF SP`, which readers drop; a word holds whole code points. */
 export function encodeWords(text: string, firstLength = maxWord): string {
 	// Quoted-printable keeps plain text readable; base64 is used where it is shorter.
 	const points = Array.from(text);

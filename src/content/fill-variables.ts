@@ -1,7 +1,4 @@
-/**
- * `#name#` variables: found once, filled for each recipient in one pass. Tokens are found from left to right:
- * `#a##b#` is a and b, `#a#b#` is a followed by `b#`.
- */
+/** Variables are found from left to right: `#a##b#` is a and b, `#a#b#` is a followed by `b#`. */
 import { escapeHtml } from '../api/quote.js';
 import { referencePattern, variableValue } from '../api/variables.js';
 import { loadsNothing } from './style-values.js';
@@ -24,7 +21,6 @@ export type Escape = (value: string) => string;
 
 const noGuards: ReadonlyMap<number, ValueGuard> = new Map();
 
-/** `guards` are by the offset of the opening hash, `text` begins at `offset`. */
 export function parseTemplate(text: string, guards = noGuards, offset = 0): Template {
 	const literals: string[] = [];
 	const slots: Slot[] = [];
@@ -50,8 +46,7 @@ export function fillSlot(slot: Slot, variables: Variables, write: Escape): strin
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
 	if (slot.guard === 'query') return percentEncoded(value);
-	// A value comes from a subscriber's form. One that would make the link `javascript:` or `data:`, or make a
-	// style load something, becomes `#`.
+	// One that would make the link `javascript:`, or a style load something, becomes `#`.
 	return isHarmless(slot, value, variables) ? write(value) : '#';
 }
 
@@ -76,10 +71,7 @@ export function htmlValue(value: string): string {
 	return escapeHtml(normalLineEnds(value));
 }
 
-/**
- * Texts and values are both normalized before they are joined, so that a CR and an LF that meet stay two line
- * ends.
- */
+/** Done before joining: a CR that ends a text and an LF that begins a value stay two line ends. */
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }

@@ -1,4 +1,3 @@
-/** Contents are stored and compiled once per hash. */
 import { createHash } from 'node:crypto';
 import type { Content } from '../api/messages.js';
 

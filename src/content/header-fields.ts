@@ -1,4 +1,3 @@
-/** Header fields: folded at 78 at blanks, never longer than 998, never more than one field. */
 import { domainToASCII } from 'node:url';
 import { isReservedHeader, maxHeaderName } from '../api/schema/headers.js';
 import { encodeWords } from './encoded-words.js';
@@ -16,7 +15,6 @@ export function unstructuredField(name: string, value: string): string {
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
 		if (trimmed.length <= first) return `${name}: ${trimmed}\r\n`;
-		// A fold goes before a blank, so that unfolding restores the text.
 		return `${name}:${fold(foldable(` ${trimmed}`), name.length + 1)}\r\n`;
 	}
 	const isNarrow = first < 30;
@@ -42,7 +40,6 @@ export function addressField(name: string, addresses: readonly string[]): string
 	return `${name}:${fold(tokens, name.length + 1)}\r\n`;
 }
 
-/** A token must not be folded (Message-ID, a URL in angle brackets). */
 export function tokenField(name: string, token: string): string {
 	if (!/^[\x21-\x7e]{1,900}$/.test(token)) {
 		refuseBreaks(name, token);
@@ -60,7 +57,6 @@ function refuseBreaks(name: string, value: string): void {
 	if (/[\r\n\0]/.test(value)) throw new Error(`The header field ${name} holds a line break or NUL.`);
 }
 
-/** Also encodes a text that looks like an encoded word. */
 function isWritable(text: string): boolean {
 	return /^[\t -~]*$/.test(text) && !text.includes('=?') && !hasLongWord(text);
 }
@@ -69,7 +65,6 @@ function hasLongWord(text: string): boolean {
 	return text.length > maxWord && foldable(text).some((word) => word.length > maxWord);
 }
 
-/** Words with the blanks before them. */
 function foldable(text: string): string[] {
 	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }

@@ -6,7 +6,6 @@ const maxInlineBytes = 2 * 1024 * 1024;
 /** A rule of 1 KB may be written into each of 10,000 elements. */
 const maxInlinedLength = 2 * maxInlineBytes;
 
-/** Never throws. */
 export function inlineStyles(
 	html: string,
 	inlineCss: (html: string) => string,
@@ -53,10 +52,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return written + after.slice(from);
 }
 
-/**
- * A variable of a style sheet (`color: #brand#`) may have been copied into elements; none may be added or
- * lost.
- */
+/** A variable of a style sheet may have been copied into elements; none may be added or lost. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));

@@ -1,11 +1,7 @@
-/**
- * Which style rules can move into style attributes. Rules for some screens, states of a link and
- * pseudo-elements stay.
- */
+/** Style rules for some screens, states of a link and pseudo-elements stay in the sheet. */
 import { Parser } from 'htmlparser2';
 
 interface InlinePlan {
-	/** Its style elements keep only rules that stay. */
 	readonly html: string;
 	readonly css: string;
 }
@@ -57,7 +53,6 @@ function canMove(selector: string, isBodyImplied: boolean): boolean {
 	if (/("|')[^"']*[,>+~{}()[\]]/.test(selector)) return false;
 	const text = selector.replace(/"[^"]*"|'[^']*'/g, '""');
 	if ((text.match(/::?[\w-]+/g) ?? []).some((pseudo) => !structural.test(pseudo))) return false;
-	// A browser puts rows without a tbody into one; the inliner does not.
 	return !(isBodyImplied && /\btbody\b|>\s*tr\b/i.test(text));
 }
 
@@ -114,7 +109,6 @@ type CssStatement =
 	| { readonly kind: 'rule'; readonly selectors: readonly string[]; readonly body: string }
 	| { readonly kind: 'at'; readonly name: string; readonly prelude: string; readonly block: string | null };
 
-/** Strings and escapes. */
 const opaque = /"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|\\[\s\S]/;
 
 export function cssStatements(css: string): CssStatement[] {
@@ -176,7 +170,6 @@ function pieces(text: string, cuts: readonly { at: number }[]): string[] {
 		.filter((piece) => piece !== '');
 }
 
-/** Positions outside strings, parentheses and brackets. */
 function* marks(text: string, wanted: string): Generator<{ char: string; at: number }> {
 	let depth = 0;
 	for (const match of text.matchAll(new RegExp(`${opaque.source}|[()[\\]{};,]`, 'g'))) {

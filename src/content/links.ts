@@ -1,7 +1,4 @@
-/**
- * Links whose clicks can be counted. A mail names a link by its position alone, so the same text must give
- * the same positions for ever.
- */
+/** A mail names a link by its position alone: the same text must give the same positions for ever. */
 
 import { canParseUrl } from '../api/schema/url.js';
 import { variableName, variableValue } from '../api/variables.js';
@@ -9,7 +6,6 @@ import { type Piece, piecesOf, readMarkup } from './attributes.js';
 import type { Variables } from './fill-variables.js';
 import { encodedIn, percentEncoded } from './urls.js';
 
-/** Entities are decoded, variables stand by reference. */
 type LinkTarget = readonly (string | Reference)[];
 
 interface Reference {
@@ -40,10 +36,7 @@ export function findLinks(html: string): Link[] {
 		.slice(0, maxLinks);
 }
 
-/**
- * As browsers request it: ASCII, no blanks. Null unless it is http or https, and for a value with a control
- * character, which no header may contain.
- */
+/** Null unless it is http or https, and for a value with a control character, which no header may have. */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
 	const text = target
@@ -54,7 +47,6 @@ export function targetUrl(target: LinkTarget, variables: Variables): string | nu
 	return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null;
 }
 
-/** True exactly when `targetUrl` gives a URL. */
 export function isTrackable(
 	{ depends, target }: Pick<Link, 'depends' | 'target'>,
 	variables: Variables,

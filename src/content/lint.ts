@@ -9,15 +9,12 @@ import { cidFaults } from './attachments.js';
 
 export interface ContentFinding {
 	kind: 'clipped' | 'no_alt' | 'no_file' | 'no_link' | 'no_unsubscribe' | 'no_subject' | 'long_subject';
-	/** Places, octets of the HTML or characters of the subject. */
 	count: number;
-	/** The line counts from 1; null: the whole content. */
 	first: { text: string; line: number } | null;
 }
 
 /** Gmail cuts the HTML here. */
 export const clippedBytes = 102 * 1024;
-/** Twice what mail programs show. */
 const longSubject = 120;
 
 /** `bulk` wants a link to unsubscribe; `isTemplate`: files come when it is sent. */
@@ -94,7 +91,6 @@ const otherSchemes = new Set(
 	'mailto tel sms smsto webcal geo facetime skype whatsapp xmpp sip sips callto maps cid'.split(' '),
 );
 
-/** The scheme of a variable is known with its value alone. */
 function isLink(href: string, hasBase: boolean): boolean {
 	const text = href.replace(/[\t\r\n]/g, '').trim();
 	if (text === '' || text === '#') return false;

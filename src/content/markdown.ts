@@ -1,14 +1,10 @@
-/**
- * Bodies from GitHub's Markdown in a plain layout for narrow and wide, light and dark. Variables and raw HTML
- * stay as they are written.
- */
+/** GitHub's Markdown in a plain layout for narrow and wide, light and dark; raw HTML stays. */
 
 import { Marked } from 'marked';
 import { escapeHtml } from '../api/quote.js';
 import { referencePattern } from '../api/variables.js';
 import { textAlternative } from './text-alternative.js';
 
-/** `heading`: the text of the first heading of level 1. */
 interface MarkdownBodies {
 	heading: string | null;
 	html: string;
@@ -20,7 +16,6 @@ export function markdownBodies(markdown: string): MarkdownBodies {
 	const marked = new Marked({ gfm: true, async: false });
 	const tokens = marked.lexer(hidden);
 	const first = tokens.find((token) => token.type === 'heading' && token['depth'] === 1);
-	// The class makes the text show its rows as rows.
 	const body = restore(marked.parser(tokens)).replaceAll('<table>\n<thead>', '<table class="rows">\n<thead>');
 	const heading = first === undefined ? null : plainText(restore(marked.parser([first])));
 	const html = layout(heading ?? '', body);
@@ -31,10 +26,7 @@ function plainText(html: string): string {
 	return textAlternative(html).replace(/\s+/g, ' ');
 }
 
-/**
- * Variables look like a heading, a table's cell or emphasis to a parser: a word that is nowhere else replaces
- * each.
- */
+/** A parser takes variables for headings or cells: a word that is nowhere else replaces each. */
 function hideVariables(markdown: string): { hidden: string; restore: (text: string) => string } {
 	const references: string[] = [];
 	let word = 'qvar';

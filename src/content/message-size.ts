@@ -7,7 +7,6 @@ import { countCodePoints } from '../api/schema/python.js';
 import { variablesIn, variableValue } from '../api/variables.js';
 import { htmlValue, type Variables } from './fill-variables.js';
 
-/** Octets before transfer encoding. */
 const maxJoinedBytes = 16 * 1024 * 1024;
 
 export class TooLarge extends Error {
@@ -18,7 +17,6 @@ export function contextErrors(fault: string): FieldErrors {
 	return { context: [{ code: 'too_large', message: `With this context ${fault}.` }] };
 }
 
-/** Turns `TooLarge` into the 400 of a send request. */
 export async function refusingTooLarge<T>(work: () => Promise<T>): Promise<T> {
 	try {
 		return await work();

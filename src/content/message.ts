@@ -19,15 +19,11 @@ type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
 /** The parts that differ between recipients come first, the files after them. */
 export interface MessageBody {
-	/** With files it ends behind their first header fields. */
 	write: WriteBody;
 	rest: readonly (string | { sha256: string })[];
 }
 
-/**
- * Text first (RFC 2046 s.5.1.4: the last alternative is preferred); mixed › alternative › related, and only
- * what is needed.
- */
+/** Text first (RFC 2046 s.5.1.4); mixed › alternative › related, and only what is needed. */
 export function compileBody({ text, html, sha256, files }: MessageParts): MessageBody {
 	const parts = [text, html].filter((part) => part !== null);
 	const bounded = (kind: string, mark: string, parameter = '') => {
@@ -70,7 +66,6 @@ export function compileBody({ text, html, sha256, files }: MessageParts): Messag
 
 type Tail = MessageBody['rest'];
 
-/** Splits at the end of the first header fields of a file. */
 function splitTail(tail: Tail): [before: string, rest: Tail] {
 	const merged: (string | { sha256: string })[] = [];
 	let before = '';
@@ -93,10 +88,7 @@ interface SharedFields {
 	custom: string;
 }
 
-/**
- * Writes everything above the Content-Type. Fields that all messages of an envelope share are made once.
- * Throws on a line break or NUL in any field, and on a field that users may not set.
- */
+/** Everything above the Content-Type; fields that messages of an envelope share are made once. */
 export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
 	const known = new WeakMap<Envelope, SharedFields>();
 	let date = { ms: Number.NaN, field: '' };

@@ -1,4 +1,3 @@
-/** The links of a content whose body is deleted: mails lead to them by position. */
 import { findLinks, linkTexts } from './links.js';
 
 /** The same links at the same positions; null: it has none. */

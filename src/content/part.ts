@@ -1,4 +1,3 @@
-/** A text part: its transfer encoding is chosen once, its constant pieces are encoded once. */
 import type { ByteSink } from './byte-sink.js';
 import { renderSlots, type Template } from './fill-variables.js';
 import { encodeFragment, type Fragment, keepFragments, QuotedPrintableLine } from './quoted-printable.js';
@@ -6,7 +5,6 @@ import type { Recipient } from './types.js';
 
 export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 
-/** CRLF line ends, pure ASCII, the last line ended or not. */
 export interface Part {
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
@@ -16,7 +14,6 @@ export interface Part {
 }
 
 interface PartSource<S> {
-	/** Line ends are LF, in the literals and in the output of `fill`. */
 	template: Template<S>;
 	subtype: 'plain' | 'html';
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;

@@ -1,10 +1,6 @@
-/**
- * Quoted-printable (RFC 2045 s.6.7) in fragments, each encoded as if it began a line. Where its first line
- * does not fit, a soft break goes before it. So constant pieces are encoded once, with values between them.
- */
+/** RFC 2045 s.6.7 in fragments, each encoded as if it began a line; a soft break may go before it. */
 import type { ByteSink } from './byte-sink.js';
 
-/** The lengths of the first and the last line serve appending. */
 export interface Fragment {
 	readonly octets: Uint8Array;
 	readonly headLength: number;
@@ -24,7 +20,6 @@ const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 /** Line ends are LF and become CRLF; a CR is encoded. The octets may share memory: see `keepFragments`. */
 export function encodeFragment(text: string): Fragment {
 	const source = Buffer.from(text, 'utf8');
-	// Three octets a byte, and a soft break after at least 24 bytes.
 	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);
 	let at = 0;
 	let column = 0;
@@ -65,10 +60,7 @@ export function encodeFragment(text: string): Fragment {
 	};
 }
 
-/**
- * Moves fragments into one piece of exact memory. Node takes small buffers from slabs of 8 KiB, and each kept
- * buffer would keep its whole slab.
- */
+/** Node takes small buffers from slabs of 8 KiB, and each kept buffer would keep its whole slab. */
 export function keepFragments(fragments: readonly Fragment[]): Fragment[] {
 	const distinct = new Set(fragments);
 	let size = 0;
@@ -91,7 +83,6 @@ function isPlainByte(byte: number): boolean {
 	return (byte >= 0x20 && byte <= 0x7e && byte !== equals) || byte === 0x09;
 }
 
-/** Copies a plain value in lines, such as the address of a link. */
 function encodeLong(value: string): Fragment {
 	if (!isPlain(value)) return encodeFragment(value);
 	let text = value.slice(0, maxColumn);
@@ -153,10 +144,7 @@ function measure(text: string): Fragment {
 	return { octets, headLength: first, tailLength, hasBreak: true };
 }
 
-/**
- * A dot (lost when a relay forgets to stuff it) and `From ` (mbox writers put a `>` before it) must not begin
- * a line. The next fragment may complete the end of this one: `F` + `rom me`.
- */
+/** Relays lose a dot at the start of a line, and mbox writers put a `>` before `From `. */
 function isSpecialAtStart(source: Buffer, index: number): boolean {
 	const byte = source[index];
 	if (byte === 0x2e) return true;

@@ -1,7 +1,4 @@
-/**
- * Everything that parses an untrusted HTML body, in one call that a thread runs and can be ended. The
- * composer gets offsets and texts.
- */
+/** Everything that parses an untrusted HTML body, in one call of a thread that can be ended. */
 import { readMarkup } from './attributes.js';
 import { normalLineEnds } from './fill-variables.js';
 import { inlineStyles } from './inline-css.js';
@@ -16,7 +13,6 @@ export interface HtmlQuestion {
 	readonly alternative: boolean;
 }
 
-/** Plain data: it comes from a thread. */
 export interface ReadHtml {
 	readonly html: string;
 	/** Null: not requested, not possible, or the document has no visible text. */
@@ -30,7 +26,6 @@ export interface ReadHtml {
 /** Rejects past its deadline, and if no reader is available. */
 export type AskHtml = (question: HtmlQuestion) => Promise<ReadHtml>;
 
-/** Reads in this thread, without a deadline. `inlineCss` may throw. */
 export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => string): ReadHtml {
 	const { inline, alternative } = question;
 	const isDeep = isTooDeep(question.html);

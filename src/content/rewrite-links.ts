@@ -1,6 +1,4 @@
-/**
- * Counts opens and clicks: link targets are replaced and a pixel is inserted; all other bytes stay the same.
- */
+/** Replaces link targets and inserts a pixel; all other bytes stay the same. */
 
 import {
 	fillSlot,
@@ -17,17 +15,13 @@ import type { Tracking } from './types.js';
 
 type TrackedSlot = Slot | LinkSlot | { readonly kind: 'pixel' };
 
-/** `written` is used if a recipient's values make a target that cannot be followed. */
 interface LinkSlot extends Pick<Link, 'depends' | 'target'> {
 	readonly kind: 'link';
 	readonly position: number;
 	readonly written: Template;
 }
 
-/**
- * Some mail programs do not load hidden images. The pixel stands outside the flow, and style rules for all
- * pictures do not apply to it.
- */
+/** Some programs do not load hidden images: the pixel stands outside the flow. */
 const pixel = {
 	before: '<img src="',
 	after: `" width="1" height="1" alt="" style="${[
@@ -44,7 +38,6 @@ const pixel = {
 		.join(';')}">`,
 };
 
-/** The pixel stands before the last `</body>` or at the end. */
 export function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Template<TrackedSlot> {
 	const literals = [''];
 	const slots: TrackedSlot[] = [];
@@ -87,10 +80,7 @@ export function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tra
 	return { openUrl: htmlValue(openUrl), clickUrl: htmlValue(clickUrl), clickEnds };
 }
 
-/**
- * Without tracking it writes the author's text. Addresses are escaped (`escapedTracking`), except for their
- * ends.
- */
+/** Addresses are escaped already (`escapedTracking`), except for their ends. */
 export function fillTracked(
 	slot: TrackedSlot,
 	{ variables, tracking }: BodyValues,

@@ -1,13 +1,9 @@
 /** Variables in style sheets and style attributes: none may load anything. */
 import { referencePattern } from '../api/variables.js';
 
-/**
- * `fixed`: it stands in `url(…)` or the like and stays as it is written. `style`: a value that would load
- * something is refused.
- */
+/** `fixed`: a variable in `url(…)` stays as it is written. `style`: a value that would load is refused. */
 export type StyleGuard = 'fixed' | 'style';
 
-/** Strings, brackets with the functions that load, imports and their ends. */
 const marks =
 	/"(?:\\[\s\S]|[^"\\\n])*"?|'(?:\\[\s\S]|[^'\\\n])*'?|((?:url|src|image|image-set|-webkit-image-set|cross-fade|-webkit-cross-fade|element|expression)?\()|\)|@import\b|[;{}]/gi;
 

@@ -15,7 +15,6 @@ const options: HtmlToTextOptions = {
 	// Deeper elements become an ellipsis; the converter would run out of stack.
 	limits: { maxDepth: 400 },
 	formatters: {
-		// The address of an image is useless in plain text.
 		alternative: (element, _walk, builder) => {
 			const alt: unknown = element.attribs?.['alt'];
 			builder.addInline(typeof alt === 'string' ? ` ${alt} ` : ' ');
@@ -53,19 +52,14 @@ const options: HtmlToTextOptions = {
 			format: 'dataTable',
 			options: { uppercaseHeaderCells: false, maxColumnWidth: 40 },
 		},
-		// Mostly preview lines.
 		{ selector: '[style*="display:none"i]', format: 'skip' },
 		{ selector: '[style*="display: none"i]', format: 'skip' },
 	],
 };
 
-/**
- * Lines have at most 78 characters where there is a blank. Variables are kept, in links too. Empty when the
- * document has no visible text.
- */
+/** Lines have at most 78 characters. Empty when the document has no visible text. */
 export function textAlternative(html: string): string {
-	// The converter drops `href="#link#"` as an anchor of the page, so private-use characters replace
-	// variables.
+	// The converter drops `href="#link#"` as an anchor: private-use characters replace variables.
 	const names: string[] = [];
 	const disguised = html.replace(referencePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
 	const text = convert(disguised).replace(
@@ -80,7 +74,6 @@ export function textAlternative(html: string): string {
 		.trim();
 }
 
-/** An address or a number alone, else a link without blanks. */
 function readableHref(href: string): string {
 	const url = href.replace(/[\t\r\n]/g, '').trim();
 	const [, address] = /^(?:mailto|tel):([^?]+)/i.exec(url) ?? [];

@@ -6,9 +6,7 @@ export interface Recipient {
 	messageId: string;
 	dateMs: number;
 	variables: Readonly<Record<string, string>>;
-	/** Null: the HTML goes out as it is written. */
 	tracking: Tracking | null;
-	/** Set on BULK. */
 	listUnsubscribeUrl: string | null;
 }
 
@@ -21,19 +19,12 @@ export interface Tracking {
 
 export interface CompiledContent {
 	readonly variables: readonly string[];
-	/** Notes for the author. */
 	readonly warnings: readonly string[];
 	readonly read: ReadHtml | null;
 	readonly links: number;
-	/**
-	 * Null for anything but http(s), and when a value contains a control character. Exactly the links that
-	 * `join` rewrites are not null.
-	 */
+	/** Null for anything but http(s): exactly the links that `join` rewrites are not null. */
 	link(position: number, variables: Recipient['variables']): string | null;
-	/**
-	 * RFC 5322 with CRLF, not dot-stuffed, in `memory` if it fits. Throws before joining a message that would
-	 * be too large, and on a header field that cannot be written.
-	 */
+	/** Not dot-stuffed; in `memory` if it fits. Throws before it joins a message that would be too large. */
 	join(envelope: Envelope, recipient: Recipient, memory?: Buffer): Buffer;
 	/** The files after `join`, by hash as `encodeFile` made them; in the relaxed form of DKIM. */
 	rest(encoded: ReadonlyMap<string, Buffer>, recipient: Pick<Recipient, 'tracking'>): readonly Buffer[];

@@ -1,10 +1,6 @@
-/** Whether a mail may lead to a URL that variables make. */
 import { variableValue } from '../api/variables.js';
 
-/**
- * The text around a variable that begins a URL attribute; entities are decoded, other variables stand by
- * reference.
- */
+/** The text around a variable that begins a URL attribute, entities decoded. */
 export interface UrlGuard {
 	readonly before: string;
 	readonly after: readonly (string | { readonly reference: string })[];
@@ -13,10 +9,7 @@ export interface UrlGuard {
 const allowedScheme = /^(https?|mailto|tel)$/i;
 export const schemeEnd = /[:/?#\\]/;
 
-/**
- * True for a relative reference, http, https, mailto or tel. Checks the whole attribute: `#a##b#` with `java`
- * and `script:` is a script too.
- */
+/** Checks the whole attribute: `#a##b#` with `java` and `script:` is a script too. */
 export function opensSafely(
 	guard: UrlGuard,
 	value: string,
@@ -39,10 +32,7 @@ function hasSafeScheme(url: string): boolean {
 	return end === -1 || read[end] !== ':' || allowedScheme.test(read.slice(0, end));
 }
 
-/**
- * Variables behind a `?`, and all of a `mailto:`. The query of a URL that begins with a variable shows in
- * `&name=` too.
- */
+/** Variables behind a `?`, after `&name=`, and all of a `mailto:`. */
 export function encodedIn<R extends object>(pieces: readonly ({ readonly text: string } | R)[]): R[] {
 	const encoded: R[] = [];
 	let literal = '';

@@ -4,7 +4,6 @@ import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from '.
 import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
 import { encodedIn, schemeEnd, type UrlGuard } from './urls.js';
 
-/** `fixed`: the value is not filled in; `query`: it is percent-encoded. */
 export type ValueGuard = UrlGuard | StyleGuard | 'query';
 
 const urlAttributes = new Set(
@@ -28,9 +27,7 @@ export function valueGuards(html: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/**
- * A blank or an apostrophe in a default may end the value of its attribute: half of the reference is in it.
- */
+/** A blank or an apostrophe in a default may end its attribute. */
 function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
 	let next = 0;
 	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
@@ -47,7 +44,6 @@ export function textGuards(text: string): Map<number, ValueGuard> {
 	const word = new RegExp(`(?:${referencePattern().source}|[^\\s<>"#]+|#)+`, 'g');
 	for (const { 0: found, index } of text.matchAll(word)) {
 		if (!found.includes('#')) continue;
-		// A URL without a scheme shows in its query.
 		const scheme = found.search(/(?:https?:)?\/\/|mailto:/i);
 		if (scheme === -1 && !/[?&][\w.~-]+=/.test(found)) continue;
 		const start = Math.max(0, scheme);
@@ -94,10 +90,7 @@ function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void
 	}
 }
 
-/**
- * With `<a href=#url#>` a value with a space would add attributes, and an empty one swallow the next
- * attribute.
- */
+/** In `<a href=#url#>` a value with a space would add attributes. */
 export function quoteAttributes(html: string): string {
 	let quoted = '';
 	let from = 0;

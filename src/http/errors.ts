@@ -49,7 +49,6 @@ export function codeOf(status: number): ApiErrorCode {
 	return own ?? (status >= 500 ? 'server_error' : 'invalid');
 }
 
-/** The general code of a status comes first. */
 const codes = Object.keys(statuses) as ApiErrorCode[];
 
 /** DRF's body (api-decisions 1–7). */

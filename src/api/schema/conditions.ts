@@ -1,7 +1,6 @@
 /** Conditions on subscribers: `meta.city=Oslo`, `email~@example.com`, `created>2026-01-31`. */
 import { parseDateTime } from '../datetime.js';
 
-/** `!=` is looked for before `=`. */
 const operators = ['!=', '>=', '<=', '=', '~', '>', '<'] as const;
 export type Operator = (typeof operators)[number];
 

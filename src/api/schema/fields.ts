@@ -27,7 +27,6 @@ export type Presence = 'required' | 'defaulted' | 'optional';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** `check` is never called for an absent value and never throws. */
 export interface Field<T, P extends Presence = Presence> {
 	readonly presence: P;
 	readonly schema: JsonSchema;
@@ -36,7 +35,6 @@ export interface Field<T, P extends Presence = Presence> {
 	check(input: unknown): Checked<T>;
 }
 
-/** A required field that refuses null; every kind is made here. */
 export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<T>): Field<T, 'required'> {
 	return {
 		presence: 'required',
@@ -212,7 +210,6 @@ export function integer({ min }: { min?: number } = {}): Field<number, 'required
 	});
 }
 
-/** Any spelling that Python's UUID accepts, as lower case with hyphens. */
 export function uuid(): Field<Uuid, 'required'> {
 	return field({ type: 'string', format: 'uuid' }, (input) => {
 		const hex = uuidHex(input);
@@ -264,10 +261,7 @@ export interface ListOptions {
 	max?: number;
 }
 
-/**
- * Errors are keyed by index. A list over `max` is refused as a whole: the answer to ten megabytes of bad
- * items would be half a gigabyte.
- */
+/** A list over `max` is refused as a whole: errors of ten megabytes of items would be half a gigabyte. */
 export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}): Field<T[], 'required'> {
 	const schema = {
 		type: 'array',
@@ -294,7 +288,6 @@ export interface DictOptions<T> {
 	max?: number;
 }
 
-/** Errors are keyed by key. */
 export function dict<T>(
 	child: Field<T>,
 	{ check, max }: DictOptions<T> = {},

@@ -1,7 +1,6 @@
 import type { FieldError } from '../errors.js';
 import { type Checked, char, dict, type Field, valid } from './fields.js';
 
-/** Assumption. */
 const maxHeaders = 64;
 
 /** Assumption: a longer name leaves no room for a value in the first line. */
@@ -14,7 +13,6 @@ const maxHeaderLine = 998;
 const headerName = /^[!-9;-~]+$/;
 const forbiddenText = /[\0-\x08\n-\x1f\x7f]/;
 
-// From the IANA registry of message headers, and others that mail systems use.
 const reserved: readonly RegExp[] = [
 	// The service writes these: a second one would add recipients or change the body's meaning.
 	/^(from|author|to|cc|bcc|sender|reply-to|subject|date|message-id|(mime|content|resent)(-.*)?|list-unsubscribe.*)$/i,

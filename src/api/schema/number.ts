@@ -1,7 +1,4 @@
-/**
- * Numbers of JSON that a double does not reproduce: `12345678901234567890`, `5.0`, `1e5`. They stay texts
- * until a field converts them as Python would.
- */
+/** Numbers that a double does not reproduce (`5.0`, `1e5`) stay texts until a field converts them. */
 
 export class JsonNumber {
 	readonly text: string;
@@ -36,7 +33,6 @@ export function isJsonNumber(token: string): boolean {
 	return jsonNumber.test(token);
 }
 
-/** Whether JavaScript and Python write the number the same. Only for valid numbers. */
 export function isPlainNumber(token: string): boolean {
 	if (token.length > 16) return false;
 	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;

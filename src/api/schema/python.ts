@@ -18,7 +18,6 @@ export function trimWhitespace(text: string): string {
 	return text.slice(start, end);
 }
 
-/** `len(text)`: code points, not UTF-16 units. */
 export function countCodePoints(text: string): number {
 	let count = 0;
 	for (const _ of text) count++;
@@ -33,7 +32,6 @@ export function hasLoneSurrogate(text: string): boolean {
 	return loneSurrogate.test(text);
 }
 
-/** `type(value).__name__` of a value parsed from JSON. */
 export function typeName(value: unknown): string {
 	if (value === null || value === undefined) return 'NoneType';
 	if (Array.isArray(value)) return 'list';
@@ -52,14 +50,12 @@ export function typeName(value: unknown): string {
 	}
 }
 
-/** `str(value)`: strings as they are, everything else as `repr` writes it. */
 export function toText(value: unknown): string {
 	return typeof value === 'string' ? value : repr(value, 0);
 }
 
 /** `int(text)`: white space, a sign, digits of any script, single underscores between them. */
 export function parseInteger(text: string): number | null {
-	// Most texts, without the cost of Unicode.
 	if (/^[0-9]{1,15}$/.test(text)) return Number(text);
 	const match = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(trimWhitespace(text));
 	const digits = match?.[2]?.replaceAll('_', '');

@@ -61,7 +61,6 @@ export function closing(window: Window, timeZone: string, at: Micros): Micros {
 	return Math.min(...closes, at + daysAhead * microsPerDay, lastMoment);
 }
 
-/** Enough for a day that a zone leaves out. */
 const daysAhead = 3;
 
 function momentsFrom(at: Micros, minutes: number, timeZone: string): Micros[] {

@@ -15,8 +15,7 @@ const webUrl = String.raw`^https?://(?:[^\s:@/]+(?::[^\s:@/]*)?@)?(${ipv4}|${ipv
 // Made at first use: half of Unicode regardless of case costs 2 ms.
 let webUrlPattern: RegExp | null = null;
 
-// Django accepts a backslash, but clients read it as a slash: `http://a\@b/` has two hosts, the checked one
-// and the called one.
+// Clients read a backslash as a slash: `http://a\@b/` has two hosts.
 const ambiguous = /[\x01-\x1f\x7f-\x9f\\]/;
 
 export function isWebUrl(text: string): boolean {
@@ -30,10 +29,7 @@ export function isWebUrl(text: string): boolean {
 
 const beyondAscii = /[^\x00-\x7f]/;
 
-/**
- * Node 20's `URL.canParse` reads Latin-1 as UTF-8 once V8 has optimized the call, and then refuses
- * `https://bücher.example/`. Throwing is too slow for hostile contents in ASCII.
- */
+/** Node 20's `URL.canParse` refuses `https://bücher.example/` once V8 has optimized the call. */
 export function canParseUrl(text: string, base?: string): boolean {
 	if (!beyondAscii.test(text) && !beyondAscii.test(base ?? ''))
 		return base === undefined ? URL.canParse(text) : URL.canParse(text, base);

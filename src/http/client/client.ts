@@ -1,7 +1,4 @@
-/**
- * The Api of a deployment over HTTP, ours or a foreign one. Nothing is loaded or requested before the first
- * call.
- */
+/** The Api of a deployment over HTTP. Nothing is loaded or requested before the first call. */
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
@@ -17,12 +14,10 @@ export interface ClientOptions {
 	baseUrl: string;
 	token: string | null;
 	remote: {
-		/** For one attempt, from its start to the last byte of the answer. */
 		timeoutMs: number;
 		retries: number;
 		caCert: string | null;
 		insecure: boolean;
-		/** Overrides the environment. */
 		proxy: string | null;
 	};
 	env: Readonly<Record<string, string | undefined>>;
@@ -64,7 +59,6 @@ function warnOnce(baseUrl: URL, { remote, warn, token }: ClientOptions): void {
 		warn(`--insecure: the certificate of ${baseUrl.host} is not checked`);
 }
 
-/** The wire itself: no retries, and redirects are answers. */
 function createExchange(endpoint: Endpoint): WireExchange {
 	const { prefix, timeoutMs } = endpoint;
 	return async ({ method, path, headers = {}, body = null, token = endpoint.token, signal }) => {

@@ -2,10 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Dispatcher, Pool as PoolType } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 
-/**
- * Node 20 optimizes undici's HTTP parser after a single answer: 55 ms for a command that needs it once. With
- * this budget it does so only in an import.
- */
+/** Node 20 optimizes undici's HTTP parser after one answer (55 ms); this delays it until an import. */
 const parserBudget = '--wasm-tiering-budget=200000000';
 
 export function openPool(origin: string, options: PoolType.Options): Dispatcher {

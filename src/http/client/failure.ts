@@ -1,9 +1,6 @@
 import { ApiError, tlsReason, whyUnreachable } from '../../api/errors.js';
 
-/**
- * `unsendable`: not expressible in HTTP; `unreachable`: no connection; `untrusted`: TLS or the proxy refused;
- * `garbled`: the answer is refused.
- */
+/** `untrusted`: TLS or the proxy refused; `garbled`: the answer is refused. */
 type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
 
 export class TransportFailure extends Error {

@@ -1,7 +1,4 @@
-/**
- * The operations of the table as methods of the Api, and the forms in which other deployments want inputs and
- * give answers.
- */
+/** The operations of the table as methods of the Api, in the forms that other deployments want. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
@@ -52,7 +49,6 @@ export function documented(
 		events: method('events'),
 		report: method('report'),
 	};
-	// The compiler holds the names of the table to those of the Api.
 	return own as unknown as Omit<Api, 'capabilities' | 'close'>;
 }
 
@@ -150,12 +146,10 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	};
 }
 
-/** The link of a deployment to its next page is taken as it is. */
 function pageQuery({ query, ...values }: Values): string {
 	return typeof query === 'string' ? query : encodeQuery(Object.entries(values));
 }
 
-/** The document has booleans as `True` and `False`. */
 function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
 	const query = new URLSearchParams();
 	for (const [key, value] of values)
@@ -178,7 +172,6 @@ const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
 /** The document shows `meta` as a string that holds JSON (api-decisions 13). */
 function encode(name: OperationName, input: unknown): unknown {
 	const isSubscriber = name.startsWith('subscribers.');
-	// A file is an object with a key for each byte.
 	if (!(isSubscriber || name in defaults) || !isRecord(input)) return input;
 	const given = Object.entries(input).filter(([, value]) => value !== undefined);
 	const whole: Values = { ...defaults[name], ...Object.fromEntries(given) };

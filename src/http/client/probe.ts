@@ -25,10 +25,7 @@ export function createProbe(probe: Probe): () => Promise<Capabilities> {
 	};
 }
 
-/**
- * Only an answer decides. If one failure of a proxy made our server look foreign, known recipients would get
- * the mail again.
- */
+/** If one failure of a proxy made our server look foreign, recipients would get the mail again. */
 async function run({ endpoint, extensions, signal }: Probe): Promise<Capabilities> {
 	const target = { method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true } as const;
 	try {

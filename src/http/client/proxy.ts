@@ -31,7 +31,6 @@ export function isProxied(question: ProxyQuestion): boolean {
 	return choice.httpProxy !== '' || (baseUrl.protocol === 'https:' && choice.httpsProxy !== '');
 }
 
-/** A name includes its subdomains; `*` alone matches every host. */
 function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
 	if (noProxy === '*') return true;
 	const own = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
@@ -42,7 +41,6 @@ function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
 	});
 }
 
-/** Other programs read `host:port` as an http proxy. */
 function withScheme(proxy: string): string {
 	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
 }

@@ -46,7 +46,6 @@ interface Target {
 	method: Method;
 	path: string;
 	isRepeatable: boolean;
-	/** A 409 may mean that the same request is still running. */
 	isKeyed?: boolean;
 }
 
@@ -105,7 +104,6 @@ async function repeated(
 	}
 }
 
-/** A longer wait fails immediately. */
 const maxPatienceMs = 60_000;
 const pauses = { first: 250, longest: 8_000 };
 
@@ -204,7 +202,6 @@ export function commonHeaders(token: string | null): Record<string, string> {
 	};
 }
 
-/** One exchange with its lines of the trace. Throws `TransportFailure`. */
 export async function exchange(
 	{ transport, trace }: Endpoint,
 	outgoing: Outgoing,

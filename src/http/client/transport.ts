@@ -1,7 +1,4 @@
-/**
- * Single exchanges: one deadline, one limit of size, no redirects, no retries. Loads only the needed part of
- * undici.
- */
+/** Loads only the needed part of undici. */
 import type { Dispatcher } from 'undici';
 import { TransportFailure, toFailure, type Way } from './failure.js';
 import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
@@ -52,7 +49,6 @@ export function createTransport(options: TransportOptions): Transport {
 			return { ...raw, body, durationMs: seconds * 1_000 + nanos / 1_000_000 };
 		},
 		close: async () => {
-			// The exchange that tried to open it threw the error.
 			const dispatcher = await opened?.catch(() => null);
 			await dispatcher?.destroy();
 		},
@@ -74,7 +70,6 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
 	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
 		if (url === '' || isProxyUrl(url)) continue;
-		// The URL may contain a password.
 		throw new TransportFailure('untrusted', 'the proxy is no URL such as http://host:port', {
 			written: false,
 		});
@@ -197,7 +192,6 @@ class Run implements Dispatcher.DispatchHandler {
 		this.#controller?.abort(new Error('given up'));
 	}
 
-	/** Called right before the first byte is written. */
 	onRequestStart(controller: Dispatcher.DispatchController): void {
 		this.#controller = controller;
 		if (this.#hasEnded) controller.abort(new Error('given up'));

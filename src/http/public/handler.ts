@@ -10,9 +10,6 @@ import { click, createRecorder, pixel } from './visits.js';
 /** Never throw: if the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
-	/**
-	 * Resolves when every answered open and click is recorded or lost: wait for it before closing the store.
-	 */
 	settled(): Promise<void>;
 }
 

@@ -11,13 +11,11 @@ export interface Reader {
 	/** Masked: a mail may be passed on, and its new reader need not learn the address. */
 	address: string;
 	sender: string;
-	/** Null: only unsubscribing from all mail is possible. */
 	list: string | null;
 }
 
 export type Scope = 'list' | 'all';
 
-/** Changes nothing. */
 export function unsubscribePage(presentation: Presentation, { address, sender, list }: Reader): HttpResponse {
 	const { unsubscribe, question, choice, ofList, ofAll, unchanged } = texts[presentation.language];
 	const choices =

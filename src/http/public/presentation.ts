@@ -24,10 +24,7 @@ interface LanguageRange {
 	quality: number;
 }
 
-/**
- * Accept-Language (RFC 9110 s.12.5.4): the best by weight. A region stands for its language (the lookup of
- * RFC 4647 s.3.4), `*` for an unnamed one; English if none fits.
- */
+/** Accept-Language (RFC 9110 s.12.5.4, RFC 4647 s.3.4: `de-CH` is `de`); English if none fits. */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	const ranges = (acceptLanguage ?? '')
 		.split(',', maxRanges)

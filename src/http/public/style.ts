@@ -8,10 +8,7 @@ const darkPaper: Rgb = [0x1c, 0x1f, 0x26];
 /** WCAG 2.2 s.1.4.3 (AA). */
 const minContrast = 4.5;
 
-/**
- * Buttons have the colour, with text in black or white. Links and borders have it darkened on light paper and
- * lightened on dark paper as far as it takes to be read.
- */
+/** Links have the colour, darkened on light paper and lightened on dark paper until it can be read. */
 export function styleSheet(color: string): string {
 	const given = parseColor(color);
 	const onButton = contrast(given, white) >= contrast(given, black) ? white : black;
@@ -57,13 +54,11 @@ function mix(from: Rgb, to: Rgb, share: number): Rgb {
 	return [channel(0), channel(1), channel(2)];
 }
 
-/** WCAG 2.2, "contrast ratio": 1 to 21. */
 function contrast(a: Rgb, b: Rgb): number {
 	const [one, other] = [luminance(a), luminance(b)];
 	return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
 }
 
-/** WCAG 2.2, "relative luminance": 0 to 1. */
 function luminance([red, green, blue]: Rgb): number {
 	const linear = (value: number) => {
 		const share = value / 255;

@@ -5,7 +5,6 @@ export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 
 
 export type Language = (typeof languages)[number];
 
-/** `address` is masked. The pages escape values. */
 export interface Texts {
 	unsubscribe: string;
 	question(address: string, sender: string): string;

@@ -1,6 +1,5 @@
 /**
- * `/u/{token}`: GET changes nothing, because programs follow links; POST unsubscribes (RFC 8058). There is no
- * CSRF token: the token in the address is the only right to this act, and only readers of the mail know it.
+ * GET changes nothing, because programs follow links; POST unsubscribes (RFC 8058). The token is the right.
  */
 import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
@@ -38,7 +37,6 @@ export async function unsubscribe(
 		if (request.method !== 'POST') return unsubscribePage(presentation, reader);
 		form = await readForm(request);
 		const { scope, isOneClick } = form;
-		// Answered only when it is durable.
 		await ports.record({
 			...trackedEvent({
 				message: message.id,
@@ -63,9 +61,7 @@ export async function unsubscribe(
 }
 
 interface Form {
-	/** One click of a mail program is for the list of the mail. */
 	scope: Scope;
-	/** The POST of a mail program, urlencoded or multipart. */
 	isOneClick: boolean;
 }
 

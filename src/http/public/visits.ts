@@ -51,7 +51,6 @@ export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' |
 	};
 }
 
-/** Events that are recorded together fail together, and are reported once. */
 async function recordAll(
 	{ keyring, record, failed }: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>,
 	events: readonly MakeEvent[],

@@ -1,4 +1,3 @@
-/** The owner of a token and its rights. Texts are DRF's. */
 import { createHash } from 'node:crypto';
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -29,10 +28,7 @@ interface Kept {
 	principal: Promise<Principal | null>;
 }
 
-/**
- * A failure of the store is not cached. Only hashes are looked up and compared: the time is the same for
- * every token.
- */
+/** Only hashes are looked up and compared: the time is the same for every token. */
 export function createAuthenticator({ findToken, clock }: AuthenticatorOptions): Authenticate {
 	const kept = new Map<string, Kept>();
 	const ask = async (sha256: string): Promise<Principal | null> => {
@@ -48,7 +44,6 @@ export function createAuthenticator({ findToken, clock }: AuthenticatorOptions):
 		const known = kept.get(key);
 		if (known !== undefined && known.until > now) return known.principal;
 		const principal = ask(key);
-		// The first of the map are the oldest.
 		kept.delete(key);
 		makeRoom(kept, now);
 		kept.set(key, { until: now + keepFor, principal });
@@ -102,12 +97,10 @@ function notAuthenticated(message: string): ApiError {
 
 interface ThrottleOptions {
 	perSecond: number;
-	/** Requests at once after a pause. */
 	burst: number;
 	clock: Clock;
 }
 
-/** 0 = allowed, else the seconds until it would be. */
 export type Throttle = (name: string) => number;
 
 export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions): Throttle {
@@ -120,7 +113,6 @@ export function createThrottle({ perSecond, clock, ...options }: ThrottleOptions
 		const bucket = buckets.get(name);
 		const tokens = bucket === undefined ? burst : refilled(bucket, now);
 		if (bucket === undefined) forgetFull(buckets, (other) => refilled(other, now) >= burst);
-		// The first of the map have rested longest.
 		buckets.delete(name);
 		buckets.set(name, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
 		return tokens >= 1 ? 0 : (1 - tokens) / perSecond;

@@ -1,7 +1,4 @@
-/**
- * The body of a request: read within the limits of memory and time, parsed as DRF's JSONParser does
- * (api-decisions 2).
- */
+/** Bodies are parsed as DRF's JSONParser does (api-decisions 2). */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { type BodySize, maxBodyBytes } from '../../api/bodies.js';
@@ -11,7 +8,6 @@ import type { HttpRequest, ReadBody } from '../messages.js';
 import type { LazyAbortController } from './exchange.js';
 import type { Budget, Share } from './limits.js';
 
-/** A missing body is `{}`, whatever its type. */
 export async function readJson(request: HttpRequest, size: BodySize): Promise<unknown> {
 	const maxBytes = maxBodyBytes[size];
 	const bytes = await readBytes(request, maxBytes);
@@ -25,7 +21,6 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	return parsed.value;
 }
 
-/** A missing body is an empty file. */
 export async function readFile(request: HttpRequest): Promise<Uint8Array> {
 	const bytes = (await readBytes(request, maxBodyBytes.file, 'file')) ?? new Uint8Array();
 	assertPlain(request.headers['content-encoding']);
@@ -80,10 +75,7 @@ interface UploadOptions {
 	files: FileMemory;
 	abort: LazyAbortController;
 	peer: Share;
-	/**
-	 * Called before the first octet is read: the client may wait for `100 Continue`, and waiting for it takes
-	 * no slot.
-	 */
+	/** The client may wait for `100 Continue`, and waiting for it takes no slot. */
 	onRead(): void;
 	onWhole(): Promise<void>;
 	onLate(): void;
@@ -131,7 +123,6 @@ export function createUpload(options: UploadOptions): Upload {
 				await options.onWhole();
 				return body;
 			} catch (error) {
-				// The response may take its time.
 				release();
 				throw error;
 			} finally {
@@ -181,10 +172,7 @@ function noMemory(): ApiError {
 	return new ApiError('unavailable', 'Too many requests at once. Try again.', { retryAfterMs: 1000 });
 }
 
-/**
- * Memory for uploaded files, shared with the store's thread so that no file is copied. It is used again,
- * since the garbage collector does not know how large shared memory is.
- */
+/** Shared with the store's thread, and used again: the collector does not know the size of shared memory. */
 
 export interface FileMemory {
 	take(maxBytes: number): FileRoom;
@@ -193,7 +181,6 @@ export interface FileMemory {
 export interface FileRoom {
 	add(octets: Uint8Array): void;
 	whole(): Uint8Array | null;
-	/** Its memory is for the next file. */
 	giveBack(): void;
 }
 
@@ -203,10 +190,8 @@ interface GrowingMemory extends SharedArrayBuffer {
 	grow(bytes: number): void;
 }
 
-/** The system gives a page when it is written to. */
 const step = 1024 * 1024;
 
-/** The garbage collector takes further rooms. */
 export function createFileMemory({ kept }: { kept: number }): FileMemory {
 	const free: GrowingMemory[] = [];
 	return {

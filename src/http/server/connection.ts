@@ -1,7 +1,4 @@
-/**
- * The connections of a server and the exchanges under way, so that errors and shutting down cut off nothing
- * that is being answered.
- */
+/** Errors and shutting down cut off nothing that is being answered. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
@@ -13,22 +10,18 @@ import type { Limits, Share } from './limits.js';
 import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 
 export interface Connection {
-	/** The TLS socket once there is one. */
 	socket: Socket;
 	readonly tcpSocket: Socket;
 	/** Stored, because a closed socket no longer has it. */
 	readonly remoteAddress: string | null;
 	readonly peer: Peer;
-	/** Begun and not finished. */
 	readonly exchanges: Set<SocketExchange>;
-	/** Null until the socket speaks HTTP. */
 	feed: Feed | null;
 	/** One of its requests is being answered, and waits for nothing from the client. */
 	hasSlot: boolean;
 	pipeline: Promise<void>;
 	/** Node's parser does not support the method of the last request. */
 	hasUnknownMethod: boolean;
-	/** Sent once everything before it is answered; then the connection ends. */
 	finalResponse: FinalResponse | null;
 	isFinalSent: boolean;
 }
@@ -43,7 +36,6 @@ export interface SocketExchange extends Exchange {
 	readonly incoming: IncomingMessage;
 	readonly outgoing: ServerResponse;
 	readonly connection: Connection;
-	/** A trusted proxy may name it. */
 	readonly ip: string | null;
 	readonly peer: Peer;
 	readonly abort: LazyAbortController;
@@ -63,10 +55,8 @@ interface NodeRequest {
 	expectsContinue: boolean;
 }
 
-/** The exchanges of a connection that closes are aborted. */
 export class Connections {
 	readonly #limits: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress' | 'maxPipelined'>;
-	/** A proxy in front names the client last in `X-Forwarded-For`. */
 	readonly #isProxied: boolean;
 	readonly #queue = createFeedQueue();
 	readonly #peers = new Peers();
@@ -81,7 +71,6 @@ export class Connections {
 		this.#isProxied = isProxied;
 	}
 
-	/** Null: there was no room. */
 	admit(tcpSocket: Socket): Connection | null {
 		const { remoteAddress: seen } = tcpSocket;
 		const remoteAddress = seen === undefined ? null : plainAddress(seen);
@@ -99,7 +88,6 @@ export class Connections {
 		return connection;
 	}
 
-	/** Its octets are HTTP from now on. */
 	open(socket: Socket): void {
 		const connection = this.#bySocket.get(socket) ?? this.#byFarEnd.get(farEnd(socket));
 		if (connection === undefined) return;
@@ -117,7 +105,6 @@ export class Connections {
 		return this.#bySocket.values();
 	}
 
-	/** It is not under way before `begin`. */
 	exchange(connection: Connection, node: NodeRequest): SocketExchange {
 		const ip = this.#isProxied ? forwardedAddress(node.incoming, connection) : connection.remoteAddress;
 		return new NodeExchange(connection, node, {
@@ -277,10 +264,7 @@ function farEnd({ remoteAddress, remotePort }: Socket): string {
 
 const lingerMs = 1_000;
 
-/**
- * Sends the final response once. Further input is dropped for a moment: closing with unread octets resets the
- * connection and loses the response.
- */
+/** Drops further input for a moment: closing with unread octets loses the response. */
 export function closeLingering(connection: Connection): void {
 	const { socket, finalResponse, isFinalSent } = connection;
 	if (finalResponse === null || isFinalSent) return;

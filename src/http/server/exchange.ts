@@ -11,14 +11,12 @@ export interface Exchange extends HttpRequest {
 	readonly id: string;
 	match: Match | null;
 	principal: Principal | null;
-	/** Null until then, and when the client left before. */
 	answered: HttpResponse | null;
 	/** The path if it contains nothing secret, else its shape. */
 	shownPath: string;
 	error: string | null;
 }
 
-/** Answers every request; never throws. */
 export type Handler = (exchange: Exchange) => Promise<HttpResponse>;
 
 export function createExchange(request: HttpRequest): Exchange {
@@ -62,7 +60,6 @@ export class LazyAbortController {
 	}
 }
 
-/** Requests carry `token` unless they have their own. */
 export function exchangeInProcess(handler: Handler, token: string): WireExchange {
 	return async ({ method, path, headers = {}, body, token: own, signal }) => {
 		assertWanted(signal);

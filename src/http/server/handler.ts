@@ -46,12 +46,10 @@ export interface HandlerOptions extends ExtendedApi {
 	extensions: readonly string[];
 	authenticate: Authenticate;
 	throttle?: Throttle;
-	/** The reason why no work can be taken at the moment, or null. */
 	ready?(): Promise<string | null>;
 	gauges?(): Promise<Gauges>;
 	metrics?: Metrics;
 	log?(line: object): void;
-	/** Gets every error other than the Api's. */
 	failed?(error: unknown): void;
 	clock?: Clock;
 }
@@ -122,7 +120,6 @@ async function answerOperation(
 	return operation.success === 204 ? empty(204, headers) : json(operation.success, value, headers);
 }
 
-/** Puts results of the call into the headers `answered`. */
 class ServedCall implements Call {
 	readonly client: string;
 	ownOnly?: true;
@@ -148,7 +145,6 @@ class ServedCall implements Call {
 		};
 	}
 
-	/** Most operations never ask for it. */
 	get signal(): AbortSignal | undefined {
 		return this.#request.signal;
 	}
@@ -188,7 +184,6 @@ function isOperation(name: string): name is OperationName {
 	return Object.hasOwn(operations, name);
 }
 
-/** Below a missing list nothing exists, whatever the method. */
 async function assertList({ api }: ExtendedApi, { template, values }: ApiPath): Promise<void> {
 	if (!template.startsWith('/sub/lists/{list_id}/subscribers/')) return;
 	const ids = readIds({ list_id: values['list_id'] ?? '' })?.ids;

@@ -1,11 +1,8 @@
 import { ApiError } from '../../api/errors.js';
 
 export interface Limits {
-	/** More is 431. */
 	maxHeaderBytes: number;
-	/** More is 414. */
 	maxUrlBytes: number;
-	/** More is 503, for all clients together. */
 	maxBytesInFlight: number;
 	/** More is 503. An IPv6 /64 is one address, here and below. */
 	maxBytesPerAddress: number;
@@ -19,7 +16,6 @@ export interface Limits {
 	maxConnections: number;
 	/** Not applied behind a trusted proxy. */
 	maxConnectionsPerAddress: number;
-	/** Later is 408. */
 	headersTimeoutMs: number;
 	requestTimeoutMs: number;
 	formTimeoutMs: number;
@@ -27,7 +23,6 @@ export interface Limits {
 	checkIntervalMs: number;
 	/** A client that reads nothing for this time has left. */
 	writeTimeoutMs: number;
-	/** How long the unread rest of a body is dropped. */
 	lingerMs: number;
 }
 
@@ -64,7 +59,6 @@ interface SlotOwner {
 	readonly connection: { hasSlot: boolean };
 }
 
-/** Requests being answered. */
 export class Slots {
 	readonly #limits: Pick<Limits, 'maxRequests' | 'maxRequestsPerAddress'>;
 	#taken = 0;
@@ -94,7 +88,6 @@ export class Slots {
 	}
 }
 
-/** Octets of bodies that may be held at a time. */
 export class Budget {
 	readonly #limits: Pick<Limits, 'maxBytesInFlight' | 'maxBytesPerAddress'>;
 	#held = 0;

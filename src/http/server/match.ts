@@ -103,12 +103,10 @@ function operationOf({ operations: here }: ApiPath, method: string): OperationNa
 	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
 }
 
-/** Words of the table, integers and UUIDs are not tokens. */
 function isHarmless(path: Match['path']): boolean {
 	return path !== null && (path.kind === 'service' || path.ids !== null);
 }
 
-/** An unknown path may contain a token. */
 function maskPath(path: string): string {
 	if (/^\/[ocuv]\//.test(path)) return `${path.slice(0, 3)}…`;
 	const parts = path.slice(0, 512).split('/');

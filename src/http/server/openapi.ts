@@ -106,7 +106,6 @@ function describeSuccess(operation: OperationName, answer: JsonSchema | undefine
 	};
 }
 
-/** Messages and campaigns belong to the token that sent them. */
 function ownText(operation: OperationName, { scope, method }: Operation): string {
 	if (scope !== 'send' || !['campaigns', 'messages'].includes(groupOf(operation))) return '';
 	return method === 'GET'

@@ -36,7 +36,6 @@ interface Plan {
 	method(api: ExtendedApi): Method;
 	names: readonly string[];
 	options: readonly (readonly [string, string])[];
-	/** Names of values outside `input`, `body` and `query`. */
 	taken: ReadonlySet<string>;
 	parameters: readonly (readonly [string, Parameter])[];
 	body: Body | null;
@@ -82,7 +81,6 @@ export async function perform(
 
 const pageOf = (answer: Promise<unknown>) => answer as Promise<Page<unknown, { length: number }>>;
 
-/** Some reads have their answer encoded. */
 function methodOf(name: OperationName): Plan['method'] {
 	if (name === 'subscribers.page') return ({ encoded }) => bound(encoded, 'page');
 	if (name === 'ext.exports.slice') return ({ encoded }) => bound(encoded, 'slice');

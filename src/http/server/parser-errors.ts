@@ -1,7 +1,4 @@
-/**
- * Answers octets that node's parser refuses: too long, too slow, not HTTP. An unsupported method is a valid
- * request (RFC 9110 s.9.1) and gets a 405 with `Allow`; the parser leaves its head unread.
- */
+/** An unsupported method is a valid request (RFC 9110 s.9.1) and gets a 405; the parser leaves its head. */
 import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from '../messages.js';
 import { type Connection, closeLingering, type FinalResponse } from './connection.js';
@@ -16,7 +13,6 @@ interface ParserErrorsOptions {
 }
 
 export interface ParserErrors {
-	/** Responses that are under way go out first. */
 	handle(connection: Connection, error: Error): void;
 	breakOff(connection: Connection, code: string): void;
 }
@@ -41,7 +37,6 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		if (last === undefined) closeLingering(connection);
 	};
 
-	/** A head that came in one piece is read here. */
 	const readHead = (connection: Connection, error: Error) => {
 		const { rawPacket, bytesParsed } = error as { rawPacket?: unknown; bytesParsed?: unknown };
 		const isKnown = Buffer.isBuffer(rawPacket) && typeof bytesParsed === 'number';
@@ -69,7 +64,6 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 				socket.destroy();
 				return;
 			}
-			// Its response is on its way, whatever the parser reports about later octets.
 			if (connection.hasUnknownMethod) return;
 			const isOpen = connection.finalResponse === null;
 			if (code === 'HPE_INVALID_METHOD' && isOpen) readHead(connection, error);
@@ -91,11 +85,9 @@ function readUnknown(packet: Buffer, stopped: number): UnknownRequest | null {
 	return { method, target, headers };
 }
 
-/** The longest known method is UNSUBSCRIBE. */
 const knownSoFar = /[!#-'*+.^_`|~\w-]{0,11}$/;
 const requestLine = /^([!#-'*+.^_`|~\w-]{1,64}) (\/\S*) HTTP\/1\.[01]$/;
 
-/** The first of repeated headers counts, as in node. */
 function readHeaders(lines: readonly string[]): Record<string, string> | null {
 	const headers = new Map<string, string>();
 	for (const line of lines) {
@@ -107,7 +99,6 @@ function readHeaders(lines: readonly string[]): Record<string, string> | null {
 	return Object.fromEntries(headers);
 }
 
-/** By the code of the parser. */
 const errors: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
 	HPE_HEADER_OVERFLOW: {
 		status: 431,

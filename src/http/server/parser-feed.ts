@@ -1,8 +1,4 @@
-/**
- * Passes octets to node's parser in small pieces. 64 KiB in one piece may be 3,600 requests, 18 MB of memory
- * and 50 ms in which no other connection is served. The feed can stop between pieces, and other connections
- * have their turn.
- */
+/** 64 KiB in one piece may be 3,600 requests, 18 MB of memory and 50 ms: node's parser gets small pieces. */
 import type { Socket } from 'node:net';
 
 /** A request is seldom longer; 10 MiB of a body cost 20 ms more than in one piece. */
@@ -17,9 +13,7 @@ export interface Feed {
 	drop(): void;
 }
 
-/** Feeds with more than one piece give one piece each in turn. */
 interface FeedQueue {
-	/** Returns false when there is no further piece at the moment. */
 	add(feedPiece: () => boolean): void;
 	count(): void;
 }
@@ -32,7 +26,6 @@ export function createFeedQueue(): FeedQueue {
 		let pieces = 0;
 		for (const feedPiece of waiting) {
 			waiting.delete(feedPiece);
-			// The loop reaches it again at the end.
 			if (feedPiece()) waiting.add(feedPiece);
 			pieces += 1;
 			if (made >= requestsATurn || pieces >= piecesATurn) break;

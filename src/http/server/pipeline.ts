@@ -1,7 +1,4 @@
-/**
- * The requests of a connection, answered in order and logged. A request passes the limits of the protocol,
- * the public pages, then the API.
- */
+/** A request passes the limits of the protocol, the public pages, then the API. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -89,7 +86,6 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		return createUpload({ incoming, budget, files, abort, peer, onRead, onWhole, onLate });
 	};
 
-	/** Null: the client left before its turn. */
 	const routeAndSend = async (exchange: SocketExchange): Promise<HttpResponse | null> => {
 		const { incoming, connection } = exchange;
 		if (exchange.abort.aborted) return null;
@@ -104,10 +100,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		return response;
 	};
 
-	/**
-	 * Answers without promises in the same turn of the event loop. The pixel is requested as often as
-	 * everything else together, and promises cost more than its work. False: nothing was done.
-	 */
+	/** The pixel is requested as often as everything else together, and promises cost more than its work. */
 	const answerSynchronously = (exchange: SocketExchange): boolean => {
 		const { connection } = exchange;
 		if (isClosing() || !isFree(connection)) return false;
@@ -218,7 +211,6 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 	};
 }
 
-/** Errors of the protocol, which do not depend on the path. */
 function refuseEarly(request: IncomingMessage, limits: Pick<Limits, 'maxUrlBytes'>): HttpResponse | null {
 	if (Buffer.byteLength(request.url ?? '') > limits.maxUrlBytes)
 		return protocolError(414, 'too_large', 'The URL of the request is too long.');

@@ -29,7 +29,6 @@ export class Query {
 		throw invalid({ [name]: [{ code: 'null_characters_not_allowed', message: texts.nullCharacters }] });
 	}
 
-	/** django-filter's rules: trimmed, and none when blank. Throws `invalid` for NUL. */
 	filter(name: string): string | undefined {
 		const trimmed = trimWhitespace(this.exact(name) ?? '');
 		return trimmed === '' ? undefined : trimmed;

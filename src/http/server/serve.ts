@@ -16,16 +16,13 @@ import { createRequestLog, type Metrics } from './telemetry.js';
 
 export interface ServerOptions {
 	handler: Handler;
-	/** Called first for `/o/`, `/c/`, `/u/`, `/v/`. */
 	publicPages: PublicHandler | null;
 	host: string;
 	port: number;
 	tls: { cert: string; key: string } | null;
 	log(line: object): void;
-	/** A proxy in front names the client last in `X-Forwarded-For`. */
 	trustProxy?: boolean;
 	limits?: Partial<Limits>;
-	/** Shared with the handler. */
 	metrics?: Metrics;
 	clock?: Clock;
 }
@@ -58,7 +55,6 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const parserErrors = createParserErrors({ router, metrics, log });
 	const responder = createResponder({ limits, isClosing });
 	const budget = new Budget(limits);
-	// As many as there is memory for at once.
 	const files = createFileMemory({ kept: Math.floor(limits.maxBytesInFlight / maxBodyBytes.file) });
 	const enqueue = createPipeline({
 		connections,
@@ -87,8 +83,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
 			keepsIdle = acceptMs + idleMs > 0;
 			const timer = setTimeout(() => cut(connections), graceMs);
-			// A proxy that does not know yet replaces each connection that an answer ends: listening ends
-			// before.
+			// A proxy that does not know yet replaces each connection that an answer ends.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
 			// The build takes no built-in module at the start that only one moment needs.
@@ -102,7 +97,6 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 			for (const { socket, exchanges } of connections.all()) if (exchanges.size === 0) socket.destroy();
 			await closed;
 			clearTimeout(timer);
-			// Ends node's own checks of timeouts.
 			server.close();
 		},
 	};
@@ -148,7 +142,6 @@ function newServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		requestTimeout: limits.requestTimeoutMs,
 		keepAliveTimeout: limits.keepAliveTimeoutMs,
 		connectionsCheckingInterval: limits.checkIntervalMs,
-		// The router checks it, and answers in JSON.
 		requireHostHeader: false,
 		noDelay: true,
 	};
@@ -160,10 +153,7 @@ function newServer(tls: ServerOptions['tls'], limits: Limits): Server {
 const quietMs = 0.2;
 const mostTurns = 100;
 
-/**
- * Resolves right after connections were accepted: those that come between accepting and the end of listening
- * are reset.
- */
+/** Connections that come between accepting and the end of listening are reset. */
 async function queueAccepted(): Promise<void> {
 	for (let turns = 0; turns < mostTurns; turns += 1) {
 		const began = performance.now();

@@ -10,10 +10,8 @@ import type { SocketExchange } from './connection.js';
 import type { Exchange } from './exchange.js';
 
 export interface RequestLog {
-	/** `status` is null when the client left before its turn, 499 when it left before the response. */
 	finished(exchange: SocketExchange): void;
 	refused(refused: Refused): void;
-	/** The response does not contain the error. */
 	failed(exchange: Pick<Exchange, 'id' | 'method'>, error: unknown, more?: { path: string }): void;
 }
 
@@ -50,14 +48,10 @@ export function createRequestLog({ clock, log }: { clock: Clock; log(line: objec
 	};
 }
 
-/** Labels may follow a name in braces. */
 export type Gauges = Readonly<Record<string, number>>;
 
 export interface Metrics {
-	/**
-	 * The returned function ends the request, once. `operation` must be one of few: a label's values are kept
-	 * for ever.
-	 */
+	/** `operation` must be one of few: a label's values are kept for ever. */
 	begin(): (operation: string, status: number) => void;
 	render(gauges?: Gauges): string;
 }
