@@ -152,7 +152,7 @@ export const CampaignStatus = t.named(
 		messages: t.needed(t.typed<CampaignMessages>(messagesByState)),
 		joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
 		/**
-		 * The five commonest replies for failed, bounced and deferred messages; `…` stands for the recipient.
+		 * The five commonest replies for failed, bounced and deferred messages, `…` in place of the recipient.
 		 */
 		replies: t.optional(t.listOf(CommonReply)),
 		counts: t.needed(AcceptCounts),
@@ -327,15 +327,6 @@ export type SameMail = (typeof sameMails)[number];
 
 export const sameMails = ['sent', 'repeated', 'repeating'] as const;
 
-interface ListAdding {
-	forMs?: number;
-}
-
-interface CampaignCanceling {
-	/** Deletes a campaign that was never released; a released one is `conflict`. */
-	forget?: boolean;
-}
-
 export function repeatedCampaign(key: string): ApiError {
 	const fields = { sent: [{ code: 'sent', message: key }] };
 	return new ApiError('conflict', `The campaign "${key}" is the same mail to the same recipients.`, {
@@ -407,10 +398,11 @@ export interface Campaigns {
 	/** No further row comes, so a later run needs no source. `conflict`: other rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
 	/** Stages active subscribers. A repeated call continues after the last one. Lists at most 100 rejects. */
-	addList(id: string, listId: number, call?: Call & ListAdding): Promise<ListAck>;
+	addList(id: string, listId: number, call?: Call & { forMs?: number }): Promise<ListAck>;
 	/** All staged rows may be leased at once; `conflict` if the count differs. */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	cancel(id: string, call?: Call & CampaignCanceling): Promise<void>;
+	/** `forget` deletes a campaign that was never released; a released one is `conflict`. */
+	cancel(id: string, call?: Call & { forget?: boolean }): Promise<void>;
 	status(id: string, call?: Call): Promise<CampaignStatus>;
 	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;
 	results(id: string, request: ResultsRequest, call?: Call): Promise<CampaignResults>;

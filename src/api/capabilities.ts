@@ -89,7 +89,7 @@ export interface Messages {
 		request: MessageFilter & PageRequest,
 		call?: Call,
 	): Promise<Page<Message> & { deleted?: DeletedMessages }>;
-	/** By key, so that the last slice costs as much as the first; not a snapshot. At most 1,000 a slice. */
+	/** Reads by key: the last slice costs as much as the first. Not a snapshot. At most 1,000 a slice. */
 	slice(request: MessageFilter & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	raw(id: Uuid, call?: Call): Promise<Infer<typeof RawMessage>>;

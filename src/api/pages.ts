@@ -29,45 +29,33 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 	readSlice: (key: K, onNext: (next: K | null) => void) => Promise<S>,
 ): AsyncGenerator<S, void, undefined> {
 	const visited = new Set<K>();
+	const readAhead = (begun: Omit<Begun<K, S>, 'slice'>) => {
+		if (begun.isDue && begun.next !== null && !visited.has(begun.next)) begun.ahead = begin(begun.next);
+	};
 	const begin = (key: K): Begun<K, S> => {
 		if (visited.has(key)) throw lost(`what follows ${String(key).slice(0, 80)} leads back to it`);
 		visited.add(key);
-		let next: K | null = null;
-		let mayFollow = false;
-		let following: Begun<K, S> | null = null;
-		const follow = () => {
-			if (mayFollow && next !== null && !visited.has(next)) following = begin(next);
-		};
-		const slice = readSlice(key, (reported) => {
-			next = reported;
-			follow();
+		const begun: Omit<Begun<K, S>, 'slice'> = { key, next: null, isDue: false, ahead: null };
+		const slice = readSlice(key, (next) => {
+			begun.next = next;
+			readAhead(begun);
 		});
 		// It may fail long before its turn.
 		slice.catch(() => undefined);
-		return {
-			key,
-			slice,
-			mayFollow: () => {
-				mayFollow = true;
-				follow();
-			},
-			takeFollowing: () => {
-				const taken = following;
-				// An old slice that the collector takes for living would keep all that follow it.
-				following = null;
-				return taken;
-			},
-		};
+		return Object.assign(begun, { slice });
 	};
-	for (let begun: Begun<K, S> | null = begin(from); begun !== null; ) {
-		begun.mayFollow();
+	for (let begun = begin(from); ; ) {
+		begun.isDue = true;
+		readAhead(begun);
 		const slice: S = await begun.slice;
 		yield slice;
-		const following: Begun<K, S> | null = begun.takeFollowing();
+		const { ahead } = begun;
+		// An old slice that the collector takes for living would keep all that follow it.
+		begun.ahead = null;
 		if (slice.next === null) return;
-		if (following?.key === slice.next) begun = following;
+		if (ahead?.key === slice.next) begun = ahead;
 		else {
-			if (following !== null) visited.delete(following.key);
+			if (ahead !== null) visited.delete(ahead.key);
 			begun = begin(slice.next);
 		}
 	}
@@ -76,8 +64,10 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 interface Begun<K, S> {
 	key: K;
 	slice: Promise<S>;
-	mayFollow(): void;
-	takeFollowing(): Begun<K, S> | null;
+	next: K | null;
+	/** Its turn has come: the next slice is read as soon as it is known. */
+	isDue: boolean;
+	ahead: Begun<K, S> | null;
 }
 
 export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[]> {

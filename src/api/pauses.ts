@@ -43,7 +43,7 @@ export function isRefusedSender(reason: string | null): boolean {
 
 export const noMailServer = 'no mail server is configured';
 
-/** `login`, `sender`, `server`: the mail server wants another login, refuses the sender, or takes no mail. */
+/** `login`, `sender`, `server`: the mail server wants another login, refuses the sender, or fails. */
 export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'sender' | 'server';
 
 export function causeOf(reason: string): PauseCause {

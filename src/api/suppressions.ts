@@ -102,7 +102,7 @@ export interface RemovedSuppressions {
 
 export interface Suppressions {
 	page(request: SuppressionFilter & PageRequest, call?: Call): Promise<Page<Suppression>>;
-	/** By key, so that the last slice costs as much as the first; not a snapshot. At most 1,000 a slice. */
+	/** Reads by key: the last slice costs as much as the first. Not a snapshot. At most 1,000 a slice. */
 	slice(
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,

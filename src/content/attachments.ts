@@ -142,7 +142,7 @@ function headerId(id: string): string {
 
 const lineLength = 76;
 
-/** Lines are ended but the last. Takes memory of its own. */
+/** All lines but the last are ended. */
 export function encodeFile(bytes: Uint8Array): Buffer {
 	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 	const lines = Math.ceil(text.length / lineLength);

@@ -84,7 +84,7 @@ function count(names: readonly string[]): Map<string, number> {
 	return counts;
 }
 
-/** By position: a lazy regular expression would be quadratic. */
+/** A lazy regular expression would be quadratic. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
 	// Lower case may change the length of a text (U+0130); then all counts as outside.

@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** What depends on the values: nothing, only whether they are clean, or whether it is http(s) at all. */
+	/** Values decide nothing, only whether they are clean, or whether the link is http(s) at all. */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 

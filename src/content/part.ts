@@ -52,7 +52,7 @@ function part(subtype: string, encoding: string, body: Body): Part {
 	return { fields, isFreeOf: (boundary) => boundary.startsWith('=_'), ...body };
 }
 
-/** In memory of its own: a whole shared slab would be kept otherwise. */
+/** A shared buffer would keep its whole slab. */
 function ownOctets(text: string): Buffer {
 	const octets = Buffer.allocUnsafeSlow(text.length);
 	octets.write(text, 'latin1');
@@ -126,7 +126,7 @@ function isSevenBit(text: string): boolean {
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
 }
 
-/** By a fifth or more: quoted-printable is readable in the source, and cheaper to join. */
+/** Smaller by a fifth at least: quoted-printable is readable in the source, and cheaper to join. */
 function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]): boolean {
 	const quoted = fragments.reduce((sum, fragment) => sum + fragment.octets.length, 0);
 	const plain = Math.ceil(Buffer.byteLength(written) / 3) * 4;

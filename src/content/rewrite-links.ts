@@ -45,7 +45,7 @@ export function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Tem
 	const addText = (end: number) => {
 		const text = parseTemplate(html.slice(from, end), guards, from);
 		append(literals, text.literals[0] ?? '');
-		// As arguments of one call, hundreds of thousands overflow the stack.
+		// Hundreds of thousands of arguments overflow the stack.
 		for (let index = 1; index < text.literals.length; index++) literals.push(text.literals[index] ?? '');
 		for (const slot of text.slots) slots.push(slot);
 		from = end;

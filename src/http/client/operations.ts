@@ -184,7 +184,7 @@ function isOfSubscribers(name: OperationName): boolean {
 	return /^subscribers\.|^ext\.exports\./.test(name);
 }
 
-/** Assumption: null is no meta, and a string holds its JSON, as in requests. */
+/** Assumption: null is an empty meta, and a string holds its JSON, as in requests. */
 function mended(answer: Values): Values {
 	const { results } = answer;
 	if (Array.isArray(results)) return { ...answer, results: results.map(mended) };
@@ -286,7 +286,7 @@ function assertNoPage(success: Success): void {
 		throw badAnswer(success, `is a web page, not JSON: ${titleOf(success)}`);
 }
 
-/** Our servers answer 204 where there is no result. */
+/** Our servers answer 204 without a result. */
 function assertNothing(success: Success): void {
 	const { status } = success.answer;
 	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);

@@ -1,11 +1,10 @@
 import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { createClickWindow } from '../../delivery/tracking/machines.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
-import { commonHeaders, notFoundPage } from './pages.js';
+import { commonHeaders, failedPage, notFoundPage, textMessagePage } from './pages.js';
 import { presentationOf } from './presentation.js';
 import { unsubscribe } from './unsubscribe.js';
-import { view } from './view.js';
-import { click, createRecorder, pixel } from './visits.js';
+import { click, createRecorder, messageOf, pixel } from './visits.js';
 
 /** Never throw: if the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {
@@ -58,4 +57,35 @@ async function allowed(
 function withoutBody(answer: HttpResponse): HttpResponse {
 	const length = answer.body === null ? 0 : Buffer.byteLength(answer.body);
 	return { ...answer, headers: { ...answer.headers, 'Content-Length': String(length) }, body: null };
+}
+
+/** The author's HTML is not trusted: no script, no form, no frame; links work. */
+const policy = [
+	"default-src 'none'",
+	'img-src * data:',
+	"style-src 'unsafe-inline'",
+	'font-src *',
+	"base-uri 'none'",
+	"form-action 'none'",
+	"frame-ancestors 'none'",
+	'sandbox allow-popups allow-popups-to-escape-sandbox',
+].join('; ');
+
+/** The mail in a browser, without links and pixel of ours: looking at it is not counted. */
+async function view(ports: TrackingPorts, request: PublicRequest, token: string): Promise<HttpResponse> {
+	try {
+		const message = await messageOf(ports, 'v', token);
+		const shown = message && (await ports.view(message));
+		if (shown === null) return notFoundPage(await presentationOf(ports, request));
+		if (shown.html === null) return textMessagePage(await presentationOf(ports, request), shown);
+		const headers = {
+			'Content-Type': 'text/html; charset=utf-8',
+			'Content-Security-Policy': policy,
+			...commonHeaders,
+		};
+		return { status: 200, headers, body: shown.html };
+	} catch (error) {
+		ports.failed?.(error);
+		return failedPage(await presentationOf(ports, request), null);
+	}
 }

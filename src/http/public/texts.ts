@@ -5,50 +5,31 @@ export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 
 
 export type Language = (typeof languages)[number];
 
-export interface Texts {
-	unsubscribe: string;
-	question(address: string, sender: string): string;
-	choice: string;
-	ofList(list: string): string;
-	ofAll(sender: string): string;
-	unchanged: string;
-	unsubscribed: string;
-	doneOfList(address: string, list: string): string;
-	doneOfAll(address: string, sender: string): string;
-	underWay: string;
-	broken: string;
-	brokenWhy: string;
-	brokenAdvice: string;
-	failed: string;
-	failedWhy: string;
-	notUnsubscribed: string;
-	tryAgain: string;
-	noSubject: string;
-}
+const en = {
+	unsubscribe: 'Unsubscribe',
+	question: (address: string, sender: string) => `Stop sending newsletters from ${sender} to ${address}?`,
+	choice: 'Unsubscribe from',
+	ofList: (list: string) => `This list: “${list}”`,
+	ofAll: (sender: string) => `All mail from ${sender}`,
+	unchanged: 'Nothing changes until you press the button.',
+	unsubscribed: 'You are unsubscribed',
+	doneOfList: (address: string, list: string) =>
+		`${address} will get no more mail from the list “${list}”. Other lists are not affected.`,
+	doneOfAll: (address: string, sender: string) => `${address} will get no more newsletters from ${sender}.`,
+	underWay: 'Mail that is on its way already may still arrive.',
+	broken: 'This link does not work',
+	brokenWhy: 'It may be incomplete, or older than what is kept here.',
+	brokenAdvice: 'Open it once more from the mail, or write to its sender.',
+	failed: 'That did not work',
+	failedWhy: 'Something is wrong on our side. Please try again in a minute.',
+	notUnsubscribed:
+		'You are not unsubscribed yet: something is wrong on our side. Please try again in a minute.',
+	tryAgain: 'Try again',
+	noSubject: '(no subject)',
+};
 
-export const texts: Readonly<Record<Language, Texts>> = {
-	en: {
-		unsubscribe: 'Unsubscribe',
-		question: (address, sender) => `Stop sending newsletters from ${sender} to ${address}?`,
-		choice: 'Unsubscribe from',
-		ofList: (list) => `This list: “${list}”`,
-		ofAll: (sender) => `All mail from ${sender}`,
-		unchanged: 'Nothing changes until you press the button.',
-		unsubscribed: 'You are unsubscribed',
-		doneOfList: (address, list) =>
-			`${address} will get no more mail from the list “${list}”. Other lists are not affected.`,
-		doneOfAll: (address, sender) => `${address} will get no more newsletters from ${sender}.`,
-		underWay: 'Mail that is on its way already may still arrive.',
-		broken: 'This link does not work',
-		brokenWhy: 'It may be incomplete, or older than what is kept here.',
-		brokenAdvice: 'Open it once more from the mail, or write to its sender.',
-		failed: 'That did not work',
-		failedWhy: 'Something is wrong on our side. Please try again in a minute.',
-		notUnsubscribed:
-			'You are not unsubscribed yet: something is wrong on our side. Please try again in a minute.',
-		tryAgain: 'Try again',
-		noSubject: '(no subject)',
-	},
+export const texts: Readonly<Record<Language, typeof en>> = {
+	en,
 	de: {
 		unsubscribe: 'Abmelden',
 		question: (address, sender) =>

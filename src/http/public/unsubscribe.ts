@@ -4,7 +4,6 @@
 import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
 import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
-import { verifyToken } from '../../delivery/tracking/tokens.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import {
 	commonHeaders,
@@ -17,7 +16,7 @@ import {
 	unsubscribePage,
 } from './pages.js';
 import { presentationOf } from './presentation.js';
-import { visitorOf } from './visits.js';
+import { messageOf, visitorOf } from './visits.js';
 
 export async function unsubscribe(
 	ports: TrackingPorts,
@@ -26,9 +25,7 @@ export async function unsubscribe(
 ): Promise<HttpResponse> {
 	let form: Form | null = null;
 	try {
-		const keyring = await ports.keyring();
-		const id = keyring && verifyToken(keyring, 'u', token);
-		const message = id === null ? null : await ports.find(id);
+		const message = await messageOf(ports, 'u', token);
 		if (message === null) return notFoundPage(await presentationOf(ports, request));
 		const list = await ports.listName(message);
 		const presentation = await presentationOf(ports, request);

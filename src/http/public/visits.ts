@@ -145,3 +145,14 @@ async function follow(ports: TrackingPorts, token: string): Promise<Followed | n
 	const url = await ports.link(message, verified.link);
 	return url === null ? null : { message, link: { position: verified.link, url } };
 }
+
+/** The message of the token; null for a bad one, and if the message is gone. */
+export async function messageOf(
+	ports: TrackingPorts,
+	kind: 'u' | 'v',
+	token: string,
+): Promise<TrackedMessage | null> {
+	const keyring = await ports.keyring();
+	const id = keyring && verifyToken(keyring, kind, token);
+	return id === null ? null : ports.find(id);
+}

@@ -3,44 +3,40 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Micros } from '../../api/datetime.js';
 import type { HttpRequest } from '../messages.js';
 import { type Exchange, LazyAbortController } from './exchange.js';
 import type { Limits, Share } from './limits.js';
 import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 
-export interface Connection {
+export class Connection {
+	/** The TLS socket once there is one. */
 	socket: Socket;
 	readonly tcpSocket: Socket;
 	/** Stored, because a closed socket no longer has it. */
 	readonly remoteAddress: string | null;
 	readonly peer: Peer;
-	readonly exchanges: Set<SocketExchange>;
-	feed: Feed | null;
+	readonly exchanges = new Set<SocketExchange>();
+	feed: Feed | null = null;
 	/** One of its requests is being answered, and waits for nothing from the client. */
-	hasSlot: boolean;
-	pipeline: Promise<void>;
+	hasSlot = false;
+	pipeline: Promise<void> = Promise.resolve();
 	/** Node's parser does not support the method of the last request. */
-	hasUnknownMethod: boolean;
-	finalResponse: FinalResponse | null;
-	isFinalSent: boolean;
+	hasUnknownMethod = false;
+	finalResponse: FinalResponse | null = null;
+	isFinalSent = false;
+
+	constructor(socket: Socket, { remoteAddress, peer }: Pick<Connection, 'remoteAddress' | 'peer'>) {
+		this.socket = socket;
+		this.tcpSocket = socket;
+		this.remoteAddress = remoteAddress;
+		this.peer = peer;
+	}
 }
 
 export interface FinalResponse {
 	status: number;
 	code: string;
 	text: string;
-}
-
-export interface SocketExchange extends Exchange {
-	readonly incoming: IncomingMessage;
-	readonly outgoing: ServerResponse;
-	readonly connection: Connection;
-	readonly ip: string | null;
-	readonly peer: Peer;
-	readonly abort: LazyAbortController;
-	expectsContinue: boolean;
-	began: Micros;
 }
 
 /** One IPv4 address, or one IPv6 /64, the range of one subscriber line. */
@@ -80,7 +76,7 @@ export class Connections {
 			this.#peers.forget(peer);
 			return null;
 		}
-		const connection = newConnection(tcpSocket, { remoteAddress, peer });
+		const connection = new Connection(tcpSocket, { remoteAddress, peer });
 		this.#bySocket.set(tcpSocket, connection);
 		this.#byFarEnd.set(farEnd(tcpSocket), connection);
 		peer.connections.add(connection);
@@ -107,7 +103,7 @@ export class Connections {
 
 	exchange(connection: Connection, node: NodeRequest): SocketExchange {
 		const ip = this.#isProxied ? forwardedAddress(node.incoming, connection) : connection.remoteAddress;
-		return new NodeExchange(connection, node, {
+		return new SocketExchange(connection, node, {
 			ip,
 			peer: this.#isProxied ? this.#peers.of(ip) : connection.peer,
 		});
@@ -156,31 +152,16 @@ export class Connections {
 	}
 }
 
-function newConnection(socket: Socket, of: Pick<Connection, 'remoteAddress' | 'peer'>): Connection {
-	return {
-		socket,
-		tcpSocket: socket,
-		...of,
-		exchanges: new Set(),
-		feed: null,
-		hasSlot: false,
-		pipeline: Promise.resolve(),
-		hasUnknownMethod: false,
-		finalResponse: null,
-		isFinalSent: false,
-	};
-}
-
-/** An object with a getter of its own is one of V8's slow ones. */
-class NodeExchange implements SocketExchange {
+/** V8 is slow with getters on plain objects. */
+export class SocketExchange implements Exchange {
 	readonly id = randomUUID();
 	readonly method: string;
 	readonly target: string;
 	readonly headers: HttpRequest['headers'];
 	body: HttpRequest['body'] = null;
-	match: SocketExchange['match'] = null;
-	principal: SocketExchange['principal'] = null;
-	answered: SocketExchange['answered'] = null;
+	match: Exchange['match'] = null;
+	principal: Exchange['principal'] = null;
+	answered: Exchange['answered'] = null;
 	shownPath = '';
 	error: string | null = null;
 	readonly incoming: IncomingMessage;

@@ -1,49 +1,31 @@
 import { ApiError } from '../../api/errors.js';
 
-export interface Limits {
-	maxHeaderBytes: number;
-	maxUrlBytes: number;
-	maxBytesInFlight: number;
-	/** More is 503. An IPv6 /64 is one address, here and below. */
-	maxBytesPerAddress: number;
-	/** More is 503. A request that waits for its body, or its turn, does not count. */
-	maxRequests: number;
-	/** Further requests of an address wait. */
-	maxRequestsPerAddress: number;
-	/** Nothing more is read from a connection with so many. */
-	maxPipelined: number;
-	/** One more ends an idle connection, or itself. */
-	maxConnections: number;
-	/** Not applied behind a trusted proxy. */
-	maxConnectionsPerAddress: number;
-	headersTimeoutMs: number;
-	requestTimeoutMs: number;
-	formTimeoutMs: number;
-	keepAliveTimeoutMs: number;
-	checkIntervalMs: number;
-	/** A client that reads nothing for this time has left. */
-	writeTimeoutMs: number;
-	lingerMs: number;
-}
-
-export const limits: Limits = {
+export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
+	/** More is 503. An IPv6 /64 is one address, here and below. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
+	/** More is 503. A request that waits for its body, or its turn, does not count. */
 	maxRequests: 1_000,
+	/** Further requests of an address wait. */
 	maxRequestsPerAddress: 250,
+	/** Nothing more is read from a connection with so many. */
 	maxPipelined: 32,
+	/** One more ends an idle connection, or itself. */
 	maxConnections: 10_000,
+	/** Not applied behind a trusted proxy. */
 	maxConnectionsPerAddress: 500,
 	headersTimeoutMs: 15_000,
 	requestTimeoutMs: 120_000,
 	formTimeoutMs: 10_000,
 	keepAliveTimeoutMs: 30_000,
 	checkIntervalMs: 5_000,
+	/** A client that reads nothing for this time has left. */
 	writeTimeoutMs: 60_000,
 	lingerMs: 1_000,
 };
+export type Limits = { [K in keyof typeof limits]: number };
 
 export interface Share {
 	slots: number;

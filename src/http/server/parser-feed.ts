@@ -47,7 +47,7 @@ export function createFeedQueue(): FeedQueue {
 export function createFeed(socket: Socket, queue: FeedQueue): Feed {
 	const [parse] = socket.listeners('data');
 	if (parse === undefined) throw new Error('node attached no parser to the connection');
-	// Node gives its listeners data once the socket has one of its own.
+	// Node gives data to its own listener again if it is there.
 	socket.removeListener('data', parse as (chunk: Buffer) => void);
 	let rest: Buffer = none;
 	let isHeld = false;

@@ -75,7 +75,7 @@ export const isStorageFailure = ({ code, cause }: ApiError) =>
 	code === 'not_overwritten' ||
 	(cause instanceof StoreError && cause.code === 'read_only');
 
-/** Codes of the system and of SQLite that no store has turned into an error of its own. */
+/** Codes of the system and of SQLite that no store has translated. */
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 const failedDisk = /^(?:EIO|EROFS|ENODEV|ENXIO|SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN))/;
 
