@@ -54,7 +54,7 @@ export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineS
 		allowPrivateWebhooks: value('allow_private_webhooks') === 'true',
 		bounceAddress: value('bounce_address'),
 		unsubscribeScope: value('unsubscribe_scope') === 'all' ? 'all' : 'list',
-		requestsPerSecond: numberOf(value('requests_per_second')),
+		requestsPerSecond: Number(value('requests_per_second')) || null,
 	};
 }
 
@@ -68,7 +68,7 @@ export async function keepListeningUrl(
 export async function listSettings(store: Store): Promise<[SettingName, string][]> {
 	const values = await store.reads.getSettings();
 	return Object.entries(values)
-		.filter((entry): entry is [SettingName, string] => isSettingName(entry[0]))
+		.filter((entry): entry is [SettingName, string] => Object.hasOwn(settingNames, entry[0]))
 		.map(([name, value]) => [name, normalSetting(name, value)]);
 }
 
@@ -108,132 +108,97 @@ export function settingProblem(name: string, value: string): string | null {
 type Checked = { value: string | null } | { problem: string };
 
 function checkSetting(name: string, given: string | null): Checked {
-	if (!isSettingName(name))
+	if (!Object.hasOwn(settingNames, name))
 		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
 	if (given === null) return { value: null };
 	// Blanks may belong to a password.
-	const value = name === 'smtp_password' ? given : given.trim();
-	switch (name) {
-		case 'public_url':
-			return checkPublicUrl(value);
-		case 'time_zone':
-			return checkTimeZone(value);
-		case 'allow_private_webhooks':
-			return checkTruth(value);
-		case 'unsubscribe_scope':
-			return oneOf(value, ['list', 'all']);
-		case 'page_sender_name':
-			return checkPageSenderName(value);
-		case 'page_logo_url':
-			return checkPageLogoUrl(value);
-		case 'page_color':
-			return /^#[\da-f]{6}$/i.test(value)
-				? { value: value.toLowerCase() }
-				: { problem: 'Must be #rrggbb, such as #1d4ed8.' };
-		case 'bounce_address':
-			return checkBounceAddress(value);
-		case 'smtp_ca':
-			return checkCertificates(value);
-		case 'smtp_ehlo_name':
-			return checkEhloName(value);
-		case 'send_limit':
-		case 'sender_domain_limits':
-		case 'recipient_domain_limits':
-			return checkLimits(name, value);
-		case 'keep_messages':
-		case 'keep_events':
-		case 'keep_bodies':
-			return checkKept(value);
-		case 'requests_per_second':
-			return /^[1-9]\d{0,5}$/.test(value) ? { value } : { problem: 'Must be a number from 1 to 999999.' };
-		case 'smtp_url':
-		case 'smtp_password':
-			return { value };
-	}
+	return name === 'smtp_password' ? { value: given } : checks[name as SettingName](given.trim());
 }
 
-function checkTimeZone(text: string): Checked {
-	return isTimeZone(text)
-		? { value: text }
-		: { problem: `"${text}" is no IANA time zone, such as Europe/Oslo.` };
+function either(value: string | null, problem: string): Checked {
+	return value === null ? { problem } : { value };
 }
 
-function checkTruth(text: string): Checked {
-	const truth = truthOf(text);
-	return truth === null ? { problem: 'Must be true or false.' } : { value: String(truth) };
-}
+const maxPageSenderName = 100;
 
-function oneOf(text: string, values: readonly [string, string]): Checked {
-	const value = text.toLowerCase();
-	return values.includes(value) ? { value } : { problem: `Must be ${values.join(' or ')}.` };
-}
+const checks: Readonly<Record<SettingName, (value: string) => Checked>> = {
+	public_url: checkPublicUrl,
+	time_zone: (text) =>
+		either(isTimeZone(text) ? text : null, `"${text}" is no IANA time zone, such as Europe/Oslo.`),
+	allow_private_webhooks: (text) => either(truthOf(text)?.toString() ?? null, 'Must be true or false.'),
+	unsubscribe_scope: (text) =>
+		either(/^(list|all)$/i.test(text) ? text.toLowerCase() : null, 'Must be list or all.'),
+	page_sender_name: (name) => {
+		const isName = name !== '' && name.length <= maxPageSenderName && !/\p{Cc}/u.test(name);
+		return either(isName ? name : null, `Enter a name of one line, 1 to ${maxPageSenderName} characters.`);
+	},
+	page_logo_url: checkPageLogoUrl,
+	page_color: (text) =>
+		either(/^#[\da-f]{6}$/i.test(text) ? text.toLowerCase() : null, 'Must be #rrggbb, such as #1d4ed8.'),
+	bounce_address: checkBounceAddress,
+	smtp_url: (value) => ({ value }),
+	smtp_password: (value) => ({ value }),
+	smtp_ca: checkCertificates,
+	smtp_ehlo_name: checkEhloName,
+	send_limit: checkLimits('send_limit'),
+	sender_domain_limits: checkLimits('sender_domain_limits'),
+	recipient_domain_limits: checkLimits('recipient_domain_limits'),
+	keep_messages: checkKept,
+	keep_events: checkKept,
+	keep_bodies: checkKept,
+	requests_per_second: (text) =>
+		either(/^[1-9]\d{0,5}$/.test(text) ? text : null, 'Must be a number from 1 to 999999.'),
+};
 
 function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-	const areReadable = certificates.every((pem) => {
+	const isReadable = (pem: string) => {
 		try {
 			// Reads a whole certificate, and is a function: the build cannot load classes lazily.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;
 		}
-	});
-	if (certificates.length === 0 || !areReadable) return { problem: 'Must be certificates in PEM.' };
-	return { value: certificates.join('\n') };
+	};
+	const areReadable = certificates.length > 0 && certificates.every(isReadable);
+	return either(areReadable ? certificates.join('\n') : null, 'Must be certificates in PEM.');
 }
 
 /** RFC 5321 s.4.1.1.1: a domain, in ASCII here, or an address literal. */
 function checkEhloName(value: string): Checked {
 	const address = value.replace(/^\[(?:IPv6:)?|\]$/gi, '');
 	if (isIP(address) !== 0) return { value: isIP(address) === 4 ? `[${address}]` : `[IPv6:${address}]` };
-	return isEmailAddress(`x@${value}`)
-		? { value: domainOf(`x@${value}`) }
-		: { problem: 'Must be a host name with a dot, such as mail.example.com, or an address.' };
+	const name = isEmailAddress(`x@${value}`) ? domainOf(`x@${value}`) : null;
+	return either(name, 'Must be a host name with a dot, such as mail.example.com, or an address.');
 }
 
-function checkLimits(name: keyof typeof limitSettings, value: string): Checked {
-	const parsed = parseLimits(limitSettings[name], value);
-	if (parsed.kind === 'error') return { problem: `${parsed.message}.` };
-	const wrong = whyNeverMet(parsed.limits) ?? whyTwice(parsed.limits);
-	return wrong === null ? { value: parsed.limits.map(formatLimit).join(', ') } : { problem: `${wrong}.` };
+function checkLimits(name: keyof typeof limitSettings): (value: string) => Checked {
+	return (value) => {
+		const parsed = parseLimits(limitSettings[name], value);
+		if (parsed.kind === 'error') return { problem: `${parsed.message}.` };
+		const wrong = whyNeverMet(parsed.limits) ?? whyTwice(parsed.limits);
+		return wrong === null ? { value: parsed.limits.map(formatLimit).join(', ') } : { problem: `${wrong}.` };
+	};
 }
 
 function checkKept(value: string): Checked {
 	const days = daysIn(value);
-	return days === null
-		? { problem: 'Must be a number of days or weeks, one day at least, such as 400d or 57w.' }
-		: { value: `${days}d` };
-}
-
-function numberOf(value: string | null): number | null {
-	return value === null ? null : Number(value);
-}
-
-function isSettingName(name: string): name is SettingName {
-	return Object.hasOwn(settingNames, name);
+	const problem = 'Must be a number of days or weeks, one day at least, such as 400d or 57w.';
+	return either(days === null ? null : `${days}d`, problem);
 }
 
 /** Leaves room for the token after it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
-const bouncePrefix = /^[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
+const bouncePrefix = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
 
 function checkBounceAddress(value: string): Checked {
 	const parsed = parseAddress(value);
 	if (parsed === null) return { problem: texts.email };
 	const [local = ''] = parsed.address.split('@');
-	if (!bouncePrefix.test(local) || local.includes('..'))
-		return {
-			problem: 'What stands before the @ must be 1 to 15 letters, digits, dots, hyphens or underscores.',
-		};
 	// The case of a local part may matter to its host (RFC 5321 s.2.4).
-	return { value: `${local}@${domainOf(parsed.key)}` };
-}
-
-const maxPageSenderName = 100;
-
-function checkPageSenderName(value: string): Checked {
-	if (value === '' || value.length > maxPageSenderName || /\p{Cc}/u.test(value))
-		return { problem: `Enter a name of one line, 1 to ${maxPageSenderName} characters.` };
-	return { value };
+	return either(
+		bouncePrefix.test(local) ? `${local}@${domainOf(parsed.key)}` : null,
+		'Must have 1 to 15 letters, digits, dots, hyphens or underscores before the @.',
+	);
 }
 
 const maxDataUri = 48_000;
@@ -244,19 +209,17 @@ const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={
  * `*` all hosts of a domain.
  */
 function checkPageLogoUrl(value: string): Checked {
-	if (value.startsWith('data:')) {
-		if (value.length > maxDataUri)
-			return { problem: `Enter a picture of at most ${maxDataUri} characters, or the URL of one.` };
-		return dataUri.test(value)
-			? { value }
-			: { problem: 'Must be data:image/png;base64,… (or jpeg, gif, webp, svg+xml).' };
-	}
+	if (value.length <= maxDataUri && dataUri.test(value)) return { value };
 	const url = isWebUrl(value) ? new URL(value) : null;
-	if (url === null || url.protocol !== 'https:' || /[*[]/.test(url.hostname) || url.pathname.endsWith('/'))
-		return { problem: 'Enter the https URL of a picture, such as https://example.com/logo.png.' };
-	if (url.username !== '' || url.password !== '' || url.hash !== '')
-		return { problem: 'Enter a URL without user and fragment.' };
-	return { value: url.href };
+	const isUsable =
+		url?.protocol === 'https:' &&
+		!/[*[]/.test(url.hostname) &&
+		!url.pathname.endsWith('/') &&
+		`${url.username}${url.password}${url.hash}` === '';
+	return either(
+		isUsable ? url.href : null,
+		'Enter the https URL of a picture, or data:image/png;base64,… of at most 48,000 characters.',
+	);
 }
 
 /** With the path of a page it must fit into a header field unbroken (List-Unsubscribe: 900). */
@@ -266,10 +229,10 @@ const maxPublicUrl = 800;
 function checkPublicUrl(value: string): Checked {
 	const url = canParseUrl(value) ? new URL(value) : null;
 	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: texts.url };
-	if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
-		return { problem: 'Enter a URL without user, query and fragment.' };
-	}
+	const isPlain = `${url.search}${url.hash}${url.username}${url.password}` === '';
 	const found = `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, '')}`;
-	if (found.length > maxPublicUrl) return { problem: `Enter a URL of at most ${maxPublicUrl} characters.` };
-	return { value: found };
+	return either(
+		isPlain && found.length <= maxPublicUrl ? found : null,
+		`Enter a URL of at most ${maxPublicUrl} characters, without user, query and fragment.`,
+	);
 }

@@ -1,73 +1,48 @@
 /** Settings are checked by name, whatever a name is called. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { writeSettings } from '../../src/engine/settings.js';
 import { openStore } from '../../src/store/open.js';
-import { refuses } from '../support/refuses.js';
 
-it.each(['__proto__', 'constructor', 'toString', 'nonsense'])('refuses a setting called %s', async (name) => {
+async function write(values: Record<string, string>): Promise<Record<string, string>> {
 	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
-	const write = writeSettings({ store, clock: systemClock }, Object.fromEntries([[name, 'x']]));
-	await refuses(write, 'invalid');
-	expect(await store.reads.getSettings()).toEqual({});
-	await store.close();
-});
+	onTestFinished(() => store.close());
+	await writeSettings({ store, clock: systemClock }, values);
+	return store.reads.getSettings();
+}
 
-it.each([
-	['Bounces@Example.COM', 'Bounces@example.com'],
-	['b@bücher.example', 'b@xn--bcher-kva.example'],
-])('keeps the bounce address %s as %s', async (given, kept) => {
-	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
-	await writeSettings({ store, clock: systemClock }, { bounce_address: given });
-	expect(await store.reads.getSettings()).toEqual({ bounce_address: kept });
-	await store.close();
-});
-
-it.each([
-	'example.com',
-	'much.too.long.a.prefix@example.com',
-	'a+b@example.com',
-	'"a b"@example.com',
-])('refuses the bounce address %s', async (given) => {
-	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
-	const write = writeSettings({ store, clock: systemClock }, { bounce_address: given });
-	await expect(write).rejects.toMatchObject({ fields: { bounce_address: [{ code: 'invalid' }] } });
-	await store.close();
-});
-
-it('refuses a limit on a domain that no address is of, and says how domains are written', async () => {
-	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
-	const write = writeSettings(
-		{ store, clock: systemClock },
-		{ recipient_domain_limits: 'gmail=10/m, *=5/s' },
-	);
+it('says how domains of limits are written', async () => {
 	const message =
 		'"gmail=10/m": no address ends in @gmail; write the domain whole, as in gmail.com=100/h or *=10/s.';
-	await expect(write).rejects.toMatchObject({ fields: { recipient_domain_limits: [{ message }] } });
-	await store.close();
+	await expect(write({ recipient_domain_limits: 'gmail=10/m, *=5/s' })).rejects.toMatchObject({
+		fields: { recipient_domain_limits: [{ message }] },
+	});
 });
 
 it.each([
+	['bounce_address', 'Bounces@Example.COM', 'Bounces@example.com'],
+	['bounce_address', 'b@bücher.example', 'b@xn--bcher-kva.example'],
 	['page_sender_name', ' Birds & Co ', 'Birds & Co'],
 	['page_color', '#0B6E4F', '#0b6e4f'],
 	['page_logo_url', 'https://Example.com/a/logo.png?v=1', 'https://example.com/a/logo.png?v=1'],
-	[
-		'page_logo_url',
-		'https://bücher.example/a b.png'.replace(' ', '%20'),
-		'https://xn--bcher-kva.example/a%20b.png',
-	],
+	['page_logo_url', 'https://bücher.example/a%20b.png', 'https://xn--bcher-kva.example/a%20b.png'],
 	['page_logo_url', 'data:image/svg+xml;base64,PHN2Zy8+', 'data:image/svg+xml;base64,PHN2Zy8+'],
 	['smtp_ehlo_name', ' Mail.Bücher.example', 'mail.xn--bcher-kva.example'],
 	['smtp_ehlo_name', '192.0.2.1', '[192.0.2.1]'],
 	['smtp_ehlo_name', '[ipv6:2001:db8::1]', '[IPv6:2001:db8::1]'],
 ])('keeps %s %j as %j', async (name, given, kept) => {
-	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
-	await writeSettings({ store, clock: systemClock }, { [name]: given });
-	expect(await store.reads.getSettings()).toEqual({ [name]: kept });
-	await store.close();
+	expect(await write({ [name]: given })).toEqual({ [name]: kept });
 });
 
 it.each([
+	['__proto__', 'x'],
+	['constructor', 'x'],
+	['nonsense', 'x'],
+	['bounce_address', 'example.com'],
+	['bounce_address', 'much.too.long.a.prefix@example.com'],
+	['bounce_address', 'a..b@example.com'],
+	['bounce_address', 'a+b@example.com'],
+	['bounce_address', '"a b"@example.com'],
 	['page_sender_name', ''],
 	['page_sender_name', 'two\nlines'],
 	['page_sender_name', 'x'.repeat(101)],
@@ -94,8 +69,8 @@ it.each([
 	['page_logo_url', 'data:image/png;base64,AAAA"onload='],
 	['page_logo_url', `data:image/png;base64,${'A'.repeat(50_000)}`],
 ])('refuses %s %j', async (name, value) => {
-	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
-	const write = writeSettings({ store, clock: systemClock }, { [name]: value });
-	await expect(write).rejects.toMatchObject({ fields: { [name]: [{ code: 'invalid' }] } });
-	await store.close();
+	const writing = write(Object.fromEntries([[name, value]]));
+	await expect(writing).rejects.toMatchObject({ code: 'invalid' });
+	const error = await writing.catch((error: unknown) => error);
+	expect(Object.keys(Object(error).fields)).toEqual([name]);
 });
