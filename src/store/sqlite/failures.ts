@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
@@ -35,10 +35,8 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	if (!endsTransaction(error)) return error;
 	if (code.startsWith('SQLITE_READONLY') || (code.startsWith('SQLITE_CANTOPEN') && isReadOnly(file)))
 		return new DatabaseUnwritable('read_only', file, `${path}: ${readOnlyReason(file)}`, { cause: error });
-	const { code: fault, reason }: Damage = code.startsWith('SQLITE_CORRUPT')
-		? damageOf(file)
-		: { code: 'io', reason: ioReason(code) };
-	return new StoreError(fault, `${path}: ${reason}`, { cause: error });
+	const fault = code.startsWith('SQLITE_CORRUPT') ? 'damaged' : 'io';
+	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
 /** SQLite's index of its log grows by 32 KiB, and SQLite does not say why it could not. */
@@ -75,9 +73,10 @@ function allows(path: string, mode: number): boolean {
 	}
 }
 
-const damaged = { code: 'damaged', reason: 'the database file is damaged; restore a backup' } as const;
-
-function ioReason(code: string): string {
+function reasonOf(code: string): string {
+	// A page that could not be read is sometimes reported as damaged.
+	if (code.startsWith('SQLITE_CORRUPT'))
+		return 'it reads as damaged; "mailctl doctor --only database --full" tells whether it is, or the disk fails';
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
 	if (code.startsWith('SQLITE_NOMEM')) return 'out of memory';
 	return `the disk failed to read or write it (${code})`;
@@ -97,56 +96,12 @@ export function findDamage(
 			([, code, other]) => (Number(code ?? other) & 0xff) === ioKind,
 		),
 	);
-	if (unread !== undefined) throw new Unread(path, unread);
+	if (unread !== undefined)
+		throw new StoreError(
+			'io',
+			`${path}: the disk failed to read it (${unread}): look at the disk before a backup is restored`,
+		);
 	return words.filter((word) => word !== 'ok');
 }
 
 const ioKind = 10;
-
-class Unread extends StoreError {
-	readonly reason: string;
-	constructor(path: string, said: string) {
-		const reason = `the disk failed to read it (${said}): look at the disk before a backup is restored`;
-		super('io', `${path}: ${reason}`);
-		this.reason = reason;
-	}
-}
-
-/** Takes about three seconds to read. */
-const mostReadAgain = 512 * 1_048_576;
-const keptMs = 5_000;
-let lastLook: { path: string; atMs: number; damage: Damage } | null = null;
-
-/**
- * A page that could not be read is sometimes reported as damaged. Restoring a backup over a sound database loses
- * newer data, so the whole file is read again first.
- */
-function damageOf(path: string): Damage {
-	if (lastLook?.path === path && performance.now() - lastLook.atMs < keptMs) return lastLook.damage;
-	const damage = readAgain(path);
-	lastLook = { path, atMs: performance.now(), damage };
-	return damage;
-}
-
-type Damage = typeof damaged | { code: 'io'; reason: string };
-
-function readAgain(path: string): Damage {
-	const io = (reason: string): Damage => ({ code: 'io', reason });
-	let db: Database.Database | null = null;
-	try {
-		if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > mostReadAgain)
-			return io(
-				'it reads as damaged; "mailctl doctor --only database --full" tells whether it is, or the disk fails',
-			);
-		db = new Database(path, { readonly: true, fileMustExist: true });
-		const [found] = findDamage(db, { path, how: 'quick_check', most: 1 });
-		if (found !== undefined) return damaged;
-		return io('the disk failed to read it; read again, the file is sound: try again');
-	} catch (error) {
-		if (error instanceof Unread) return io(error.reason);
-		const code = sqliteCode(error) ?? (error instanceof Error ? error.message : String(error));
-		return code.startsWith('SQLITE_CORRUPT') ? damaged : io(new Unread(path, code).reason);
-	} finally {
-		db?.close();
-	}
-}
