@@ -1,7 +1,6 @@
 /**
- * How fast a deployment is called. A throttled request waits as long as the service asks. When most are throttled,
- * all wait, and continue with half as many at a time, one more for each round without throttling. Stopping for a
- * single one would cost a second for every third row on a service that throttles at random.
+ * How fast a deployment is called. A throttled request waits as long as the service asks. When most are throttled, all
+ * wait. Stopping for a single one would cost a second for every third row on a service that throttles at random.
  */
 
 import type { Call } from '../api/api.js';
@@ -20,7 +19,6 @@ export interface Pause {
 export type Request<T> = (call: Call) => Promise<T>;
 
 export interface PaceOptions {
-	ceiling?: number;
 	rowsPerSecond?: number;
 	signal?: AbortSignal;
 	sleep?: Sleep;
@@ -38,24 +36,12 @@ const pauses = { first: 250, longest: 16_000 };
 
 type Kind = 'read' | 'write';
 
-interface Asked {
-	number: number;
-	kind: Kind;
-}
-
 export class Pace {
 	readonly #options: PaceOptions;
-	readonly #ceiling: number;
-	/** A fraction grows towards the next one. */
-	#width: number;
 	#running = 0;
-	#queue: (() => void)[] = [];
-	#pause: Promise<void> | null = null;
-	/** Requests begun, and how many when the width was lowered: earlier ones tell nothing new. */
-	#begun = 0;
-	#loweredAt = 0;
-	#refusedShare = 0;
 	#resting = 0;
+	#pause: Promise<void> | null = null;
+	#refusedShare = 0;
 	#refused: Kind | null = null;
 	#pauses = 0;
 	#waitedMs = 0;
@@ -63,8 +49,6 @@ export class Pace {
 
 	constructor(options: PaceOptions) {
 		this.#options = options;
-		this.#ceiling = options.ceiling ?? 1;
-		this.#width = this.#ceiling;
 	}
 
 	/** Changes nothing, so it is repeated after 429 and 503. */
@@ -89,8 +73,6 @@ export class Pace {
 	async #make<T>(request: Request<T>, kind: Kind): Promise<T> {
 		for (;;) {
 			await this.#enter();
-			this.#begun += 1;
-			const number = this.#begun;
 			try {
 				const answer = await request({ onThrottled: 'throw' });
 				this.#gotThrough(kind);
@@ -101,32 +83,22 @@ export class Pace {
 					if (error.http !== null) this.#gotThrough(kind);
 					throw error;
 				}
-				await this.#slowDown(error, { number, kind });
+				await this.#slowDown(error, kind);
 				const mayRepeat = kind === 'read' || isThrottled(error);
 				if (!mayRepeat || this.#waitedMs > patienceMs) throw error;
 			} finally {
-				this.#leave();
+				this.#running -= 1;
 			}
 		}
 	}
 
 	async #enter(): Promise<void> {
-		for (;;) {
-			if (this.#pause !== null) await this.#pause;
-			else if (this.#running < Math.floor(this.#width)) break;
-			else await new Promise<void>((go) => this.#queue.push(go));
-		}
+		while (this.#pause !== null) await this.#pause;
 		this.#running += 1;
-	}
-
-	#leave(): void {
-		this.#running -= 1;
-		for (const go of this.#queue.splice(0, Math.max(0, Math.floor(this.#width) - this.#running))) go();
 	}
 
 	#gotThrough(kind: Kind): void {
 		this.#refusedShare *= 1 - weight;
-		this.#width = Math.min(this.#ceiling, this.#width + 1 / this.#width);
 		// A service that can be read but not written has not recovered.
 		if (this.#refused === 'write' && kind === 'read') return;
 		this.#refused = null;
@@ -134,14 +106,9 @@ export class Pace {
 		this.#waitedMs = 0;
 	}
 
-	async #slowDown({ retryAfterMs }: ApiError, { number, kind }: Asked): Promise<void> {
+	async #slowDown({ retryAfterMs }: ApiError, kind: Kind): Promise<void> {
 		if (this.#refused !== 'write') this.#refused = kind;
 		this.#refusedShare += (1 - this.#refusedShare) * weight;
-		const isTooMuch = this.#refusedShare > tooMany;
-		if (isTooMuch && number > this.#loweredAt) {
-			this.#width = Math.max(1, this.#width / 2);
-			this.#loweredAt = this.#begun;
-		}
 		if (this.#pause !== null) return;
 		// Retry-After may be zero, or too short again and again.
 		const own = backoff(pauses, this.#pauses + 1);
@@ -149,7 +116,7 @@ export class Pace {
 		this.#pauses += 1;
 		this.#waitedMs += ms;
 		const pause = { ms, isAsked: ms === retryAfterMs };
-		if (!isTooMuch) return this.#rest(pause);
+		if (this.#refusedShare <= tooMany) return this.#rest(pause);
 		this.#options.onPause?.(pause);
 		this.#pause = this.#sleep(ms).finally(() => {
 			this.#pause = null;

@@ -47,7 +47,6 @@ export function createSingleImports(api: WritableApi, options: SingleImportOptio
 	let listener: (pause: Pause) => void = () => {};
 	let reasonsLeftOut = 0;
 	const pace = new Pace({
-		ceiling: concurrency,
 		...(rowsPerSecond !== undefined && { rowsPerSecond }),
 		...(signal !== undefined && { signal }),
 		...(sleep !== undefined && { sleep }),

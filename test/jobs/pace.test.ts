@@ -17,7 +17,6 @@ function start(answer: (call: number) => void, more: Partial<PaceOptions> = {}) 
 	let running = 0;
 	let calls = 0;
 	const pace = new Pace({
-		ceiling: 8,
 		sleep: async (ms) => {
 			pauses.push(ms);
 			await turn();
@@ -47,36 +46,15 @@ it('a request that is throttled alone waits alone', async () => {
 	expect(widest(widths.slice(28, 60))).toBeGreaterThan(6);
 });
 
-it('a service that throttles most is called by half as many at a time, and by all of them again once it is well', async () => {
-	const { pace, widths, request } = start((call) => {
+it('a service that throttles most of the requests lets all wait', async () => {
+	const told: number[] = [];
+	const refuse = (call: number) => {
 		if (call >= 20 && call < 28) throw throttled(3_000);
-	});
-	await inOrder(400, 8, () => pace.write(request));
-	expect(widest(widths.slice(0, 20))).toBe(8);
-	expect(widest(widths.slice(32, 38))).toBeLessThan(6);
-	expect(widest(widths.slice(-50))).toBe(8);
-	expect(widths).toHaveLength(408);
-});
-
-it('a service that throttles two of three requests is worked off one by one in the end', async () => {
-	const { pace, widths, request } = start((call) => {
-		if (call % 3 !== 0) throw throttled(1_000);
-	});
-	let done = 0;
-	await inOrder(300, 8, async () => {
-		await pace.write(request);
-		done += 1;
-	});
-	expect(done).toBe(300);
-	expect(widest(widths.slice(-100))).toBeLessThan(4);
-});
-
-it('several answers of one burst lower the width once', async () => {
-	const { pace, widths, request } = start((call) => {
-		if (call <= 8) throw throttled(1_000);
-	});
-	await inOrder(40, 8, () => pace.write(request));
-	expect(widest(widths.slice(8, 13))).toBe(4);
+	};
+	const { pace, widths, request } = start(refuse, { onPause: ({ ms }) => told.push(ms) });
+	await inOrder(100, 8, () => pace.write(request));
+	expect(widths).toHaveLength(108);
+	expect(told).toEqual([3_000]);
 });
 
 it('a wish for hours is given up after two pauses, and one for no time at all is not taken at its word', async () => {

@@ -232,7 +232,7 @@ async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Pr
 	await writes.retryUncertain({ campaign: id, isAgain: uncertain === 'retry', now: clock.now() });
 	const before = countsOf(await campaigns.status(id));
 	const signal = how.signal ?? new AbortController().signal;
-	const pace = new Pace({ ceiling: connections, signal, ...(sleep !== undefined && { sleep }) });
+	const pace = new Pace({ signal, ...(sleep !== undefined && { sleep }) });
 	const send = (request: Parameters<Api['send']>[0]) => pace.write((call) => api.send(request, call));
 	const paced = rate === null ? {} : { rate };
 	const courier = createApiCourier({ reads, queue, send, connections, signal, ...paced });
