@@ -11,7 +11,6 @@ import { checked, type EngineContext, found, refuse, seenBy } from './context.js
 import { noSuch } from './rules/errors.js';
 import { parseLocalTime } from './rules/local-time.js';
 
-/** Takes less than a second. */
 const partSize = 20_000;
 const mostLeftOut = 1_000;
 

@@ -11,7 +11,6 @@ export interface EngineContext {
 	store: Store;
 	clock: Clock;
 	newId: () => Uuid;
-	/** 256 random bits in base64url. */
 	newSecret: () => string;
 	ports: EnginePorts;
 }
@@ -61,7 +60,6 @@ export function deleted(existed: boolean): void {
 	if (!existed) throw notFound();
 }
 
-/** Nothing begins after the caller has left. */
 export function assertWanted(signal: AbortSignal | undefined): void {
 	if (signal?.aborted) throw new ApiError('network', 'The request was aborted.', { cause: signal.reason });
 }
@@ -70,7 +68,6 @@ export function seenBy(call: Call | undefined): Seen {
 	return call?.ownOnly === true ? { only_of: call.client ?? '' } : {};
 }
 
-/** Each may be slow, and none throws for expected failures. */
 export interface EnginePorts {
 	/** Null where a webhook delivery may go there. A name that does not resolve is accepted. */
 	checkTarget(url: string): Promise<RefusalCode | null>;

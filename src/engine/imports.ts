@@ -4,7 +4,6 @@ import { texts } from '../api/schema/texts.js';
 import type { ImportAck } from '../store/imports.js';
 import { type EngineContext, found, refuse } from './context.js';
 
-/** A batch is one transaction and one request body. */
 const maxBatchChars = 4 * 1024 * 1024;
 const maxBatchRows = 100_000;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason', 'meta']);

@@ -25,7 +25,6 @@ export async function readPage<Request extends PageRequest, Results>(
 	const { page: wanted, page_size: size, query: _, ...filter } = request;
 	const page = pageNumber(wanted);
 	const page_size = pageSize(size);
-	// A missing collection is "Not found." for any page. A store in threads gets both calls in one message.
 	const [{ count, results, cursor }, link] = await Promise.all([
 		slice({ page: page ?? 1, page_size }, filter),
 		linker(context.store, path, { page_size: size, ...filter }),
@@ -41,7 +40,6 @@ export async function readPage<Request extends PageRequest, Results>(
 	};
 }
 
-/** How a resource stores its records. `change` may trust that the record exists. */
 interface Resource<T, Id> {
 	path: string;
 	page(at: PageOf): Promise<Slice<T>>;
@@ -91,7 +89,6 @@ async function linker(store: Store, path: string, filters: object): Promise<(pag
 	};
 }
 
-/** Pages of one turn of the event loop ask once. */
 const asked = new WeakMap<Store, Promise<string>>();
 
 function linkBaseOf(store: Store): Promise<string> {

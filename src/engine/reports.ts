@@ -219,7 +219,6 @@ function sumOf(counts: readonly TypedCount[]): Figures {
 
 const maxLinks = 1_000;
 
-/** The same target is the same link in all contents of a campaign. */
 type Counted = Omit<CampaignLink, 'share'>;
 
 async function campaignLinks(
@@ -228,7 +227,6 @@ async function campaignLinks(
 	call?: Call,
 ): Promise<CampaignLinks> {
 	const { contents, figures } = found(await store.reads.linkFigures({ campaign }));
-	// The HTML parser is loaded for this alone.
 	const { linkTexts } = await import('../content/links.js');
 	const links = new Map<string, Counted>();
 	const byPosition = new Map<string, Counted>();

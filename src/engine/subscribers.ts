@@ -80,7 +80,6 @@ export function createSubscribersPlus({ store, clock }: EngineContext): Subscrib
 			const parsed = subscriberFields.parse(subscriber, 'create');
 			if (parsed.kind === 'invalid') found(await store.reads.getList({ id: list_id }));
 			const { email } = checked(parsed);
-			// Missing values keep the stored ones.
 			const input = { ...checked(subscriberFields.parse(subscriber, 'patch')), email };
 			return written(await store.writes.createSubscriber({ list_id, input, if_exists, now: clock.now() }));
 		},

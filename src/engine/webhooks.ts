@@ -47,7 +47,6 @@ export function createWebhooks(context: EngineContext): Webhooks {
 	};
 }
 
-/** How long the previous secret signs beside the newest: receivers replace theirs meanwhile. */
 const overlap: Micros = microsPerDay;
 const replaySlice = 1_000;
 

@@ -73,10 +73,8 @@ interface Named {
 /** `First Name` gives `first_name`, like an import that creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = clean(column);
-	// `EMAIL` is the address, and not a variable as well.
 	if (recordColumn(plain) !== null) return null;
 	const bare = plain.replace(/^meta\./i, '');
-	// No text could have a name with invisible characters.
 	const isSeen = !/[\p{Cc}\p{Cf}]/u.test(bare);
 	const name = isVariableName(bare) ? bare : isSeen ? variableOf(bare) : null;
 	return name === null || reserved.has(name) ? null : { variable: name, name: plain };
@@ -124,7 +122,6 @@ export function isVariableName(name: string): boolean {
 	return variablePattern.test(name);
 }
 
-/** A variable uses both of its `#`. */
 function* wordsIn(text: string, columns: ReadonlyMap<string, unknown>): Generator<string> {
 	const pieces = text.split('#');
 	for (let at = 1; at < pieces.length - 1; at += 1) {

@@ -25,7 +25,6 @@ export interface StagingJob<Row> {
 
 export const maxRowsBytes = 4 * 1024 * 1024 - 64 * 1024;
 
-/** Holds the write lock for about a tenth of a second. */
 const defaultRows = 2_000;
 
 /**
@@ -91,7 +90,6 @@ export function toRecipient(row: TableRow, { email, variables }: CampaignColumns
 }
 
 const maxAddress = 320;
-/** `\u0000` in JSON. */
 const maxBytesPerCharacter = 6;
 const tooLong = { code: 'row_too_long', error: 'the row is too long for a batch of 4 MiB' };
 
@@ -134,7 +132,6 @@ function refused(line: number, code: string, error: string): RequestRow {
 	return { line, request: null, refused: { code, error } };
 }
 
-/** Null for bytes that are not UTF-8: a name would silently become another one. */
 function decode(bytes: Uint8Array): string | null {
 	try {
 		return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

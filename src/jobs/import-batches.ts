@@ -50,7 +50,6 @@ function without(texts: RowTexts, skipped: number): RowTexts {
 	return rest;
 }
 
-/** Null where no batch began there. */
 export type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
 /**
@@ -69,7 +68,6 @@ export class EarlierAnswers {
 
 	async rejectsOf(first: number, end: number): Promise<Reject[]> {
 		const last = Math.min(end, this.#end);
-		// The search begins at the first row where batches are cut otherwise.
 		if (this.#next < first) await this.#take(first);
 		while (this.#next < last && (await this.#take(this.#next)));
 		const found = this.#kept.filter(({ row }) => row >= first && row < last);

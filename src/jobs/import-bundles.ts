@@ -20,7 +20,6 @@ export type RowForm = 'cells' | 'checked';
 /** No cell of a valid row contains NUL, so NUL separates its parts. */
 export interface RowBytes {
 	put: RowTexts;
-	/** Line and cells of each row, for rejects. */
 	originals: RowTexts;
 }
 
@@ -39,15 +38,12 @@ export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
 /** 4 MiB less the columns' names and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
-/** Columns that are left out may be larger than those that are put. */
 const maxKeptLength = 8 * 1024 * 1024;
 
 const separator = '\0';
 
 interface Bundling {
-	/** Makes the text of a checked row; absent: rows are put as cells. */
 	check?: (cells: Cells) => string;
-	/** Bytes that were given back. */
 	spares?: RowBytes[];
 }
 

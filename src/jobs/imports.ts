@@ -11,7 +11,6 @@ import type { Mapping } from '../tables/map-columns.js';
 import { Batch, EarlierAnswers } from './import-batches.js';
 import { bundleRows, columnsOf, type ReadBundles } from './import-bundles.js';
 
-/** read = created + updated + unchanged + duplicate + rejected, always. */
 export interface ImportTotals extends ImportCounts {
 	read: number;
 }
@@ -22,7 +21,6 @@ export type MaxErrors = { rows: number } | { percent: number };
 export interface ImportJob {
 	imports: Imports;
 	rows: AsyncIterable<TableRow>;
-	/** The same rows, bundled elsewhere; then `rows` is not read. */
 	readBundles?: ReadBundles;
 	mapping: Mapping;
 	spec: ImportSpec;
@@ -59,7 +57,6 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	return { outcome, isComplete: true, totals, resumedAt };
 }
 
-/** One transaction of 100,000 rows costs half of ten of 10,000. */
 const maxRowsInFlight = 125_000;
 const maxSizeInFlight = 12 * 1024 * 1024;
 

@@ -9,13 +9,11 @@ import { ApiError } from '../api/errors.js';
 
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
-/** `isAsked`: the service named this time. */
 export interface Pause {
 	ms: number;
 	isAsked: boolean;
 }
 
-/** Pass the `Call` on: it says that the waiting is done here. */
 export type Request<T> = (call: Call) => Promise<T>;
 
 export interface PaceOptions {
@@ -26,11 +24,9 @@ export interface PaceOptions {
 	onPause?: (pause: Pause) => void;
 }
 
-/** A job that got nothing through for so long gives up. */
 const patienceMs = 10 * 60_000;
 const longestPauseMs = 5 * 60_000;
 const weight = 0.2;
-/** From this share on the service is overloaded. */
 const tooMany = 0.5;
 const pauses = { first: 250, longest: 16_000 };
 
@@ -110,7 +106,6 @@ export class Pace {
 		if (this.#refused !== 'write') this.#refused = kind;
 		this.#refusedShare += (1 - this.#refusedShare) * weight;
 		if (this.#pause !== null) return;
-		// Retry-After may be zero, or too short again and again.
 		const own = backoff(pauses, this.#pauses + 1);
 		const ms = Math.min(longestPauseMs, Math.max(retryAfterMs ?? 0, own));
 		this.#pauses += 1;
@@ -139,7 +134,6 @@ export class Pace {
 	}
 }
 
-/** Also a proxy that cannot reach the service. */
 export function isBusy({ code, http }: ApiError): boolean {
 	return code === 'throttled' || code === 'unavailable' || http?.status === 502 || http?.status === 504;
 }

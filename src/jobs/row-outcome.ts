@@ -22,12 +22,10 @@ export interface RowParts {
 export type Intent = 'create' | 'update';
 
 export interface RowIntents {
-	/** The intent of a run that ended before the outcome was known. */
 	readonly earlier: Intent | null;
 	declare(intent: Intent): Promise<void>;
 }
 
-/** Neither the request nor the look-up after it was answered. */
 export const unknownCode = 'unknown';
 
 /**
@@ -35,7 +33,6 @@ export const unknownCode = 'unknown';
  * row.
  */
 export async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
-	// An invalid address cannot exist there.
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
 	return intents.earlier === 'create'
@@ -75,7 +72,6 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 	}
 }
 
-/** Answers of 502, 503 or 504. */
 const maxBusyAnswers = 12;
 
 /** The address was new before this call: if it is there now, this call created it. */
@@ -101,7 +97,6 @@ function endOf(error: ApiError, tries: number): RowOutcome | null {
 		if (tries === maxBusyAnswers) throw error;
 		return null;
 	}
-	// The service fails on this row.
 	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
 	return tries > 1 ? unknown(error) : null;
 }
@@ -138,7 +133,6 @@ async function update(
 	row: ForeignRow,
 	{ id, patch, intents }: { id: number; patch: Partial<SubscriberInput>; intents: RowIntents },
 ): Promise<RowOutcome> {
-	// A subscriber created for an earlier run's row still counts as created.
 	if (intents.earlier === null) await intents.declare('update');
 	const write = () => parts.pace.write((call) => parts.subscribers.patch(id, patch, call));
 	try {
@@ -157,7 +151,6 @@ async function update(
 	}
 }
 
-/** Repeating a change is safe. */
 async function repeated(write: () => Promise<unknown>): Promise<void> {
 	for (let tries = 1; ; tries += 1) {
 		const error = await write().then(
@@ -222,7 +215,6 @@ export interface ForeignRow {
 	key: EmailKey;
 	name: string | null;
 	isActive: boolean | null;
-	/** The document has no way to set one. */
 	hasReason: boolean;
 	meta: ReadonlyMap<string, MetaValue>;
 }
@@ -253,7 +245,6 @@ function toForeign({ email, name, is_active, disable_reason, meta }: GivenRow): 
 	};
 }
 
-/** The service makes it active by default. */
 export function creationOf({ email, name, isActive, meta }: ForeignRow): SubscriberInput {
 	return {
 		email,
@@ -282,6 +273,5 @@ export function patchOf(
 }
 
 function mergedMeta(stored: Readonly<Record<string, unknown>>, given: ReadonlyMap<string, MetaValue>): Meta {
-	// A deployment may have any JSON in meta; it is sent back unchanged.
 	return Object.fromEntries([...Object.entries(stored), ...given]) as Meta;
 }

@@ -17,7 +17,6 @@ export interface Subscribers extends Pick<ReturnType<Api['subscribers']>, 'page'
 }
 
 const pageSize = 1_000;
-/** About 200 bytes each. */
 const maxWalked = 200_000;
 
 export async function openSubscriberPages(subscribers: Subscribers, pace: Pace): Promise<SubscriberPages> {
@@ -47,7 +46,6 @@ export class SubscriberPages {
 		if (this.#walked === null && this.#asked >= this.#pages && this.#count <= maxWalked) await this.#walk();
 	}
 
-	/** `isFresh` false: it comes from the walk and may have changed. */
 	async find(email: string): Promise<{ known: Known; isFresh: boolean } | null> {
 		if (this.#walked === null) {
 			const known = await this.search(email);
@@ -92,7 +90,6 @@ export async function searchAddress(read: ReadSubscribers, email: string): Promi
 	return null;
 }
 
-/** A deployment may ignore the filter. */
 async function matching(
 	read: ReadSubscribers,
 	filter: SubscriberFilter,

@@ -24,7 +24,6 @@ import type { Submission } from './submissions.js';
 export interface OpenCampaign {
 	id: Uuid;
 	key: string;
-	/** Adds a number where the name is taken. */
 	is_numbered?: boolean;
 	spec: CampaignSpec | RequestsSpec;
 	strict_vars: boolean;
@@ -127,7 +126,6 @@ export interface CampaignWrites {
 	/** False: messages that wait for another try become uncertain again. */
 	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
 	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
-	/** The same `first` again gets the stored ack. */
 	putCampaignBatch(
 		c: {
 			campaign: Uuid;
@@ -148,7 +146,6 @@ export interface CampaignWrites {
 		| { kind: 'canceled' }
 		| { kind: 'incomplete' }
 	>;
-	/** `forget` deletes a campaign that was never released. */
 	cancelCampaign(c: { campaign: Uuid; forget?: boolean; now: Micros } & Seen): Promise<CampaignCanceled>;
 }
 

@@ -41,7 +41,6 @@ export interface RowImport {
 	intents: readonly { row: number; intent: RowIntent }[];
 }
 
-/** A finished batch of rows. `ack.position` counts the rows of the whole import, this batch included. */
 export interface RowBatch {
 	first: number;
 	ack: Ack<ImportCounts>;

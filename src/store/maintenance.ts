@@ -4,7 +4,6 @@ import type { StoredKey } from './keys.js';
 
 export type Kind = 'messages' | 'events' | 'bodies' | 'links' | 'subscribers' | 'figures' | 'other';
 
-/** In bytes, with indexes. `free` is room in the file that is used next. */
 export interface Sizes extends Record<Kind, number> {
 	free: number;
 	is_estimate: boolean;
@@ -66,7 +65,6 @@ export interface WrongCounter {
 	inactive: { kept: number; counted: number };
 }
 
-/** `pg_current_snapshot` came with version 13. */
 export const oldestPostgres = 13;
 
 export interface ServerFacts {
@@ -80,6 +78,5 @@ export interface ServerFacts {
 	connections: number;
 	mostConnections: number;
 	isEncrypted: boolean;
-	/** The server's clock minus this machine's, within half of a round trip. */
 	ahead: Micros;
 }

@@ -1,6 +1,5 @@
 import { StoreError } from '../api/errors.js';
 
-/** Numbered, additive and never edited. The first is the whole schema. */
 export interface Migration {
 	readonly version: number;
 	readonly name: string;

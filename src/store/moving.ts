@@ -12,7 +12,6 @@ export const markVersion = 2_000_000_000;
 
 export interface Mark {
 	id: string;
-	/** Nothing changes a `source` any more; nothing works on a `copy` yet. */
 	role: 'source' | 'copy';
 	isOver: boolean;
 	other: string;
@@ -26,7 +25,6 @@ export function parseMark(text: string): Mark {
 	return mark as Mark;
 }
 
-/** Continues the name of the database. */
 export function whyMarked({ role, isOver, other, at }: Mark): string {
 	const time = timeOf(at);
 	if (role === 'copy')
@@ -60,12 +58,10 @@ function timeOf(at: Micros): string {
 export type Value = number | string | Uint8Array | null;
 export type Row = Value[];
 
-/** Yields rows as arrays. */
 export type Ask = (text: string, values?: readonly Value[]) => Promise<Row[]>;
 
 export interface Table {
 	name: string;
-	/** Sorted by name, so that both databases have one order. */
 	columns: readonly { name: string; type: 'integer' | 'text' | 'blob' }[];
 	key: readonly number[];
 	parents: readonly string[];
@@ -87,7 +83,6 @@ export interface Found {
 export interface Movable {
 	readonly name: string;
 	readonly schema: number;
-	/** Whether texts may hold U+0000. */
 	readonly keepsNul: boolean;
 	readonly ask: Ask;
 	/** Null: the database does not exist, or lacks our tables. */
@@ -108,7 +103,6 @@ export interface Movable {
 	tables(): Promise<Table[]>;
 	write(table: Table, rows: readonly Row[]): Promise<void>;
 	ids(): Promise<Map<string, number>>;
-	/** Keeps the id of a deleted record from being given again. */
 	raiseIds(ids: ReadonlyMap<string, number>): Promise<void>;
 	settle(): Promise<void>;
 	close(): Promise<void>;

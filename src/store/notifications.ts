@@ -2,7 +2,6 @@ import type { Micros } from '../api/datetime.js';
 import type { DeliveryState } from '../api/deliveries.js';
 import type { Uuid } from '../api/records.js';
 
-/** Names one lease of one delivery: a settle with an older fence is `lost_lease`. */
 export interface DeliveryFence {
 	delivery: Uuid;
 	fence: number;
@@ -35,7 +34,6 @@ export interface DeliveryLease {
 export interface DeliveryAnswer {
 	status: number | null;
 	error: string | null;
-	/** At most 64 KiB. */
 	answer: string | null;
 	duration_ms: number;
 }
@@ -55,7 +53,6 @@ export interface DeliverySettlement extends DeliveryFence {
 /** `moved`: `gone` came from a URL that the webhook no longer has. */
 export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 
-/** Selects final deliveries, and waiting ones where they are named. */
 export interface ReplayDeliveries {
 	webhook_id: number;
 	deliveries: readonly Uuid[] | null;
@@ -89,7 +86,6 @@ export interface NotificationWrites {
 	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
 	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
 	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
-	/** The previous secret signs until `retire_at`. */
 	rotateWebhookSecret(c: {
 		fresh: { id: number; secret: string };
 		now: Micros;

@@ -32,13 +32,11 @@ interface Traits {
 	 * found" or "duplicate" because of the first, or count twice.
 	 */
 	repeatable?: true;
-	/** Messages may be ready afterwards. */
 	wakes?: true;
 	/** It records what happened outside the database, so no signal undoes it. */
 	records?: true;
 	/** A trial, which undoes it, repeats it before each later operation. */
 	prepares?: true;
-	/** Nothing that it deletes may stay in the file. */
 	overwrites?: true;
 	/** Threads exchange its commands and answers as JSON, which takes 0.6 to 0.7 of the time of a copy. */
 	isFrequent?: true;
@@ -90,7 +88,6 @@ const readNames = [
 	'deletedMessages',
 ] as const satisfies readonly (keyof Reads)[];
 
-/** The compiler refuses this where a read is missing above. */
 const reads: RowsOf<Omit<Reads, (typeof readNames)[number]>> = {};
 
 const plainNames = [

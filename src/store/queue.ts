@@ -12,7 +12,6 @@ export interface Queue {
 	 * pass (`Reads.nextTurn`).
 	 */
 	lease(c: {
-		/** See `leaseOwner`. Other processes of the machine end its leases once its process is gone. */
 		owner: string;
 		now: Micros;
 		until: Micros;
@@ -62,15 +61,12 @@ export interface QueuePause {
 	reason: string | null;
 	since: Micros;
 	retry_at: Micros | null;
-	/** In a row; 0 for `manual`. */
 	faults: number;
 }
 
 export interface QueueState {
-	/** Absent means 0. */
 	messages: Partial<Record<MessageState, number>>;
 	due: number;
-	/** Due messages that wait for the limit on everything. */
 	held: number;
 	oldest_at: Micros | null;
 	next_due_at: Micros | null;
@@ -80,7 +76,6 @@ export interface QueueState {
 	deferred: readonly DeferredDomain[];
 	/** The commonest of seven days, at most five. */
 	replies: readonly CommonReply[];
-	/** The most first, at most 50. */
 	limits: readonly HoldingLimit[];
 	/** Messages on which a worker ended, the latest first, at most 50; failed ones of seven days. */
 	unfinished: readonly UnfinishedMessage[];
@@ -94,12 +89,10 @@ export interface UnfinishedMessage {
 }
 
 export interface QueueWorker {
-	/** Null: the process is gone, and its leases expire. */
 	role: string | null;
 	host: string;
 	pid: number;
 	messages: number;
-	/** Null: no heartbeat in the last 15 seconds. */
 	heard_at: Micros | null;
 }
 
@@ -127,7 +120,6 @@ export interface LimitWait {
 	wait: Micros;
 }
 
-/** Names one lease of one message: a settle with an older fence is `lost_lease`. */
 export interface Fence {
 	message: Uuid;
 	fence: number;
@@ -142,13 +134,10 @@ export interface Leased extends Fence {
 	attempts: number;
 	/** Addresses whose copies (cc, bcc) must not be sent any more. */
 	stopped_copies?: readonly EmailKey[];
-	/** Neighbours with the same text may share one call of a send API. */
 	call?: string;
-	/** A worker ended while it had the message leased. */
 	is_suspect?: true;
 	/** Its campaign's window ends then: it may not begin later. */
 	leave_by?: Micros;
-	/** Tries count from here; also the date of the mail. */
 	created_at: Micros;
 }
 

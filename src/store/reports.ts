@@ -19,7 +19,6 @@ export interface ReportReads {
 export interface ReportFigures {
 	/** Distinct messages by day of their first such event; days and types without events are left out. */
 	daily: { day: Day; type: EventType; count: number }[];
-	/** Distinct messages of the range that were sent or bounced: the total for the bounce rate. */
 	attempted: number;
 }
 
@@ -37,13 +36,10 @@ export interface DetailFigures {
 	days: (TypedCount & { day: Day })[];
 	/** `hour`: since 1970 by the clocks of the zone. At most 72, from the first with a message sent. */
 	hours: (TypedCount & { hour: number })[];
-	/** `hour`: 0 begins on Monday at midnight. */
 	week: (TypedCount & { hour: number })[];
-	/** The 20 with the most bounces. */
 	domains: ({ domain: string } & BounceCounts)[];
 	other_domains: number;
 	codes: ({ code: string } & BounceCounts)[];
-	/** The 10 largest first; null: not asked for. */
 	lists: ListFigures[] | null;
 }
 
@@ -55,9 +51,7 @@ export interface ListFigures {
 }
 
 export interface LinkFigures {
-	/** The 200 with the most clicks, each with a submission that has it. */
 	contents: { sha256: string; submission: Uuid }[];
-	/** The 10,000 most clicked links. */
 	figures: { sha256: string; link: number; audience: Audience; clicks: number; messages: number }[];
 }
 

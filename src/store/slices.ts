@@ -93,7 +93,6 @@ async function addInSlices(
 		counts.rejected += slice.counts.rejected;
 		left_out += slice.counts.left_out ?? 0;
 		if (left_out > 0) counts.left_out = left_out;
-		// Each slice includes the rejects of the slices before it.
 		const ack = { position: slice.position, counts, rejects: slice.rejects };
 		if (slice.isDone) return ack;
 		if (performance.now() - began >= for_ms) return { ...ack, is_partial: true };

@@ -77,7 +77,6 @@ export interface Means {
 	signal?: AbortSignal | undefined;
 }
 
-/** A page past the end is an empty slice with the true count. */
 export interface PageOf {
 	page: number;
 	page_size: number;
@@ -88,7 +87,6 @@ export interface Slice<T> {
 	results: T[];
 }
 
-/** `refused` carries the field errors by stored state. */
 export type Written<T> =
 	| { kind: 'written'; record: T }
 	| { kind: 'not_found' }
@@ -120,7 +118,6 @@ export interface Reads
 	countFieldUses(c: { id: number }): Promise<number>;
 	pageWebhooks(c: PageOf): Promise<Slice<Webhook>>;
 	getWebhook(c: { id: number }): Promise<Webhook | null>;
-	/** Webhooks whose target answered 410. */
 	stoppedWebhooks(): Promise<{ id: number; stopped_at: Micros; waiting: number }[]>;
 	pageDeliveries(
 		c: DeliveryConditions & PageOf & Pick<DeliveryFilter, 'ordering'>,
@@ -128,7 +125,6 @@ export interface Reads
 	getDelivery(c: { webhook_id: number; id: Uuid }): Promise<WebhookDeliveryDetail | null>;
 	pageTemplates(c: PageOf): Promise<Slice<Template>>;
 	getTemplate(c: { id: Uuid }): Promise<Template | null>;
-	/** Null: not there, or about to be deleted. */
 	findAttachment(c: Seen & { sha256: string; now: Micros }): Promise<StoredBytes | null>;
 	getAttachment(c: { sha256: string }): Promise<Uint8Array | null>;
 	pageSenders(c: PageOf): Promise<Slice<Sender>>;
@@ -143,7 +139,6 @@ export interface Reads
 		rendering: Leased;
 		attachments: AttachedFile[];
 	} | null>;
-	/** The links of a mail that retention has deleted. */
 	getOldMessage(c: { id: Uuid }): Promise<OldMessage | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
 	/** Slow: no index leads to addresses of copies and refused rows. */
@@ -157,7 +152,6 @@ export interface Reads
 		now: Micros;
 	}): Promise<PersonMessages>;
 	countMessages(c: { scope: MessageScope | null } & Seen): Promise<Partial<Record<MessageState, number>>>;
-	/** Does not grow with messages that are over. */
 	countWaiting(): Promise<Partial<Record<MessageState, number>>>;
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
@@ -168,23 +162,17 @@ export interface Reads
 	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
 	holdsOfMessage(c: { id: Uuid; now: Micros }): Promise<LimitHold[]>;
 	limitWaits(c: { now: Micros }): Promise<LimitWait[]>;
-	/** `manual` first. A `fault` whose `retry_at` has passed is the last one that occurred. */
 	queuePauses(): Promise<QueuePause[]>;
-	/** Messages canceled while they were leased, or leased by others. */
 	revokedLeases(c: { fences: readonly Fence[] }): Promise<Uuid[]>;
 	/** Slow: it walks everything that waits. */
 	queueState(c: { now: Micros }): Promise<QueueState>;
 	hasWorker(c: { now: Micros }): Promise<boolean>;
 	getSettings(): Promise<Record<string, string>>;
-	/** How far the clock is ahead of the time by which data is deleted. */
 	clockAhead(c: { now: Micros }): Promise<Micros>;
 	takesWrites(): Promise<boolean>;
-	/** With revoked ones, oldest first. */
 	listTokens(): Promise<StoredToken[]>;
 	findToken(c: { sha256: string }): Promise<StoredToken | null>;
-	/** With their secrets, by domain, the oldest of each first. */
 	listDkimKeys(): Promise<StoredDkimKey[]>;
-	/** `key`: the id of the wrapping key; `null`: not wrapped. */
 	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
 }
 
@@ -218,7 +206,6 @@ export interface Writes
 	}): Promise<(Written<List> & { was_there?: true }) | { kind: 'key_conflict' }>;
 	patchList(c: { id: number; patch: Partial<ListInput> }): Promise<Written<List>>;
 	patchListDetails(c: { id: number; patch: Partial<ListDetailsInput> }): Promise<Written<ListDetails>>;
-	/** Also cancels its waiting bulk messages. */
 	deleteList(c: { id: number; now: Micros }, means?: Means): Promise<boolean>;
 	clearList(c: { id: number; now: Micros }, means?: Means): Promise<number | null>;
 
@@ -250,7 +237,6 @@ export interface Writes
 
 	createWebhook(c: { input: Required<WebhookInput>; now: Micros }): Promise<Written<Webhook>>;
 	patchWebhook(c: { id: number; patch: Partial<WebhookInput> }): Promise<Written<Webhook>>;
-	/** Outcomes of deliveries under way are not recorded. */
 	deleteWebhook(c: { id: number }): Promise<boolean>;
 
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
@@ -276,12 +262,9 @@ export interface Writes
 	 * which may lack the key, and returns them.
 	 */
 	rewriteSecrets(c: { as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }): Promise<OtherProcess[]>;
-	/** Newest first. */
 	ensureKey(c: KeyWanted): Promise<StoredKey[]>;
-	/** False: a valid token has this name. */
 	createToken(c: { sha256: string; name: string; scopes: readonly string[]; now: Micros }): Promise<boolean>;
 	revokeToken(c: { name: string; now: Micros }): Promise<boolean>;
-	/** False: the domain has a key under this selector. */
 	addDkimKey(c: Omit<StoredDkimKey, 'created_at'> & { now: Micros }): Promise<boolean>;
 	removeDkimKey(c: { domain: string; selector: string }): Promise<boolean>;
 
@@ -299,15 +282,12 @@ export type OtherProcess = Pick<QueueWorker, 'host' | 'pid'> & { role: string };
 
 export type MessageAction = 'cancel' | 'retry';
 
-/** `why` continues "The message …". */
 export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 
-/** Unknown messages are skipped. */
 export interface TrackedEvent {
 	message: Uuid;
 	type: Exclude<EventType, 'CREATED' | 'SENT'>;
 	at: Micros;
-	/** Position of the link for REDIRECTED; null else. */
 	link: number | null;
 	machine: boolean;
 	/** An event sooner after the sending counts as a machine's. */
@@ -340,7 +320,6 @@ interface ChosenTuples extends ChosenSlice {
 export interface SubscriberLists {
 	pageSubscribers(c: PageOf & Chosen): Promise<Slice<Subscriber> | null>;
 	encodeSubscriberPage(c: PageOf & Chosen): Promise<{ count: number; results: EncodedSubscribers } | null>;
-	/** With ids above `after`, ascending. */
 	sliceSubscribers(c: ChosenSlice): Promise<Subscriber[] | null>;
 	encodeSubscriberSlice(c: ChosenSlice): Promise<EncodedSubscribers | null>;
 	encodeSubscriberTuples(c: ChosenTuples): Promise<EncodedSubscribers | null>;
@@ -354,11 +333,9 @@ export interface MessagePlace {
 }
 
 export interface MessageLists {
-	/** With a filter `count` is exact up to 100,000. */
 	pageMessages(
 		c: PageOf & Seen & { filter: StoredMessageFilter },
 	): Promise<Slice<Message> & { last: MessagePlace | null }>;
-	/** `last` null: nothing follows. */
 	sliceMessages(
 		c: Seen & { filter: StoredMessageFilter; after: MessagePlace; limit: number },
 	): Promise<{ results: Message[]; last: MessagePlace | null }>;
@@ -371,7 +348,6 @@ export type Question =
 	| { kind: 'template'; id: string | null; name?: string };
 
 export interface FieldErrorReads {
-	/** The field errors that the write would give now. */
 	fieldErrors(c: Question): Promise<FieldErrors>;
 }
 

@@ -4,7 +4,6 @@ import type { SendRequest } from '../api/inputs.js';
 import type { Content, Envelope } from '../api/messages.js';
 import type { SendResult, Tracking, Uuid } from '../api/records.js';
 
-/** `scope` separates clients; `fingerprint` is a hash of the body. */
 export interface IdempotencyKey {
 	scope: string;
 	key: string;
@@ -16,7 +15,6 @@ export interface Submission {
 	owner?: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	envelope: Envelope;
-	/** Compared with the verified senders inside the operation. */
 	from_key: string;
 	tag: string | null;
 	tracking?: Tracking;
@@ -27,7 +25,6 @@ export interface Submission {
 	 * that makes the messages knows them.
 	 */
 	variables: readonly string[] | null;
-	/** The call of a send API; absent: it goes by SMTP. */
 	request?: Omit<SendRequest, 'to'>;
 	context: Readonly<Record<string, string>>;
 	list_id: number | null;
@@ -57,7 +54,6 @@ export interface StoredSubmission {
 
 export interface StoredCall {
 	request: Omit<SendRequest, 'to'>;
-	/** `shared`: every call of the campaign has the same content. */
 	content: 'shared' | 'own';
 }
 

@@ -9,7 +9,6 @@ import type {
 	SuppressionRemoval,
 } from '../api/suppressions.js';
 
-/** Ordered by address, reason and list; without expired ones. */
 export interface SuppressionReads {
 	pageSuppressions(c: {
 		page: number;

@@ -6,7 +6,6 @@ export function isPostgres(url: string): boolean {
 	return /^postgres(ql)?:\/\//i.test(url);
 }
 
-/** `mysql` for `mysql://…`; null for a file and for PostgreSQL. */
 export function foreignScheme(url: string): string | null {
 	const [, scheme = null] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(url) ?? [];
 	return isPostgres(url) ? null : scheme;
@@ -35,7 +34,6 @@ function splitAtHosts(url: string): [before: string, hosts: string, after: strin
 	return [before, hosts, after];
 }
 
-/** One URL for each host of `postgres://USER@HOST:5432,OTHER:5432/DATABASE`. */
 export function urlsOf(url: string): string[] {
 	const [before, hosts, after] = splitAtHosts(url);
 	return hosts.includes(',') ? hosts.split(',').map((host) => `${before}${host}${after}`) : [url];
@@ -56,7 +54,6 @@ export function shownDatabase(url: string): string {
 	return `${before}${[shown, ...others].map(({ host }) => host).join(',')}${after}`;
 }
 
-/** The URL for pg_dump and its like, without our parameters. */
 export function forServerPrograms(url: string): { url: string; schema: string } {
 	const [first = url] = urlsOf(shownDatabase(url));
 	if (!canParseUrl(first)) return { url: first, schema: 'public' };

@@ -13,7 +13,6 @@ import type { Leased } from '../store/queue.js';
 import { spawnThread } from './spawn.js';
 
 export interface ComposingThreads extends Ahead {
-	/** A mail that is waited for is then null. */
 	close(): Promise<void>;
 }
 
@@ -26,7 +25,6 @@ export interface ComposingJob {
 	number: number;
 	slab: number;
 	messages: readonly Leased[];
-	/** Absent: the source of the job before. */
 	source?: MailSource;
 }
 
@@ -37,9 +35,7 @@ export type ComposingAnswer =
 	| { kind: 'ready' }
 	| { kind: 'composed'; number: number; mails: readonly ComposedAhead[] };
 
-/** A shorter run has no thread. */
 const worthwhile = 300;
-/** After so many late mails one more thread starts. */
 const tooLate = 100;
 const mostThreads = 4;
 /** The thread composes into one while mails are taken from the other. */
@@ -49,7 +45,6 @@ const slabsEach = 6;
 const slabBytes = 512 * 1024;
 const perJob = 20;
 const idleMs = 10_000;
-/** Nearly all that is made for a mail is dropped at once. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
@@ -70,9 +65,7 @@ export interface ComposingOptions {
 interface Expected {
 	message: Leased;
 	source: MailSource;
-	/** Null: no thread has it yet. */
 	job: Job | null;
-	/** Undefined: not answered yet. */
 	mail: ComposedAhead | undefined;
 	from: number;
 	waiter: ((mail: LentMail | null) => void) | null;
@@ -93,7 +86,6 @@ class Composing implements ComposingThreads {
 	readonly #startWorker: (slabs: readonly SharedArrayBuffer[]) => Worker;
 	readonly #most: number;
 	#lanes: Lane[] = [];
-	/** Neither taken nor forgotten, oldest first. */
 	readonly #expected = new Map<Uuid, Expected>();
 	#queue: Expected[] = [];
 	#seen = 0;

@@ -40,11 +40,9 @@ export interface ReportReader {
 	close(): Promise<void>;
 }
 
-/** For a mail of 4 MiB, as bytes, as text and as lines. */
 const mailLimits = { maxOldGenerationSizeMb: 256, stackSizeMb: 4 };
 const mailDeadlineMs = 20_000;
 
-/** A small mail can be expensive too. */
 export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'> = {}): ReportReader {
 	const thread = createRequestThread<Uint8Array, ReportAnswer>({
 		name: 'report',

@@ -1,17 +1,14 @@
-/** The store's operations as messages between threads. */
 import { ApiError, StoreError } from '../api/errors.js';
 import { DatabaseMissing } from '../store/errors.js';
 import type { OpenOptions } from '../store/open.js';
 import { type Parts, traitsOf } from '../store/operations.js';
 import { TableError } from '../tables/finding.js';
 
-/** `thread`: `open`, `stop` and `close`; the others are the parts of the store. */
 export interface Operation {
 	id: number;
 	part: 'thread' | keyof Parts;
 	method: string;
 	command: unknown;
-	/** A later `stop` with this id aborts it. */
 	isStoppable?: true;
 }
 
@@ -40,7 +37,6 @@ export class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
 
-/** An error loses its class between threads. */
 export interface Failure {
 	/** The place of its class in `classes`; -1 for any other error. */
 	kind: number;
@@ -64,7 +60,6 @@ export function formatFailure(thrown: unknown): Failure {
 	};
 }
 
-/** With the stack of the other thread. */
 export function parseFailure({ kind, message, stack, cause, members }: Failure): Error {
 	const because = cause === null ? {} : { cause: new Error(cause) };
 	const error = Object.assign(new Error(message, because), members, stack === null ? {} : { stack });

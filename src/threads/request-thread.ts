@@ -8,16 +8,13 @@ export interface RequestThread<Question, Answer> {
 }
 
 export interface RequestThreadOptions {
-	/** Its entry posts one message when it is ready, and then one for each question. */
 	name: string;
 	title: string;
 	resourceLimits: ResourceLimits;
-	/** Milliseconds of the clock and of the processor. */
 	deadlineMs: number;
 	spawn?: typeof spawnThread;
 }
 
-/** The deadline of a question counts from the start. */
 const startMs = 30_000;
 /** A thread that waits for the processor has so many times the deadline, by the clock. */
 const patience = 12;
@@ -114,7 +111,6 @@ function watch(ms: number, onLate: () => void): () => void {
 		else wait(leftMs);
 	};
 	const wait = (leftMs: number) => {
-		// An answer that came while this thread was busy is taken first.
 		timer = setTimeout(() => {
 			turn = setImmediate(judge);
 		}, leftMs);

@@ -1,4 +1,3 @@
-/** A thread that owns one connection: the writer, or a reader beside it. */
 import { parentPort } from 'node:worker_threads';
 import { systemClock } from '../api/datetime.js';
 import { openReader, openStore } from '../store/open.js';
@@ -19,7 +18,6 @@ let parts: Partial<Store> = {};
 let answers: Answer[] = [];
 /** Earlier operations begin before later ones, `close` last. */
 let turn: Promise<void> = Promise.resolve();
-/** The other side can use an answer before later operations end. */
 const longMs = 1;
 
 function take(operations: readonly Operation[]): void {

@@ -67,7 +67,6 @@ export interface TableOrder {
 	request: BundleRequest;
 }
 
-/** A bundle was taken, or its bytes may be used again. */
 export type TableReply = 'taken' | RowBytes;
 
 export type TableMessage =

@@ -11,7 +11,6 @@ import { type Answer, type OpenCommand, type Operation, pack, parseFailure, unpa
 import { spawnThread } from './spawn.js';
 
 export interface ThreadedOptions extends OpenOptions {
-	/** A thread has ended unexpectedly: every call rejects. Called once. */
 	onFailure?: (error: StoreError) => void;
 	isOneThread?: boolean;
 	spawn?: typeof spawnThread;
@@ -107,7 +106,6 @@ class Channel {
 	#lastId = 0;
 	#ended: StoreError | null = null;
 
-	/** `onFailure` is called once when the thread ends unexpectedly. */
 	constructor(worker: Worker, name: string, onFailure: (error: StoreError) => void) {
 		this.#worker = worker;
 		this.#name = name;

@@ -44,7 +44,6 @@ export type ParsedRequest =
 	  }
 	| RefusedRow;
 
-/** `refused` is the error from the reader of the source. */
 const placeFields = {
 	line: optional(integer({ min: 0 })),
 	refused: optional(dict(char({ max: 1000 }), { max: 2 })),
@@ -58,7 +57,6 @@ const recipientFields = fieldSet({
 
 const requestFields = fieldSet({ request: optional(nullable(json())), ...placeFields });
 
-/** Keeps the answer to a large batch small. */
 const maxListed = 100;
 
 export function parseRecipients(recipients: unknown): Promise<Parsed<RecipientRow[]>> {

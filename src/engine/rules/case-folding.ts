@@ -7,7 +7,6 @@ export function foldCase(text: string): string {
 	return Array.from(text.toLowerCase().toUpperCase(), (character) => character.toLowerCase()).join('');
 }
 
-/** `null` where the folding equals the key, as in nearly all cases. */
 export function foldedColumn(email: string, key: string): string | null {
 	const folded = foldCase(email);
 	return folded === key ? null : folded;

@@ -31,7 +31,6 @@ export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 
 const maxLength = 40;
 
-/** `spring-news-2026-11-23`: letters and digits of any script, cut between words, without variables. */
 export function campaignName(about: string, day: Day): string {
 	const words = about
 		.replace(referencePattern(), ' ')

@@ -19,7 +19,6 @@ export interface ImportRow {
 	name: string | null;
 	is_active: boolean | null;
 	disable_reason: string | null;
-	/** It has a cell `meta`, whose variables vary by row. */
 	has_meta_cell: boolean;
 	meta_json: string;
 }
@@ -79,7 +78,6 @@ export function importRowParser(columns: readonly string[]): (cells: ImportBatch
 
 export interface GivenRow
 	extends Pick<ImportRow, 'kind' | 'name' | 'is_active' | 'disable_reason' | 'has_meta_cell'> {
-	/** Not checked here: the service that takes the row does it. */
 	email: string;
 	meta: readonly (readonly [variable: string, value: MetaValue])[];
 }
@@ -203,7 +201,6 @@ function stoppedBy({ disable_reason }: RowActivity, kept: readonly SuppressionRe
 	return reason === null ? null : { is_active: false, disable_reason: reason };
 }
 
-/** For values without a cell form: numbers, null, empty texts. */
 type MetaCell =
 	| { kind: 'values'; values: readonly (readonly [variable: string, value: MetaValue])[] }
 	| { kind: 'invalid'; code: string; error: string };

@@ -52,7 +52,6 @@ export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	return `"${formatLimit(never)}": no address ends in @${never.domain}; write the domain whole, as in ${examples[never.scope]}`;
 }
 
-/** Only one of two limits on the same scope and time can be meant. */
 export function whyTwice(limits: readonly SendLimit[]): string | null {
 	const firsts = new Map<string, SendLimit>();
 	for (const limit of limits) {
@@ -91,7 +90,6 @@ function domainOfKey(key: string): string {
 	return key.slice(key.indexOf(' ') + 1, key.lastIndexOf(' '));
 }
 
-/** A fraction needs a longer window. */
 export function rateLimit(perSecond: number): SendLimit {
 	const count = Math.max(1, Math.ceil(perSecond));
 	return { scope: 'all', domain: '', count, window: Math.ceil((count / perSecond) * microsPerSecond) };

@@ -25,7 +25,6 @@ export interface MetaChange {
 	unset_meta?: readonly string[];
 }
 
-/** A key may be called `__proto__`. */
 export function changeMeta(
 	stored: Readonly<Record<string, unknown>>,
 	{ meta, merge_meta = {}, unset_meta = [] }: MetaChange,
@@ -41,7 +40,6 @@ export function metaText(value: unknown): string | null {
 	return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** Null: unknown here. */
 export interface Person {
 	email: string;
 	name: string | null;

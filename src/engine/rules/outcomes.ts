@@ -6,14 +6,11 @@ export type DeliveryOutcome =
 	| { kind: 'deferred'; reply: Reply; due_at: Micros }
 	| { kind: 'uncertain'; reply: Reply }
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
-	/** `uncounted`: refused for its content or sender, so it is not a bounce of the address. */
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
-	/** A service answered the call without making a message. */
 	| { kind: 'suppressed'; reply: Reply }
 	/** Not before `due_at`, so that another message is tried first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
-/** `answer`: after the final dot. */
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
 type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
 
@@ -80,7 +77,6 @@ export function isBounce(outcome: DeliveryOutcome): boolean {
 	return outcome.kind === 'bounced' || (outcome.kind === 'failed' && !outcome.uncounted);
 }
 
-/** `250 2.0.0 Ok`. */
 export function replyLine({ code, enhanced, text }: Reply): string {
 	return [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
 }

@@ -15,7 +15,6 @@ export interface ReturnedReport {
 export interface ReportedAddress {
 	addresses: readonly EmailKey[];
 	hard: boolean;
-	/** The sender or the content was refused: it counts for nothing. */
 	uncounted?: true;
 	smtp_code: string | null;
 	diagnostic: string | null;
@@ -69,7 +68,6 @@ function foundAt(
 	kind: ReturnedReport['kind'] = 'bounce',
 ): Finding[] {
 	const telling = entries.find(({ hard }) => !hard) ?? entries[0];
-	// A complaint need not name an address.
 	if (telling === undefined && kind === 'bounce') return [];
 	const { addresses: _, ...told } = telling ?? { hard: false, smtp_code: null, diagnostic: null };
 	return [{ address, isTo: address === to, ...told }];

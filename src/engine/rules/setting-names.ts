@@ -1,4 +1,3 @@
-/** `smtp_password` is shown masked. */
 export const settingNames = {
 	public_url:
 		'the URL recipients reach this service by; links in mails and pages start with it; without one they point to where serve listened last',

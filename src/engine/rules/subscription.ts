@@ -98,7 +98,6 @@ export function mayBeOfOneList(reason: SuppressionReason): boolean {
 
 export type UnsubscribeScope = 'list' | 'all';
 
-/** `null`: all lists. */
 export function suppressedList(
 	reason: SuppressionReason,
 	list_id: number | null,
@@ -107,7 +106,6 @@ export function suppressedList(
 	return mayBeOfOneList(reason) && scope === 'list' ? list_id : null;
 }
 
-/** `updated`: it ends later, or not at all. */
 export type Addition = 'created' | 'updated' | 'unchanged';
 
 /** Adding never weakens: the later end counts, and no end is later than any. */

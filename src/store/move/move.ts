@@ -110,7 +110,6 @@ function assertUnused({ name }: Movable, { usedBy }: Found): void {
 	throw new StoreError('busy_elsewhere', `${name} is in use, and nothing was changed: ${names}`);
 }
 
-/** Throws `StoreError`, `CopyDiffers` and the signal's reason; a later call goes on. */
 export async function move(options: MoveOptions): Promise<Moved> {
 	const { from, to, plan, clock, signal, onShut } = options;
 	const id = plan.begun?.id ?? options.newId();
@@ -267,7 +266,6 @@ async function copyTable(
 			await writing;
 			const folded = rows.map(fold);
 			writing = to.write(table, folded).then(() => onCopied(rows.length));
-			// The `await` above, or below, throws it.
 			writing.catch(() => undefined);
 		}
 	} finally {

@@ -27,18 +27,14 @@ interface DatabaseOptions {
 	size: number;
 	role: string;
 	keys: readonly WrappingKey[];
-	/** A transaction waits so long for others, and a lost connection is tried again as long. */
 	lockTimeoutMs: number;
-	/** Every write is undone after its answer. */
 	isTrial: boolean;
-	/** Called where a transaction takes a while; the result when it is over. */
 	onWait?: (() => () => void) | undefined;
 }
 
 export interface Session {
 	core: Core;
 	sql: Sql;
-	/** For texts of several statements, once `sql` has had an answer. */
 	client: PoolClient;
 }
 
@@ -67,18 +63,14 @@ interface OpenSession extends Session {
 	isAskedAlone: boolean;
 }
 
-/** The operation must begin again, holding the project alone. */
 class NotAlone extends Error {}
 
 interface Transaction<R> extends Required<Omit<Means, 'holds'>> {
-	/** Null: it only reads. */
 	holds: readonly Hold[] | null;
 	operate: (session: Session) => Promise<R>;
-	/** The answer to the end of an earlier try was lost. */
 	isUnsure: boolean;
 }
 
-/** Its transaction only read, and was answered before it ends. */
 interface Rested {
 	session: OpenSession;
 	stopWatching(): void;
@@ -109,7 +101,6 @@ export class Database {
 		});
 	}
 
-	/** Reads one state, in a snapshot. */
 	read<R>(operate: (session: Session) => Promise<R>): Promise<R> {
 		const none = { holds: null, receipt: null, habit: null, stop: null };
 		return this.#told(this.#transact({ ...none, operate, isUnsure: false }));
@@ -133,7 +124,6 @@ export class Database {
 		return this.#told(this.#transact(transaction));
 	}
 
-	/** Tells other processes that messages are ready; never rejects. */
 	notify(): void {
 		this.#notifying.call();
 	}
@@ -230,7 +220,6 @@ export class Database {
 			if (isReading) void isFailing(pipeline.ask('ROLLBACK'));
 			const answer = await this.#answer(session, transaction);
 			stop?.removeEventListener('abort', onStop);
-			// The signal came before COMMIT was asked for.
 			stop?.throwIfAborted();
 			isEnding = holds !== null && !this.#options.isTrial;
 			if (holds === null) {
@@ -245,7 +234,6 @@ export class Database {
 		} catch (error) {
 			stop?.removeEventListener('abort', onStop);
 			const isBroken = isLost(error) || (await isFailing(pipeline.ask('ROLLBACK')));
-			// A stopped statement may still be on its way to the server.
 			release(isBroken || isStopped || isReadOnly(error));
 			if (isEnding && isBroken) transaction.isUnsure = true;
 			throw error;
@@ -258,7 +246,6 @@ export class Database {
 	): Promise<R> {
 		session.isShared = holds !== null && holds !== projectAlone;
 		session.isAskedAlone = false;
-		// Goes with the first question, which fails with them.
 		for (const text of this.#beginning(holds)) session.pipeline.ask(text).catch(() => undefined);
 		const earlier = isUnsure ? await receipt?.find(session.sql) : null;
 		if (earlier) return earlier.answer as R;
@@ -288,7 +275,6 @@ export class Database {
 		];
 	}
 
-	/** `isReading`: the next statement has to be ROLLBACK. */
 	async #connect(): Promise<{ session: OpenSession; isReading: boolean }> {
 		const rested = this.#resting.pop();
 		rested?.stopWatching();
@@ -298,7 +284,6 @@ export class Database {
 		return { session: this.#sessionOf(await this.#pools.connect()), isReading: false };
 	}
 
-	/** Ends the transaction soon, unless another one takes the connection before. */
 	#rest(rested: Rested): void {
 		this.#resting.push(rested);
 		setImmediate(() => {

@@ -1,4 +1,3 @@
-/** Errors of PostgreSQL (appendix A: SQLSTATE) and of the way to it. */
 import { StoreError, type StoreErrorCode } from '../../api/errors.js';
 
 export function sqlState(error: unknown): string | null {
@@ -16,7 +15,6 @@ export function isRefusedForNow(error: unknown): boolean {
 	return state === '40001' || state === '40P01';
 }
 
-/** unique_violation */
 export function isDuplicate(error: unknown): boolean {
 	return sqlState(error) === '23505';
 }
@@ -27,11 +25,9 @@ export function isLost(error: unknown): boolean {
 	if (state !== null) return /^(08|57P0[1235]|25P03|40003)/.test(state);
 	if (!(error instanceof Error)) return false;
 	if ('code' in error && typeof error.code === 'string' && lostCodes.has(error.code)) return true;
-	// pg has no codes for these.
 	return /^(Connection terminated|Client has encountered a connection error)/.test(error.message);
 }
 
-/** read_only_sql_transaction: the name may lead to the primary by now. */
 export function isReadOnly(error: unknown): boolean {
 	return sqlState(error) === '25006';
 }
@@ -41,7 +37,6 @@ export function isUnreplicated({ routine }: { routine?: string | undefined }): b
 	return routine === 'SyncRepWaitForLSN';
 }
 
-/** Counts as a lost connection: the next try waits for the replica again. */
 export function unreplicated(): Error {
 	const words = 'its wait for a synchronous replica was canceled (pg_cancel_backend)';
 	return Object.assign(new Error(words), { code: 'EUNREPLICATED' });

@@ -6,7 +6,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type ClientConfig } from 'pg';
 import { backoff } from '../../api/backoff.js';
 
-/** All projects of the database share it; the schema is the payload. */
 const channel = 'mailctl';
 
 export const notifyText = `SELECT pg_notify('${channel}', $1)`;
@@ -51,7 +50,6 @@ export interface Listening {
 
 const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
-/** A connection that is only read does not notice that the server is gone. */
 const pingEveryMs = 30_000;
 
 /** Connects again and again; a new connection calls `onReady` too, for it may have missed something. */

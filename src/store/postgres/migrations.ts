@@ -16,7 +16,6 @@ export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', s
 
 export const schemaVersion: number = versionOf(migrations);
 
-/** Runs in the transaction of the caller, who holds the project. */
 export async function migrate(
 	{ sql, client }: Session,
 	{ name: database, now }: Pick<Place, 'name'> & { now: Micros },
@@ -71,13 +70,11 @@ function isTable(name: string): string {
 	return `EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${name}')`;
 }
 
-/** Null: no move has marked it. It has our tables. */
 export async function readMark(sql: Sql): Promise<Mark | null> {
 	const row = await sql.get<{ name: string }>('SELECT name FROM migrations WHERE version = ?', [markVersion]);
 	return row === undefined ? null : parseMark(row.name);
 }
 
-/** Throws `StoreError` "not_a_database" where another program keeps tables of the same names. */
 async function assertEmpty(sql: Sql, name: string): Promise<void> {
 	const rows = await sql.all<{ name: string }>(
 		`SELECT table_name AS name FROM information_schema.tables

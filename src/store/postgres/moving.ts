@@ -1,4 +1,3 @@
-/** A PostgreSQL schema as one of the two databases of a move. */
 import type { ClientBase } from 'pg';
 import { microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
@@ -26,14 +25,12 @@ import { readPlace } from './place.js';
 import { arrayOf } from './sql.js';
 import { serverClock } from './upkeep.js';
 
-/** Connects when it is first used. Throws `StoreError` for a URL that names no database. */
 export class MovablePostgres implements Movable {
 	readonly name: string;
 	readonly schema = schemaVersion;
 	readonly keepsNul = false;
 	readonly #schemaName: string;
 	readonly #database: Database;
-	/** The mark under which this process may write. */
 	#own: Mark | null = null;
 
 	constructor(url: string) {
@@ -147,7 +144,6 @@ export class MovablePostgres implements Movable {
 		});
 	}
 
-	/** The trigger of a marked database lets the transaction pass. */
 	#permit(sql: Sql) {
 		return sql.run(`SELECT set_config('mailctl.move', ?, TRUE)`, [this.#own?.id ?? '']);
 	}
@@ -165,7 +161,6 @@ async function look(sql: Sql, name: string): Promise<Found | null> {
 		FROM pg_database WHERE datname = current_database()`,
 	);
 	const known = { identity: identity?.[0] ?? '', schema: found, mark: await readMark(sql) };
-	// Another schema may lack the tables.
 	if (found !== schemaVersion) return { ...known, usedBy: [], filled: [], keys: [] };
 	const others = await findFresh(sql, watcher, await sql.number(serverClock));
 	return {

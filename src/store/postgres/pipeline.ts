@@ -15,9 +15,7 @@ export interface Answer {
 }
 
 export interface Pipeline {
-	/** Rejects with the error that spoilt the transaction. */
 	ask(text: string, values?: readonly SqlValue[]): Promise<Answer>;
-	/** The number of the round trip that is under way. */
 	readonly underWay: number | null;
 }
 
@@ -136,7 +134,6 @@ class RoundTrip implements Submittable {
 			const isNew = text !== this.#parsed;
 			if (isNew) connection.parse({ name: '', text, types: [] }, true);
 			connection.bind({ values: values.map(toWire) }, true);
-			// Repeated texts have the columns of the first.
 			if (isNew) connection.describe({ type: 'P', name: '' }, true);
 			connection.execute(null, true);
 			this.#parsed = text;
@@ -176,7 +173,6 @@ class RoundTrip implements Submittable {
 		for (const question of this.#questions.slice(this.#answers.length)) question.fail(error);
 	}
 
-	/** `tag`: `INSERT 0 5`, `UPDATE 2`. */
 	#end(tag: string): void {
 		const at = this.#answers.length;
 		const changes = Number(tag.slice(tag.lastIndexOf(' ') + 1)) || 0;

@@ -7,14 +7,10 @@ import { urlsOf } from '../url.js';
 
 /** `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…` */
 export interface Place {
-	/** Without the password. */
 	name: string;
 	schema: string;
-	/** Null: the number that fits the role. */
 	pool: number | null;
-	/** HOST:PORT of LISTEN, past a pooler; `off`: none. */
 	listen: string | null;
-	/** For the driver, one for each host. */
 	urls: readonly string[];
 	isPrimaryWanted: boolean;
 	ssl: boolean | ConnectionOptions;
@@ -97,7 +93,6 @@ function driversUrl(url: URL): string {
 	return url.href;
 }
 
-/** `sslmode` and `sslrootcert` mean what libpq says (PostgreSQL, 34.19). */
 function tlsOf(params: URLSearchParams, refuse: (why: string) => StoreError): Place['ssl'] {
 	const mode = params.get('sslmode') ?? 'disable';
 	const file = params.get('sslrootcert');

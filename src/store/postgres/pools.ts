@@ -16,12 +16,10 @@ class Client extends pg.Client {
 interface Host {
 	pool: pg.Pool;
 	config: ClientConfig;
-	/** A server that stops taking writes ends its connections. */
 	writable: WeakSet<PoolClient>;
 }
 
 export class Pools {
-	/** Connections that nobody uses. */
 	readonly idle = new Set<PoolClient>();
 	readonly #place: Place;
 	readonly #configs = new WeakMap<PoolClient, ClientConfig>();
@@ -33,7 +31,6 @@ export class Pools {
 		this.#hosts = place.urls.map((url) => this.#hostAt(url, { size, role }));
 	}
 
-	/** Rejects as the driver does; with `ENOPRIMARY` where no host takes writes. */
 	async connect(): Promise<PoolClient> {
 		let failure: unknown = null;
 		for (let n = 0; n < this.#hosts.length; n += 1) {
@@ -47,7 +44,6 @@ export class Pools {
 					return client;
 				}
 				client.release(true);
-				// Counts as a lost connection: a host may be promoted in a moment.
 				failure = Object.assign(
 					new Error(`${this.#place.name}: the hosts that answer are read-only replicas`),
 					{ code: 'ENOPRIMARY' },
@@ -89,7 +85,6 @@ export class Pools {
 			allowExitOnIdle: true,
 			Client,
 		});
-		// The next statement of the connection fails, or the next transaction takes another one.
 		pool.on('error', () => undefined);
 		pool.on('connect', (client) => {
 			client.on('error', () => undefined);

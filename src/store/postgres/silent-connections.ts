@@ -8,7 +8,6 @@ import type { Pipeline } from './pipeline.js';
 
 export interface SilenceOptions {
 	config: ClientConfig;
-	/** A longer wait is looked into. */
 	silenceMs: number;
 }
 
@@ -75,7 +74,6 @@ async function isServed(client: PoolClient, config: ClientConfig): Promise<boole
 			`SELECT pg_backend_pid() AS pid, (SELECT state FROM pg_stat_activity WHERE pid = $1) AS state`,
 			[processOf(client)],
 		);
-		// A pooler gives its own numbers: only its answer counts.
 		const isDirect = rows[0]?.pid === processOf(probe);
 		return !isDirect || rows[0]?.state === 'active';
 	} catch (error) {

@@ -24,13 +24,11 @@ const dialect: Dialect = {
 		return `jsonb_to_recordset(CAST(? AS JSONB)) AS ${alias} (${types.join(', ')})`;
 	},
 	using: () => '',
-	// References to a row, as those of its events, do not wait.
 	lockRows: (table) => `FOR NO KEY UPDATE OF ${table}`,
 	skipLocked: 'FOR NO KEY UPDATE SKIP LOCKED',
 	newSubscriberId: { before: null, value: "nextval('subscribers_id_seq')" },
 	newSubscriberIds: "SELECT max(nextval('subscribers_id_seq')) FROM generate_series(1, CAST(? AS BIGINT))",
 	uuidBytes: (text) => `decode(replace(${text}, '-', ''), 'hex')`,
-	// The transaction of a read is read-only anyway.
 	isReadOnly: `SELECT CAST(pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS INT)`,
 	databaseSize: 'SELECT pg_database_size(current_database())',
 	freeSize: 'SELECT 0',
@@ -76,7 +74,6 @@ export function createSql(
 		]);
 		return new Set(rows.map(([one]) => Number(one)));
 	};
-	// The next question, or the end, tells what failed.
 	const unwatched = (answer: Promise<unknown>) => void answer.catch(() => undefined);
 	return {
 		dialect,
@@ -106,7 +103,6 @@ export function createSql(
 			if (rows.length === 0) return [];
 			const key = Object.keys(into.columns).indexOf(into.key);
 			if (into.id === into.key) {
-				// Mostly all are new, or none is: then the count tells it.
 				const { changes } = await askAll(into, rows);
 				const ids = rows.map((row) => Number(row[key]));
 				if (changes === rows.length) return ids;
@@ -134,7 +130,6 @@ export function createSql(
 					try {
 						return await question();
 					} catch (error) {
-						// Later questions fail because of it.
 						failure ??= { error };
 						return undefined;
 					}
@@ -197,7 +192,6 @@ function toObjects({ names, rows }: Answer): Record<string, unknown>[] {
 
 type ElementType = Columns[string] | 'BYTEA';
 
-/** Object identifiers of element types (src/include/catalog/pg_type.dat). */
 const elementTypes: Readonly<Record<ElementType, number>> = { BIGINT: 20, TEXT: 25, BYTEA: 17 };
 
 const headerBytes = 20;

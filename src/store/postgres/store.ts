@@ -24,23 +24,16 @@ import { createDatabaseClock, type DatabaseClock, Upkeep } from './upkeep.js';
 export interface PostgresOptions {
 	url: string;
 	clock: Clock;
-	/** `existing`: without our tables it is `DatabaseMissing`. */
 	mode: 'create' | 'existing';
-	/** Others see `serve`, `worker` or, by default, `cli`. */
 	role?: string;
-	/** A write waits so long for others, and a lost connection is tried again as long; 10,000 by default. */
 	lockTimeoutMs?: number;
-	/** A dry run undoes every write after its answer. */
 	isTrial?: boolean;
-	/** The first wraps new values, all unwrap. */
 	keys?: readonly WrappingKey[];
 	/** A change under way is undone when it is aborted. Later writes, as the ends of jobs, are not. */
 	stop?: AbortSignal | undefined;
-	/** Called where a transaction takes a while; the result when it is over. */
 	onWait?: (() => () => void) | undefined;
 }
 
-/** Connections at most, where the URL does not say. */
 const sizes: Readonly<Record<string, number>> = { cli: 2, worker: 4, serve: 9, 'serve --no-worker': 9 };
 
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
@@ -91,7 +84,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	};
 	const steps: Steps = { step: write as Steps['step'], isTrial };
 	const putBatch: PutBatch = (command) => steps.step('putImportBatch', command);
-	/** A command of a few seconds has no listener. */
 	const listeners = new Set<() => void>();
 	let listening: Listening | null = null;
 	const tell = () => {
@@ -190,7 +182,6 @@ function expectingNew(put: PutBatch): PutBatch {
 		});
 }
 
-/** Batches of a session are put in the order in which they came. */
 function inOrder(put: PutBatch): PutBatch {
 	const last = new Map<string, Promise<unknown>>();
 	return (command) => {

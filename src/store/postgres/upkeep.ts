@@ -101,7 +101,6 @@ export class Upkeep {
 
 	async #dropExpired(): Promise<void> {
 		const now = await this.#database.read(({ sql }) => provenTime(sql, this.#clock.now()));
-		// The HTML parser is loaded for this alone.
 		const { onlyLinks } = await import('../../content/only-links.js');
 		for (const { drop, slice } of dropped) {
 			let after: number | null = 0;
@@ -109,7 +108,6 @@ export class Upkeep {
 				const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
 				const began = performance.now();
 				after = (await this.#database.write(({ sql }) => drop(sql, command))).next;
-				// Others have half of the time at least.
 				if (after !== null) await setTimeout(performance.now() - began);
 			}
 		}
@@ -119,7 +117,6 @@ export class Upkeep {
 const term: Micros = heartbeatFreshMicros;
 const role = 'upkeep';
 
-/** False: another process leads. */
 export async function lead(sql: Sql, { holder, now }: { holder: string; now: Micros }): Promise<boolean> {
 	const { changes } = await sql.run(
 		`INSERT INTO leaders AS mine (role, holder, until_at)
@@ -139,7 +136,6 @@ const expireEvery: Micros = 3_600 * microsPerSecond;
 const dropped = [...expiries, { drop: whileFull(dropOutcomes), slice: 1_000 }];
 
 export interface DatabaseClock extends Clock {
-	/** Compares the clock of the server with this machine's steady one. */
 	measure(sql: Sql): Promise<void>;
 }
 

@@ -21,7 +21,6 @@ export interface BackedUp {
 	messages: number;
 }
 
-/** 8 MiB: blocks this process for about 15 ms. */
 const pagesAtOnce = 1_024;
 const mostWords = 5;
 
@@ -52,7 +51,6 @@ export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	}
 }
 
-/** A copy is locked as long as its process lives. An unclear state counts as in use. */
 export function isInUse(copy: string): boolean {
 	let db: Database.Database | null = null;
 	try {
@@ -94,13 +92,11 @@ async function copyTo(db: Database.Database, { into, signal, onProgress }: Backu
 	db.exec('COMMIT');
 }
 
-/** Reads every table and index of the copy, and makes it one file without a log. */
 async function checked(into: string, { name, signal }: BackupOptions): Promise<BackedUp> {
 	chmodSync(into, 0o600);
 	const db = new Database(into, { fileMustExist: true });
 	try {
 		db.pragma('trusted_schema = OFF');
-		// Locked to the end, for `isInUse` in other processes.
 		db.pragma('locking_mode = EXCLUSIVE');
 		db.pragma('journal_mode = DELETE');
 		const damage: string[] = [];

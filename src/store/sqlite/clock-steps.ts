@@ -11,7 +11,6 @@ import { setAside } from '../core/rows.js';
 import { closeHolds, openLanes } from './core.js';
 import type { Sql } from './sql.js';
 
-/** A smaller difference comes from slewing. */
 const smallestStep: Micros = microsPerSecond;
 
 const longestBehind: Micros = 600 * microsPerSecond;
@@ -119,7 +118,6 @@ function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void 
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;
 	const after = Math.min(before, now);
-	// Uses the old clock, by which the messages were sent.
 	closeHolds(sql, before);
 	for (const lane of openLanes(sql)) {
 		sql.run(
@@ -150,7 +148,6 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
 }
 
-/** Longer than the longest wait between two attempts (`delivery/smtp/courier.ts`). */
 const longestWait: Micros = 5 * 3_600 * microsPerSecond;
 const mostAtOnce = 10_000;
 

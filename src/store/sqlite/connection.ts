@@ -9,15 +9,12 @@ import { assertOurs } from './migrations.js';
 
 export const memoryPath = ':memory:';
 
-/** SQLite refuses any change by a `reader`. */
 export type ConnectionRole = 'writer' | 'reader';
 
 export interface ConnectionOptions {
 	path: string;
 	role: ConnectionRole;
-	/** `existing`: a missing file is `DatabaseMissing`. */
 	mode: 'create' | 'existing';
-	/** SQLite's wait for a lock is a synchronous sleep: keep it short. */
 	busyTimeoutMs: number;
 	onCreated?: (() => void) | undefined;
 }
@@ -66,7 +63,6 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	const found = lookAt(path);
 	if (found !== undefined) {
 		if (found.isDirectory()) throw new StoreError('not_a_database', `${path} is a directory`);
-		// An empty file by `touch` or a mount may be readable by all.
 		if (found.isFile() && found.size === 0 && (found.mode & 0o077) !== 0) closeToOthers(path);
 		return;
 	}
@@ -127,7 +123,6 @@ function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: Connec
 	assertOurs(db, path);
 	// Only a file without pages accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
-	// Setting the pragma writes to the file.
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {

@@ -19,7 +19,6 @@ export function endsTransaction(error: unknown): boolean {
 	return code !== null && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|CANTOPEN|INTERRUPT)/.test(code);
 }
 
-/** Other errors are returned unchanged. `file`: the place of the database, where it differs from its name. */
 export function translateFailure(error: unknown, path: string, file = path): unknown {
 	const code = sqliteCode(error);
 	if (code === null) return error;

@@ -17,7 +17,6 @@ type PutCommand = Command<'putImportBatch'>;
 
 /** SQLite compiles all statements anew around a load, so fewer rows are not worth it. */
 const fewestExpected = 20_000;
-/** Rejects stay objects until the answer. */
 const maxRefused = 10_000;
 
 interface Waiting {
@@ -87,7 +86,6 @@ export class ImportLine {
 			this.#line = this.#line.filter((waiting) => !isAnswered.has(waiting));
 			for (const { waiting, outcome } of answered) waiting.resolve(outcome);
 		} catch (error) {
-			// The next turn puts these rows again, and looks for each.
 			if (expectsNew && sqliteCode(error) === 'SQLITE_CONSTRAINT_UNIQUE') return;
 			const hit = this.#line.filter(({ command }) => command.session === session);
 			this.#line = this.#line.filter(({ command }) => command.session !== session);
@@ -133,7 +131,6 @@ function takeNext(core: Core, line: readonly Waiting[], maxRows: number) {
 	for (const waiting of line) {
 		if (waiting.command.session !== session || rows >= maxRows) break;
 		const outcome = answerOf(core, waiting, rows);
-		// The second of two equal batches gets its answer when the first is put.
 		if (outcome?.kind === 'gap' && taken.length > 0) break;
 		if (outcome !== null) {
 			answered.push({ waiting, outcome });

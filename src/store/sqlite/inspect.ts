@@ -88,7 +88,6 @@ function inspectionOf(
 		schema: { found, known: schemaVersion },
 		journalMode: String(db.pragma('journal_mode', { simple: true })),
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
-		/** Its reads throw where the schema has another version. */
 		reads: createReads({ db, path, core: createCore(sql) }),
 		newest: (of: 'records' | 'records and heartbeats'): Micros | null => {
 			const more = of === 'records' ? furtherText : 'SELECT max(heartbeat_at) FROM processes';
@@ -124,7 +123,6 @@ function inspectionOf(
 	};
 }
 
-/** None of our tables is virtual. */
 const objectsText = `SELECT type || ' ' || name || iif(sql LIKE 'CREATE VIRTUAL%', ', which is virtual', '')
 	FROM sqlite_schema`;
 

@@ -12,7 +12,6 @@ export const migrations: readonly Migration[] = [{ version: 1, name: 'schema', s
 
 export const schemaVersion: number = versionOf(migrations);
 
-/** `mctl`, in the header of the file. */
 const applicationId = 0x6d63746c;
 
 /**
@@ -44,7 +43,6 @@ export function migrate(
 	}).immediate();
 }
 
-/** An empty database is fine. Throws "not_a_database", and "moved" where a move has marked it. */
 export function assertOurs(
 	db: Database.Database,
 	path: string,

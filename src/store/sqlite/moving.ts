@@ -61,7 +61,6 @@ export class MovableSqlite implements Movable {
 			const before = 'SELECT max(version) FROM migrations WHERE version < ?';
 			const schema = mark === null ? found : Number((await this.ask(before, [found]))[0]?.[0]);
 			const identity = `${dev}:${ino}`;
-			// An older schema may lack the tables.
 			if (schema !== schemaVersion) return { identity, schema, mark, usedBy: [], filled: [], keys: [] };
 			const sql = createSql(db);
 			return {
@@ -104,14 +103,11 @@ export class MovableSqlite implements Movable {
 
 	async shut(mark: Mark, now: Micros): Promise<void> {
 		await this.#told(() => {
-			// Already alone where the mark is set anew.
 			const db = this.#db?.inTransaction && !this.#db.readonly ? this.#db : this.#lock();
 			assertOurs(db, this.name, { mayBeMarked: true });
 			writeMark(db, mark);
-			// No other process has the file open, so its messages may go on at once.
 			reclaimLeases(createSql(db), { me: watcher, heardBefore: now, now });
 			db.exec('COMMIT');
-			// Others may read the mark; a second move finds the lock.
 			if (!mark.isOver) db.exec('BEGIN IMMEDIATE');
 		});
 	}

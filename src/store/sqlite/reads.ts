@@ -14,7 +14,6 @@ export interface Reader {
 	close(): Promise<void>;
 }
 
-/** A synchronous sleep; with the log, readers hardly ever wait. */
 const busyTimeoutMs = 1_000;
 
 export function openSqliteReader({ path, keys }: { path: string; keys: readonly WrappingKey[] }): Reader {

@@ -16,18 +16,14 @@ import { assertOurs, schemaVersion } from './migrations.js';
 import { createSql } from './sql.js';
 
 export interface OutOfUse {
-	/** Gives it this name too, with its log, so that the first one can be replaced in one step. */
 	keepAs(name: string): void;
-	/** Null: damaged, or of an older schema. Throws `StoreError` "key". */
 	erasures(keys: readonly WrappingKey[]): StoredErasures | null;
-	/** Undoes `keepAs`. */
 	giveUp(): void;
 	release(): void;
 }
 
 const logs = ['-wal', '-journal', '-shm'];
 
-/** A process that only looked ends within this time. */
 const waitMs = 2_000;
 
 /**
@@ -92,7 +88,6 @@ export async function removeSecondNames(file: string, prefix: string): Promise<v
 	}
 }
 
-/** Leaving the log requires that every other connection is closed. Null: it is too damaged for that. */
 export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}): Database.Database | null {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
@@ -132,7 +127,6 @@ function openElsewhere(file: string, cause: unknown): StoreError {
 	);
 }
 
-/** Returns how to undo it. Renames where the file system has no links. */
 export function secondName(file: string, name: string): () => void {
 	try {
 		linkSync(file, name);

@@ -33,7 +33,6 @@ const dialect: Dialect = {
 		number: (column) => column,
 		text: (column) => `json_quote(${column})`,
 		flag: (column) => `iif(${column}, 'true', 'false')`,
-		// Takes a third of the time of strftime().
 		time: (column) => {
 			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
 			return `iif(${column} IS NULL, 'null', format('"%s.%06d"', ${seconds}, ${column} % 1000000))`;
@@ -95,7 +94,6 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		cache.set(text, fresh);
 		return fresh;
 	};
-	// The form of its rows is a state of the statement.
 	const rawCache = new Map<string, Database.Statement<SqlValue[], unknown>>();
 	const rawStatement = (text: string) => {
 		const known = rawCache.get(text);

@@ -31,29 +31,21 @@ import { createSql, type Sql } from './sql.js';
 import { startUpkeep } from './upkeep.js';
 import { type Pace, Writer } from './writer.js';
 
-/** In milliseconds. */
 export const mostLockTimeoutMs = 10_000;
 
 export interface OpenOptions {
 	clock: Clock;
-	/** `existing`: a missing database is `DatabaseMissing`. */
 	mode: 'create' | 'existing';
-	/** Called where this opening made the file. Not across threads. */
 	onCreated?: () => void;
-	/** Others see `serve`, `worker` or, by default, `cli`. */
 	role?: string;
 	lockTimeoutMs?: number;
-	/** Called where a write waits for another process; the result when that is over. */
 	onLocked?: (() => () => void) | undefined;
 	/** Milliseconds that opens and clicks may wait for other writes; 200 by default. */
 	eventDelayMs?: number;
 	/** `apart`: a long-running process copies the log back apart from its commits, and deletes expired data. */
 	upkeep?: 'apart' | 'with_commits';
-	/** A dry run undoes every write after its answer. */
 	isTrial?: boolean;
-	/** For many small commits. */
 	hasShortLog?: boolean;
-	/** The first wraps new values, all unwrap. */
 	keys?: readonly WrappingKey[];
 }
 
@@ -74,10 +66,8 @@ const paces = {
 	serverBesideOthers: { maxGroupMs: 100, maxGroupCosts: 4, maxSliceMs: 200, pauseMs: 15, logPages: 0 },
 };
 
-/** A log that is copied back is overwritten in place: the wait for the disk is then a quarter. */
 const shortLogPages = 500;
 
-/** The log of a busy server grows by about 10 MiB in this time. */
 const upkeepEveryMs = 1_000;
 
 const longestGatheringMs = 2;
@@ -92,7 +82,6 @@ export function openSqliteStore(path: string, options: OpenOptions): Store {
 		isTrial = false,
 	} = options;
 	const { onCreated, onLocked } = options;
-	// The switch to the log and a migration are not retried: they may sleep for the lock.
 	const db = openConnection({ path, mode, role: 'writer', busyTimeoutMs: lockTimeoutMs, onCreated });
 	const me: ProcessIdentity = {
 		// An unguessable name would load node:crypto, 3 ms of every short command.
@@ -250,7 +239,6 @@ class SqliteStore implements Store {
 			...driverOf('queue', write),
 			lease: (command) => {
 				if (this.#beating === null) {
-					// From now on other processes hear of a command that sends.
 					me.role = 'send';
 					this.#lastBeat = null;
 					this.#keepBeating();
@@ -264,7 +252,6 @@ class SqliteStore implements Store {
 		};
 	}
 
-	/** A commit for each call would cost one wait for the disk. */
 	#company(): { maxDelayMs: number } {
 		return { maxDelayMs: Math.min(this.#writer.heldMs(), longestGatheringMs) };
 	}
@@ -296,7 +283,6 @@ class SqliteStore implements Store {
 
 interface PaceOfProcess extends Pace {
 	maxSliceMs: number;
-	/** Longer logs are copied back by commits; 0: never. */
 	logPages: number;
 }
 

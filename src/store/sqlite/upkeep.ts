@@ -32,7 +32,6 @@ export function startUpkeep({ db, sql, writer, clock, everyMs, tendsLog }: Upkee
 		if (isDeleting || steady - deletedAt < deleteEveryMicros) return;
 		isDeleting = true;
 		deletedAt = steady;
-		// A write proves the time first.
 		writer
 			.write(() => provenTime(sql, clock.now()))
 			.then((now) => dropExpired(sql, writer, now))
@@ -73,9 +72,7 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 	return state ?? { busy: 1, log: 0, checkpointed: 0 };
 }
 
-/** Pauses as long as each slice took: others have half of the time at least. */
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
-	// The HTML parser is loaded for this alone.
 	const { onlyLinks } = await import('../../content/only-links.js');
 	for (const { drop, slice } of expiries) {
 		let after: number | null = 0;

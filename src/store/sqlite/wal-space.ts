@@ -13,11 +13,8 @@ import { sqliteCode } from './failures.js';
 const mebibyte = 1_048_576;
 /** With less room the log is copied back after each transaction, so that it holds only one when the disk is full. */
 const spareBytes = 512 * mebibyte;
-/** A smaller growth is always tried. */
 const smallBytes = mebibyte / 4;
-/** SQLite still holds these in its cache. */
 const heldBytes = 16 * mebibyte;
-/** SQLite is busy at once while another connection copies it back. */
 const mostTries = 50;
 const pauseMs = 20;
 
@@ -55,7 +52,6 @@ export class LogRoom {
 
 	wasFull(): void {
 		this.#isFull = true;
-		// The content of a failed transaction in the log keeps others from writing as well.
 		this.#copyBack();
 	}
 

@@ -9,7 +9,6 @@ import { endsTransaction, isBusy, sqliteCode, translateFailure } from './failure
 import { LogRoom } from './wal-space.js';
 
 export interface WriteOptions {
-	/** How long it may wait for others to share its commit. */
 	maxDelayMs?: number;
 	/**
 	 * `bulk` is a group without a savepoint, under which SQLite copies every page to memory: most of an index for
@@ -28,7 +27,6 @@ export interface WriterOptions {
 	onLocked?: (() => () => void) | undefined;
 	pace: () => Pace;
 	beforeGroup: () => void;
-	/** Called when the lock is free again. */
 	afterLongGroup?: () => void;
 }
 
@@ -39,9 +37,7 @@ export interface Pace {
 	 * rest waits for the next group.
 	 */
 	maxGroupCosts?: number;
-	/** This process does not ask for the lock so long after a long group. */
 	pauseMs: number;
-	/** Pauses once groups have held the lock for so long together. */
 	pauseEveryMs?: number;
 }
 
@@ -54,7 +50,6 @@ interface Pending {
 
 /** Shorter than the pauses of others, or they would be missed. */
 const retryDelay = { firstMs: 2, maxMs: 4 };
-/** A longer group has blocked others. */
 const longGroupMs = 20;
 
 export class Writer {
@@ -72,7 +67,6 @@ export class Writer {
 	#heldMs = 0;
 	#heldTogetherMs = 0;
 	#workedMs = 0;
-	/** The moving average of a group's cost besides its operations. */
 	#costMs = Number.POSITIVE_INFINITY;
 	#endWait: (() => void) | undefined;
 	#onIdle: (() => void) | null = null;
