@@ -1,4 +1,4 @@
-import { emailKey, type Mailbox } from '../../api/address.js';
+import { emailKey, type Mailbox, parseMailbox } from '../../api/address.js';
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -61,47 +61,59 @@ const init = command({
 		const isAsked = cx.canAsk && Object.values(given).every((value) => value === undefined);
 		const guided = isAsked ? await (await import('./engine/guide.js')).guideInit(cx) : null;
 		const options = guided === null ? given : { ...given, sender: guided.sender };
-		const values = {
+		const values: Record<string, string | null> = {
 			...guided?.values,
 			...(await settingsOf(options)),
 			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
 		};
-		const mailbox = options.sender === undefined ? null : await senderOf(options.sender);
+		const mailbox = await senderOf(options.sender);
 		const { assertSettings } = await import('../connect/local.js');
 		await explained(assertSettings(values), ofSettings(values));
 		const engine = await cx.local();
-		const created = engine.isNew;
-		Object.assign(values, await pageNameOf(engine, mailbox));
+		const { isNew: created, path, settings } = engine;
+		if (await isPageName(settings, mailbox?.name ?? '')) values['page_sender_name'] = mailbox?.name ?? null;
 		await agreeToLess(cx, engine, values);
-		await explained(engine.settings.set(values), ofSettings(values));
+		await explained(settings.set(values), ofSettings(values));
 		const sender = mailbox === null ? null : await addSender(cx, mailbox);
-		// As they are stored; the password masked.
 		const shown: Record<string, string | null> = {};
 		for (const [name, value] of Object.entries(values))
-			shown[name] = value === null ? null : await engine.settings.normalOf(name, value);
+			shown[name] = value === null ? null : await settings.normalOf(name, value);
 		if ('smtp_password' in values) shown['smtp_password'] = '********';
 		// A dry run rolls everything back; invalid values are refused all the same.
 		if (cx.dryRun) {
 			const plan = { settings: shown, sender: mailbox?.address ?? null };
-			const what = created ? `make ${engine.path}` : `change ${engine.path}`;
-			return cx.wouldDo(what, { init: engine.path, with: plan, created });
+			return cx.wouldDo(`${created ? 'make' : 'change'} ${path}`, { init: path, with: plan, created });
 		}
-		const changed = { ...shown, ...(mailbox !== null && { sender: mailbox.address }) };
-		const texts = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
-		const said =
-			texts.length === 0
-				? `${engine.path} is there already; nothing was changed`
-				: `changed ${engine.path}: ${texts.join(', ')}`;
-		const settings = await engine.settings.get();
-		const answer = { path: engine.path, created, settings, sender };
-		await cx.out.document(answer, created ? `made ${engine.path}` : said);
+		const stored = await settings.get();
+		const said = created ? `made ${path}` : changedTo(path, shown, mailbox);
+		await cx.out.document({ path, created, settings: stored, sender }, said);
 		if (guided !== null) {
 			await cx.hint(['the same without questions: ', guided.command]);
 			return (await import('./engine/guide.js')).sayDns(cx);
 		}
-		await sayNext(cx, settings, options.smtp !== undefined);
+		if (stored['smtp_url'] === undefined)
+			await cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
+		else if (options.smtp !== undefined)
+			await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
 	},
 });
+
+function changedTo(
+	path: string,
+	settings: Readonly<Record<string, string | null>>,
+	mailbox: Mailbox | null,
+): string {
+	const changed = { ...settings, ...(mailbox !== null && { sender: mailbox.address }) };
+	const texts = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
+	if (texts.length === 0) return `${path} is there already; nothing was changed`;
+	return `changed ${path}: ${texts.join(', ')}`;
+}
+
+/** Recipients see the sender's name on pages that have no other name. */
+async function isPageName(settings: LocalEngine['settings'], name: string): Promise<boolean> {
+	if (name === '' || (await settings.get())['page_sender_name'] !== undefined) return false;
+	return (await settings.whyNot('page_sender_name', name)) === null;
+}
 
 async function settingsOf(options: OptionValues<typeof initOptions>): Promise<Record<string, string | null>> {
 	const { smtpPasswordFile, keepMessages } = options;
@@ -117,16 +129,22 @@ async function settingsOf(options: OptionValues<typeof initOptions>): Promise<Re
 	);
 }
 
-async function sayNext(
-	cx: CommandContext,
-	settings: Readonly<Record<string, string>>,
-	isServerNew: boolean,
-): Promise<void> {
-	const url = settings['smtp_url'];
-	if (url === undefined)
-		return cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
-	if (!isServerNew) return;
-	await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
+async function senderOf(text: string | undefined): Promise<Mailbox | null> {
+	if (text === undefined) return null;
+	const { noAddress } = await import('../verbs/address-faults.js');
+	const mailbox = parseMailbox(text);
+	if (mailbox === null) throw new UsageError(`--sender: ${noAddress(text, 'mailbox')}`);
+	return mailbox;
+}
+
+async function addSender(cx: CommandContext, { address, name }: Mailbox): Promise<Sender> {
+	const { senders } = await cx.api();
+	for await (const known of walk(senders, {}, { signal: cx.signal })) {
+		if (emailKey(known.from_email) !== emailKey(address)) continue;
+		return name === '' || name === known.full_name ? known : senders.patch(known.id, { full_name: name });
+	}
+	const input = { from_email: address, full_name: name };
+	return explained(senders.create(input, { signal: cx.signal }), { input });
 }
 
 const smtpTest = command({
@@ -171,45 +189,3 @@ export const group: CommandGroup = {
 		...[backup, restore, check, migrate, smtpTest],
 	],
 };
-
-/** Its name is the sender's, and for the pages. */
-async function senderOf(text: string): Promise<Mailbox> {
-	const [{ parseMailbox }, { noAddress }] = await Promise.all([
-		import('../../api/address.js'),
-		import('../verbs/address-faults.js'),
-	]);
-	const mailbox = parseMailbox(text);
-	if (mailbox !== null) return mailbox;
-	throw new UsageError(`--sender: ${noAddress(text, 'mailbox')}`, { hint: '--sender ADDRESS' });
-}
-
-/** The sender's name, for the pages that recipients see, unless they have one. */
-async function pageNameOf(
-	{ settings }: LocalEngine,
-	mailbox: Mailbox | null,
-): Promise<Record<string, string>> {
-	if (mailbox === null || mailbox.name === '') return {};
-	const isTaken = (await settings.get())['page_sender_name'] !== undefined;
-	const isUsable = !isTaken && (await settings.whyNot('page_sender_name', mailbox.name)) === null;
-	return isUsable ? { page_sender_name: mailbox.name } : {};
-}
-
-async function addSender(cx: CommandContext, { address, name }: Mailbox): Promise<Sender> {
-	const { senders } = await cx.api();
-	const find = async () => {
-		for await (const sender of walk(senders, {}, { signal: cx.signal })) {
-			if (emailKey(sender.from_email) === emailKey(address)) return sender;
-		}
-		return null;
-	};
-	const known = await find();
-	if (known !== null)
-		return name === '' || name === known.full_name ? known : senders.patch(known.id, { full_name: name });
-	const input = { from_email: address, full_name: name };
-	return explained(senders.create(input, { signal: cx.signal }), { input }).catch(async (error: unknown) => {
-		// Another process may have added it since.
-		const added = await find();
-		if (added === null) throw error;
-		return added;
-	});
-}

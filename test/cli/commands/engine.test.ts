@@ -1,60 +1,21 @@
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeCertificates } from '../../support/certificates.js';
 import { cli, makeHome, withValues } from '../../support/cli.js';
-import { errorOf, makeProject, said } from '../../support/project.js';
+import { errorOf, makeProject } from '../../support/project.js';
 import { startFaultServer } from '../../support/smtp-fault.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
 describe('mailctl engine init', () => {
 	const fresh = async () => join(await makeHome(), 'news.db');
 
-	it('makes the database and says how it is set up', async () => {
-		const db = await fresh();
-		const words = [
-			'--db',
-			db,
-			'engine',
-			'init',
-			'--sender',
-			'news@example.com',
-			'--smtp',
-			'smtp://127.0.0.1:25',
-		];
-		const run = await cli([...words, '-o', 'json', '--now', '2026-11-01T10:00:00Z']);
-		expect({ code: run.code, said: said(run), stdout: JSON.parse(run.stdout) }).toEqual({
-			code: 0,
-			stdout: {
-				path: db,
-				created: true,
-				settings: { smtp_url: 'smtp://127.0.0.1:25' },
-				sender: {
-					id: 1,
-					full_name: '',
-					from_email: 'news@example.com',
-					reply_to_email: '',
-					is_verified: true,
-					date_created: '2026-11-01T10:00:00.000000',
-				},
-			},
-			said: [{ hint: `mailctl --db ${db} engine smtp-test tries the mail server` }],
-		});
-	});
-
 	it('again changes what is given and keeps the rest', async () => {
 		const { json } = await makeProject();
 		const file = await (await makeProject()).file('pass', 'hunter2\n');
 		await json(['engine', 'init', '--time-zone', 'Europe/Oslo']);
-		const again = [
-			'engine',
-			'init',
-			'--sender',
-			'Our news <NEWS@example.com>',
-			'--smtp',
-			'smtps://u@mail.example.com',
-		];
+		const given = ['--sender', 'Our news <NEWS@example.com>', '--smtp', 'smtps://u@mail.example.com'];
+		const again = ['engine', 'init', ...given];
 		expect(
 			await json([...again, '--smtp-password-file', file, '--public-url', 'https://m.example.com/']),
 		).toMatchObject({
@@ -105,18 +66,6 @@ describe('mailctl engine init', () => {
 		expect(await project.json(words)).toMatchObject({ send: { from: expected } });
 	});
 
-	it('says what it has changed', async () => {
-		const project = await makeProject();
-		const words = ['engine', 'init', '--smtp', 'smtp://127.0.0.1:2599', '--sender', 'office@example.com'];
-		const { code, stderr } = await project.run(words, { columns: 250 });
-		expect([code, stderr]).toEqual([
-			0,
-			expect.stringContaining(
-				`changed ${project.db}: smtp_url smtp://127.0.0.1:2599, sender office@example.com\n`,
-			),
-		]);
-	});
-
 	it('makes nothing in a dry run', async () => {
 		const db = await fresh();
 		const run = await cli(['--db', db, 'engine', 'init', '--sender', 'n@example.com', '-n', '-o', 'json']);
@@ -129,39 +78,6 @@ describe('mailctl engine init', () => {
 });
 
 describe('mailctl engine status and settings', () => {
-	it('tell what is there', async () => {
-		const project = await makeProject({ smtp: 2525 });
-		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
-		expect(await project.json(['engine', 'status'])).toEqual({
-			path: project.db,
-			schema_version: expect.any(Number),
-			size_bytes: expect.any(Number),
-			lists: 1,
-			subscribers: 0,
-			suppressions: 0,
-			messages: {},
-			senders: 1,
-			smtp_url: 'smtp://127.0.0.1:2525',
-			public_url: null,
-			time_zone: 'UTC',
-			paused: null,
-			bounce_address: null,
-			verp: false,
-			dkim_domains: [],
-			limits: {},
-			webhooks_stopped: [],
-			size: {
-				...{ messages: expect.any(Number), events: expect.any(Number), bodies: expect.any(Number) },
-				...{ links: expect.any(Number), subscribers: expect.any(Number), figures: expect.any(Number) },
-				...{ other: expect.any(Number), free: expect.any(Number), is_estimate: false },
-			},
-			retention: {
-				...{ keep_messages: null, keep_events: null, keep_bodies: null },
-				frees: { messages: 0, events: 0, bodies: 0, bytes: 0 },
-			},
-		});
-	});
-
 	it('tell what signs, what limits, where bounces go, and what stands still since when', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		const keys = ['engine', 'dkim', 'add', '--type', 'ed25519', '--domain', 'example.com', '--selector'];
@@ -201,15 +117,6 @@ describe('mailctl engine status and settings', () => {
 		expect(wide.stdout).toMatch(/^time_zone +UTC +the time zone/m);
 	});
 
-	it('get of one prints the value alone in a pipe, and nothing where there is none', async () => {
-		const project = await makeProject({ smtp: 2525 });
-		const get = async (...words: string[]) =>
-			(await project.run(['engine', 'settings', 'get', ...words])).stdout;
-		expect(await get('smtp_url')).toBe('smtp://127.0.0.1:2525\n');
-		expect(await get('time_zone')).toBe('\n');
-		expect(await get('smtp_url', '-o', 'tsv')).toBe('smtp_url\tsmtp://127.0.0.1:2525\n');
-	});
-
 	it('show certificates in a line on a terminal, and whole in a pipe', async () => {
 		const project = await makeProject();
 		const { ca } = await makeCertificates(['IP:127.0.0.1']);
@@ -234,7 +141,7 @@ describe('mailctl engine status and settings', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: a password is no argument: others on this machine see them\n' +
+				'error: others on this machine see arguments: read a password from standard input\n' +
 				`hint: mailctl --db ${project.db} engine settings set smtp_password - < FILE\n`,
 		});
 		const set = await project.run(['engine', 'settings', 'set', 'smtp_password', '-'], {
@@ -247,21 +154,8 @@ describe('mailctl engine status and settings', () => {
 			);
 	});
 
-	it('refuse a setting that is none', async () => {
+	it('suggest the setting that a wrong name may mean', async () => {
 		const project = await makeProject();
-		const valid =
-			'public_url, time_zone, smtp_url, smtp_password, smtp_ca, smtp_ehlo_name, allow_private_webhooks, bounce_address, send_limit, sender_domain_limits, recipient_domain_limits, unsubscribe_scope, page_sender_name, page_logo_url, page_color, keep_messages, keep_events, keep_bodies, requests_per_second';
-		const words = [
-			['get', 'colour'],
-			['set', 'colour', 'red'],
-			['set', 'colour', 'red', '-n'],
-			['unset', 'colour'],
-		];
-		for (const one of words)
-			expect(await project.run(['engine', 'settings', ...one])).toMatchObject({
-				code: 2,
-				stderr: `error: there is no setting "colour"\nhint: valid: ${valid}\n`,
-			});
 		expect(await project.run(['engine', 'settings', 'set', 'sendlimit', '3/1m'])).toMatchObject({
 			code: 2,
 			stderr: 'error: there is no setting "sendlimit"\nhint: did you mean send_limit?\n',
@@ -270,24 +164,6 @@ describe('mailctl engine status and settings', () => {
 });
 
 describe('mailctl engine smtp-test', () => {
-	it('connects and says how long it took', async () => {
-		const sink = await startSmtpSink();
-		const project = await makeProject({ smtp: sink.port });
-		expect(await project.json(['engine', 'smtp-test'])).toEqual({
-			host: '127.0.0.1',
-			port: sink.port,
-			security: expect.any(String),
-			user: null,
-			ehlo_name: hostname().includes('.') ? hostname() : 'example.com',
-			ok: true,
-			reply: null,
-			duration_ms: expect.any(Number),
-			sender: 'news@example.com',
-		});
-		expect(sink.received).toEqual([]);
-		await sink.close();
-	});
-
 	it('names the password where the server refuses the login', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
@@ -324,15 +200,8 @@ describe('mailctl engine smtp-test', () => {
 			fix: hint,
 		});
 		const send = [
-			'send',
-			'--from',
-			'news@example.com',
-			'--to',
-			'a@example.com',
-			'--subject',
-			's',
-			'--text',
-			't',
+			...['send', '--from', 'news@example.com', '--to', 'a@example.com'],
+			...['--subject', 's', '--text', 't'],
 		];
 		expect(await project.run(send)).toMatchObject({
 			code: 14,

@@ -32,8 +32,7 @@ export const backup = command({
 	exits: [74],
 	examples: ['mailctl engine backup news-2026-11-01.db', 'mailctl engine backup latest.db --force -o json'],
 	run: async (cx, { args: { file }, options }) => {
-		if (file === '-')
-			throw new UsageError('a backup is checked from end to end, and so needs a file of its own');
+		if (file === '-') throw new UsageError('a backup is checked from end to end, and so needs a file');
 		const database = localFile(cx, 'engine backup', (url) => {
 			const { url: from, schema } = forServerPrograms(url);
 			const only = schema === 'public' ? [] : ['-n', schema];
@@ -43,7 +42,9 @@ export const backup = command({
 		const [path, own] = [await placeOf(file), await placeOf(database)];
 		if (['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`))
 			throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
-		const replaced = await isReplaced(cx, file, options.force);
+		const there = await stat(file).catch(() => null);
+		if (there?.isFile() === false) throw new UsageError(`${file} is not a file`);
+		const replaced = await mayReplace(cx, file, options.force);
 		const whenThere = replaced ? 'replace' : 'refuse';
 		if (cx.dryRun) {
 			const { createOutputFile } = await import('../../../tables/output-file.js');
@@ -138,7 +139,7 @@ export const restore = command({
 	},
 });
 
-/** `isReplaced`: there was a database, whose erasures hold; the backup alone may have people who were erased since. */
+/** The erasures of a replaced database hold; without one, erased people may be back. */
 async function sayWhatToLookAt(
 	cx: CommandContext,
 	{ uncertain, waiting, erased }: { uncertain: number; waiting: number; erased: number | null },
@@ -150,22 +151,18 @@ async function sayWhatToLookAt(
 		);
 	if (!isReplaced || erased === null)
 		await cx.warn('persons who were erased since the backup, if any, are in it again');
-	const waits = counted(waiting, 'message waits', 'messages wait');
-	await cx.note(
-		`the queue is paused, ${waiting === 0 ? 'and nothing waits in it' : `and ${waits} in it, what was sent since the backup too`}`,
-	);
-	const resume = mailctl('engine', 'queue', 'resume');
-	await cx.hint(
-		waiting === 0 ? resume : ['cancel what has left (messages list, messages cancel), then ', resume],
-	);
+	const waits = `and ${counted(waiting, 'message waits', 'messages wait')} in it, what was sent since the backup too`;
+	await cx.note(`the queue is paused, ${waiting === 0 ? 'and nothing waits in it' : waits}`);
+	const first = waiting === 0 ? '' : 'cancel what has left (messages list, messages cancel), then ';
+	await cx.hint([first, mailctl('engine', 'queue', 'resume')]);
 }
 
-/** The database of this machine. PostgreSQL has its own programs; a restored dump holds what was sent since as waiting. */
+/** The database of this machine; PostgreSQL has its own programs. */
 function localFile(cx: CommandContext, path: string, ofServer: (url: string) => Hint): string {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal(path);
 	if (!isPostgres(target.url)) return target.url;
-	const message = `${path} works on a SQLite file; PostgreSQL has programs of its own`;
+	const message = `${path} works on a SQLite file; PostgreSQL has its own programs`;
 	throw new CliError('unsupported_database', exits.usage, message, { hint: ofServer(target.url) });
 }
 
@@ -184,8 +181,7 @@ function pagesOf(cx: CommandContext, what: string) {
 /** `2 lists, 1,000 subscribers, 3,000 messages`. */
 function recordsOf(made: { lists: number; subscribers: number; messages: number }): string {
 	const { lists, subscribers, messages } = made;
-	const all = [counted(lists, 'list'), counted(subscribers, 'subscriber'), counted(messages, 'message')];
-	return all.join(', ');
+	return `${counted(lists, 'list')}, ${counted(subscribers, 'subscriber')}, ${counted(messages, 'message')}`;
 }
 
 async function placeOf(file: string): Promise<string> {
@@ -193,15 +189,6 @@ async function placeOf(file: string): Promise<string> {
 	return realpath(path).catch(async () =>
 		join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path)),
 	);
-}
-
-/** True: the file exists, and may be replaced. Throws `UsageError` and `Declined`. */
-async function isReplaced(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
-	const there = await stat(file).catch(() => null);
-	if (there === null) return false;
-	if (!there.isFile()) throw new UsageError(`${file} is no regular file`, { hint: 'name another file' });
-	if (await mayReplace(cx, file, force)) return true;
-	throw new UsageError(`${file} exists already`, { hint: '--force replaces it' });
 }
 
 /** Refuses a change beside processes that have the database open. */

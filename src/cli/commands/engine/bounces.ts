@@ -1,13 +1,14 @@
 import { addAbortSignal } from 'node:stream';
 import { StoreError, systemReason } from '../../../api/errors.js';
 import { DatabaseMissing } from '../../../store/errors.js';
-import type { Explained, Place, Report, ReportedRecipient, ReturnedMessage } from '../../connect/bounces.js';
+import type { Explained, Place, Report, ReturnedMessage } from '../../connect/bounces.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { IngestCounts, RecordedBounce } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { isForPeople } from '../../frame/globals.js';
 import { inputName } from '../../frame/sources.js';
 import { clean } from '../../render/clean.js';
 import { answer, type Columns } from '../../render/columns.js';
@@ -168,9 +169,7 @@ const explain = command({
 		const bytes = await cx.sources.file(file, 'file').bytes();
 		const { explainFile } = await import('../../connect/bounces.js');
 		const explained = await explainFile(bytes);
-		const { format } = cx.out;
-		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-		if (isForPeople) return cx.out.raw(textOf(explained));
+		if (isForPeople(cx)) return cx.out.raw(textOf(explained));
 		if (explained.kind === 'mail') return cx.out.document(explained.report);
 		await cx.out.rows(explained.reports, explainColumns, { all: true });
 	},
@@ -196,56 +195,53 @@ function linesOf(report: Report): string[] {
 		case 'delivery_notice': {
 			const what = report.kind === 'bounce' ? 'a bounce' : 'a notice on delivery; nothing bounced';
 			const by = report.reporting_mta === null ? '' : `, reported by ${report.reporting_mta}`;
+			const recipients = report.recipients.flatMap((one) => {
+				const fate = one.action === 'failed' ? (one.hard ? 'hard bounce' : 'soft bounce') : one.action;
+				return block(`${one.address}: ${fate}`, {
+					'sent to': one.original_address === one.address ? null : one.original_address,
+					codes: [one.reply_code, one.status].filter((code) => code !== null).join(' ') || 'none',
+					said: one.diagnostic,
+					by: one.remote_mta,
+					rule: one.why,
+					found: `${placed(one.place)}, ${one.form}`,
+				});
+			});
+			return [`${what}${by}`, ...recipients, ...returnedLines(report.returned)];
+		}
+		case 'complaint':
+		case 'feedback': {
+			const what = report.kind === 'complaint' ? 'a complaint' : 'feedback, and no complaint';
+			const from = report.recipients.join(', ') || 'no address named';
+			const found = `${placed(report.place)}, RFC 5965`;
 			return [
-				`${what}${by}`,
-				...report.recipients.flatMap(recipientLines),
+				...block(`${what}: ${report.feedback_type}`, { from, found }),
 				...returnedLines(report.returned),
 			];
 		}
-		case 'complaint':
-		case 'feedback':
-			return [
-				`${report.kind === 'complaint' ? 'a complaint' : 'feedback, and no complaint'}: ${report.feedback_type}`,
-				`  from: ${report.recipients.join(', ') || 'no address named'}`,
-				`  found: ${placed(report.place)}, RFC 5965`,
-				...returnedLines(report.returned),
-			];
 		case 'auto_reply':
-			return [
-				'an automatic answer; nothing bounced',
-				`  rule: ${report.why}`,
-				`  found: ${placed(report.place)}`,
-			];
+			return block('an automatic answer; nothing bounced', {
+				rule: report.why,
+				found: placed(report.place),
+			});
 		case 'not_a_report':
 			return [`no report: ${report.why}`];
 	}
 }
 
-function recipientLines(one: ReportedRecipient): string[] {
-	const fate = one.action === 'failed' ? (one.hard ? 'hard bounce' : 'soft bounce') : one.action;
-	const codes = [one.reply_code, one.status].filter((code) => code !== null).join(' ');
-	const sentTo = one.original_address;
-	return [
-		`${one.address}: ${fate}`,
-		...(sentTo === null || sentTo === one.address ? [] : [`  sent to: ${sentTo}`]),
-		`  codes: ${codes || 'none'}`,
-		...(one.diagnostic === null ? [] : [`  said: ${one.diagnostic}`]),
-		...(one.remote_mta === null ? [] : [`  by: ${one.remote_mta}`]),
-		`  rule: ${one.why}`,
-		`  found: ${placed(one.place)}, ${one.form}`,
-	];
-}
-
 function returnedLines(returned: ReturnedMessage | null): string[] {
 	if (returned === null) return ['the message itself did not come back'];
 	const { message_id, subject, to, place } = returned;
-	return [
-		'the message that came back',
-		`  Message-ID: ${message_id ?? 'none'}`,
-		`  subject: ${subject ?? 'none'}`,
-		...(to.length === 0 ? [] : [`  to: ${to.join(', ')}`]),
-		`  found: ${placed(place)}`,
-	];
+	return block('the message that came back', {
+		'Message-ID': message_id ?? 'none',
+		subject: subject ?? 'none',
+		to: to.length === 0 ? null : to.join(', '),
+		found: placed(place),
+	});
+}
+
+function block(title: string, facts: Readonly<Record<string, string | null>>): string[] {
+	const told = Object.entries(facts).filter(([, text]) => text !== null);
+	return [title, ...told.map(([label, text]) => `  ${label}: ${text}`)];
 }
 
 function placed({ part, type, line }: Place): string {

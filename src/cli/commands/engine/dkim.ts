@@ -6,6 +6,7 @@ import type { DkimKey } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { isForPeople } from '../../frame/globals.js';
 import { answer, type Columns, column } from '../../render/columns.js';
 
 const columns: Columns<DkimKey> = [
@@ -82,19 +83,17 @@ const add = command({
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
 		const source = keyFile === undefined ? { type: type ?? 'rsa' } : { pem: await keyFile.text() };
 		const { dkim } = await cx.local();
-		// A dry run is rolled back; an invalid key is refused all the same. Null: there is one of that name.
-		const isThere = (await dkim.list()).some((key) => isNamed(key, name));
-		const key = isThere ? null : await dkim.add({ ...name, source });
-		if (key === null) throw taken(name);
+		// A dry run is rolled back.
+		const key = await dkim.add({ ...name, source });
+		if (key === null)
+			throw new CliError('conflict', exits.refused, `${name.domain} has a key "${name.selector}" already`);
 		if (cx.dryRun) {
 			const create = { ...name, type: key.type };
 			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create });
 		}
 		// Name and value alone on their lines, for the form of a DNS provider: a table would cut them.
-		const { format, isBare } = cx.out;
-		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-		if (isBare) await cx.out.raw(`${key.dns_record}\n`);
-		else if (isForPeople) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
+		if (cx.out.isBare) await cx.out.raw(`${key.dns_record}\n`);
+		else if (isForPeople(cx)) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 		else await cx.out.record(key, columns);
 		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
 	},
@@ -117,16 +116,15 @@ const remove = command({
 	run: async (cx, { options }) => {
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
 		const { dkim } = await cx.local();
-		const all = await dkim.list();
-		if (!all.some((key) => isNamed(key, name)))
+		const own = (await dkim.list()).filter(({ domain }) => domain === name.domain);
+		if (!own.some(({ selector }) => selector === name.selector))
 			throw new CliError('not_found', exits.notFound, `${name.domain} has no key "${name.selector}"`, {
 				hint: mailctl('engine', 'dkim', 'list'),
 			});
-		const isLast = all.filter((key) => key.domain === name.domain).length === 1;
-		const effect = isLast ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
+		const effect =
+			own.length === 1 ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
 		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { delete: [name] });
 		await cx.confirm({ kind: 'mild', what: `remove the key ${name.selector} of ${name.domain}: ${effect}` });
-		// False: it was removed during the question, which is the wanted state.
 		await dkim.remove(name);
 		await cx.out.document(
 			{ removed: [name] },
@@ -142,35 +140,21 @@ export const dkim: CommandGroup = {
 	commands: [add, list, remove],
 };
 
-interface KeyName {
-	domain: string;
-	selector: string;
-}
-
-/** As DNS has it. */
 const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
 function checkDomain(text: string): string {
 	const name = text.trim();
-	// Read as the host of a URL, which would drop text behind a slash in silence, and read %61 as an "a".
+	// A URL's host would drop text behind a slash in silence, and read %61 as an "a".
 	const domain = /[\s/\\?#%]/.test(name) ? '' : domainToASCII(name.replace(/\.$/, '')).toLowerCase();
 	const labels = domain.split('.');
 	if (labels.length > 1 && domain.length <= 253 && labels.every((one) => label.test(one))) return domain;
-	throw new UsageError(`--domain: "${text}" is no domain`, { hint: 'such as example.com' });
+	throw new UsageError(`--domain: "${text}" is not a domain`, { hint: 'such as example.com' });
 }
 
 function checkSelector(text: string): string {
 	const selector = text.trim().toLowerCase();
 	if (selector.length <= 120 && selector.split('.').every((one) => label.test(one))) return selector;
-	throw new UsageError(`--selector: "${text}" is no selector`, {
+	throw new UsageError(`--selector: "${text}" is not a selector`, {
 		hint: 'letters, digits and hyphens, such as s2026',
 	});
-}
-
-function isNamed(key: KeyName, { domain, selector }: KeyName): boolean {
-	return key.domain === domain && key.selector === selector;
-}
-
-function taken({ domain, selector }: KeyName): CliError {
-	return new CliError('conflict', exits.refused, `${domain} has a key "${selector}" already`);
 }

@@ -15,16 +15,8 @@ import { acceptance, loginRemedy, refusal } from '../../verbs/smtp-reply.js';
 export interface Guided {
 	sender: string;
 	values: Record<string, string | null>;
-	/** What does the same without questions. */
+	/** The command that does the same without questions. */
 	command: OwnCommand;
-}
-
-interface Server {
-	url: string;
-	/** Null: none is needed. */
-	password: string | null;
-	now: Readonly<Record<string, string>>;
-	sender: string;
 }
 
 /** Settings that are there already are what Enter alone answers. Throws as prompts do. */
@@ -53,7 +45,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 		...(known !== undefined && { initial: known }),
 		check: async (text) => (text === '' ? null : url(text)),
 	});
-	// The first one is where Enter alone leads.
+	// Enter alone takes the first one.
 	const zones = new Set([
 		now['time_zone'] ?? timeZoneOf(cx.settings),
 		'UTC',
@@ -81,7 +73,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	return { sender, values, command: commandOf(sender, values) };
 }
 
-/** What the DNS still lacks for the senders; `doctor` says the same. */
+/** Says what the DNS still lacks for the senders. */
 export async function sayDns(cx: CommandContext): Promise<void> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') return;
@@ -109,36 +101,40 @@ async function askServer(
 		});
 		if (typed.trim() === '') return {};
 		const url = await normalOf('smtp_url', typed);
-		const password = await askPassword(cx, url, now);
-		const values = { smtp_url: url, ...(password !== null && { smtp_password: password }) };
-		const next = await tryUntilDecided(cx, { url, password, now, sender });
-		if (next === 'keep') return values;
-		if (next === 'none') return {};
+		const password = await askPassword(cx, url, now['smtp_url'] === url ? now['smtp_password'] : undefined);
+		const values = { smtp_url: url, ...(password !== undefined && { smtp_password: password }) };
+		const test = await tryServer(cx, { ...now, ...values }, sender);
+		if (test.ok) {
+			await cx.note(acceptance(test));
+			return values;
+		}
+		await cx.note(refusal(test));
+		if (test.remedy === 'login') await cx.hint(loginRemedy);
+		const next = await cx.choose<'change' | 'keep' | 'none'>('What now?', [
+			{ name: 'change the address or the password', value: 'change' },
+			{ name: 'keep it as it is', value: 'keep' },
+			{ name: 'no mail server for now', value: 'none' },
+		]);
+		if (next !== 'change') return next === 'keep' ? values : {};
 		initial = url;
 	}
 }
 
-async function tryUntilDecided(cx: CommandContext, server: Server): Promise<'keep' | 'change' | 'none'> {
-	for (;;) {
-		const refused = await tryServer(cx, server);
-		if (refused === null) return 'keep';
-		await cx.note(refused.says);
-		if (refused.remedy === 'login') await cx.hint(loginRemedy);
-		const next = await cx.choose<'change' | 'again' | 'keep' | 'none'>('What now?', [
-			{ name: 'change the address or the password', value: 'change' },
-			{ name: 'try it again', value: 'again' },
-			{ name: 'keep it as it is', value: 'keep' },
-			{ name: 'no mail server for now', value: 'none' },
-		]);
-		if (next !== 'again') return next;
-	}
+async function askPassword(
+	cx: CommandContext,
+	url: string,
+	stored: string | undefined,
+): Promise<string | undefined> {
+	const { username } = new URL(url);
+	if (username === '') return undefined;
+	const enter = stored === undefined ? '' : ' (Enter: as stored)';
+	return (await cx.askSecret(`Password of ${decodeURIComponent(username)}${enter}:`)) || stored;
 }
 
 async function whyNoServer(text: string): Promise<string | null> {
-	if (text === '') return null;
 	const { assertSmtpUrl } = await import('../../connect/mail.js');
 	try {
-		assertSmtpUrl(text);
+		if (text !== '') assertSmtpUrl(text);
 		return null;
 	} catch (error) {
 		if (!(error instanceof ApiError) || error.fields === null) throw error;
@@ -148,48 +144,31 @@ async function whyNoServer(text: string): Promise<string | null> {
 	}
 }
 
-/** Null: the server asks for no login. The password that is stored stays with its user when Enter alone is pressed. */
-async function askPassword(
-	cx: CommandContext,
-	url: string,
-	now: Readonly<Record<string, string>>,
-): Promise<string | null> {
-	const { username } = new URL(url);
-	if (username === '') return null;
-	const stored = now['smtp_url'] === url ? now['smtp_password'] : undefined;
-	const user = decodeURIComponent(username);
-	const typed = await cx.askSecret(
-		`Password of ${user}${stored === undefined ? '' : ' (Enter: as stored)'}:`,
-	);
-	return typed === '' ? (stored ?? null) : typed;
-}
-
-/** Why it does not accept mail; null: it does. */
 async function tryServer(
 	cx: CommandContext,
-	{ url, password, now, sender }: Server,
-): Promise<{ says: string; remedy: SmtpTest['remedy'] } | null> {
+	values: Readonly<Record<string, string>>,
+	sender: string,
+): Promise<SmtpTest> {
 	const { smtpOf, testSmtp } = await import('../../connect/mail.js');
-	const { value: timeoutMs } = cx.settings.timeoutMs;
-	const timeout = AbortSignal.timeout(timeoutMs);
-	const signal = AbortSignal.any([cx.signal, timeout]);
-	const kept = { smtpCa: now['smtp_ca'] ?? null, smtpEhloName: now['smtp_ehlo_name'] ?? null };
-	const set = { smtpUrl: url, smtpPassword: password, ...kept, publicUrl: now['public_url'] ?? null };
 	const address = parseMailbox(sender)?.address ?? null;
-	const settings = smtpOf(set, address);
+	const settings = smtpOf(
+		{
+			smtpUrl: values['smtp_url'] ?? null,
+			smtpPassword: values['smtp_password'] ?? null,
+			smtpCa: values['smtp_ca'] ?? null,
+			smtpEhloName: values['smtp_ehlo_name'] ?? null,
+			publicUrl: values['public_url'] ?? null,
+		},
+		address,
+	);
 	cx.stand(`trying ${settings.host}:${settings.port}`);
-	const asked = { trace: cx.trace, sender: now['bounce_address'] ?? address, signal };
+	const signal = AbortSignal.any([cx.signal, AbortSignal.timeout(cx.settings.timeoutMs.value)]);
+	const asked = { trace: cx.trace, sender: values['bounce_address'] ?? address, signal };
 	const test = await testSmtp(settings, asked).finally(() => cx.stand(null));
 	cx.signal.throwIfAborted();
-	if (test.ok) {
-		await cx.note(acceptance(test));
-		return null;
-	}
-	if (!timeout.aborted) return { says: refusal(test), remedy: test.remedy };
-	return { says: `${test.host}:${test.port}: no answer within ${timeoutMs / 1000} s`, remedy: null };
+	return test;
 }
 
-/** A password stands in no command line. */
 function commandOf(sender: string, values: Readonly<Record<string, string | null>>): OwnCommand {
 	const { smtp_url, smtp_password, public_url, time_zone, keep_messages } = values;
 	const given = {

@@ -1,13 +1,12 @@
 import { resolve } from 'node:path';
-import { DatabaseMissing } from '../../../store/errors.js';
 import { isPostgres, shownDatabase } from '../../../store/url.js';
 import { assertDatabaseName } from '../../config/target.js';
 import { refusalOf } from '../../frame/asking.js';
 import { command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { CliError, onlyLocal } from '../../frame/errors.js';
-import { exits, hinted } from '../../frame/exit.js';
+import { onlyLocal } from '../../frame/errors.js';
+import { hinted } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 
@@ -56,18 +55,11 @@ export const migrate = command({
 		const moving = await openMove({
 			...{ from: source, to, clock: cx.clock, env: cx.io.env },
 			warn: (text) => void cx.warn(text),
-		}).catch((error: unknown) => {
-			throw error instanceof DatabaseMissing && from !== undefined ? missing(error) : error;
 		});
 		cx.atEnd(() => moving.close());
 		return undo ? await giveUp(cx, moving) : await moveOver(cx, moving, { source, to });
 	},
 });
-
-/** Without the hint to make one: it would be empty. */
-function missing({ message }: DatabaseMissing): CliError {
-	return new CliError('database_missing', exits.usage, message);
-}
 
 type Moving = Awaited<ReturnType<typeof import('../../connect/migrate.js')['openMove']>>;
 

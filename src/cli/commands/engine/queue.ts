@@ -3,6 +3,7 @@ import { faultSentence, pausedBy } from '../../../api/pauses.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
+import { isForPeople } from '../../frame/globals.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { fitSentences } from '../../render/sentences.js';
@@ -67,9 +68,7 @@ export const queue: CommandGroup = {
 
 async function showStats(cx: CommandContext): Promise<undefined> {
 	const found = await (await cx.local()).queue.stats();
-	const { format } = cx.out;
-	const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-	if (!isForPeople) return void (await cx.out.parts(found));
+	if (!isForPeople(cx)) return void (await cx.out.parts(found));
 	const lines = linesOf(found).map((line) => clean(withMoments(line, cx.times)));
 	await cx.out.raw(`${await fitSentences(lines.join('\n'), cx.io.stdout)}\n`);
 }

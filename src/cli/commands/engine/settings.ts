@@ -4,6 +4,7 @@ import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { isTable } from '../../frame/globals.js';
 import { didYouMean } from '../../frame/help.js';
 import { clean } from '../../render/clean.js';
 import { answer, type Columns, column } from '../../render/columns.js';
@@ -42,18 +43,17 @@ const get = command({
 		const { setting } = args;
 		if (setting !== undefined) assertSetting(engine, setting);
 		const found = (await readAll(engine)).filter(({ name }) => (setting ?? name) === name);
-		const [one] = found;
 		const isPlain = cx.globals.fields === undefined;
 		if (isPlain && format === 'table') return cx.out.raw(await page(cx, found));
 		// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
 		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
-		if (isBare && setting !== undefined) return cx.out.raw(`${one?.value ?? ''}\n`);
-		// Tables are for people; other formats contain the value itself.
-		const isForPeople = format === 'table' || format === 'wide';
-		const inLine = async (value: string | null) => (isForPeople && value ? inALine(cx, value) : value);
-		const shown = await Promise.all(
-			found.map(async (each) => ({ ...each, value: await inLine(each.value) })),
-		);
+		if (isBare && setting !== undefined) return cx.out.raw(`${found[0]?.value ?? ''}\n`);
+		// Other formats have certificates as they are.
+		const inLine = async ({ value, ...each }: Setting) => ({
+			...each,
+			value: value && (await inALine(cx, value)),
+		});
+		const shown = isTable(format) ? await Promise.all(found.map(inLine)) : found;
 		const [only] = shown;
 		if (setting !== undefined && only !== undefined) await cx.out.record(only, columns);
 		else await cx.out.rows(shown, columns, { all: true });
@@ -129,7 +129,7 @@ export const settings: CommandGroup = {
 	commands: [get, set, unset],
 };
 
-/** Shorter retention deletes what it finds too old. What a setting does not take is refused when it is set. */
+/** Asks before a shorter retention, which deletes. */
 export async function agreeToLess(
 	cx: CommandContext,
 	engine: LocalEngine,
@@ -143,12 +143,12 @@ export async function agreeToLess(
 
 function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	if (setting !== 'smtp_password') return null;
-	return new UsageError('a password is no argument: others on this machine see them', {
+	return new UsageError('others on this machine see arguments: read a password from standard input', {
 		hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
 	});
 }
 
-/** For refused values of settings, which are looked at before anything is stored: exit 2. */
+/** Refused values of settings are exit 2. */
 export function ofSettings(values: Readonly<Record<string, string | null>>): Refusal {
 	return { input: values, hint: settingHint, exit: exits.usage };
 }
@@ -199,7 +199,7 @@ async function inALine(cx: CommandContext, value: string): Promise<string> {
 	return clean(describeCertificates(value, cx.clock.now()) ?? value);
 }
 
-/** Exit 2: a name that is mistyped is a slip of the command line, whatever value stands behind it. */
+/** Exit 2. */
 function assertSetting({ settings }: LocalEngine, name: string): void {
 	const names = Object.keys(settings.names);
 	if (names.includes(name)) return;

@@ -3,8 +3,10 @@ import { mailctl } from '../../frame/command-line.js';
 import { type ApiToken, type NewApiToken, tokenScopes } from '../../frame/connection.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { isForPeople } from '../../frame/globals.js';
 import { didYouMean } from '../../frame/help.js';
 import { answer, type Columns, column } from '../../render/columns.js';
+import { missing } from '../../verbs/resolve.js';
 
 const listColumns: Columns<ApiToken> = [
 	column('name', 'NAME', { isName: true }),
@@ -61,19 +63,14 @@ const create = command({
 			throw new UsageError(`--name: "${name}" is no name for a token`, {
 				hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
 			});
-		// Each once, in one order; none given = everything.
 		const scopes = scope.length === 0 ? ['admin' as const] : tokenScopes.filter((one) => scope.includes(one));
-		const { tokens } = await cx.local();
-		if ((await tokens.list()).some((one) => one.name === name && isAlive(one))) throw taken(name);
+		// A dry run is rolled back.
+		const made = await (await cx.local()).tokens.create({ name, scopes });
+		if (made === null) throw new CliError('conflict', exits.refused, `there is a token "${name}" already`);
 		if (cx.dryRun)
 			return cx.wouldDo(`make the token ${name} (${scopes.join(', ')})`, { create: { name, scopes } });
-		const made = await tokens.create({ name, scopes });
-		// Another process may have made it since.
-		if (made === null) throw taken(name);
 		// The token alone for a person or `$(…)`.
-		const { format, isBare } = cx.out;
-		const isForPeople = (format === 'table' || format === 'wide') && cx.globals.fields === undefined;
-		if (isBare || isForPeople) await cx.out.raw(`${made.token}\n`);
+		if (cx.out.isBare || isForPeople(cx)) await cx.out.raw(`${made.token}\n`);
 		else await cx.out.record(made, createColumns);
 		await cx.note('keep it now: it is not shown again');
 	},
@@ -94,8 +91,9 @@ const revoke = command({
 	examples: ['mailctl engine tokens revoke shop --yes'],
 	run: async (cx, { args: { name } }) => {
 		const { tokens } = await cx.local();
-		const all = await tokens.list();
-		if (!all.some((one) => one.name === name && isAlive(one))) throw unknown(name, all);
+		const living = (await tokens.list()).filter((one) => one.date_revoked === null).map((one) => one.name);
+		if (!living.includes(name))
+			throw missing('token', name, didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'));
 		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoke: [name] });
 		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: requests with it are refused` });
 		// False: it was revoked during the question, which is the wanted state.
@@ -110,18 +108,3 @@ export const tokens: CommandGroup = {
 	examples: ['mailctl engine tokens create --name laptop', 'mailctl engine tokens list'],
 	commands: [list, create, revoke],
 };
-
-function isAlive({ date_revoked }: ApiToken): boolean {
-	return date_revoked === null;
-}
-
-function taken(name: string): CliError {
-	return new CliError('conflict', exits.refused, `there is a token "${name}" already`);
-}
-
-function unknown(name: string, all: readonly ApiToken[]): CliError {
-	const living = all.filter(isAlive).map((one) => one.name);
-	return new CliError('not_found', exits.notFound, `token ${name} not found`, {
-		hint: didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'),
-	});
-}

@@ -59,32 +59,11 @@ describe('mailctl engine tokens', () => {
 		expect(((await list()) as { name: string }[]).map(({ name }) => name)).toEqual(['a', 'b', 'c', 'f', 'd']);
 	});
 
-	it('create refuses a name that a living token has; a revoked one’s may be used anew', async () => {
-		await create('shop');
-		for (const more of [[], ['-n']]) {
-			expect(await create('shop', ...more)).toEqual({
-				code: 5,
-				stdout: '',
-				stderr: 'error: there is a token "shop" already\n',
-			});
-		}
-		await project.json(['engine', 'tokens', 'revoke', 'shop', '-y']);
-		expect((await create('shop')).code).toBe(0);
-		expect(await list()).toMatchObject([
-			{ name: 'shop', date_revoked: expect.any(String) },
-			{ name: 'shop', date_revoked: null },
-		]);
-	});
-
 	it.each([
 		'',
-		' ',
 		'two words',
 		'-q',
-		'a\nb',
-		'__proto__',
 		'x'.repeat(65),
-		'Ж',
 	])('create refuses the name %j and makes nothing', async (name) => {
 		const { code, stdout } = await project.run(['engine', 'tokens', 'create', `--name=${name}`]);
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -135,27 +114,9 @@ describe('mailctl engine tokens', () => {
 		});
 	});
 
-	it('change nothing in a dry run', async () => {
-		await create('shop');
-		const before = await list();
-		expect(
-			await project.json(['engine', 'tokens', 'create', '--name', 'blog', '--scope', 'read', '-n']),
-		).toEqual({ dry_run: true, create: { name: 'blog', scopes: ['read'] } });
-		expect(await project.json(['engine', 'tokens', 'revoke', 'shop', '-n'])).toEqual({
-			dry_run: true,
-			revoke: ['shop'],
-		});
-		expect(await list()).toEqual(before);
-	});
-
 	it.each([
 		['tokens', 'create'],
-		['tokens', 'revoke'],
-		['dkim', 'add'],
-		['settings', 'set'],
-		['secrets', 'unwrap'],
 		['bounces', 'ingest'],
-		['migrate'],
 		['restore'],
 		['init'],
 	])('a person is asked nothing by engine %s %s for a deployment', async (...words) => {
