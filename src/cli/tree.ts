@@ -26,12 +26,12 @@ export const tree: Tree = [
 	entry('doctor', 'what is wrong with this set-up, and the fix', () => import('./commands/doctor.js')),
 	entry('worker', 'send what is due', () => import('./commands/worker.js')),
 	entry('engine', 'the embedded engine: its database and mail server', () => import('./commands/engine.js')),
-	entry(
-		'apply',
-		'make lists, fields, webhooks and more as a file has them',
-		() => import('./commands/apply.js'),
-	),
-	entry('diff', 'what apply would change', () => import('./commands/diff.js')),
+	entry('apply', 'make lists, fields, webhooks and more as a file has them', async () => ({
+		command: (await import('./commands/apply.js')).apply,
+	})),
+	entry('diff', 'what apply would change', async () => ({
+		command: (await import('./commands/apply.js')).diff,
+	})),
 	entry('api', 'one raw request', () => import('./commands/api.js')),
 	entry('sink', 'a local mail server that shows and counts what arrives', () => import('./commands/sink.js')),
 	entry('demo', 'the whole job, nothing to set up', () => import('./commands/demo.js')),

@@ -62,7 +62,7 @@ const api = command({
 	},
 });
 
-/** An answer is no table. The format of the profile does not apply to this command. */
+/** The format of the profile does not apply to this command. */
 function assertOutput(cx: CommandContext): void {
 	const { output } = cx.globals;
 	if (output !== undefined && output !== 'json')
@@ -72,7 +72,7 @@ function assertOutput(cx: CommandContext): void {
 function methodOf(text: string): string {
 	const method = text.toUpperCase();
 	if (methods.includes(method)) return method;
-	throw new UsageError(`"${text}" is no method of the API`, { hint: `methods: ${methods.join(', ')}` });
+	throw new UsageError(`"${text}" is not a method of the API`, { hint: `methods: ${methods.join(', ')}` });
 }
 
 async function bodyOf(
@@ -107,7 +107,7 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 		if (name === '')
 			throw new UsageError('--header: not NAME: VALUE', { hint: "--header 'Accept-Language: en'" });
 		if (key === headerNames.token.toLowerCase())
-			throw new UsageError(`--header ${name}: a token is no argument`, {
+			throw new UsageError(`--header ${name}: a token is not an argument`, {
 				hint: 'MAILCTL_TOKEN, --token-file or --token-stdin',
 			});
 		if (reserved.has(key)) throw new UsageError(`--header ${name} is not yours to set`);

@@ -1,16 +1,53 @@
 import { shownDatabase } from '../../store/url.js';
 import { type Command, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
-import { aboutFile, changeColumns, declaredOptions, printChanges } from './apply/changes.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { isForPeople } from '../frame/globals.js';
+import { clean } from '../render/clean.js';
+import { type Columns, column } from '../render/columns.js';
+import { shorten } from '../render/width.js';
+import type { Change, Step, Value } from './apply/plan.js';
 
-const apply: Command = command({
+const options = {
+	file: {
+		kind: 'file',
+		short: 'f',
+		required: true,
+		summary: 'YAML or JSON; - is standard input',
+		ask: 'File, YAML or JSON:',
+	},
+	prune: { kind: 'flag', summary: 'delete what the file does not have, of the kinds that it names' },
+} as const;
+
+const aboutFile =
+	'Keys are `lists` (name, email_reason), `fields` (variable, name), `webhooks` (type and url, is_auth_enabled, login, ' +
+	'password), `senders` (email), and on databases and servers of mailctl `templates` (name, text_body, html_body), on a ' +
+	'database `settings`. Bodies and passwords may come from a file beside it (`html_body_file`, `password_file`), ' +
+	// biome-ignore lint/suspicious/noTemplateCurlyInString: shows how the file names a variable
+	'passwords and settings from the environment (`${NAME}`). A key that is missing is left as it is.';
+
+const columns: Columns<Change> = [
+	column('action', 'ACTION'),
+	column('kind', 'KIND'),
+	column('name', 'NAME', { isName: true }),
+	{
+		key: 'changes',
+		header: 'CHANGES',
+		value: ({ changes }) =>
+			Object.entries(changes)
+				.map(([key, change]) => `${key}: ${textOf(change)}`)
+				.join('; '),
+	},
+];
+
+export const apply: Command = command({
 	name: 'apply',
 	summary: 'make lists, fields, webhooks and more as a file has them',
-	description: `${aboutFile} Run again it changes nothing. What \`--prune\` and a shorter retention delete is asked about: --yes agrees, but lists and fields, with what subscribers hold, want --confirm prune.`,
-	options: declaredOptions,
+	description: `${aboutFile} Run again it changes nothing. It asks about what \`--prune\` and a shorter retention delete: --yes agrees, but lists and fields, with what subscribers hold, want --confirm prune.`,
+	options,
 	writes: true,
 	asksItself: true,
-	columns: changeColumns,
+	columns,
 	output: 'an array of {"action", "kind", "name", "changes"}: what was changed',
 	exits: [5],
 	examples: [
@@ -21,32 +58,75 @@ const apply: Command = command({
 	run: async (cx, { options: { file, prune } }) => {
 		const { readDeclaration } = await import('./apply/declared.js');
 		const { agree, carryOut, planSteps, retentionIn, sentence } = await import('./apply/plan.js');
-		if (!cx.dryRun) await holdTarget(cx);
+		const { target, local } = await cx.connection();
+		if (!cx.dryRun) {
+			// Names of lists are not unique: two runs at the same time would make each of them twice.
+			const { holdAlone } = await import('../verbs/importing.js');
+			const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
+			await holdAlone(cx, ['apply', where], `an apply to ${where}`);
+		}
 		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
 		const changes = steps.map(({ change }) => change);
 		const goes = await retentionIn(cx, changes);
 		if (cx.dryRun) {
-			if ((await cx.connection()).local !== null) for (const step of steps) await step.make();
-			if (cx.out.format === 'table') await printChanges(cx, changes);
+			if (local !== null) for (const step of steps) await step.make();
+			if (cx.out.format === 'table') await print(cx, steps);
 			if (goes !== null) await cx.note(`This would ${goes}.`);
-			return cx.wouldDo(`${sentence(changes) ?? 'change nothing'} by ${file.name}`, {
-				apply: file.name,
-				changes,
-			});
+			const what = `${sentence(changes) ?? 'change nothing'} by ${file.name}`;
+			return cx.wouldDo(what, { apply: file.name, changes });
 		}
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
 		await agree(cx, 'apply', steps);
 		await carryOut(cx, steps);
-		await printChanges(cx, changes);
+		await print(cx, steps);
 		await cx.note(sentence(changes, true) ?? 'nothing to change');
 	},
 });
 
-/** Names of lists are not unique: two that plan at the same time would make each of them twice. */
-async function holdTarget(cx: CommandContext): Promise<void> {
-	const [{ holdAlone }, { target }] = await Promise.all([import('../verbs/importing.js'), cx.connection()]);
-	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
-	await holdAlone(cx, ['apply', where], `an apply to ${where}`);
+export const diff: Command = command({
+	name: 'diff',
+	summary: 'what apply would change',
+	description: `${aboutFile} Exit 0: nothing, 11: something.`,
+	options,
+	columns,
+	output: 'an array of {"action", "kind", "name", "changes": {key: {"from", "to"}}}',
+	exits: [11],
+	examples: ['mailctl diff -f mail.yaml', 'mailctl diff -f mail.yaml --prune -o json'],
+	run: async (cx, { options: { file, prune } }): Promise<ExitCode> => {
+		const { readDeclaration } = await import('./apply/declared.js');
+		const { planSteps, retentionIn } = await import('./apply/plan.js');
+		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
+		await print(cx, steps);
+		const goes = await retentionIn(
+			cx,
+			steps.map(({ change }) => change),
+		);
+		if (goes !== null) await cx.note(`This would ${goes}.`);
+		return steps.length === 0 ? exits.done : exits.found;
+	},
+});
+
+/** Characters; bodies of templates are longer. */
+const mostShown = 60;
+
+function textOf({ from, to }: { from: Value; to: Value }): string {
+	const [old, wanted] = [from, to].map((value) => {
+		const text = value === null ? '(nothing)' : String(value);
+		return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
+	});
+	return `${old} → ${wanted}`;
 }
 
-export { apply as command };
+/** A line for each key: a cell of a table has too little room for two texts. */
+async function print(cx: CommandContext, steps: readonly Step[]): Promise<void> {
+	const changes = steps.map(({ change }) => change);
+	if (!isForPeople(cx) || cx.out.format === 'wide')
+		return void (await cx.out.rows(changes, columns, { all: true }));
+	const lines = changes.flatMap(({ action, kind, name, changes }) => [
+		`${action} ${kind.slice(0, -1)} ${clean(name)}`,
+		...Object.entries(changes).map(([key, change]) =>
+			shorten(clean(`  ${key}: ${textOf(change)}`), cx.io.stdout.columns),
+		),
+	]);
+	await cx.out.page(lines.map((line) => `${line}\n`).join(''));
+}

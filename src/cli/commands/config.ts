@@ -185,7 +185,7 @@ function knownKey(text: string): Key {
 	const key = camel(text);
 	if (key === 'profile' || isProfileKey(key)) return key;
 	const known = ['profile', ...Object.keys(profileKeys)];
-	throw new UsageError(`there is no setting "${text}"`, {
+	throw new UsageError(`unknown setting "${text}"`, {
 		hint: didYouMean(text, known) ?? `settings: ${known.join(', ')}`,
 	});
 }
@@ -193,7 +193,7 @@ function knownKey(text: string): Key {
 function knownProfile(cx: CommandContext, name: string): string {
 	const names = ['local', ...Object.keys(readConfig(cx.paths).profiles)];
 	if (names.includes(name)) return name;
-	throw new UsageError(`there is no profile "${name}"`, {
+	throw new UsageError(`unknown profile "${name}"`, {
 		hint: didYouMean(name, names) ?? `profiles: ${names.join(', ')}`,
 	});
 }

@@ -316,7 +316,7 @@ function preferencesOf(pairs: Readonly<Record<string, string>>): Record<string, 
 			const key = camel(word);
 			const known = [...preferences, 'protected'];
 			if (!isProfileKey(key) || !known.includes(key))
-				throw new UsageError(`--set: there is no preference "${word}"`, {
+				throw new UsageError(`--set: unknown preference "${word}"`, {
 					hint: didYouMean(word, known) ?? `preferences: ${known.join(', ')}`,
 				});
 			checkSetting(key, text, {}, '');

@@ -82,7 +82,7 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 	const host = inBrackets ?? plain;
 	const port = Number(digits);
 	if (host === undefined || port > 65_535)
-		throw new UsageError(`--bounce-smtp: "${text}" is no HOST:PORT`, {
+		throw new UsageError(`--bounce-smtp: "${text}" is not HOST:PORT`, {
 			hint: '--bounce-smtp 127.0.0.1:2526',
 		});
 	return { host, port };
@@ -95,7 +95,7 @@ async function warnOfSilence(cx: CommandContext, { settings }: LocalEngine): Pro
 	const { senders } = await cx.api();
 	const { count } = await senders.page({ page_size: 1 }, { signal: cx.signal });
 	if (count === 0)
-		await cx.warn('there is no sender: no mail is accepted', mailctl('senders', 'add', 'ADDRESS'));
+		await cx.warn('no mail is accepted before a sender is added', mailctl('senders', 'add', 'ADDRESS'));
 }
 
 async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
@@ -137,7 +137,7 @@ function lineWriter(stdout: OutStream): (line: object) => void {
 	let waiting = '';
 	let lost = 0;
 	const flush = () => {
-		// A reader that went away is no reason to stop serving.
+		// A reader that goes away does not stop the server.
 		stdout.write(waiting).catch(() => undefined);
 		waiting = '';
 	};

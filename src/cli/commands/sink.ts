@@ -104,7 +104,7 @@ export { sink as command };
 
 async function makeFolder(dir: string): Promise<void> {
 	const there = await stat(dir).catch(() => null);
-	if (there !== null && !there.isDirectory()) throw new UsageError(`--dir ${dir} is no folder`);
+	if (there !== null && !there.isDirectory()) throw new UsageError(`--dir ${dir} is not a folder`);
 	try {
 		if (there === null) makeFolders(dir);
 	} catch (cause) {

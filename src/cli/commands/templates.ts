@@ -1,9 +1,7 @@
-/** Message templates: bodies kept by name; the name is the subject of their mails. */
-
 import { need } from '../../api/capabilities.js';
 import { builtInVariables } from '../../api/inputs.js';
 import type { Template } from '../../api/records.js';
-import { type CommandGroup, command, type FileSource, flagOf } from '../frame/command.js';
+import { type CommandGroup, command, type FileSource } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
@@ -12,7 +10,7 @@ import { answer, type Columns, column } from '../render/columns.js';
 import { change, create as createRecord } from '../verbs/changing.js';
 import { readMarkdown } from '../verbs/content.js';
 import { walk } from '../verbs/listing.js';
-import { outcomeColumns } from './templates/folders.js';
+import { outcomeColumns } from './templates/outcomes.js';
 
 const columns: Columns<Template> = [
 	column('id', 'ID', { isKept: 'id' }),
@@ -74,10 +72,12 @@ const create = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		const input = {
-			name: options.name,
-			...(hasBody(options) ? await readBodies(options) : await askBody(cx)),
-		};
+		const body = await readBodies(options);
+		if (Object.keys(body).length === 0)
+			throw new UsageError(
+				'a template needs a body: give --text-file, --html-file, or --markdown-file for both',
+			);
+		const input = { name: options.name, ...body };
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
 		const created = await createRecord(cx, {
@@ -165,7 +165,7 @@ const render = command({
 			{ subject, text: text_body || null, html: html_body || null, disable_inline: true },
 			options.context,
 		);
-		// A mail has these by itself, but a name only where its person has one.
+		// Every mail has these, but a name only where its person has one.
 		const missing = rendered.missing.filter((name) => name === 'name' || !builtInVariables.includes(name));
 		if (missing.length > 0) await cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(rendered);
@@ -208,7 +208,7 @@ const push = command({
 	asksItself: true,
 	columns: outcomeColumns,
 	async run(cx, { args: { directory, name: names }, options: { prune } }) {
-		const { push } = await import('./templates/push.js');
+		const { push } = await import('./templates/folders.js');
 		await push(cx, { directory, names, prune });
 	},
 });
@@ -224,7 +224,7 @@ const pull = command({
 	exits: [3, 74],
 	columns: outcomeColumns,
 	async run(cx, { args: { directory, name: names }, options: { force } }) {
-		const { pull } = await import('./templates/pull.js');
+		const { pull } = await import('./templates/folders.js');
 		await pull(cx, { directory, names, force });
 	},
 });
@@ -247,31 +247,6 @@ async function find(cx: CommandContext, text: string): Promise<Template> {
 
 type BodyFiles = Partial<Record<keyof typeof bodies, FileSource | undefined>>;
 
-function hasBody({ textFile, htmlFile, markdownFile }: BodyFiles): boolean {
-	return [textFile, htmlFile, markdownFile].some((file) => file !== undefined);
-}
-
-/** At a terminal, as `send` asks for its text; elsewhere it is refused. */
-async function askBody(cx: CommandContext): Promise<Awaited<ReturnType<typeof readBodies>>> {
-	if (!cx.canAsk)
-		throw new UsageError(
-			'a template needs a body: give --text-file, --html-file, or --markdown-file for both',
-		);
-	const source = await cx.choose<'text' | keyof typeof bodies>('What is its body?', [
-		{ name: 'a text, written in an editor', value: 'text' },
-		{ name: 'a text from a file', value: 'textFile' },
-		{ name: 'HTML from a file', value: 'htmlFile' },
-		{ name: 'Markdown from a file', value: 'markdownFile' },
-	]);
-	if (source === 'text') {
-		const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
-		return { text_body: await cx.askText('Text:', { check }) };
-	}
-	const { checkOf } = await import('../frame/asking.js');
-	const path = (await cx.ask('File:', { check: await checkOf('file') })).trim();
-	return readBodies({ [source]: cx.sources.file(path, flagOf(source)) });
-}
-
 async function readBodies(options: BodyFiles): Promise<{ text_body?: string; html_body?: string }> {
 	if (options.htmlFile !== undefined && options.markdownFile !== undefined)
 		throw new UsageError('--html-file and --markdown-file both give the HTML body; give one');
@@ -286,7 +261,6 @@ async function readBodies(options: BodyFiles): Promise<{ text_body?: string; htm
 async function lint(cx: CommandContext, input: { name: string; text_body?: string; html_body?: string }) {
 	const { name: subject, text_body: text = null, html_body: html = null } = input;
 	const { warnOfFindings } = await import('../verbs/content.js');
-	// Whether it is for bulk mail is known when it is sent.
 	await warnOfFindings(cx, { subject, text, html }, { bulk: false, isTemplate: true });
 }
 

@@ -136,7 +136,7 @@ export function findProfile({ profiles }: ConfigFile, name: string): Profile {
 	const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 	if (found !== undefined) return found;
 	if (name === builtIn) return {};
-	throw new UsageError(`there is no profile "${name}"`, {
+	throw new UsageError(`unknown profile "${name}"`, {
 		hint: didYouMean(name, [builtIn, ...Object.keys(profiles)]) ?? mailctl('profile', 'list'),
 	});
 }

@@ -158,7 +158,7 @@ describe('mailctl engine status and settings', () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'sendlimit', '3/1m'])).toMatchObject({
 			code: 2,
-			stderr: 'error: there is no setting "sendlimit"\nhint: did you mean send_limit?\n',
+			stderr: 'error: unknown setting "sendlimit"\nhint: did you mean send_limit?\n',
 		});
 	});
 });

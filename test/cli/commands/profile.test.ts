@@ -437,7 +437,7 @@ describe('mailctl profile', () => {
 		const unknown = await run(home, ['profile', 'show', 'trail']);
 		expect([unknown.code, unknown.stderr]).toEqual([
 			2,
-			'error: there is no profile "trail"\nhint: did you mean trial?\n',
+			'error: unknown profile "trail"\nhint: did you mean trial?\n',
 		]);
 	});
 

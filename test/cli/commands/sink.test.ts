@@ -167,7 +167,7 @@ describe('mailctl sink', () => {
 		);
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'file');
 		await writeFile(file, '');
-		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is no folder`);
+		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is not a folder`);
 	});
 
 	it('tells the sender to try again where it cannot keep a mail, and ends with 74', async () => {

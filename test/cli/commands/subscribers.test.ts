@@ -88,7 +88,7 @@ describe('mailctl subscribers', () => {
 	describe('created', () => {
 		it.each([
 			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
-			[['--meta-json', '[1]'], '--meta-json is no JSON object'],
+			[['--meta-json', '[1]'], '--meta-json is not a JSON object'],
 			[
 				['--meta-json', '{"a": 9007199254740993}'],
 				'--meta-json: 9007199254740993: Ensure that there are no more than 15 digits in total.',

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
-import { typing } from '../../support/typing.js';
 
 describe('mailctl templates', () => {
 	let project: Project;
@@ -21,13 +20,6 @@ describe('mailctl templates', () => {
 		]);
 	});
 
-	it('are listed and shown by name and by UUID', async () => {
-		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
-		const shown = (await project.json(['templates', 'get', 'Welcome'])) as { id: string };
-		expect(shown).toEqual(welcome);
-		expect(await project.json(['templates', 'get', shown.id])).toEqual(welcome);
-	});
-
 	it('want a body, from files that are there and are UTF-8', async () => {
 		const latin = await project.file('latin.txt', Buffer.from('Gr\xfc\xdfe', 'latin1'));
 		const refusals = await Promise.all(
@@ -44,56 +36,12 @@ describe('mailctl templates', () => {
 		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
 	});
 
-	it('are asked for the name and the body at a terminal', async () => {
-		const text = await project.file('hello.txt', 'Hello #name#');
-		const { code } = await typing(
-			[
-				['Name:', 'Hello'],
-				['❯ a text, written', '\x1b[B', 'all'],
-				['❯ a text from a file', ''],
-				['File:', text],
-			],
-			(options) => project.run(['templates', 'create'], options),
-		);
-		expect(code).toBe(0);
-		expect(await project.json(['templates', 'get', 'Hello'])).toMatchObject({
-			text_body: 'Hello #name#',
-			html_body: '',
-		});
-	});
-
-	it('change what is given and keep the rest', async () => {
-		const text = await project.file('welcome.txt', 'Hi');
-		expect(await project.json(['templates', 'update', 'Welcome', '--text-file', text])).toMatchObject({
-			text_body: 'Hi',
-			html_body: '<p>Hi #name#</p>',
-		});
-		expect((await project.run(['templates', 'update', 'Welcome'])).stderr).toBe(
-			'error: nothing to change: give one of --name, --text-file, --html-file, --markdown-file\n',
-		);
-	});
-
 	it('are rendered as HTML with escaped values, and warn of what has none', async () => {
-		const { stdout, stderr, code } = await project.run([
-			'templates',
-			'render',
-			'Welcome',
-			'--context',
-			'name=<b>',
-		]);
+		const words = ['templates', 'render', 'Welcome', '--context', 'name=<b>'];
+		const { stdout, stderr, code } = await project.run(words);
 		expect({ stdout, stderr, code }).toEqual({ stdout: '<p>Hi &lt;b&gt;</p>\n', stderr: '', code: 0 });
 		const bare = await project.run(['templates', 'render', 'Welcome']);
 		expect(bare).toEqual({ code: 0, stdout: '<p>Hi #name#</p>\n', stderr: 'warning: no value for #name#\n' });
-		expect(await project.json(['templates', 'render', 'Welcome', '--context', 'name=Ann'])).toEqual({
-			subject: 'Welcome',
-			text: 'Hi Ann',
-			html: '<p>Hi Ann</p>',
-			missing: [],
-		});
-		expect(
-			(await project.run(['templates', 'render', 'Welcome', '--part', 'text', '--context', 'name=Ann']))
-				.stdout,
-		).toBe('Hi Ann\n');
 	});
 
 	it('want no value for what every mail has', async () => {
@@ -123,21 +71,5 @@ describe('mailctl templates', () => {
 			'a\\x1b]0;owned\\x07b\n',
 		);
 		expect((await project.run(['templates', 'render', 'Evil'])).stdout).toBe('a\x1b]0;owned\x07b\n');
-	});
-
-	it('are deleted with consent, and not in a dry run', async () => {
-		expect((await project.run(['templates', 'delete', 'Welcome'])).stderr).toBe(
-			'error: this will delete the template Welcome\nhint: add --yes to agree\n',
-		);
-		expect(await project.json(['templates', 'delete', 'Welcome', '-n'])).toEqual({
-			dry_run: true,
-			delete: [welcome.id],
-		});
-		expect(await project.json(['templates', 'delete', 'Welcome', '-y'])).toEqual({ deleted: [welcome.id] });
-		expect(await project.run(['templates', 'get', 'Welcome'])).toEqual({
-			code: 3,
-			stdout: '',
-			stderr: `error: template Welcome not found\nhint: mailctl --db ${project.db} templates list\n`,
-		});
 	});
 });

@@ -23,7 +23,9 @@ function pathOfText(text: string): string {
 	const [written = ''] = path.split(/[?#]/, 1);
 	// `//host`, `\` and dots could lead out of the deployment once they are resolved.
 	if (url === null || /^\/\/|\\/.test(written) || leavesItsFolder(written))
-		throw new UsageError(`"${text}" is no path of the API`, { hint: mailctl('api', 'GET', '/sub/lists/') });
+		throw new UsageError(`"${text}" is not a path of the API`, {
+			hint: mailctl('api', 'GET', '/sub/lists/'),
+		});
 	return `${url.pathname}${url.search}`;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The file of `apply` and `diff`: resources by their names, in YAML 1.2 or JSON. All is checked before anything
- * is asked of a deployment.
- */
+/** The file of `apply` and `diff`: resources by their names, in YAML 1.2 or JSON, read before anything is asked. */
 import { dirname, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { webhookTypes } from '../../../api/records.js';
@@ -9,7 +6,7 @@ import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/help.js';
-import { type Declaration, type Declared, type Kind, kinds, refuseFindings, type Value } from './plan.js';
+import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
 /** An `optional` text may be empty, or nothing: both are null. A `file` is read into the key without its ending. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
@@ -27,7 +24,7 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 		keys: { email: 'text' },
 		required: ['email'],
 		short: 'email',
-		nameOf: ({ email }) => String(email ?? '').toLowerCase(),
+		nameOf: ({ email }) => String(email).toLowerCase(),
 	},
 	fields: {
 		keys: { variable: 'text', name: 'text' },
@@ -57,12 +54,22 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 	},
 };
 
-/** Throws `UsageError`, with every finding that it can make out at once in its details. */
+/** Throws `UsageError` with the place in the file. */
 export async function readDeclaration(cx: CommandContext, file: FileSource): Promise<Declaration> {
 	const reader = new Reader(cx, file);
-	const declaration = await reader.read(parse(await file.text(), file.name));
-	refuseFindings(reader.findings);
-	return declaration;
+	const found: Partial<Record<Kind, readonly Declared[]>> = {};
+	for (const [key, value] of entriesOf(parse(await file.text(), file.name), file.name)) {
+		const kind = kinds.find((one) => one === key);
+		if (kind === undefined) throw unknownKey(file.name, key, kinds);
+		const resources =
+			kind === 'settings' ? await reader.settings(value) : await reader.resources(kind, value);
+		for (const [at, { name, where }] of resources.entries()) {
+			const first = resources.find((one) => one.name === name);
+			if (first !== resources[at]) fail(where, `"${name}" is there already, at ${first?.where}`);
+		}
+		found[kind] = resources;
+	}
+	return found;
 }
 
 /** Numbers stay texts: a name such as 2026 or 007 is meant as it is written. */
@@ -88,7 +95,6 @@ function parse(text: string, name: string): unknown {
 }
 
 class Reader {
-	readonly findings: string[] = [];
 	readonly #cx: CommandContext;
 	readonly #file: FileSource;
 
@@ -97,124 +103,88 @@ class Reader {
 		this.#file = file;
 	}
 
-	async read(document: unknown): Promise<Declaration> {
-		const found: Partial<Record<Kind, Declared[]>> = {};
-		for (const [key, value] of this.#entries(document, this.#file.name)) {
-			const kind = kinds.find((one) => one === key);
-			if (kind === undefined) this.#unknown(this.#file.name, key, kinds);
-			else if (kind === 'settings') found.settings = await this.#settings(value);
-			else found[kind] = await this.#resources(kind, value);
-		}
-		for (const resources of Object.values(found)) {
-			const seen = new Map<string, string>();
-			for (const { name, where } of resources) {
-				const first = seen.get(name);
-				if (first !== undefined) this.#find(where, `"${name}" is there already, at ${first}`);
-				seen.set(name, first ?? where);
-			}
-		}
-		return found;
-	}
-
-	async #settings(given: unknown): Promise<Declared[]> {
+	async settings(given: unknown): Promise<Declared[]> {
 		const found: Declared[] = [];
-		for (const [key, value] of this.#entries(given, `${this.#file.name}: settings`)) {
+		for (const [key, value] of entriesOf(given, `${this.#file.name}: settings`)) {
 			const where = `${this.#file.name}: settings.${key}`;
 			const isFile = key.endsWith('_file');
-			const text =
-				value === null ? null : this.#text(typeof value === 'boolean' ? String(value) : value, where);
-			const read =
-				isFile && text ? await this.#content(text, where) : text && this.#fromEnvironment(text, where);
+			const text = value === null ? null : textIn(typeof value === 'boolean' ? String(value) : value, where);
+			const read = text && (await (isFile ? this.#content(text, where) : this.#fromEnvironment(text, where)));
 			found.push({ name: isFile ? key.slice(0, -'_file'.length) : key, values: { value: read }, where });
 		}
 		return found;
 	}
 
-	async #resources(kind: Exclude<Kind, 'settings'>, given: unknown): Promise<Declared[]> {
+	async resources(kind: Exclude<Kind, 'settings'>, given: unknown): Promise<Declared[]> {
 		if (given === null) return [];
-		if (!Array.isArray(given)) {
-			this.#find(`${this.#file.name}: ${kind}`, 'a list of resources is wanted, each with a "-"');
-			return [];
-		}
+		const place = `${this.#file.name}: ${kind}`;
+		if (!Array.isArray(given)) fail(place, 'a list of resources is wanted, each with a "-"');
 		const found: Declared[] = [];
-		for (const [at, item] of given.entries()) {
-			const one = await this.#resource(specs[kind], item, `${this.#file.name}: ${kind}[${at}]`);
-			if (one !== null) found.push(one);
-		}
+		for (const [at, item] of given.entries())
+			found.push(await this.#resource(specs[kind], item, `${place}[${at}]`));
 		return found;
 	}
 
-	async #resource(spec: KindSpec, given: unknown, where: string): Promise<Declared | null> {
-		const before = this.findings.length;
+	async #resource(spec: KindSpec, given: unknown, where: string): Promise<Declared> {
 		const values: Record<string, Value> = {};
 		const isShort = spec.short !== undefined && typeof given === 'string';
-		for (const [key, value] of this.#entries(isShort ? { [spec.short ?? '']: given } : given, where)) {
+		for (const [key, value] of entriesOf(isShort ? { [spec.short ?? '']: given } : given, where)) {
 			const shape = Object.hasOwn(spec.keys, key) ? spec.keys[key] : undefined;
-			if (shape === undefined) {
-				this.#unknown(where, key, Object.keys(spec.keys));
-				continue;
-			}
+			if (shape === undefined) throw unknownKey(where, key, Object.keys(spec.keys));
 			const name = shape === 'file' ? key.slice(0, -'_file'.length) : key;
-			if (name in values) this.#find(where, `${name} and ${name}_file both give it`);
+			if (name in values) fail(where, `${name} and ${name}_file both give it`);
 			values[name] = await this.#value(shape, value, `${where}.${key}`);
 		}
-		for (const key of spec.required)
-			if (!(key in values) && before === this.findings.length) this.#find(where, `${key} is missing`);
-		return before === this.findings.length ? { name: spec.nameOf(values), values, where } : null;
+		const missing = spec.required.find((key) => !(key in values));
+		if (missing !== undefined) fail(where, `${missing} is missing`);
+		return { name: spec.nameOf(values), values, where };
 	}
 
 	async #value(shape: Shape, value: unknown, where: string): Promise<Value> {
-		if (shape === 'flag' && typeof value !== 'boolean') this.#find(where, 'true or false is wanted');
-		if (shape === 'flag') return value === true;
+		if (shape === 'flag') return typeof value === 'boolean' ? value : fail(where, 'true or false is wanted');
 		if (shape === 'optional' && (value === null || value === '')) return null;
-		const text = this.#text(value, where);
+		const text = textIn(value, where);
 		if (shape === 'file') return this.#content(text, where);
 		if (shape === 'secret') return this.#fromEnvironment(text, where);
 		if (shape === 'type' && !webhookTypes.some((one) => one === text))
-			this.#find(where, `one of ${webhookTypes.join(', ')} is wanted`);
+			fail(where, `one of ${webhookTypes.join(', ')} is wanted`);
 		return text;
 	}
 
-	#text(value: unknown, where: string): string {
-		if (typeof value === 'string') return value;
-		this.#find(where, 'a text is wanted: put it in quotes');
-		return '';
-	}
-
-	/** A file beside the one that names it; its last line end is not part of a secret or a body. */
+	/** A file beside the one that names it. Its last line end is not part of a secret or a body. */
 	async #content(path: string, where: string): Promise<string> {
 		const from = this.#file.path === null ? '.' : dirname(this.#file.path);
-		try {
-			const text = await this.#cx.sources.file(resolve(from, path), 'file').text();
-			return text.replace(/\r?\n$/, '');
-		} catch (error) {
-			if (!(error instanceof UsageError)) throw error;
-			this.#find(where, error.message);
-			return '';
-		}
+		const read = this.#cx.sources.file(resolve(from, path), 'file').text();
+		const text = await read.catch((error: unknown) => {
+			if (error instanceof UsageError) fail(where, error.message);
+			throw error;
+		});
+		return text.replace(/\r?\n$/, '');
 	}
 
 	/** `${NAME}` as a whole stands for a variable of the environment. */
-	#fromEnvironment(text: string, where: string): string {
+	async #fromEnvironment(text: string, where: string): Promise<string> {
 		const name = /^\$\{([A-Za-z_]\w*)\}$/.exec(text)?.[1];
 		if (name === undefined) return text;
-		const value = this.#cx.io.env[name];
-		if (value === undefined) this.#find(where, `the variable ${name} is not set in the environment`);
-		return value ?? '';
+		return this.#cx.io.env[name] ?? fail(where, `the variable ${name} is not set in the environment`);
 	}
+}
 
-	#entries(given: unknown, where: string): [string, unknown][] {
-		if (given === null) return [];
-		if (typeof given === 'object' && !Array.isArray(given)) return Object.entries(given);
-		this.#find(where, 'keys with values are wanted');
-		return [];
-	}
+function textIn(value: unknown, where: string): string {
+	return typeof value === 'string' ? value : fail(where, 'a text is wanted: put it in quotes');
+}
 
-	#unknown(where: string, key: string, known: readonly string[]): void {
-		this.#find(where, `unknown key "${key}": ${didYouMean(key, known) ?? `known are ${known.join(', ')}`}`);
-	}
+function entriesOf(given: unknown, where: string): [string, unknown][] {
+	if (given === null) return [];
+	if (typeof given === 'object' && !Array.isArray(given)) return Object.entries(given);
+	return fail(where, 'keys with values are wanted');
+}
 
-	#find(where: string, what: string): void {
-		this.findings.push(`${where}: ${what}`);
-	}
+function unknownKey(where: string, key: string, known: readonly string[]): UsageError {
+	const hint = didYouMean(key, known) ?? `known are ${known.join(', ')}`;
+	return new UsageError(`${where}: unknown key "${key}": ${hint}`);
+}
+
+function fail(where: string, what: string): never {
+	throw new UsageError(`${where}: ${what}`);
 }

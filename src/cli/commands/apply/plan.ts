@@ -1,5 +1,5 @@
-/** What a deployment has against what a file wants of it: the changes, the consent to them, and how each is made. */
-import { ApiError, invalid, listFieldErrors } from '../../../api/errors.js';
+/** The changes that make a deployment as a file has it, and the consent to them. */
+import { invalid } from '../../../api/errors.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
 import { confirmChange } from '../../config/profiles.js';
 import type { LocalEngine } from '../../frame/connection.js';
@@ -8,7 +8,6 @@ import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { counted } from '../../render/units.js';
 import { explained } from '../../verbs/refusals.js';
 import { whatGoes } from '../../verbs/retention.js';
-import type { Change } from './changes.js';
 import { type Existing, type Resource, resources, type Values } from './resources.js';
 
 export const kinds = ['settings', 'senders', 'fields', 'lists', 'templates', 'webhooks'] as const;
@@ -30,13 +29,12 @@ export interface Declared {
 /** By kind; a kind that the file does not name is left alone. */
 export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
 
-/** More of them mean that it is another kind of file. */
-const mostFindings = 20;
-
-/** The first finding as the error, the others as its details; nothing without any. */
-export function refuseFindings(findings: readonly string[]): void {
-	const [first, ...others] = findings.slice(0, mostFindings);
-	if (first !== undefined) throw new UsageError(first, { ...(others.length > 0 && { details: others }) });
+/** `changes` has of each key what is there and what is wanted. */
+export interface Change {
+	action: 'create' | 'update' | 'delete';
+	kind: Kind;
+	name: string;
+	changes: Readonly<Record<string, { from: Value; to: Value }>>;
 }
 
 export interface Step {
@@ -89,33 +87,15 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 	if (other !== undefined && kind !== 'webhooks')
 		throw new UsageError(`${where}: there are several ${kind} called "${name}": rename one of them`);
 	if (same !== undefined) {
-		const { changes, patch } = differing(same, values);
+		const changes = same.values === null ? {} : between(same.values, values);
+		const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
 		if (Object.keys(patch).length === 0) return [];
 		return [step({ action: 'update', kind, name, changes }, patch, same.patch)];
 	}
 	if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
 		throw new UsageError(`${where}: a login wants a password: give password or password_file`);
 	const change: Change = { action: 'create', kind, name, changes: between({}, values) };
-	return [step(change, values, () => createOrPatch(resource, one))];
-}
-
-function differing(same: Existing, values: Values): { changes: Change['changes']; patch: Values } {
-	const changes = same.values === null ? {} : between(same.values, values);
-	return { changes, patch: Object.fromEntries(Object.entries(values).filter(([key]) => key in changes)) };
-}
-
-/** Another process may have created it since the plan was made: then it is updated to what is declared. */
-async function createOrPatch(resource: Resource, one: Declared): Promise<void> {
-	try {
-		await resource.create(one.values);
-	} catch (error) {
-		const isTaken =
-			error instanceof ApiError && listFieldErrors(error.fields ?? {}).some(({ code }) => code === 'unique');
-		const [same] = isTaken ? counterparts(one, await resource.all()) : [];
-		if (same === undefined) throw error;
-		const { patch } = differing(same, one.values);
-		if (Object.keys(patch).length > 0) await same.patch(patch);
-	}
+	return [step(change, values, resource.create)];
 }
 
 function counterparts({ name, was }: Declared, there: readonly Existing[]): readonly Existing[] {
@@ -155,13 +135,17 @@ async function settingSteps({ settings }: LocalEngine, declared: readonly Declar
 	for (const { name, values: given, where } of declared) {
 		const { value = null } = given;
 		if (!Object.hasOwn(settings.names, name))
-			throw new UsageError(`${where}: there is no setting "${name}"`, {
+			throw new UsageError(`${where}: unknown setting "${name}"`, {
 				hint: `settings: ${Object.keys(settings.names).join(', ')}`,
 			});
 		const old = values[name] ?? null;
 		const text = value === null ? null : await settings.normalOf(name, String(value));
 		if (old === text) continue;
-		if (text !== null) await assertTaken(settings, name, text);
+		const message = text === null ? null : await settings.whyNot(name, text);
+		if (message !== null) {
+			const refused = invalid({ [name]: [{ code: 'invalid', message }] });
+			await explained(Promise.reject(refused), { input: { [name]: text } });
+		}
 		const mask = (one: string | null) => (secretNames.test(name) && one !== null ? hidden : one);
 		const changes = { value: { from: mask(masked[name] ?? null), to: mask(text) } };
 		const action = text === null ? 'delete' : old === null ? 'create' : 'update';
@@ -169,14 +153,6 @@ async function settingSteps({ settings }: LocalEngine, declared: readonly Declar
 		steps.push(step(change, { [name]: text }, () => settings.set({ [name]: text })));
 	}
 	return steps;
-}
-
-/** Refused as when it is set, before anything is changed. */
-async function assertTaken(settings: LocalEngine['settings'], name: string, value: string): Promise<void> {
-	const message = await settings.whyNot(name, value);
-	if (message === null) return;
-	const refused = invalid({ [name]: [{ code: 'invalid', message }] });
-	await explained(Promise.reject(refused), { input: { [name]: value } });
 }
 
 /** The password of the mail server, and its URL, which may hold one. */
@@ -203,7 +179,7 @@ export async function agree(cx: CommandContext, command: string, steps: readonly
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
 
-/** One after the other: what was made before a refusal stays, and the next run goes on from there. */
+/** A refusal ends it: what was made before stays, and the next run goes on from there. */
 export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
 	for (const [made, { change, make }] of steps.entries()) {
 		try {
@@ -219,7 +195,7 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 	}
 }
 
-/** What a shorter retention among the changes deletes; null: nothing, or no database of this machine. Completes "This will …". */
+/** Completes "This will …" for a shorter retention among the changes; null: nothing is deleted. */
 export async function retentionIn(cx: CommandContext, changes: readonly Change[]): Promise<string | null> {
 	const { local } = await cx.connection();
 	const settings = changes.filter(({ kind }) => kind === 'settings');

@@ -1,7 +1,5 @@
-/** The kinds of resources as a deployment has them: what is there, and the calls that change it. */
 import type { Api } from '../../../api/api.js';
 import { need } from '../../../api/capabilities.js';
-import type { AddedList, ListInput } from '../../../api/inputs.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import type { Declared, Kind, Value } from './plan.js';
@@ -60,11 +58,6 @@ export const resources: Readonly<
 			public_name === undefined
 				? undefined
 				: details?.patch(id, { public_name: textOrNull(public_name) }, { signal });
-		const add = async (input: ListInput): Promise<AddedList> => {
-			const { lists: ours } = (await api.capabilities()).ext;
-			if (ours !== undefined) return ours.add(input, { signal });
-			return { is_new: true, list: await lists.create(input, { signal }) };
-		};
 		return {
 			all: async () => {
 				const all: Existing[] = [];
@@ -86,7 +79,11 @@ export const resources: Readonly<
 			},
 			create: async ({ name, email_reason, public_name }) => {
 				const input = { name: String(name), email_reason: String(email_reason) };
-				const { is_new, list } = await add(input);
+				const { lists: ours } = (await api.capabilities()).ext;
+				// Another process may have added it since the plan.
+				const { is_new, list } = (await ours?.add(input, { signal })) ?? {
+					...{ is_new: true, list: await lists.create(input, { signal }) },
+				};
 				if (!is_new && list.email_reason !== input.email_reason)
 					await lists.patch(list.id, { email_reason: input.email_reason }, { signal });
 				await put(list.id, public_name ?? undefined);
@@ -117,9 +114,6 @@ export const resources: Readonly<
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
 			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
-			// Another call may have made it since the plan: a second one would be told of each event, too.
-			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
-				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
 			return webhooks.create(input, { signal });
 		},
 	}),

@@ -107,7 +107,7 @@ export const restore = command({
 		});
 		const found = await stat(file).catch(() => null);
 		if (found?.isFile() !== true)
-			throw new UsageError(`${file}${found === null ? ': no such file' : ' is no regular file'}`);
+			throw new UsageError(`${file}${found === null ? ': no such file' : ' is not a regular file'}`);
 		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/backup.js');
 		const plan = planRestore(url, file, cx.clock);
 		const { place, old, newest } = plan;

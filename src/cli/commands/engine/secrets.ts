@@ -52,7 +52,7 @@ const wrap = command({
 	run: async (cx) => {
 		const { secrets } = await cx.local();
 		if (!secrets.hasKey)
-			throw new UsageError('there is no key to wrap them with', {
+			throw new UsageError('a key to wrap them with is missing', {
 				hint: [
 					'(umask 077; openssl rand -hex 32 > mailctl.key); MAILCTL_KEY_FILE=mailctl.key ',
 					mailctl('engine', 'secrets', 'wrap'),

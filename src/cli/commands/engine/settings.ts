@@ -203,7 +203,7 @@ async function inALine(cx: CommandContext, value: string): Promise<string> {
 function assertSetting({ settings }: LocalEngine, name: string): void {
 	const names = Object.keys(settings.names);
 	if (names.includes(name)) return;
-	throw new UsageError(`there is no setting "${name}"`, {
+	throw new UsageError(`unknown setting "${name}"`, {
 		hint: didYouMean(name, names) ?? `valid: ${names.join(', ')}`,
 	});
 }

@@ -60,7 +60,7 @@ const create = command({
 	run: async (cx, { options: { name, scope } }) => {
 		// The name is part of logs and of hints to copy: one plain word.
 		if (!/^[A-Za-z0-9][\w.@+-]*$/.test(name) || name.length > maxNameLength)
-			throw new UsageError(`--name: "${name}" is no name for a token`, {
+			throw new UsageError(`--name: "${name}" is not a name for a token`, {
 				hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
 			});
 		const scopes = scope.length === 0 ? ['admin' as const] : tokenScopes.filter((one) => scope.includes(one));

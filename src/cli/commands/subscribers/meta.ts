@@ -57,7 +57,7 @@ export async function readMeta(options: {
 	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
 	const parsed = parseJson(await options.metaJson.text(), { numbers: 'exact' });
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, numberOf) : null;
-	if (!isRecord(value)) throw new UsageError('--meta-json is no JSON object');
+	if (!isRecord(value)) throw new UsageError('--meta-json is not a JSON object');
 	// The service checks the values; here it is an object of JSON.
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }

@@ -56,7 +56,7 @@ async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> 
 	});
 }
 
-/** By key: a long walk is no snapshot, and holds nothing. */
+/** A long walk is not a snapshot, and holds nothing. */
 async function* walkSlices(
 	suppressions: Suppressions,
 	filter: SuppressionFilter,

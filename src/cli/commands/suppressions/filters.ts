@@ -115,14 +115,14 @@ const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * micros
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
-	if (at === null) throw new UsageError(`--expires: "${text}" is no end`, { hint: forms });
+	if (at === null) throw new UsageError(`--expires: "${text}" is not an end`, { hint: forms });
 	if (at > now) return formatDateTime(at);
 	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: leave --expires out` });
 }
 
 const forms = 'ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
-/** Null: the text is no end. A time without a `Z` is one of the zone. */
+/** Null: the text is not an end. A time without a `Z` is one of the zone. */
 function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {
 	const { now, zone } = around;
 	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];

@@ -251,7 +251,7 @@ function isUsable(row: SuppressionRow): boolean {
 	return suppressionRowFields.parse(row, 'create').kind === 'valid';
 }
 
-/** A row of another list, or with another end, is no duplicate: the later end counts. */
+/** A row of another list, or with another end, is not a duplicate: the later end counts. */
 function sayingOf({ email, reason, list_id, expires_at }: SuppressionRow): string {
 	return JSON.stringify([emailKey(email), reason, list_id, expires_at]);
 }

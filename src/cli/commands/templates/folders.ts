@@ -1,67 +1,318 @@
-/** A directory with a folder for each template: `NAME/{subject.txt,body.html,body.txt}`, and what is done to it. */
-import { lstat, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/** `templates push` and `pull`: a directory with a folder for each template, `NAME/{subject.txt,body.html,body.txt}`. */
+import { lstat, readdir, readFile, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { need } from '../../../api/capabilities.js';
 import { listFieldErrors } from '../../../api/errors.js';
 import { maxBodyBytes, templateFields } from '../../../api/inputs.js';
+import type { Template } from '../../../api/records.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
+import { makeFolders } from '../../../jobs/folders.js';
 import { byMark, utf8Fault } from '../../../tables/encoding.js';
+import { createOutputFile } from '../../../tables/output-file.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { type Columns, column } from '../../render/columns.js';
-import { templateName } from './folder-names.js';
+import { isTable } from '../../frame/globals.js';
+import { didYouMean } from '../../frame/help.js';
+import { counted } from '../../render/units.js';
+import { warnOfFindings } from '../../verbs/content.js';
+import { keepAll, walk } from '../../verbs/listing.js';
+import { missing } from '../../verbs/resolve.js';
+import { agree, carryOut, planSteps, type Step } from '../apply/plan.js';
+import { folderNames, markedFolder, sameFolder, templateName } from './folder-names.js';
+import { type Outcome, outcomeColumns } from './outcomes.js';
 
-export const fileOf = { name: 'subject.txt', html_body: 'body.html', text_body: 'body.txt' } as const;
-export type Part = keyof typeof fileOf;
-export const parts = ['name', 'html_body', 'text_body'] as const;
-const fileNames: readonly string[] = Object.values(fileOf);
+const fileOf = { name: 'subject.txt', html_body: 'body.html', text_body: 'body.txt' } as const;
+type Part = keyof typeof fileOf;
+const parts = ['name', 'html_body', 'text_body'] as const;
 
-export interface TemplateFolder {
+interface TemplateFolder {
 	folder: string;
-	/** False: a file or a symbolic link in its place. */
-	isFolder: boolean;
-	/** `subject.txt`; without that file, what the folder's name says. */
+	/** Without `subject.txt` the folder's name says the name. */
 	values: Record<Part, string>;
-	/** What prevents it from being pushed, each with its path. */
-	findings: string[];
+	/** Why it cannot be pushed, with its path. */
+	fault: string | null;
 }
 
-/** In the order of their names; those that begin with a dot are passed over. Throws `UsageError`: no directory. */
-export async function readFolders(directory: string): Promise<TemplateFolder[]> {
+/** `names`: of templates or of folders; none: all. */
+export async function push(
+	cx: CommandContext,
+	{ directory, names, prune }: { directory: string; names: readonly string[]; prune: boolean },
+): Promise<void> {
+	await need(await cx.api(), 'templates');
+	const folders = await readFolders(directory);
+	const chosen = folders.filter(
+		({ folder, values }) => names.length === 0 || names.some((one) => one === values.name || one === folder),
+	);
+	const fault = chosen.find((one) => one.fault !== null)?.fault;
+	if (fault) throw new UsageError(fault);
+	const known = new Set(folders.map(({ values }) => values.name));
+	const templates = folders
+		.filter((one) => one.fault === null)
+		.map(({ folder, values }) => {
+			const was = templateName(folder);
+			// After an edit of the subject the template is still known by its folder.
+			const declared = { name: values.name, values, where: join(directory, folder) };
+			return known.has(was) ? declared : { ...declared, was };
+		});
+	const wanted = new Set([...names, ...chosen.map(({ values }) => values.name)]);
+	const steps = (await planSteps(cx, { templates }, { prune })).filter(
+		({ change }) => names.length === 0 || wanted.has(change.name),
+	);
+	const outcomes = outcomesOf(chosen, steps);
+	for (const name of names) {
+		if (outcomes.some((one) => one.name === name || one.folder === name)) continue;
+		const hint = didYouMean(name, [...known, ...folders.map(({ folder }) => folder)]);
+		throw new UsageError(`${directory} has no folder of the template "${name}"`, { ...(hint && { hint }) });
+	}
+	for (const { values } of chosen) {
+		if (!steps.some(({ change }) => change.action !== 'delete' && change.name === values.name)) continue;
+		const { name, text_body, html_body } = values;
+		const content = { subject: name, text: text_body || null, html: html_body || null };
+		await warnOfFindings(cx, content, { bulk: false, isTemplate: true, of: name });
+	}
+	const what = `${directory}: ${tally(outcomes)}`;
+	if (cx.dryRun) {
+		if ((await cx.connection()).local !== null) await carryOut(cx, steps);
+		if (isTable(cx.out.format)) await cx.out.rows(outcomes, outcomeColumns, { all: true });
+		return cx.wouldDo(`push ${what}`, { push: directory, with: { templates: outcomes } });
+	}
+	await agree(cx, 'templates push', steps);
+	await carryOut(cx, steps);
+	await cx.out.rows(outcomes, outcomeColumns, { all: true });
+	await cx.note(`pushed ${what}`);
+}
+
+function outcomesOf(folders: readonly TemplateFolder[], steps: readonly Step[]): Outcome[] {
+	const pushed = folders.map(({ folder, values }): Outcome => {
+		const step = steps.find(({ change }) => change.action !== 'delete' && change.name === values.name);
+		const differing = parts.filter((part) => {
+			const change = step?.change.changes[part];
+			return change !== undefined && (change.from ?? '') !== change.to;
+		});
+		const action = step?.change.action === 'create' ? 'created' : step ? 'updated' : 'unchanged';
+		return { action, name: values.name, folder, files: differing.map((part) => fileOf[part]) };
+	});
+	const deleted = steps
+		.filter(({ change }) => change.action === 'delete')
+		.map(({ change: { name } }): Outcome => ({ action: 'deleted', name, folder: null, files: [] }));
+	return [...pushed, ...deleted];
+}
+
+/** A file that is not as it should be. */
+interface Difference {
+	part: Part;
+	path: string;
+	/** Null: it is removed. */
+	wanted: string | null;
+	isThere: boolean;
+}
+
+/** `names`: of templates, or their UUIDs; none: all. */
+export async function pull(
+	cx: CommandContext,
+	{ directory, names, force }: { directory: string; names: readonly string[]; force: boolean },
+): Promise<void> {
+	const templates = await need(await cx.api(), 'templates');
+	const all = await keepAll(walk(templates, {}, { signal: cx.signal }));
+	const unknown = names.find((one) => !all.some(({ id, name }) => one === name || one === id));
+	if (unknown !== undefined) {
+		const near = didYouMean(
+			unknown,
+			all.map(({ name }) => name),
+		);
+		throw missing('template', unknown, near ?? mailctl('templates', 'list'));
+	}
+	const isThere = await readdir(directory).then(
+		() => true,
+		(error: { code?: string }) => (error.code === 'ENOENT' ? false : refuseDirectory(error, directory)),
+	);
+	const folders = isThere ? await readFolders(directory) : [];
+	const places = placesOf(all, folders);
+	const chosen = all.filter(
+		({ id, name }) => names.length === 0 || names.includes(name) || names.includes(id),
+	);
+	const pulled: (Outcome & { folder: string; differences: readonly Difference[] })[] = [];
+	for (const template of chosen) {
+		const { name } = template;
+		const folder = places.get(name) ?? markedFolder(name);
+		const there = folders.find((one) => one.folder === folder);
+		const differences = await compare(join(directory, folder), template, there);
+		const action = there === undefined ? 'created' : differences.length === 0 ? 'unchanged' : 'updated';
+		pulled.push({ action, name, folder, files: differences.map(({ part }) => fileOf[part]), differences });
+	}
+	const outcomes = pulled.map(({ differences: _, ...outcome }) => outcome);
+	const what = `${directory}: ${tally(outcomes)}`;
+	if (cx.dryRun) {
+		if (isTable(cx.out.format)) await cx.out.rows(outcomes, outcomeColumns, { all: true });
+		return cx.wouldDo(`pull ${what}`, { pull: directory, with: { templates: outcomes } });
+	}
+	const lost = pulled.flatMap(({ differences }) => differences.filter(({ isThere }) => isThere));
+	if (!force) await agreeToReplace(cx, directory, lost);
+	makeDirectory(directory);
+	for (const { folder, differences } of pulled) {
+		cx.signal.throwIfAborted();
+		makeDirectory(join(directory, folder));
+		for (const difference of differences) await write(difference);
+	}
+	await cx.out.rows(outcomes, outcomeColumns, { all: true });
+	await cx.note(`pulled to ${what}`);
+}
+
+const mostNamed = 10;
+
+async function agreeToReplace(
+	cx: CommandContext,
+	directory: string,
+	lost: readonly Difference[],
+): Promise<void> {
+	if (lost.length === 0) return;
+	const named = lost.slice(0, mostNamed).map(({ path }) => relative(directory, path));
+	const more = lost.length > mostNamed ? ` and ${lost.length - mostNamed} more` : '';
+	const files = `${counted(lost.length, 'file')} that ${lost.length === 1 ? 'differs' : 'differ'}`;
+	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
+}
+
+/** The folder whose subject names the template; else the one of its name, unless another template has it. */
+function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
+	const plain = folderNames(all.map(({ name }) => name));
+	const places = new Map<string, string>();
+	const taken = new Set<string>();
+	for (const { folder, values } of folders) {
+		if (!plain.has(values.name) || places.has(values.name)) continue;
+		places.set(values.name, folder);
+		taken.add(sameFolder(folder));
+	}
+	for (const [name, folder] of plain)
+		if (!places.has(name)) places.set(name, taken.has(sameFolder(folder)) ? markedFolder(name) : folder);
+	return places;
+}
+
+async function compare(
+	path: string,
+	{ name, html_body, text_body }: Template,
+	there: TemplateFolder | undefined,
+): Promise<Difference[]> {
+	if (there !== undefined && (await lstat(path)).isDirectory() === false)
+		throw new UsageError(there.fault ?? path);
+	const wanted: Record<Part, string | null> = {
+		// Only the folder can say line breaks.
+		name: /[\r\n]/.test(name) ? null : `${name}\n`,
+		html_body: html_body || null,
+		// A template without a body has an empty one.
+		text_body: text_body === '' && html_body !== '' ? null : text_body,
+	};
+	const differences: Difference[] = [];
+	for (const part of parts) {
+		const file = join(path, fileOf[part]);
+		const found = await readPart(file);
+		const text = wanted[part];
+		// A folder that says the name needs no subject.
+		const isSaid = part === 'name' && there?.values.name === name && (found === null || there.fault === null);
+		const isSame = found === null ? text === null : text !== null && found.equals(Buffer.from(text));
+		if (!isSaid && !isSame) differences.push({ part, path: file, wanted: text, isThere: found !== null });
+	}
+	return differences;
+}
+
+/** The file is there whole or not at all. */
+async function write({ path, wanted, isThere }: Difference): Promise<void> {
+	if (wanted === null) return rm(path, { force: true });
+	const file = await createOutputFile(path, isThere ? 'replace' : 'refuse');
+	try {
+		await file.write(wanted);
+		await file.finish();
+	} finally {
+		await file.discard();
+	}
+}
+
+function makeDirectory(path: string): void {
+	try {
+		makeFolders(path);
+	} catch (error) {
+		refuseDirectory(error, path);
+	}
+}
+
+/** Sorted by name, without names that begin with a dot. Throws `UsageError`: no directory. */
+async function readFolders(directory: string): Promise<TemplateFolder[]> {
 	const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) =>
 		refuseDirectory(error, directory),
 	);
 	const folders: TemplateFolder[] = [];
-	for (const entry of entries.filter(isShown).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+	const seen = new Map<string, string>();
+	const shown = entries.filter(({ name }) => !name.startsWith('.'));
+	for (const entry of shown.sort((a, b) => (a.name < b.name ? -1 : 1))) {
 		const path = join(directory, entry.name);
-		if (entry.isDirectory()) folders.push(await readFolder(path, entry.name));
-		else {
-			const what = entry.isSymbolicLink()
-				? `${path} is a symbolic link`
-				: `${path}: a directory of templates has a folder for each, and no file`;
-			const values = { name: '', html_body: '', text_body: '' };
-			folders.push({ folder: entry.name, isFolder: false, values, findings: [what] });
+		const found: TemplateFolder = {
+			folder: entry.name,
+			values: { name: '', html_body: '', text_body: '' },
+			fault: null,
+		};
+		try {
+			if (entry.isSymbolicLink()) throw new UsageError(`${path} is a symbolic link`);
+			if (!entry.isDirectory())
+				throw new UsageError(`${path}: a directory of templates has a folder for each, and no file`);
+			await readFolder(path, found);
+			const first = seen.get(found.values.name);
+			if (first !== undefined)
+				throw new UsageError(`${path}: "${found.values.name}" is there already, in ${first}`);
+			seen.set(found.values.name, path);
+		} catch (error) {
+			if (!(error instanceof UsageError)) throw error;
+			found.fault = error.message;
 		}
+		folders.push(found);
 	}
-	findTwins(directory, folders);
 	return folders;
 }
 
-/** Octets of a file; null: there is none. Throws `UsageError` for what is no file. */
-export async function readPart(path: string): Promise<Buffer | null> {
+const fileNames: readonly string[] = Object.values(fileOf);
+
+/** Fills the values in. Throws `UsageError` for what cannot be pushed. */
+async function readFolder(path: string, { folder, values }: TemplateFolder): Promise<void> {
+	values.name = trimWhitespace(templateName(folder));
+	for (const part of parts) {
+		const file = join(path, fileOf[part]);
+		const bytes = await readPart(file);
+		if (bytes === null) continue;
+		const fault = utf8Fault(bytes);
+		if (fault !== null) throw new UsageError(`${file} ${fault}`);
+		// A body is pulled as it was pushed, to the byte.
+		if (byMark(bytes) !== null)
+			throw new UsageError(`${file} begins with a byte order mark: save it as UTF-8 without one`);
+		values[part] = part === 'name' ? trimWhitespace(bytes.toString()) : bytes.toString();
+		if (part === 'name' && /[\r\n]/.test(values.name)) throw new UsageError(`${file}: a subject is one line`);
+	}
+	const names = (await readdir(path)).filter((name) => !name.startsWith('.'));
+	const other = names.sort().find((name) => !fileNames.includes(name));
+	if (other !== undefined)
+		throw new UsageError(`${join(path, other)}: a template has ${fileNames.join(', ')} and no other file`);
+	if (!names.includes(fileOf.html_body) && !names.includes(fileOf.text_body))
+		throw new UsageError(`${path} has no body: ${fileOf.html_body} or ${fileOf.text_body} is wanted`);
+	const checked = templateFields.parse(values, 'create');
+	const [refused] = checked.kind === 'invalid' ? listFieldErrors(checked.errors) : [];
+	if (refused === undefined) return;
+	const part = parts.find((one) => one === refused.path) ?? 'name';
+	throw new UsageError(`${join(path, fileOf[part])}: ${refused.message}`);
+}
+
+/** Null: the file does not exist. Throws `UsageError` where something else does. */
+async function readPart(path: string): Promise<Buffer | null> {
 	const there = await lstat(path).catch((error: unknown) => {
-		if (isMissing(error)) return null;
+		if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
 		throw error;
 	});
 	if (there === null) return null;
 	if (there.isSymbolicLink()) throw new UsageError(`${path} is a symbolic link`);
-	if (!there.isFile()) throw new UsageError(`${path} is no file`);
-	// A body may be as long, and a line end more is none.
+	if (!there.isFile()) throw new UsageError(`${path} is not a file`);
 	if (there.size > maxBodyBytes) throw new UsageError(`${path} holds more than 2 MiB`);
 	return readFile(path);
 }
 
-/** Throws `UsageError`: the directory is none, or may not be read. */
-export function refuseDirectory(error: unknown, directory: string): never {
+/** Throws `UsageError` for what is not a directory, or may not be used. */
+function refuseDirectory(error: unknown, directory: string): never {
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	if (code === 'ENOENT') throw new UsageError(`${directory}: no such directory`, { cause: error });
 	if (code === 'ENOTDIR' || code === 'EEXIST')
@@ -71,107 +322,8 @@ export function refuseDirectory(error: unknown, directory: string): never {
 	throw error;
 }
 
-/** The text of a file. Throws `UsageError` for one that is not UTF-8. */
-function decodePart(bytes: Buffer, path: string): string {
-	const fault = utf8Fault(bytes);
-	if (fault !== null) throw new UsageError(`${path} ${fault}`);
-	// A body is pulled as it was pushed, to the byte.
-	if (byMark(bytes) !== null)
-		throw new UsageError(`${path} begins with a byte order mark: save it as UTF-8 without one`);
-	return bytes.toString();
-}
-
-/** The name that `subject.txt` gives. Throws `UsageError` for several lines. */
-function subjectOf(text: string, path: string): string {
-	const subject = trimWhitespace(text);
-	if (/[\r\n]/.test(subject)) throw new UsageError(`${path}: a subject is one line`);
-	return subject;
-}
-
-async function readFolder(path: string, folder: string): Promise<TemplateFolder> {
-	const found: TemplateFolder = {
-		folder,
-		isFolder: true,
-		values: { name: trimWhitespace(templateName(folder)), html_body: '', text_body: '' },
-		findings: [],
-	};
-	const names = (await readdir(path)).filter((name) => isShown({ name })).sort();
-	for (const name of names.filter((one) => !fileNames.includes(one)))
-		found.findings.push(`${join(path, name)}: a template has ${fileNames.join(', ')} and no other file`);
-	for (const part of parts) {
-		const file = join(path, fileOf[part]);
-		try {
-			const bytes = await readPart(file);
-			if (bytes === null) continue;
-			const text = decodePart(bytes, file);
-			found.values[part] = part === 'name' ? subjectOf(text, file) : text;
-		} catch (error) {
-			if (!(error instanceof UsageError)) throw error;
-			found.findings.push(error.message);
-		}
-	}
-	if (!names.includes(fileOf.html_body) && !names.includes(fileOf.text_body))
-		found.findings.push(`${path} has no body: ${fileOf.html_body} or ${fileOf.text_body} is wanted`);
-	const checked = templateFields.parse(found.values, 'create');
-	if (checked.kind === 'invalid')
-		for (const { path: key, message } of listFieldErrors(checked.errors))
-			found.findings.push(`${join(path, fileOf[parts.find((part) => part === key) ?? 'name'])}: ${message}`);
-	return found;
-}
-
-function findTwins(directory: string, folders: readonly TemplateFolder[]): void {
-	const seen = new Map<string, string>();
-	for (const { folder, values, findings } of folders) {
-		if (values.name === '') continue;
-		const first = seen.get(values.name);
-		if (first === undefined) seen.set(values.name, folder);
-		else
-			findings.push(
-				`${join(directory, folder)}: "${values.name}" is there already, in ${join(directory, first)}`,
-			);
-	}
-}
-
-function isShown({ name }: { name: string }): boolean {
-	return !name.startsWith('.');
-}
-
-function isMissing(error: unknown): boolean {
-	return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
-}
-
-export interface Outcome {
-	action: 'created' | 'updated' | 'unchanged' | 'deleted';
-	name: string;
-	/** Within the directory; null: it has none. */
-	folder: string | null;
-	files: readonly string[];
-}
-
-export const outcomeColumns: Columns<Outcome> = [
-	column('action', 'ACTION'),
-	column('name', 'NAME (SUBJECT)', { isKept: 'name', isName: true }),
-	column('folder', 'FOLDER', { isKept: 'name' }),
-	{ key: 'files', header: 'FILES', value: ({ files }) => files.join(', ') },
-];
-
-/** The answer of a dry run: the lines too where people read them. */
-export async function foretell(
-	cx: CommandContext,
-	verb: 'push' | 'pull',
-	{ directory, outcomes }: { directory: string; outcomes: readonly Outcome[] },
-): Promise<void> {
-	const isRead = cx.out.format === 'table' || cx.out.format === 'wide';
-	if (isRead) await cx.out.rows(outcomes, outcomeColumns, { all: true });
-	const plan = { with: { templates: outcomes } };
-	const what = `${verb} ${directory}: ${tally(outcomes)}`;
-	await (verb === 'push'
-		? cx.wouldDo(what, { push: directory, ...plan })
-		: cx.wouldDo(what, { pull: directory, ...plan }));
-}
-
 /** `1 created, 2 unchanged`. */
-export function tally(outcomes: readonly Outcome[]): string {
+function tally(outcomes: readonly Outcome[]): string {
 	const counts = (['created', 'updated', 'unchanged', 'deleted'] as const).flatMap((action) => {
 		const count = outcomes.filter((one) => one.action === action).length;
 		return count === 0 ? [] : [`${count} ${action}`];

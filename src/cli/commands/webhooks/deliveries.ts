@@ -159,7 +159,7 @@ async function findDelivery(
 /** In lower case. Throws `UsageError`. */
 function deliveryId(text: string): string {
 	if (isUuid(text)) return text.toLowerCase();
-	throw new UsageError(`"${text}" is no UUID of a delivery`, {
+	throw new UsageError(`"${text}" is not a UUID of a delivery`, {
 		hint: mailctl('webhooks', 'deliveries', 'ID'),
 	});
 }

@@ -175,7 +175,7 @@ function webUrl(text: string | undefined, flag: string): URL | null {
 	if (text === undefined) return null;
 	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
-		throw new UsageError(`${flag}: "${shownUrl(text)}" is no URL of http or https`);
+		throw new UsageError(`${flag}: "${shownUrl(text)}" is not a URL of http or https`);
 	return url;
 }
 

@@ -13,7 +13,7 @@ export interface Received {
 	refused: string | null;
 	/** The status of the forwarding target; null when it was not forwarded, or the target did not answer. */
 	forwarded: number | null;
-	/** The parsed body; a text where it is no JSON. */
+	/** The parsed body; a text where it is not JSON. */
 	body: unknown;
 }
 
@@ -116,7 +116,7 @@ async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Pro
 		await answer.body?.cancel();
 		return { kind: 'answered', status: answer.status };
 	} catch (error) {
-		// `fetch failed` is no reason; its cause is.
+		// The cause says more than `fetch failed`.
 		const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
 		return { kind: 'unanswered', url: url.href, why: cause instanceof Error ? cause.message : String(cause) };
 	}

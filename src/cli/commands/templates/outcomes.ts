@@ -1,0 +1,17 @@
+import { type Columns, column } from '../../render/columns.js';
+
+/** What `push` or `pull` does with a template. */
+export interface Outcome {
+	action: 'created' | 'updated' | 'unchanged' | 'deleted';
+	name: string;
+	/** Within the directory; null: it has none. */
+	folder: string | null;
+	files: readonly string[];
+}
+
+export const outcomeColumns: Columns<Outcome> = [
+	column('action', 'ACTION'),
+	column('name', 'NAME (SUBJECT)', { isKept: 'name', isName: true }),
+	column('folder', 'FOLDER', { isKept: 'name' }),
+	{ key: 'files', header: 'FILES', value: ({ files }) => files.join(', ') },
+];
