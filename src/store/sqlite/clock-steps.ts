@@ -6,7 +6,6 @@
 
 import { readFileSync } from 'node:fs';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
-import { isRunning, longestLease } from '../core/processes.js';
 import { setAside } from '../core/rows.js';
 import { closeHolds, openLanes } from './core.js';
 import type { Sql } from './sql.js';
@@ -146,49 +145,4 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', [by, by]);
 	// Kept for a day of elapsed time: a key forgotten sooner would let a repeated send go out again.
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
-}
-
-const longestWait: Micros = 5 * 3_600 * microsPerSecond;
-const mostAtOnce = 10_000;
-
-/**
- * Shortens waits that no schedule allows. A message deferred for longer is due now. A lease lasts no longer than one
- * begun now, unless its owner runs on this machine.
- */
-export function pullForward(sql: Sql, { host, now }: { host: string; now: Micros }): void {
-	const waiting = (lane: number) => [lane, now + longestWait] as const;
-	for (const lane of openLanes(sql)) {
-		const owners = sql.all<{ lease_owner: string | null }>(
-			`SELECT DISTINCT lease_owner FROM (${longWaiting}) WHERE state = 'leased'`,
-			waiting(lane),
-		);
-		const kept = owners.flatMap(({ lease_owner: owner }) =>
-			owner !== null && isHere(owner, host) ? [owner] : [],
-		);
-		sql.run(
-			`UPDATE messages
-			SET due_at = min(due_at, ?), wake_at = CASE state WHEN 'leased' THEN ? ELSE ? END
-			WHERE id IN (
-				SELECT id
-				FROM (${longWaiting})
-				WHERE CASE state
-					WHEN 'leased' THEN lease_owner IS NULL OR lease_owner NOT IN (SELECT value FROM json_each(?))
-					ELSE due_at > ?
-				END
-			)`,
-			[now, now + longestLease, now, ...waiting(lane), JSON.stringify(kept), now + longestWait],
-		);
-	}
-}
-
-// messages_due (lane, wake_at) includes messages that a limit has set aside, so only a part is read.
-const longWaiting = `SELECT id, due_at, state, lease_owner
-	FROM messages INDEXED BY messages_due
-	WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ?
-	ORDER BY wake_at
-	LIMIT ${mostAtOnce}`;
-
-function isHere(owner: string, host: string): boolean {
-	const [ownHost, pid] = owner.split(':');
-	return ownHost === host && isRunning(Number(pid));
 }

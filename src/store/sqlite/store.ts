@@ -10,7 +10,7 @@ import { driverOf, type Run, traitsOf } from '../operations.js';
 import type { Queue } from '../queue.js';
 import { createSliceSize, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Reads, Store, Writes } from '../store.js';
-import { KeptClock, pullForward } from './clock-steps.js';
+import { KeptClock } from './clock-steps.js';
 import { openConnection } from './connection.js';
 import {
 	assertKeys,
@@ -73,87 +73,68 @@ const upkeepEveryMs = 1_000;
 const longestGatheringMs = 2;
 
 export function openSqliteStore(path: string, options: OpenOptions): Store {
-	const {
-		clock,
-		mode,
-		lockTimeoutMs = mostLockTimeoutMs,
-		keys = [],
-		role = 'cli',
-		isTrial = false,
-	} = options;
-	const { onCreated, onLocked } = options;
-	const db = openConnection({ path, mode, role: 'writer', busyTimeoutMs: lockTimeoutMs, onCreated });
-	const me: ProcessIdentity = {
-		// An unguessable name would load node:crypto, 3 ms of every short command.
-		id: `${processMark()}/${process.pid}-${Math.random().toString(36).slice(2)}`,
-		role,
-		host: hostname(),
-		pid: process.pid,
-	};
-	const sql = createSql(db, keys);
-	try {
-		migrate(db, { path, me, now: clock.now() });
-		db.pragma(`busy_timeout = ${busyTimeoutMs}`);
-		assertKeys(sql, keys);
-	} catch (error) {
-		db.close();
-		throw translateFailure(error, path);
-	}
-	const core = createCore(sql, { isTrial });
-	return new SqliteStore({ path, db, sql, core, me, lockTimeoutMs, isTrial, onLocked }, options);
-}
-
-interface Opened {
-	path: string;
-	db: Database.Database;
-	sql: Sql;
-	core: Core;
-	me: ProcessIdentity;
-	lockTimeoutMs: number;
-	isTrial: boolean;
-	onLocked: OpenOptions['onLocked'];
+	return new SqliteStore(path, options);
 }
 
 class SqliteStore implements Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
 	readonly queue: Queue;
-	readonly #opened: Opened;
-	readonly #clock: Clock;
+	readonly #path: string;
+	readonly #options: OpenOptions;
+	readonly #me: ProcessIdentity;
+	readonly #db: Database.Database;
+	readonly #sql: Sql;
+	readonly #core: Core;
 	readonly #kept: KeptClock;
 	readonly #writer: Writer;
 	readonly #paces: readonly [alone: PaceOfProcess, beside: PaceOfProcess];
 	readonly #upkeep: { stop(): void } | null;
 	#pace: PaceOfProcess;
-	#lastBeat: { now: Micros; steady: Micros } | null = null;
+	/** By the steady clock. */
+	#lastBeat: Micros | null = null;
 	/** A command beats with its writes; a process that sends or keeps running beats when idle too. */
 	#beating: NodeJS.Timeout | null = null;
 	#isClosed = false;
 
-	constructor(opened: Opened, options: OpenOptions) {
-		const { path, db, sql, core, me, isTrial } = opened;
-		const { clock, eventDelayMs = 200 } = options;
-		this.#opened = opened;
-		this.#clock = clock;
+	constructor(path: string, options: OpenOptions) {
+		const { clock, mode, keys = [], role = 'cli', isTrial = false, onCreated, onLocked } = options;
+		const lockTimeoutMs = options.lockTimeoutMs ?? mostLockTimeoutMs;
+		this.#path = path;
+		this.#options = options;
+		// An unguessable name would load node:crypto, 3 ms of every short command.
+		const id = `${processMark()}/${process.pid}-${Math.random().toString(36).slice(2)}`;
+		this.#me = { id, role, host: hostname(), pid: process.pid };
+		const db = openConnection({ path, mode, role: 'writer', busyTimeoutMs: lockTimeoutMs, onCreated });
+		const sql = createSql(db, keys);
+		try {
+			migrate(db, { path, me: this.#me, now: clock.now() });
+			db.pragma(`busy_timeout = ${busyTimeoutMs}`);
+			assertKeys(sql, keys);
+		} catch (error) {
+			db.close();
+			throw translateFailure(error, path);
+		}
+		this.#db = db;
+		this.#sql = sql;
+		this.#core = createCore(sql, { isTrial });
 		this.#kept = new KeptClock(clock);
 		this.#paces = pacesOf(options);
 		this.#pace = this.#paces[0];
 		const writer = new Writer({
-			...{ db, path, isTrial, lockTimeoutMs: opened.lockTimeoutMs, onLocked: opened.onLocked },
+			...{ db, path, isTrial, lockTimeoutMs, onLocked },
 			pace: () => this.#pace,
 			beforeGroup: () => this.#beat(),
 			afterLongGroup: () => copyLogBack(db),
 		});
 		this.#writer = writer;
-		const isCommand = me.role === 'cli';
 		const tendsLog = options.upkeep === 'apart';
-		this.#upkeep = isCommand
-			? null
-			: startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs, tendsLog });
-		this.reads = createReads({ db, path, core });
-		this.writes = this.#makeWrites(eventDelayMs);
+		this.#upkeep =
+			role === 'cli' ? null : startUpkeep({ db, sql, writer, clock, everyMs: upkeepEveryMs, tendsLog });
+		this.reads = createReads({ db, path, core: this.#core });
+		this.writes = this.#makeWrites();
 		this.queue = this.#makeQueue();
-		if (!isCommand) this.#keepBeating();
+		if (role !== 'cli') this.#keepBeating();
 	}
 
 	async close(): Promise<void> {
@@ -161,46 +142,43 @@ class SqliteStore implements Store {
 		this.#isClosed = true;
 		if (this.#beating !== null) clearInterval(this.#beating);
 		this.#upkeep?.stop();
-		const { db, sql, me } = this.#opened;
-		if (this.#lastBeat !== null) await this.#writer.write(() => endBeat(sql, me)).catch(() => undefined);
+		const leave = () => endBeat(this.#sql, this.#me);
+		if (this.#lastBeat !== null) await this.#writer.write(leave).catch(() => undefined);
 		await this.#writer.close();
-		db.close();
+		this.#db.close();
 	}
 
 	#keepBeating(): void {
 		const beating = () => void this.#writer.write(() => undefined).catch(() => undefined);
 		this.#beating = setInterval(beating, heartbeatEveryMicros / microsPerMs).unref();
-		// The clock may have been set back while no process had the database open.
-		const { sql, me } = this.#opened;
-		const pull = () => pullForward(sql, { host: me.host, now: this.#clock.now() });
-		this.#writer.write(pull).catch(() => undefined);
+		beating();
 	}
 
 	#beat(): void {
-		const { db, sql, me } = this.#opened;
-		const clock = this.#clock;
+		const { clock } = this.#options;
+		const [sql, me] = [this.#sql, this.#me];
 		const now = clock.now();
 		const steady = steadyOf(clock);
-		const last = this.#lastBeat;
-		const isBeat = last === null || Math.abs(steady - last.steady) >= heartbeatEveryMicros;
+		const isBeat = this.#lastBeat === null || Math.abs(steady - this.#lastBeat) >= heartbeatEveryMicros;
 		this.#kept.follow(sql, { isBeat });
 		if (!isBeat) return;
-		if (now < (last?.now ?? 0)) pullForward(sql, { host: me.host, now });
 		beat(sql, me, now);
+		// All processes of a file are of one machine.
 		reclaimLeases(sql, { me, heardBefore: now, now });
 		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		this.#pace = this.#paces[findOthers(sql, me, now).length > 0 ? 1 : 0];
-		db.pragma(`wal_autocheckpoint = ${this.#pace.logPages}`);
-		this.#lastBeat = { now, steady };
+		this.#db.pragma(`wal_autocheckpoint = ${this.#pace.logPages}`);
+		this.#lastBeat = steady;
 	}
 
-	#makeWrites(eventDelayMs: number): Writes {
-		const { core, sql, me, isTrial } = this.#opened;
-		const writer = this.#writer;
+	#makeWrites(): Writes {
+		const [core, writer] = [this.#core, this.#writer];
+		const { eventDelayMs = 200 } = this.#options;
 		const sliceSize = () => createSliceSize(() => this.#pace.maxSliceMs);
 		const stagingSize = sliceSize();
 		const importLine = new ImportLine(core, writer, sliceSize());
-		const overwritten = <R>(done: Promise<R>) => (isTrial ? done : done.then((r) => this.#overwrite(r)));
+		const overwritten = <R>(done: Promise<R>) =>
+			writer.isTrial ? done : done.then((result) => this.#overwrite(result));
 		const write: Run = (name, command) => {
 			const { prepares = false, overwrites = false } = traitsOf(name);
 			const operate = () => carryOut(core, name, this.#kept.timely(command));
@@ -216,7 +194,7 @@ class SqliteStore implements Store {
 			rewriteSecrets: (command) =>
 				overwritten(
 					writer.write(() => {
-						const by = findOthers(sql, me, this.#kept.timely(command).now);
+						const by = findOthers(this.#sql, this.#me, this.#kept.timely(command).now);
 						return by.length > 0 ? by : core.rewriteSecrets(command);
 					}),
 				),
@@ -231,15 +209,14 @@ class SqliteStore implements Store {
 	}
 
 	#makeQueue(): Queue {
-		const { core, me } = this.#opened;
-		const writer = this.#writer;
+		const [core, writer] = [this.#core, this.#writer];
 		const write: Run = (name, command) =>
 			writer.write(() => carryOut(core, name, this.#kept.timely(command)));
 		return {
 			...driverOf('queue', write),
 			lease: (command) => {
 				if (this.#beating === null) {
-					me.role = 'send';
+					this.#me.role = 'send';
 					this.#lastBeat = null;
 					this.#keepBeating();
 				}
@@ -261,15 +238,14 @@ class SqliteStore implements Store {
 	 * "not_overwritten".
 	 */
 	async #overwrite<R>(result: R): Promise<R> {
-		const { db, path, lockTimeoutMs } = this.#opened;
-		const failed = (why: string, cause?: unknown) =>
-			new StoreError('not_overwritten', `it is done, but what was deleted is still in ${path}: ${why}`, {
-				cause,
-			});
-		const end = performance.now() + lockTimeoutMs;
+		const failed = (why: string, cause?: unknown) => {
+			const text = `it is done, but what was deleted is still in ${this.#path}: ${why}`;
+			return new StoreError('not_overwritten', text, { cause });
+		};
+		const end = performance.now() + (this.#options.lockTimeoutMs ?? mostLockTimeoutMs);
 		for (;;) {
 			try {
-				if (db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0) return result;
+				if (this.#db.pragma('wal_checkpoint(TRUNCATE)', { simple: true }) === 0) return result;
 			} catch (error) {
 				const code = sqliteCode(error);
 				if (code === null) throw error;

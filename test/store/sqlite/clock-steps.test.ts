@@ -1,11 +1,9 @@
 // A clock that is set back: what was put off by the clock before does not wait until it is that late again.
 import { mkdtemp } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
-import { nextAttempt } from '../../../src/delivery/smtp/courier.js';
 import { inspectStore, openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 import { campaignOf, day, newList, newSubscriber, noon, send, verify } from '../../contract/store/fixture.js';
@@ -61,38 +59,6 @@ describe('a clock that was set back by days', () => {
 			now = noon + at;
 			expect(await lease(store)).toHaveLength(count);
 		}
-		await store.close();
-	});
-
-	it('is noticed by whoever opens the database to send', async () => {
-		const before = await open('cli');
-		await deferred(before, 4 * hour);
-		await before.close();
-		now = noon - 3 * day;
-		const store = await open('worker');
-		expect(await lease(store)).toHaveLength(1);
-		await store.close();
-	});
-
-	it('is noticed by a process that stays, with its next heartbeat', async () => {
-		const store = await open('worker');
-		await deferred(store, hour);
-		now = noon - 3 * day;
-		await store.writes.recordEvents({ events: [] });
-		await store.queue.resume({ kinds: ['manual'] });
-		expect(await lease(store)).toHaveLength(1);
-		await store.close();
-	});
-
-	it('leaves a message in the hands of a worker to that worker, for no longer than a lease lasts', async () => {
-		const store = await open('worker');
-		await verify(store);
-		await send(store, ['ann@example.org'], { now });
-		await lease(store, 'elsewhere:1:x');
-		now = noon - 3 * day;
-		expect(await lease(store)).toEqual([]);
-		now += hour / 6;
-		expect(await lease(store)).toHaveLength(1);
 		await store.close();
 	});
 });
@@ -238,48 +204,5 @@ describe('a clock that is set while a process runs', () => {
 		const found = inspectStore(path);
 		expect(found.clockStep()).toEqual({ by: -8 * hour, at });
 		found.close();
-	});
-});
-
-describe('a process whose own clock is behind', () => {
-	it('takes nothing from a worker that runs beside it', async () => {
-		const store = await open('worker');
-		await verify(store);
-		await send(store, ['ann@example.org'], { now });
-		await lease(store, `${hostname()}:${process.pid}:x`);
-		now = noon - day;
-		const other = await open('worker');
-		now += hour / 2;
-		expect(await lease(other)).toEqual([]);
-		await other.close();
-		await store.close();
-	});
-});
-
-describe('a clock that was not', () => {
-	it('lets what is deferred wait for its time', async () => {
-		const before = await open('cli');
-		await deferred(before, 4.4 * hour);
-		await before.close();
-		const store = await open('worker');
-		expect(await lease(store)).toEqual([]);
-		await store.close();
-	});
-
-	it('lets what a limit holds back wait for its turn, however far that is', async () => {
-		const before = await open('cli');
-		await deferred(before, 0);
-		await before.close();
-		const other = new Database(path);
-		other.prepare('UPDATE messages SET wake_at = ?').run(noon + 2 * day);
-		other.close();
-		const store = await open('worker');
-		expect(await lease(store)).toEqual([]);
-		await store.close();
-	});
-
-	it('never makes the schedule wait as long as what is taken for a clock set back', () => {
-		const longest = nextAttempt({ attempts: 50, createdAt: noon, now: noon, random: () => 0.999 });
-		expect(longest.kind === 'retry' ? longest.due_at - noon : 0).toBeLessThan(5 * hour);
 	});
 });
