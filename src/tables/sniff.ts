@@ -226,22 +226,13 @@ function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | nu
 	return letters >= (iconv.encode('語中가가', encoding).length > 4 ? 3 : 1);
 }
 
-const otherNames: Readonly<Record<string, string>> = {
-	utf8: 'utf-8',
-	unicode11utf8: 'utf-8',
-	utf16: 'utf-16',
-	utf16le: 'utf-16le',
-	ucs2: 'utf-16le',
-	utf16be: 'utf-16be',
-	cp1251: 'windows-1251',
-	cp1252: 'windows-1252',
-	windows1251: 'windows-1251',
-	windows1252: 'windows-1252',
-};
-
 function canonical(name: string): string {
 	const plain = name.toLowerCase().replace(/[\s_-]/g, '');
-	return Object.hasOwn(otherNames, plain) ? (otherNames[plain] ?? name) : name.toLowerCase();
+	if (/^(?:unicode11)?utf8$/.test(plain)) return 'utf-8';
+	const [, order] = /^utf16(le|be|)$/.exec(plain === 'ucs2' ? 'utf16le' : plain) ?? [];
+	if (order !== undefined) return `utf-16${order}`;
+	const [, page] = /^(?:cp|windows)(125\d)$/.exec(plain) ?? [];
+	return page === undefined ? name.toLowerCase() : `windows-${page}`;
 }
 
 /** A mark, UTF-16's zero bytes and invalid UTF-8 are evidence; a guessed code page is not. Null: a code page. */

@@ -115,10 +115,6 @@ export function toSuppressionRow(
 	return { email: '', ...missing, ...Object.fromEntries(given) } as SuppressionRow;
 }
 
-export function suppressionHeader(parts: readonly SuppressionPart[]): string {
-	return formatCsvRow(parts);
-}
-
 export function suppressionLine(
 	suppression: Suppression,
 	parts: readonly SuppressionPart[],

@@ -11,7 +11,7 @@ import type { Clock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { campaignFields } from '../../api/messages.js';
 import type { Uuid } from '../../api/records.js';
-import { createApiCourier } from '../../delivery/api/courier.js';
+import { ApiCourier } from '../../delivery/api/courier.js';
 import { Run } from '../../delivery/run.js';
 import { runDefaults } from '../../delivery/worker.js';
 import { createCampaigns } from '../../engine/campaigns.js';
@@ -235,7 +235,7 @@ async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Pr
 	const pace = new Pace({ signal, ...(sleep !== undefined && { sleep }) });
 	const send = (request: Parameters<Api['send']>[0]) => pace.write((call) => api.send(request, call));
 	const paced = rate === null ? {} : { rate };
-	const courier = createApiCourier({ reads, queue, send, connections, signal, ...paced });
+	const courier = new ApiCourier({ reads, queue, send, connections, signal, ...paced });
 	const run = new Run(
 		{
 			...runDefaults,

@@ -20,7 +20,7 @@ import { createSubmissions } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
 import { cleanText } from '../reply.js';
 
-export interface ApiCourierOptions {
+interface ApiCourierOptions {
 	reads: Pick<Reads, 'getSubmission'>;
 	queue: Pick<Queue, 'setCalling'>;
 	send: (request: SendRequest) => Promise<SendResult>;
@@ -29,19 +29,11 @@ export interface ApiCourierOptions {
 	signal: AbortSignal;
 }
 
-export interface ApiCourier extends Courier {
-	readonly error: unknown;
-}
-
 /** Assumption: the most addresses of one call, as our own service takes them (api-decisions 21). */
 const maxGroup = 1_000;
 const maxUncertainInARow = 16;
 
-export function createApiCourier(options: ApiCourierOptions): ApiCourier {
-	return new Caller(options);
-}
-
-class Caller implements ApiCourier {
+export class ApiCourier implements Courier {
 	error: unknown = null;
 	readonly window: Courier['window'];
 	readonly mostTogether: number;
@@ -157,22 +149,14 @@ function gone(): ApiError {
 	return new ApiError('network', 'The service has stopped answering.', { unanswered: true });
 }
 
-export interface CallOutcome {
+interface CallOutcome {
 	message: Leased;
 	outcome: DeliveryOutcome;
 }
 
 /**
- * The outcome for each recipient of a send call, by the answer to the call:
- *
- * | answer | outcome |
- * |---|---|
- * | 2xx | sent: the service took it; without a message of its own: suppressed |
- * | 2xx that is not the contract's, a cut, a timeout, 408, 5xx | uncertain: it may have been sent |
- * | 400, 409, 413, 422 about recipients or their variables | failed; several recipients are tried again apart |
- * | the same about anything else | not sent, as all further calls would be: the run ends; a request of its own: failed |
- * | 401, 402, 403, 404, 405, 415, a redirect, 501, 505, 507, no connection | as above; a request of its own too |
- * | 429, 503 with Retry-After | not processed: it was retried before it came here; the run ends |
+ * `again`: groups that are tried apart, since one of several recipients was refused. `stop`: all further calls would be
+ * refused, so the run ends; a message whose request holds its content alone fails instead.
  */
 export interface Settled {
 	outcomes: readonly CallOutcome[];

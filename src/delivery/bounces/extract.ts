@@ -85,14 +85,7 @@ const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
 const clients =
 	/outlook|thunderbird|mozilla|apple mail|iphone|ipad|android|mutt|\bpine\b|alpine|kmail|evolution|eudora|lotus notes|gnus|mew\b|roundcube|horde|webmail|squirrelmail|the bat|airmail|claws|sylpheed|zimbra|pegasus|incredimail|becky/i;
-const lists = [
-	'list-id',
-	'list-post',
-	'list-unsubscribe',
-	'mailing-list',
-	'x-beenthere',
-	'x-mailman-version',
-];
+const lists = 'list-id list-post list-unsubscribe mailing-list x-beenthere x-mailman-version'.split(' ');
 
 function isPersonal(mail: Mail): boolean {
 	const program = programOf(mail);
@@ -171,19 +164,11 @@ export function joinLines(lines: readonly Line[]): string {
 }
 
 /** RFC 6522 s.2 and other types in use; `message/global` is RFC 6533. */
-const returnedTypes = new Set([
-	'message/rfc822',
-	'message/rfc822-headers',
-	'message/rfc822-header',
-	'text/rfc822-headers',
-	'text/rfc822-header',
-	'message/partial',
-	'message/global',
-	'message/global-headers',
-]);
+const returnedTypes =
+	/^(?:message\/(?:rfc822(?:-headers?)?|partial|global(?:-headers)?)|text\/rfc822-headers?)$/;
 
-export function isReturned(part: Part): boolean {
-	return returnedTypes.has(part.type);
+export function isReturned({ type }: Part): boolean {
+	return returnedTypes.test(type);
 }
 
 function findReturned(mail: Mail): ReturnedMessage | null {

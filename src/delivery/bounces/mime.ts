@@ -232,39 +232,14 @@ export function fieldValue(fields: readonly Field[], name: string): string | nul
 	return value === '' ? null : value;
 }
 
-export function parseParameters(value: string): { value: string; parameters: Map<string, string> } {
+function parseParameters(value: string): { value: string; parameters: Map<string, string> } {
 	const parameters = new Map<string, string>();
-	const [first = '', ...rest] = splitOutsideQuotes(value);
-	for (const parameter of rest) {
-		const equals = parameter.indexOf('=');
-		if (equals === -1) continue;
-		const name = parameter.slice(0, equals).trim().toLowerCase();
-		if (!parameters.has(name)) parameters.set(name, unquoted(parameter.slice(equals + 1).trim()));
+	for (const [, name = '', given = ''] of value.matchAll(/;\s*([^=;]*)=\s*("(?:[^"\\]|\\.)*"|[^;]*)/g)) {
+		const text = given.startsWith('"') ? given.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1') : given.trim();
+		const key = name.trim().toLowerCase();
+		if (!parameters.has(key)) parameters.set(key, text);
 	}
-	return { value: first.trim().toLowerCase(), parameters };
-}
-
-function splitOutsideQuotes(value: string): string[] {
-	const parts: string[] = [];
-	let from = 0;
-	let quoted = false;
-	for (let at = 0; at < value.length; at += 1) {
-		const char = value[at];
-		if (char === '\\' && quoted) at += 1;
-		else if (char === '"') quoted = !quoted;
-		else if (char === ';' && !quoted) {
-			parts.push(value.slice(from, at));
-			from = at + 1;
-		}
-	}
-	parts.push(value.slice(from));
-	return parts;
-}
-
-function unquoted(text: string): string {
-	if (!text.startsWith('"')) return text;
-	const end = text.lastIndexOf('"');
-	return text.slice(1, end > 0 ? end : undefined).replace(/\\(.)/g, '$1');
+	return { value: (value.split(';', 1)[0] ?? '').trim().toLowerCase(), parameters };
 }
 
 export function decodeTransfer(body: ByteString, encoding: string): Buffer {

@@ -22,82 +22,73 @@ interface Mention {
 
 export const onlyMentioned = 'mentioned';
 
-type Said = 'sentence' | 'bystander' | typeof onlyMentioned;
-
 const openingLines = 10;
 const maxMentions = 500;
 const maxBeside = 300;
 
-interface Finding {
-	lines: readonly Line[];
-	mentions: Mention[];
+class Mentions {
+	readonly all: Mention[] = [];
+	readonly #lines: readonly Line[];
 	/** Indent of the line of this paragraph that has a recipient: lines with more indent are about it. */
-	head: number | null;
-}
+	#head: number | null = null;
 
-function mentionsIn(lines: readonly Line[]): Mention[] {
-	const finding: Finding = { lines, mentions: [], head: null };
-	for (const [at, line] of lines.entries()) {
-		if (finding.mentions.length >= maxMentions) break;
-		const text = spelledOut(line.text);
-		if (text.trim() === '') finding.head = null;
-		const found = findAddresses(text);
-		for (const one of found) if (readAddress(finding, { at, text, one, found })) break;
+	constructor(lines: readonly Line[]) {
+		this.#lines = lines;
+		for (const [at, line] of lines.entries()) {
+			if (this.all.length >= maxMentions) break;
+			const text = spelledOut(line.text);
+			if (text.trim() === '') this.#head = null;
+			const found = findAddresses(text);
+			found.some((_, index) => this.#isWholeLine(at, text, found.slice(index)));
+		}
 	}
-	return finding.mentions;
-}
 
-interface Position {
-	at: number;
-	text: string;
-	one: FoundAddress;
-	found: readonly FoundAddress[];
-}
-
-function readAddress(finding: Finding, { at, text, one, found }: Position): boolean {
-	const { lines, mentions } = finding;
-	const beside = besides(text, one);
-	if (aliases.test(beside.before)) {
-		const last = mentions.at(-1);
-		if (last !== undefined && at - last.at <= 3)
-			Object.assign(last, { original: one.address, isWeak: false });
-		else mentions.push(mentionOf({ at, one, form: 'alias', rest: '' }));
+	/** Reads the first address; true: the rest of the line is read with it. */
+	#isWholeLine(at: number, text: string, [one, ...others]: readonly FoundAddress[]): boolean {
+		if (one === undefined) return true;
+		const beside = besides(text, one);
+		if (aliases.test(beside.before)) {
+			this.#addAlias(at, one);
+			return true;
+		}
+		const shape = shapeOf(beside, one);
+		if (shape === null) {
+			this.#addWords(at, one, beside);
+			return false;
+		}
+		const indent = text.length - text.trimStart().length;
+		if (this.#head !== null && indent > this.#head && shape.form !== 'labelled') return true;
+		this.#head ??= indent;
+		const { form, isWeak = false, rest = beside.after.trim() } = shape;
+		const isStated = !isWeak || isBelowStatement(this.#lines, at);
+		this.#add(at, one, { form, rest, isWeak, isStated });
+		let previous = one;
+		for (const next of others) {
+			// `a@b, c@d`: a list has begun.
+			if (!/^[>"']?\s{0,4}[,;]\s{0,4}[<"']?$/.test(text.slice(previous.end, next.start))) break;
+			this.#add(at, next, { form, isWeak, isStated });
+			previous = next;
+		}
 		return true;
 	}
-	const shape = shapeOf(beside, one);
-	if (shape === null) {
-		const said = finding.head === null ? saidOf(lines, at, one) : 'bystander';
-		readWords(mentions, { at, one }, { said, beside });
-		return false;
-	}
-	const indent = text.length - text.trimStart().length;
-	const isInner = finding.head !== null && indent > finding.head && shape.form !== 'labelled';
-	if (isInner) return true;
-	finding.head ??= indent;
-	const isWeak = shape.isWeak === true;
-	const isStated = !isWeak || isBelowStatement(lines, at);
-	const { form, rest = beside.after.trim() } = shape;
-	mentions.push({ ...mentionOf({ at, one, form, rest }), isWeak, isStated });
-	for (const next of found.slice(found.indexOf(one) + 1)) {
-		if (!isListed(text, found, next)) break;
-		mentions.push({ ...mentionOf({ at, one: next, form, rest: '' }), isWeak, isStated });
-	}
-	return true;
-}
 
-function readWords(
-	mentions: Mention[],
-	{ at, one }: Pick<Position, 'at' | 'one'>,
-	{ said, beside }: { said: Said; beside: Beside },
-): void {
-	const form = isDialogue(beside.before) ? 'SMTP dialogue' : said;
-	if (said === 'sentence') mentions.push(mentionOf({ at, one, form: said, rest: beside.after }));
-	else if (form !== 'bystander' && (form !== onlyMentioned || at < openingLines))
-		mentions.push({ ...mentionOf({ at, one, form, rest: '' }), isWeak: true, isStated: false });
-}
+	#addAlias(at: number, one: FoundAddress): void {
+		const last = this.all.at(-1);
+		if (last === undefined || at - last.at > 3) this.#add(at, one, { form: 'alias' });
+		else Object.assign(last, { original: one.address, isWeak: false });
+	}
 
-function mentionOf({ one, ...rest }: { at: number; one: FoundAddress; form: string; rest: string }): Mention {
-	return { ...rest, address: one.address, original: null, isWeak: false, isStated: true };
+	#addWords(at: number, one: FoundAddress, { before, after }: Beside): void {
+		const said = this.#head === null ? saidOf(this.#lines, at, one) : 'bystander';
+		const form = isDialogue(before) ? 'SMTP dialogue' : said;
+		if (said === 'sentence') this.#add(at, one, { form: said, rest: after });
+		else if (form !== 'bystander' && (form !== onlyMentioned || at < openingLines))
+			this.#add(at, one, { form, isWeak: true, isStated: false });
+	}
+
+	#add(at: number, { address }: FoundAddress, more: Partial<Mention> & { form: string }): void {
+		this.all.push({ at, address, original: null, rest: '', isWeak: false, isStated: true, ...more });
+	}
 }
 
 /** X.400 has no `@`; a gateway writes `(a)` for it in `RFC-822=ann(a)example.org`. */
@@ -180,15 +171,8 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-function isListed(text: string, found: readonly FoundAddress[], next: FoundAddress): boolean {
-	const previous = found[found.indexOf(next) - 1];
-	return (
-		previous !== undefined && /^[>"']?\s{0,4}[,;]\s{0,4}[<"']?$/.test(text.slice(previous.end, next.start))
-	);
-}
-
-/** By the sentence around an address, over at most three lines of its paragraph. */
-function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): Said {
+/** `sentence`: it failed, by the sentence around the address, over at most three lines of its paragraph. */
+function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
 	const after = `${text.slice(end)} ${paragraph(lines, at, 1)}`.slice(0, maxBeside);
@@ -229,7 +213,7 @@ function isBelowStatement(lines: readonly Line[], at: number): boolean {
 const maxDetailLines = 100;
 
 export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | 'type'>): TextRecipient[] {
-	const all = mentionsIn(lines);
+	const { all } = new Mentions(lines);
 	const better = all.filter(({ form }) => form !== onlyMentioned);
 	const mentions = better.length > 0 ? better : all;
 	const groups = new Map<string, Mention[]>();

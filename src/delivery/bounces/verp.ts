@@ -15,9 +15,6 @@ export interface Verp {
 	isOurDomain(address: string): boolean;
 }
 
-/** The most octets of a prefix: with `+` and the token it has to fit into a local part (RFC 5321 s.4.5.3.1.1). */
-export const maxPrefixLength = 15;
-
 const signedBytes = 20;
 const macBytes = 10;
 const tokenCharacters = 48;

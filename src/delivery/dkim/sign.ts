@@ -2,7 +2,6 @@
 import { createHash, type KeyObject, sign as signBytes } from 'node:crypto';
 import { domainOf } from '../../api/address.js';
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
-import type { StoredDkimKey } from '../../store/keys.js';
 import type { Reads } from '../../store/store.js';
 import { decodeKey } from './keys.js';
 
@@ -124,19 +123,21 @@ export function createKeyReader({
 	reads: Pick<Reads, 'listDkimKeys'>;
 	clock: Clock;
 }): KeysFor {
-	let known: {
-		at: Micros;
-		keys: readonly HeldKey[];
-		byDomain: ReadonlyMap<string, readonly SigningKey[]>;
-	} | null = null;
+	let known: { at: Micros; byDomain: ReadonlyMap<string, readonly SigningKey[]> } | null = null;
 	let reading: Promise<void> | null = null;
+	/** By secret: parsing one costs as much as signing three messages. */
+	const parsed = new Map<string, KeyObject>();
+	const parse = (secret: string) => {
+		const key = parsed.get(secret) ?? decodeKey(secret);
+		parsed.set(secret, key);
+		return key;
+	};
 	const read = async () => {
 		const at = steadyOf(clock);
-		const before = known?.keys ?? [];
-		const keys = (await reads.listDkimKeys()).map(
-			(stored) => before.find((key) => isSame(key, stored)) ?? heldKey(stored),
-		);
-		known = { at, keys, byDomain: groupByDomain(keys) };
+		const keys = (await reads.listDkimKeys()).map(({ domain, selector, type, secret }) => {
+			return { domain, selector, type, key: parse(secret) };
+		});
+		known = { at, byDomain: groupByDomain(keys) };
 	};
 	const keysOf = (from: string) => known?.byDomain.get(domainOf(from)) ?? noKeys;
 	return (from) => {
@@ -149,37 +150,19 @@ export function createKeyReader({
 	};
 }
 
-interface HeldKey extends SigningKey {
-	secret: string;
-}
-
-function heldKey({ domain, selector, type, secret }: StoredDkimKey): HeldKey {
-	return { domain, selector, type, secret, key: decodeKey(secret) };
-}
-
-/** Reused, not parsed again: parsing one costs as much as signing three messages. */
-function isSame(key: HeldKey, { domain, selector, secret }: StoredDkimKey): boolean {
-	return key.domain === domain && key.selector === selector && key.secret === secret;
-}
-
 function groupByDomain(keys: readonly SigningKey[]): Map<string, SigningKey[]> {
 	const byDomain = new Map<string, SigningKey[]>();
 	for (const key of keys) byDomain.set(key.domain, [...(byDomain.get(key.domain) ?? []), key]);
 	return byDomain;
 }
 
-export interface HeaderField {
+interface HeaderField {
 	name: string;
 	text: string;
 }
 
-export interface Parts {
-	fields: HeaderField[];
-	body: Buffer;
-}
-
 /** `bytes` has CRLF line ends, as in mails made here. Lines that are no field are left out. */
-export function splitMessage(bytes: Buffer): Parts {
+export function splitMessage(bytes: Buffer): { fields: HeaderField[]; body: Buffer } {
 	const end = bytes.indexOf('\r\n\r\n');
 	const header = bytes.toString('latin1', 0, end === -1 ? bytes.length : end);
 	const fields: HeaderField[] = [];
@@ -206,18 +189,9 @@ function nameOf(text: string): string {
 
 /** Named once more than they occur: another Subject added on the way breaks the signature (s.8.15). */
 const sealed: ReadonlyMap<string, string> = new Map(
-	[
-		'From',
-		'Reply-To',
-		'To',
-		'Cc',
-		'Subject',
-		'Date',
-		'Message-ID',
-		'MIME-Version',
-		'Content-Type',
-		'Content-Transfer-Encoding',
-	].map((name) => [name.toLowerCase(), name]),
+	'From Reply-To To Cc Subject Date Message-ID MIME-Version Content-Type Content-Transfer-Encoding'
+		.split(' ')
+		.map((name) => [name.toLowerCase(), name]),
 );
 /** Sealed where they occur; a relay may add its own where they do not. RFC 8058 s.4 wants the first two signed. */
 const signedIfPresent =

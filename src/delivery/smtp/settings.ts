@@ -70,15 +70,6 @@ export function normalSmtpUrl(text: string): string {
 	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
 }
 
-export function formatSmtpUrl(settings: SmtpSettings): string {
-	const scheme = settings.security === 'implicit' ? 'smtps' : 'smtp';
-	const secret = settings.password === null ? '' : ':***';
-	const user = settings.user === null ? '' : `${encodeURIComponent(settings.user)}${secret}@`;
-	const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host;
-	const isUsual = settings.security === usualSecurity(scheme, settings.user);
-	return `${scheme}://${user}${host}:${settings.port}${isUsual ? '' : `?tls=${settings.security}`}`;
-}
-
 const example = 'smtp://USER@HOST:587';
 
 function fromUrl(scheme: string, url: URL): ParsedSmtpUrl {

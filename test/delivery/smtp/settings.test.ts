@@ -1,6 +1,5 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatSmtpUrl, normalSmtpUrl, parseSmtpUrl } from '../../../src/delivery/smtp/settings.js';
+import { normalSmtpUrl, parseSmtpUrl } from '../../../src/delivery/smtp/settings.js';
 
 const parsed = (text: string) => {
 	const result = parseSmtpUrl(text);
@@ -44,35 +43,6 @@ describe('an SMTP URL', () => {
 		const message = parsed('smtp://me:s3cret@mail.test');
 		expect(message).toMatch(/--smtp-password-file/);
 		expect(message).not.toContain('s3cret');
-	});
-
-	it('comes back as it went', () => {
-		const url = fc.record({
-			host: fc.oneof(fc.domain(), fc.constant('::1')),
-			port: fc.integer({ min: 1, max: 65_535 }),
-			user: fc.option(fc.string({ minLength: 1 }).filter((text) => !/[\u0000-\u001f\u007f]/.test(text))),
-			implicit: fc.boolean(),
-		});
-		fc.assert(
-			fc.property(url, ({ host, port, user, implicit }) => {
-				const security = implicit ? 'implicit' : user === null ? 'opportunistic' : 'required';
-				const settings = { host, port, security, user, password: null, name: null, ca: null } as const;
-				expect(parsed(formatSmtpUrl(settings))).toEqual(settings);
-			}),
-		);
-	});
-
-	it('shows no password', () => {
-		const settings = {
-			host: 'h',
-			port: 25,
-			security: 'never',
-			user: 'u',
-			password: 's3cret',
-			name: null,
-			ca: null,
-		} as const;
-		expect(formatSmtpUrl(settings)).toBe('smtp://u:***@h:25?tls=never');
 	});
 });
 

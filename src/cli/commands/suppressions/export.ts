@@ -32,10 +32,10 @@ export const suppressionExport = command({
 		const parts = await partsOf(cx);
 		// Before the first byte: other deployments have no suppressions to export.
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const { suppressionHeader, suppressionLine } = await import('../../../tables/suppression-columns.js');
+		const { suppressionLine } = await import('../../../tables/suppression-columns.js');
 		return exportRecords(cx, to, {
 			pieces: walkSlices(suppressions, await filterOf(cx, options), cx.signal),
-			header: suppressionHeader(parts),
+			header: `${parts.join(',')}\n`,
 			line: (one) =>
 				to.format === 'csv' ? suppressionLine(one, parts, to.guard) : JSON.stringify(pick(one, parts)),
 			total: null,
