@@ -1,6 +1,4 @@
-/**
- * Words by which a text names the cause of a refusal. Texts come without addresses, which may hold any word.
- */
+/** Words by which a text names the cause of a refusal. Texts come without addresses. */
 
 const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), 'iu');
 
@@ -45,9 +43,7 @@ const recipient =
 const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
-/**
- * RFC 5321's "Mailbox unavailable" also stands for policy; "disabled" and "inactive" are left to the codes.
- */
+/** "Mailbox unavailable" also stands for policy; "disabled" and "inactive" are left to the codes. */
 export const unknownAddress = anyOf(
 	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
 	missing(

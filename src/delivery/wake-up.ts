@@ -143,9 +143,7 @@ export class EndOfRun {
 		return scope === null ? 0 : ((await reads.countMessages({ scope })).canceled ?? 0);
 	}
 
-	/**
-	 * A leased message is being sent, or its lease runs out; in a scope a queued one may wait for a minute.
-	 */
+	/** A leased message is being sent, or its lease runs out; a queued one of a scope may wait a minute. */
 	async #isSettled(): Promise<boolean> {
 		const { reads, request } = this.#options;
 		const { scope, until } = request;
@@ -201,9 +199,7 @@ export class Deadline {
 	}
 }
 
-/**
- * A token bucket of a tenth of a second's turns: no burst after a pause, and a coarse timer keeps the rate.
- */
+/** A token bucket of a tenth of a second's turns: no burst after a pause, for all coarse timers. */
 export class Rate {
 	readonly #perSecond: number;
 	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };

@@ -17,9 +17,7 @@ export type RowFault =
 	| 'bad_json' // a line of NDJSON that is no object, or has a value without a text form
 	| 'unknown_key'; // a key without a column: too late in the file to become one
 
-/**
- * A bad row has the cells that could be separated. `nested`: positions of cells with JSON objects or arrays.
- */
+/** A bad row has the cells that could be separated. `nested`: positions of cells with JSON. */
 export type TableRow =
 	| { kind: 'row'; line: number; cells: readonly string[]; nested?: readonly number[] }
 	| { kind: 'bad'; line: number; code: RowFault; error: string; cells: readonly string[] };

@@ -77,14 +77,12 @@ type HeaderResult =
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
 type Decision =
-	| { kind: 'target'; target: string }
-	| { kind: 'new_field'; field: KnownField }
-	| { kind: 'ignored' }
-	| { kind: 'left_out' }
-	| { kind: 'joined' }
-	| { kind: 'finding'; finding: HeaderFinding };
-
-const leaveOut: Decision = { kind: 'left_out' };
+	| 'ignored'
+	| 'left_out'
+	/** Part of another target. */
+	| 'joined'
+	| { target: string; field?: KnownField }
+	| HeaderFinding;
 
 const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
 
@@ -139,9 +137,9 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	const decisionOf = (column: string, index: number): Decision => {
 		const target = named.get(column);
 		if (target !== undefined) return decideNamed(column, target, options);
-		if (fixed.has(column) || isRejectColumn(column)) return { kind: 'ignored' };
-		if (parts.has(column)) return { kind: 'joined' };
-		if (index >= leftOutStart) return leaveOut;
+		if (fixed.has(column) || isRejectColumn(column)) return 'ignored';
+		if (parts.has(column)) return 'joined';
+		if (index >= leftOutStart) return 'left_out';
 		return decide(column, { index, tellsLeavers }, options);
 	};
 	const decided = [
@@ -174,13 +172,16 @@ function collected(
 	const ignored: string[] = [];
 	const leftOut: number[] = [];
 	for (const { at, column, decision } of decided) {
-		if (decision.kind === 'finding') findings.push(decision.finding);
-		if (decision.kind === 'ignored' || decision.kind === 'left_out')
+		if (decision === 'ignored' || decision === 'left_out')
 			ignored.push(column || `column ${at.index + 1} (no name)`);
-		if (decision.kind === 'left_out') leftOut.push(at.index);
-		if (decision.kind === 'target') columns.push({ ...at, target: decision.target });
-		if (decision.kind === 'new_field') newFields.set(decision.field.variable, decision.field);
-		if (decision.kind === 'new_field') columns.push({ ...at, target: `meta.${decision.field.variable}` });
+		if (decision === 'left_out') leftOut.push(at.index);
+		if (typeof decision === 'string') continue;
+		if ('code' in decision) findings.push(decision);
+		else {
+			const { target, field } = decision;
+			columns.push({ ...at, target });
+			if (field !== undefined) newFields.set(field.variable, field);
+		}
 	}
 	return { columns, newFields, ignored, leftOut };
 }
@@ -203,13 +204,13 @@ function decide(
 	const { sampled } = options;
 	const cells = sampled?.cells[index];
 	const isField = found.length === 1 && found[0]?.startsWith('meta.') === true;
-	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver)) return refuse(state(column, cells));
-	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
+	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver)) return state(column, cells);
+	if (found.length === 1) return { target: found[0] ?? '' };
 	if (found.length > 1) {
 		const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
-		return refuse(finding('ambiguous', column, message, found));
+		return finding('ambiguous', column, message, found);
 	}
-	if (sampled !== undefined && tellsState(column, index, sampled)) return refuse(state(column, cells));
+	if (sampled !== undefined && tellsState(column, index, sampled)) return state(column, cells);
 	return decideUnknown(column, options);
 }
 
@@ -245,17 +246,16 @@ function exactTarget(column: string, fields: readonly KnownField[]): string | nu
 }
 
 function decideNamed(column: string, target: string, options: HeaderOptions): Decision {
-	if (target === '-') return leaveOut;
-	if (target === 'state' && options.sampled !== undefined) return { kind: 'target', target };
+	if (target === '-') return 'left_out';
+	if (target === 'state' && options.sampled !== undefined) return { target };
 	const found = findTarget(target, options.fields);
-	if (found.length === 1) return { kind: 'target', target: found[0] ?? '' };
+	if (found.length === 1) return { target: found[0] ?? '' };
 	const variable = target.replace(/^meta\./, '');
-	if (options.unknown === 'create' && isFreeVariable(variable)) {
-		return { kind: 'new_field', field: { variable, name: column } };
-	}
+	if (options.unknown === 'create' && isFreeVariable(variable))
+		return { target: `meta.${variable}`, field: { variable, name: column } };
 	const suggestions = suggest(target, targetNames(options.fields));
 	const message = `--map ${column}=${target}: no column or field is called ${target}`;
-	return refuse(finding('unknown_map_target', column, message, suggestions));
+	return finding('unknown_map_target', column, message, suggestions);
 }
 
 interface Join {
@@ -268,17 +268,18 @@ function decideJoin({ source, parts, target }: Join, columns: readonly string[],
 	const [index = 0, ...joined] = parts.map((part) => columns.indexOf(part));
 	const at: Place = { index, joined };
 	const decision = decideNamed(source, target, options);
-	if (decision.kind !== 'target' || canBeJoined(decision.target)) return { at, column: source, decision };
+	if (typeof decision === 'string' || 'code' in decision || canBeJoined(decision.target))
+		return { at, column: source, decision };
 	const message = `--map ${show(`${source}=${target}`)}: only the name and fields are joined of several columns`;
-	return { at, column: source, decision: refuse(finding('bad_map', source, message)) };
+	return { at, column: source, decision: finding('bad_map', source, message) };
 }
 
 function decideUnknown(column: string, options: HeaderOptions): Decision {
-	if (options.unknown === 'ignore') return leaveOut;
+	if (options.unknown === 'ignore') return 'left_out';
 	if (options.unknown === 'create') return createField(column);
 	const suggestions = suggest(column, targetNames(options.fields));
 	const message = column === '' ? nameless : `unknown column ${show(column)}`;
-	return refuse(finding('unknown', column, message, suggestions));
+	return finding('unknown', column, message, suggestions);
 }
 
 /** Controls reorder the text that is shown: no field is called so. */
@@ -287,12 +288,12 @@ const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 /** `First Name` becomes `first_name`. A name that gives no variable must be mapped by `--map`. */
 function createField(column: string): Decision {
 	const variable = hasControls.test(column) ? null : variableOf(column);
-	if (variable !== null) return { kind: 'new_field', field: { variable, name: column } };
+	if (variable !== null) return { target: `meta.${variable}`, field: { variable, name: column } };
 	const message =
 		column === ''
 			? nameless
 			: `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
-	return refuse(finding('bad_field_name', column, message));
+	return finding('bad_field_name', column, message);
 }
 
 const nameless = 'a column without a name: --map "=-" leaves it out';
@@ -350,10 +351,6 @@ function finding(
 	suggestions: readonly string[] = [],
 ): HeaderFinding {
 	return { code, column, message, suggestions };
-}
-
-function refuse(finding: HeaderFinding): Decision {
-	return { kind: 'finding', finding };
 }
 
 /** Columns without a name may repeat: each is unknown by itself. */

@@ -1,6 +1,4 @@
-/**
- * CSV as a stream of rows, with constant memory. An unreadable row is a finding, and the next line is read.
- */
+/** CSV as a stream of rows, with constant memory; an unreadable row is a finding among them. */
 import { faultMessages, findCellFault, maxRowBytes, type RowFault, type TableRow } from './finding.js';
 import { endOfLine, parseBlock, type QuoteFault, type RawRow } from './parse-block.js';
 

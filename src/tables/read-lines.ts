@@ -12,9 +12,7 @@ export interface Line {
 
 const blockBytes = 64 * 1024;
 
-/**
- * Lines end in LF, CR LF or CR. Blank ones are counted and left out; byte order marks of joined files go too.
- */
+/** Lines end in LF, CR LF or CR; blank ones are counted and left out, and marks of joined files. */
 export async function* readLines(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Line, void, undefined> {

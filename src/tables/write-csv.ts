@@ -1,6 +1,4 @@
-/**
- * NUL and lone surrogates are written unchanged. A row of one empty cell is `""`: blank lines are skipped.
- */
+/** NUL and lone surrogates are written unchanged. One empty cell is `""`: blank lines are skipped. */
 export function formatCsvRow(cells: readonly string[], delimiter = ','): string {
 	if (cells.length === 1 && cells[0] === '') return '""\n';
 	return `${cells.map((cell) => formatCell(cell, delimiter)).join(delimiter)}\n`;

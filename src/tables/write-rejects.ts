@@ -1,6 +1,4 @@
-/**
- * Rows that an import refused, with `_line`, `_code`, `_error` after them: the file imports again unchanged.
- */
+/** Rows that an import refused, with `_line`, `_code`, `_error` after them, to be imported again. */
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -62,7 +60,7 @@ async function freeState(options: RejectsOptions): Promise<State> {
 	}
 }
 
-async function stateOf(options: RejectsOptions): Promise<State> {
+async function stateOf(options: RejectsOptions) {
 	const { path, header, leftOut = [], delimiter, isMarked = false } = options;
 	const there = await stat(path).catch(() => null);
 	// A pipe or /dev/null contains nothing to lose or to continue.
@@ -74,36 +72,26 @@ async function stateOf(options: RejectsOptions): Promise<State> {
 	const behind = data.filter((index) => out.has(index));
 	const named = (indexes: readonly number[]) => indexes.map((index) => header[index] ?? '');
 	const columns = [...named(kept), ...rejectColumns, ...named(behind)];
-	const layout = { columns, delimiter: delimiter || ',', mark: isMarked ? '\uFEFF' : '' } as const;
-	const state = {
+	const layout: RejectsLayout = { columns, delimiter: delimiter || ',', mark: isMarked ? '\uFEFF' : '' };
+	if (there === null)
+		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>
+			Promise.reject(noFolder(path, cause)),
+		);
+	const width = header.length;
+	return {
 		path,
 		layout,
 		kept,
 		behind,
 		last: data.at(-1),
-		width: header.length,
+		width,
 		lastLine: 0,
 		exists: there !== null,
 		isStream,
 	};
-	if (there === null)
-		await access(dirname(path), constants.W_OK).catch((cause: unknown) =>
-			Promise.reject(noFolder(path, cause)),
-		);
-	return state;
 }
 
-interface State {
-	path: string;
-	layout: RejectsLayout;
-	kept: readonly number[];
-	behind: readonly number[];
-	last: number | undefined;
-	width: number;
-	lastLine: number;
-	exists: boolean;
-	isStream: boolean;
-}
+type State = Awaited<ReturnType<typeof stateOf>>;
 
 class Rejects implements RejectsFile {
 	written = 0;

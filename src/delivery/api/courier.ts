@@ -1,6 +1,4 @@
-/**
- * A send call cannot be taken back: its start is durable before it is made, its outcome before the next one.
- */
+/** A call cannot be taken back: its start is durable before it, its outcome before the next one. */
 
 import { type EmailKey, emailKey } from '../../api/address.js';
 import {

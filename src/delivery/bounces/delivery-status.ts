@@ -68,9 +68,7 @@ function groupsOf(lines: readonly Line[]): Field[][] {
 	return groups.filter((fields) => fields.length > 0);
 }
 
-/**
- * Splits recipients without blank lines between them. An Original-Recipient after a Status begins the next.
- */
+/** Splits recipients without blank lines between them; an Original-Recipient after a Status begins one. */
 function parted(fields: Field[]): Field[][] {
 	const names = fields.map(({ name }) => name);
 	const key = ['final-recipient', 'original-recipient', 'action'].find((name) => names.includes(name)) ?? '';

@@ -115,9 +115,7 @@ export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
 
-/**
- * A quoted reply is the refusing server's, the field another program's reading of it. A vague reply yields.
- */
+/** A quoted reply is the refusing server's, the field another program's reading of it. */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
 }

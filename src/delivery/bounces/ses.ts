@@ -41,55 +41,48 @@ function publishedIn(text: string): Report | null {
 	const { bounce, complaint, delivery, deliveryDelay, mail } =
 		typeof outer['Message'] === 'string' ? parsed(outer['Message']) : outer;
 	if (!isRecord(mail)) return null;
-	if (isRecord(bounce)) return bounceOf(bounce, mail);
-	if (isRecord(delivery)) return noticeOf(addressesOf(delivery['recipients']), delivery, mail);
+	const report = (told: Json, recipients: ReportedRecipient[]) => {
+		const reporting_mta = untyped(textOf(told, 'reportingMTA'));
+		const returned = returnedOf(mail);
+		return recipients.length === 0 ? null : deliveryReport(recipients, { reporting_mta, returned });
+	};
+	if (isRecord(bounce)) {
+		const isPermanent = textOf(bounce, 'bounceType') === 'Permanent';
+		// Without a report of the receiver it may be an automatic answer, which SES reports as a transient bounce.
+		const actionOf = (one: Json) =>
+			isPermanent || textOf(one, 'action') === 'failed' ? 'failed' : ('delayed' as const);
+		const bounced = itemsOf(bounce, 'bouncedRecipients');
+		return report(
+			bounce,
+			bounced.flatMap((one) => recipientOf(one, bounce, actionOf(one))),
+		);
+	}
+	if (isRecord(delivery)) {
+		const { recipients, smtpResponse: diagnosticCode } = delivery;
+		const delivered = Array.isArray(recipients) ? recipients.slice(0, 1000) : [];
+		return report(
+			delivery,
+			delivered.flatMap((emailAddress) =>
+				recipientOf({ emailAddress, diagnosticCode }, delivery, 'delivered'),
+			),
+		);
+	}
 	if (isRecord(deliveryDelay)) {
 		const delayed = itemsOf(deliveryDelay, 'delayedRecipients');
-		return reportOf(
-			delayed.flatMap((one) => recipientOf(one, deliveryDelay, 'delayed')),
+		return report(
 			deliveryDelay,
-			mail,
+			delayed.flatMap((one) => recipientOf(one, deliveryDelay, 'delayed')),
 		);
 	}
 	return isRecord(complaint) ? complaintOf(complaint, mail) : null;
 }
 
-function bounceOf(bounce: Json, mail: Json): Report | null {
-	// Without a report of the receiver it may be an automatic answer, which SES reports as a transient bounce.
-	const toldOf = (one: Json) =>
-		textOf(bounce, 'bounceType') === 'Permanent' || textOf(one, 'action') === 'failed' ? 'failed' : 'delayed';
-	const recipients = itemsOf(bounce, 'bouncedRecipients').flatMap((one) =>
-		recipientOf(one, bounce, toldOf(one)),
-	);
-	return reportOf(recipients, bounce, mail);
-}
-
-function noticeOf(addresses: readonly string[], delivery: Json, mail: Json): Report | null {
-	const said = textOf(delivery, 'smtpResponse') ?? '';
-	const recipients = addresses.map((address) => judgedOf(address, said, 'delivered'));
-	return reportOf(recipients, delivery, mail);
-}
-
-function reportOf(recipients: ReportedRecipient[], told: Json, mail: Json): Report | null {
-	if (recipients.length === 0) return null;
-	const reporting_mta = untyped(textOf(told, 'reportingMTA'));
-	return deliveryReport(recipients, { reporting_mta, returned: returnedOf(mail) });
-}
-
 function recipientOf(one: Json, told: Json, action: DeliveryAction): ReportedRecipient[] {
 	const address = addressIn(textOf(one, 'emailAddress') ?? '');
 	const said = untyped(textOf(one, 'diagnosticCode')) ?? textOf(one, 'status') ?? textOf(told, 'delayType');
-	return address === null ? [] : [judgedOf(address, said ?? '', action)];
-}
-
-function judgedOf(address: string, said: string, action: DeliveryAction): ReportedRecipient {
-	const detail = cleanText(said);
-	return judgeStatement({ address, detail, form: 'Amazon SES', original: null, place }, action);
-}
-
-function addressesOf(value: unknown): string[] {
-	const texts = Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, 1000) : [];
-	return texts.flatMap((text) => addressIn(text) ?? []);
+	if (address === null) return [];
+	const detail = cleanText(said ?? '');
+	return [judgeStatement({ address, detail, form: 'Amazon SES', original: null, place }, action)];
 }
 
 function complaintOf(complaint: Json, mail: Json): Report {

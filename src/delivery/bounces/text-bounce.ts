@@ -1,6 +1,6 @@
 import { cleanText } from '../reply.js';
 import { addressesIn, isSame } from './addresses.js';
-import { type Extract, isReturned, joinLines, type Notice, type Sender } from './extract.js';
+import { type Extract, isReturned, joinLines, type Notice } from './extract.js';
 import { decodeWords, fieldValue, type Mail } from './mime.js';
 import {
 	type DeliveryAction,
@@ -22,8 +22,7 @@ export function readTextBounce(found: Extract): DeliveryReport | null {
 	const isDelay = isSaid(delays);
 	if (!isDelay && !isSaid(failures) && failedRecipients(mail).length === 0) return null;
 	const isSystem = sender === 'system';
-	const isReturning = mail.parts.some(isReturned);
-	if (!isSystem && !isOwnStatement({ sender, subject, notice, isReturning })) return null;
+	if (!isSystem && !isOwnStatement(found, notice)) return null;
 	const recipients = recipientsOf(found, notice).filter((one) => isSystem || one.isStated);
 	if (recipients.length === 0) return null;
 	const isDelivery =
@@ -45,17 +44,7 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 const openingLines = 12;
 
 /** A mail without a mail system as its sender must begin with the statement that the reader's mail did not arrive. */
-function isOwnStatement({
-	sender,
-	subject,
-	notice,
-	isReturning,
-}: {
-	sender: Sender;
-	subject: string;
-	notice: Notice;
-	isReturning: boolean;
-}): boolean {
+function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
 	const opening = joinLines(lines.slice(0, openingLines));
 	if (otherGoods.test(subject) || otherGoods.test(opening)) return false;
@@ -64,7 +53,7 @@ function isOwnStatement({
 	const isPersonal = lines.some(({ text }) => personal.test(text));
 	if (sender === 'role')
 		return isStated || isSubject || (!isPersonal && failures.some((one) => one.test(opening)));
-	const isToldApart = isSubject || (sender === 'machine' && isReturning);
+	const isToldApart = isSubject || (sender === 'machine' && mail.parts.some(isReturned));
 	const isQuoting = lines.some(({ text }) => /^\s{0,8}>/.test(text) && !/^\s*>>>/.test(text));
 	return isStated && isToldApart && !isQuoting && !isPersonal;
 }

@@ -1,6 +1,4 @@
-/**
- * Many processes may send. Deliveries of a killed one go again, under the same id, when their lease is over.
- */
+/** Many processes may send. A killed one's deliveries go again, with their ids, after their lease. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';

@@ -140,9 +140,7 @@ const giveUpAfter = 4 * microsPerDay;
 /** A campaign staged for days, or held by a paused queue, is old before its first attempt. */
 const leastAttempts = 3;
 
-/**
- * 5 min, doubling to 4 h, ±10 %. The last attempt is at the end of the fourth day, and at least the third.
- */
+/** 5 min, doubling to 4 h, ±10 %. The last attempt ends the fourth day, and is at least the third. */
 export function nextAttempt(c: {
 	attempts: number;
 	createdAt: Micros;

@@ -61,7 +61,7 @@ export class SmtpPool {
 
 	async #send(mail: Mail): Promise<Conversation> {
 		for (;;) {
-			const borrowed = this.#findOpen() ?? (await this.#openOrWait());
+			const borrowed = this.#findOpen() ?? (await (this.#mayOpen ? this.#openOne() : this.#wait()));
 			if (borrowed === 'again') continue;
 			if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
 			const { session } = borrowed;
@@ -123,10 +123,6 @@ export class SmtpPool {
 
 	get #mayOpen(): boolean {
 		return this.#sessions.size + this.#opening < this.#limit;
-	}
-
-	#openOrWait(): Promise<Borrowed | 'again'> {
-		return this.#mayOpen ? this.#openOne() : this.#wait();
 	}
 
 	async #openOne(): Promise<Borrowed | 'again'> {

@@ -1,6 +1,4 @@
-/**
- * nodemailer's `SMTPConnection` opens the connection; it cannot pipeline messages, so the dialogue is ours.
- */
+/** nodemailer's `SMTPConnection` opens it; it cannot pipeline messages, so the dialogue is ours. */
 
 import { type ConnectOpts, isIP, type Socket, type SocketConstructorOpts } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
@@ -37,9 +35,7 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
-/**
- * In clear and to one address: nodemailer spreads connections over a host's addresses by sockets it makes.
- */
+/** In clear and to one address: nodemailer spreads over a host's addresses by sockets it makes. */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
@@ -139,14 +135,12 @@ export class Session {
 			this.#failOpening({ reply: localReply('tls', 'the connection is not encrypted'), remedy: null });
 		} else if (!this.#connection.allowsAuth) {
 			this.#failOpening({ reply: localReply('auth', 'the server offers no login'), remedy: 'login' });
-		} else this.#authenticate(user, password ?? '');
-	}
-
-	#authenticate(user: string, pass: string): void {
-		this.#connection.login({ user, pass }, (error) => {
-			if (error) this.#fail(error, 'auth');
-			else this.#takeOver();
-		});
+		} else {
+			this.#connection.login({ user, pass: password ?? '' }, (error) => {
+				if (error) this.#fail(error, 'auth');
+				else this.#takeOver();
+			});
+		}
 	}
 
 	/** From here on the dialogue gets the server's replies; the connection still handles errors and the end. */

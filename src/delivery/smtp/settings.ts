@@ -58,9 +58,7 @@ export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	return fromUrl(scheme, url);
 }
 
-/**
- * Scheme and host in lower case, without blanks and a last slash. `HOST:PORT` gets the scheme of its port.
- */
+/** Scheme and host in lower case, without blanks and a last slash; `HOST:PORT` gets a scheme. */
 export function normalSmtpUrl(text: string): string {
 	const trimmed = text.trim();
 	const port = /^(?:[^\s/?#]*@)?(?:\[[\da-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i.exec(trimmed)?.[1];

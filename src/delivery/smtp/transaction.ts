@@ -108,9 +108,7 @@ export class MailTransaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/**
-	 * The main recipient decides, so that a retry sends the copies once. A mail without its dot is discarded.
-	 */
+	/** The main recipient decides, so that a retry sends the copies once. Without its dot a mail is discarded. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
@@ -161,9 +159,7 @@ const dot = 0x2e;
 
 export const finalDot = '.\r\n';
 
-/**
- * A lone CR or LF is a line end to some servers, which would read text after it as commands: all become CRLF.
- */
+/** A lone CR or LF is a line end to some servers, which would read commands after it. */
 export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
