@@ -1,7 +1,8 @@
 /** One loop decides what happens next from plain state, and every change of the state wakes it. */
 import { backoff } from '../api/backoff.js';
 import { noDeliveries } from '../api/counts.js';
-import { microsPerMs } from '../api/datetime.js';
+import { type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';
+import { stalledReason } from '../api/pauses.js';
 import type { Uuid } from '../api/records.js';
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 import type { Fence, Leased, Settlement } from '../store/queue.js';
@@ -9,12 +10,19 @@ import { Breaker, type Stop } from './breaker.js';
 import type { Courier, Telling } from './courier.js';
 import { Leases, type Slot } from './leases.js';
 import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
-import { Deadline, EndOfRun, Idle, Rate, WakeUp, watchMs } from './wake-up.js';
+import { Rate, WakeUp } from './wake-up.js';
 import type { RunOptions, RunRequest, RunResult } from './worker.js';
 
 type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
 
 const storeTries = 5;
+const watchMs = 1_000;
+const pollMs = 1_000;
+const longestWaitMs = 60_000;
+const storeWaits = { first: 1_000, longest: 300_000 };
+const worthTelling: Micros = 5 * microsPerSecond;
+/** The last part of a short run; others stop beginning messages one grace period before the end. */
+const lastPart = 1 / 4;
 
 type Fault =
 	| { kind: 'courier'; reason: string }
@@ -31,10 +39,12 @@ export class Run {
 	readonly #counts = noDeliveries();
 	readonly #leases: Leases;
 	readonly #breaker: Breaker;
-	readonly #idleWaits: Idle;
 	readonly #wakeUp: WakeUp;
-	readonly #endOfRun: EndOfRun;
-	readonly #deadline: Deadline;
+	readonly #endsAt: Micros | null = null;
+	readonly #nearTimer: NodeJS.Timeout | undefined;
+	#isEndNear = false;
+	#storeWaitMs = storeWaits.first;
+	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
 	/** Dry because this run held all leased messages already; there may be more after them. */
@@ -49,18 +59,19 @@ export class Run {
 		this.#maxHeld = 2 * courier.leaseBatch + courier.mostUnderWay;
 		this.#leases = new Leases(settings);
 		this.#wakeUp = new WakeUp(settings.sleep, () => this.#isAborted);
-		this.#endOfRun = new EndOfRun({ ...settings, request });
 		const sleep = (ms: number) => this.#wakeUp.sleep(ms);
-		const { clock, rate } = settings;
+		const { clock, rate, drainMs } = settings;
 		this.#rate = rate === undefined ? null : new Rate(rate, { clock, sleep, isOver: () => this.#isOver });
-		this.#deadline = new Deadline(settings, request.leftMs, () => this.#wakeUp.wake());
+		const { leftMs } = request;
+		if (leftMs !== undefined) {
+			this.#endsAt = steadyOf(clock) + leftMs * microsPerMs;
+			const near = () => {
+				this.#isEndNear = true;
+				this.#wakeUp.wake();
+			};
+			this.#nearTimer = setTimeout(near, leftMs - Math.min(drainMs, leftMs * lastPart));
+		}
 		this.#breaker = new Breaker(settings);
-		this.#idleWaits = new Idle({
-			breaker: this.#breaker,
-			sleep,
-			isAborted: () => this.#isAborted,
-			onEvent: settings.onEvent,
-		});
 		const batcherOf = courier.settles === 'at_once' ? createPromptBatcher : createOutcomeBatcher;
 		this.#outcomes = batcherOf({
 			queue: settings.queue,
@@ -88,14 +99,14 @@ export class Run {
 		this.#request.signal?.addEventListener('abort', onAbort);
 		try {
 			await this.#look();
-			const canceledBefore = await this.#endOfRun.countCanceled();
+			const canceledBefore = await this.#countCanceled();
 			const result = await this.#loop();
-			this.#counts.canceled = (await this.#endOfRun.countCanceled()) - canceledBefore;
+			this.#counts.canceled = (await this.#countCanceled()) - canceledBefore;
 			return result;
 		} finally {
 			clearInterval(renewal);
 			clearInterval(watch);
-			this.#deadline.stop();
+			clearTimeout(this.#nearTimer);
 			this.#request.signal?.removeEventListener('abort', onAbort);
 		}
 	}
@@ -108,7 +119,7 @@ export class Run {
 				if (result !== null) return result;
 				continue;
 			}
-			if (this.#deadline.isNear) this.#releaseBuffer('drain');
+			if (this.#isEndNear) this.#releaseBuffer('drain');
 			this.#fill(Math.max(2 * this.#settings.connections, this.#courier.mostTogether));
 			if (this.#mayStart) {
 				await this.#rate?.waitForTurn(this.#leases.sizeOfNext(this.#courier.mostTogether));
@@ -130,7 +141,7 @@ export class Run {
 	}
 
 	get #isOver(): boolean {
-		return this.#isAborted || this.#fault !== null || this.#deadline.isNear;
+		return this.#isAborted || this.#fault !== null || this.#isEndNear;
 	}
 
 	get #isEndless(): boolean {
@@ -219,7 +230,7 @@ export class Run {
 
 	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
 		this.#leases.forget(message);
-		this.#idleWaits.stored();
+		this.#storeWaitMs = storeWaits.first;
 		if (result === 'lost_lease')
 			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
 		else if (outcome.kind !== 'released') {
@@ -241,10 +252,10 @@ export class Run {
 		if (this.#hasMore) this.#isDry = false;
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
-		if (this.#fault !== null || !(this.#isDry || this.#deadline.isNear)) return true;
+		if (this.#fault !== null || !(this.#isDry || this.#isEndNear)) return true;
 		// Due messages that are not begun any more are left to others; this run checks whether they have sent them.
-		const isLeft = this.#deadline.isNear && (await this.#endOfRun.isDue());
-		const waitMs = isLeft ? watchMs : await this.#endOfRun.waitMs();
+		const isLeft = this.#isEndNear && (await this.#isDue());
+		const waitMs = isLeft ? watchMs : await this.#waitMs();
 		if (waitMs === null) return false;
 		await this.#wakeUp.sleep(waitMs);
 		this.#isDry = false;
@@ -264,25 +275,59 @@ export class Run {
 			const error = failure ?? (fault.kind === 'store' ? fault : null);
 			// The store's own error: it names the file and the remedy, and the caller can tell it from a bug.
 			if (error !== null && !this.#isEndless) throw error.error;
-			if (error !== null) return await this.#wait(() => this.#idleWaits.forStore(error.error));
-			if (fault.kind === 'courier') return await this.#waitForServer(fault.reason);
-			return fault.kind === 'stop' ? await this.#waitForOthers(fault.stop) : null;
+			if (error !== null) return await this.#wait(() => this.#waitForStore(error.error));
+			if (fault.kind === 'courier') return await this.#serverFailed(fault.reason);
+			return fault.kind === 'stop' ? await this.#stopped(fault.stop) : null;
 		} finally {
 			this.#isPausing = false;
 		}
 	}
 
 	/** A run with an end leaves the next try to the next run. */
-	async #waitForServer(reason: string): Promise<RunResult | null> {
+	async #serverFailed(reason: string): Promise<RunResult | null> {
 		const ms = await this.#breaker.trip(reason);
 		if (!this.#isEndless) return this.#result('paused', reason);
-		return this.#wait(() => this.#idleWaits.forServer({ reason, ms }));
+		return this.#wait(() => this.#waitForServer({ reason, ms }));
 	}
 
-	async #waitForOthers(stop: Stop): Promise<RunResult | null> {
+	async #stopped(stop: Stop): Promise<RunResult | null> {
 		if (!this.#isEndless) return this.#result('paused', stop.reason);
 		return this.#wait(() =>
-			stop.kind === 'held' ? this.#idleWaits.forPerson(stop.reason) : this.#idleWaits.forServer(stop),
+			stop.kind === 'held' ? this.#waitForPerson(stop.reason) : this.#waitForServer(stop),
+		);
+	}
+
+	/** 1 s, doubling to 5 min from one failure of the store to the next. */
+	async #waitForStore(error: unknown): Promise<void> {
+		const ms = this.#storeWaitMs;
+		this.#storeWaitMs = Math.min(2 * ms, storeWaits.longest);
+		this.#settings.onEvent?.({ kind: 'waiting', reason: stalledReason(error), ms });
+		await this.#wakeUp.sleep(ms);
+	}
+
+	async #waitForServer({ reason, ms }: { reason: string; ms: number }): Promise<void> {
+		this.#settings.onEvent?.({ kind: 'waiting', reason, ms });
+		for (let left = ms; left > 0 && !this.#isAborted; left -= watchMs) {
+			await this.#wakeUp.sleep(Math.min(left, watchMs));
+			const stands = await this.#standing();
+			if (stands === null || stands === 'held') return;
+		}
+	}
+
+	async #waitForPerson(reason: string): Promise<void> {
+		this.#settings.onEvent?.({ kind: 'held', reason });
+		for (;;) {
+			await this.#wakeUp.sleep(watchMs);
+			const stands = await this.#standing();
+			if (this.#isAborted || !(stands === 'held' || stands === 'unknown')) return;
+		}
+	}
+
+	/** A store that cannot be read does not change the reason for the wait. */
+	#standing(): Promise<Stop['kind'] | null | 'unknown'> {
+		return this.#breaker.look().then(
+			(stop) => stop?.kind ?? null,
+			() => 'unknown',
 		);
 	}
 
@@ -308,7 +353,7 @@ export class Run {
 	async #drain(): Promise<RunResult> {
 		this.#releaseBuffer('drain');
 		this.#courier.halt();
-		const cut = setTimeout(() => this.#courier.abort(), this.#deadline.graceMs());
+		const cut = setTimeout(() => this.#courier.abort(), this.#graceMs);
 		while (this.#courier.window.inFlight > 0 || this.#isLeasing) await this.#wakeUp.change();
 		clearTimeout(cut);
 		this.#releaseBuffer('drain');
@@ -326,6 +371,57 @@ export class Run {
 		if (fences.length === 0) return;
 		const revoked = await this.#settings.reads.revokedLeases({ fences }).catch(() => []);
 		if (revoked.length > 0) this.#releaseBuffer('drain', new Set(revoked));
+	}
+
+	get #graceMs(): number {
+		const { clock, drainMs } = this.#settings;
+		if (this.#endsAt === null) return drainMs;
+		return Math.max(0, Math.min(drainMs, (this.#endsAt - steadyOf(clock)) / microsPerMs));
+	}
+
+	/** Milliseconds until there may be work again; null: the run is over. */
+	async #waitMs(): Promise<number | null> {
+		const { reads, clock, rate } = this.#settings;
+		const { scope, until } = this.#request;
+		// A message held back by a limit is due: the run is not over before its turn.
+		const pace = rate === undefined ? {} : { perSecond: rate };
+		const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
+		if (turn !== null) {
+			this.#tellLimit(turn);
+			return this.#isEndless ? Math.min(this.#msUntil(turn), pollMs) : this.#msUntil(turn);
+		}
+		if (this.#isEndless) return pollMs;
+		if (until !== 'drained') return (await this.#isSettled()) ? null : pollMs;
+		const due = await reads.nextDue({ scope });
+		return due === null ? null : this.#msUntil(due);
+	}
+
+	async #isDue(): Promise<boolean> {
+		const due = await this.#settings.reads.nextDue({ scope: this.#request.scope });
+		return due !== null && due <= this.#settings.clock.now();
+	}
+
+	async #countCanceled(): Promise<number> {
+		const { scope } = this.#request;
+		return scope === null ? 0 : ((await this.#settings.reads.countMessages({ scope })).canceled ?? 0);
+	}
+
+	/** A leased message is being sent, or its lease runs out; a queued one of a scope may wait a minute. */
+	async #isSettled(): Promise<boolean> {
+		const { scope, until } = this.#request;
+		if (until === 'settled' && scope === null) return true;
+		const { leased = 0, queued = 0 } = await this.#settings.reads.countMessages({ scope });
+		return leased + (until === 'idle' ? 0 : queued) === 0;
+	}
+
+	#msUntil(at: Micros): number {
+		return Math.min(Math.max((at - this.#settings.clock.now()) / microsPerMs, 10), longestWaitMs);
+	}
+
+	#tellLimit(turn: Micros): void {
+		if (turn === this.#toldOf || turn - this.#settings.clock.now() < worthTelling) return;
+		this.#toldOf = turn;
+		this.#settings.onEvent?.({ kind: 'limited', until: turn });
 	}
 
 	#result(kind: RunResult['kind'], reason: string | null): RunResult {
