@@ -127,6 +127,8 @@ function filled(
 	return withOwn(links === null ? {} : usedLinks(links, compiled.variables), message.variables);
 }
 
+export type Happened = TrackedEvent;
+
 export interface TrackedMessage {
 	id: Uuid;
 	to: string;
@@ -154,7 +156,7 @@ export const unbranded: Branding = { name: null, logo: null, color: '#1d4ed8' };
 
 export interface TrackingPorts {
 	keyring(): Promise<Keyring | null>;
-	record(event: TrackedEvent): Promise<void>;
+	record(event: Happened): Promise<void>;
 	find(message: Uuid): Promise<TrackedMessage | null>;
 	link(message: TrackedMessage, position: number): Promise<string | null>;
 	view(message: TrackedMessage): Promise<MessageView | null>;

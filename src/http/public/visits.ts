@@ -1,14 +1,13 @@
 import type { Micros } from '../../api/datetime.js';
 import { trackedEvent, type Visitor } from '../../delivery/tracking/events.js';
-import type { TrackedMessage, TrackingPorts } from '../../delivery/tracking/lookup.js';
+import type { Happened, TrackedMessage, TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { type ClickWindow, machineRequest } from '../../delivery/tracking/machines.js';
 import { type Keyring, verifyClickToken, verifyToken } from '../../delivery/tracking/tokens.js';
-import type { TrackedEvent } from '../../store/store.js';
 import type { HttpResponse, PublicRequest } from '../messages.js';
 import { commonHeaders, failedPage, notFoundPage } from './pages.js';
 import { presentationOf } from './presentation.js';
 
-type MakeEvent = (keyring: Keyring | null) => TrackedEvent | null;
+type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
 export interface Recorder {
 	/** Records the event after the turn of the event loop; the request does not wait. */
@@ -94,7 +93,7 @@ export function pixel(
 function opening(
 	keyring: Keyring | null,
 	{ request, at, token }: { request: PublicRequest; at: Micros; token: string },
-): TrackedEvent | null {
+): Happened | null {
 	const message = keyring && verifyToken(keyring, 'o', token);
 	if (message === null) return null;
 	const { method, headers } = request;
