@@ -72,6 +72,15 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 	}
 }
 
+/** The first row of an address gives the values; a later one with a reason still stops the mail. */
+export async function deactivate(
+	{ subscribers, pages, pace }: RowParts,
+	{ email }: ForeignRow,
+): Promise<void> {
+	const found = await pages.search(email);
+	if (found?.is_active) await pace.write((call) => subscribers.patch(found.id, { is_active: false }, call));
+}
+
 const maxBusyAnswers = 12;
 
 /** The address was new before this call: if it is there now, this call created it. */

@@ -9,6 +9,7 @@ import { addImportCounts } from '../api/counts.js';
 import { ApiError, notFound } from '../api/errors.js';
 import { inOrder, Pace, type Pause, type Sleep } from './pace.js';
 import {
+	deactivate,
 	type ForeignRow,
 	type Intent,
 	type RowIntents,
@@ -200,6 +201,7 @@ class SingleSession {
 	): Promise<RowOutcome> {
 		await this.#parts.pace.row();
 		if (this.#taken.has(hashOf(row.key)) || (await before) === true) {
+			if (row.hasReason) await deactivate(this.#parts, row);
 			const error = `email: ${row.email} stands in this import already.`;
 			return { kind: 'duplicate', code: 'duplicate', error };
 		}

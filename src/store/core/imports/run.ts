@@ -179,13 +179,15 @@ async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): P
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: ${unknownVariableText(unknown)}` };
 	}
 	if (await run.isErased?.(row.email_key)) return erased;
-	if (run.standing?.has(row.email_key)) return duplicateOf(row);
+	if (run.standing?.has(row.email_key)) return await duplicateOf(sql, run, row);
 	const outcome = (await create(sql, run, row, place.id)) ? created : await meetExisting(sql, run, row);
 	if (run.standing !== null && !('code' in outcome)) run.standing.add(row.email_key);
 	return outcome;
 }
 
-function duplicateOf(row: ImportRow): RowOutcome {
+/** The first row gives the values. A later one that unsubscribed, bounced or complained still stops the mail. */
+async function duplicateOf(sql: Sql, run: ImportRun, row: ImportRow): Promise<RowOutcome> {
+	await impose(sql, run, row);
 	// Joined: a template literal would keep the row's text alive as long as the error.
 	const error = ['email: ', row.email, ' stands in this import already.'].join('');
 	return { kind: 'duplicate', code: 'duplicate', error };
@@ -231,7 +233,7 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 		[row.email_key, run.spec.list_id],
 	);
 	if (stored === undefined) throw new Error('the subscriber of a taken address was not found');
-	if (stored.import_seq === run.seq) return duplicateOf(row);
+	if (stored.import_seq === run.seq) return await duplicateOf(sql, run, row);
 	switch (run.spec.on_conflict) {
 		case 'error':
 			await impose(sql, run, row);

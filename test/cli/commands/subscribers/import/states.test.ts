@@ -75,6 +75,12 @@ const files: readonly [what: string, file: string, options: string, states: stri
 		'Abgemeldet=state Spam=state',
 		'a UNSUBSCRIBED, b active, c COMPLAINED',
 	],
+	[
+		'a leaver in a later row of the same address',
+		'Abgemeldet\na,nein\na,ja',
+		'Abgemeldet=state',
+		'a UNSUBSCRIBED',
+	],
 	['a named blank', 'Consent\na,yes\nb,', 'Consent=state =unsubscribed', 'a active, b UNSUBSCRIBED'],
 	[
 		'another disable_reason',
@@ -145,8 +151,8 @@ it('takes an export of ours, with all its columns, as it went', async () => {
 const missing = await witnessMissing();
 
 it.each([
-	['a server of ours', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED']],
-	['another deployment, which keeps no reason', ['a ', 'b active', 'c ']],
+	['a server of ours', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
+	['another deployment, which keeps no reason', ['a ', 'b active', 'c ', 'd ']],
 ])('is the same on %s', async (where, expected) => {
 	const isOurs = where === 'a server of ours';
 	if (!isOurs && missing !== null) return;
@@ -156,11 +162,11 @@ it.each([
 		cli(['--base-url', server.baseUrl, ...argv], { env });
 	try {
 		if (!isOurs) await run(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
-		const path = await project.file('tool.csv', tool);
+		const path = await project.file('tool.csv', `${tool}d@e.org,active,\nd@e.org,unsubscribed,\n`);
 		expect((await run(words(path, '--create-fields'))).code).toBe(2);
 		const done = await run(words(path, ...map, '--state-words', 'blocklisted=bounced'));
 		expect(statesIn(JSON.parse((await run([...listing, '-o', 'json'])).stdout))).toEqual(expected);
-		const warning = '2 rows have a disable_reason, which this service has no way to set';
+		const warning = '3 rows have a disable_reason, which this service has no way to set';
 		expect([done.code, done.stderr.includes(warning)]).toEqual([0, !isOurs]);
 	} finally {
 		await server.stop();
