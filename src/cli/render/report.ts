@@ -61,8 +61,12 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	const counts = parted?.details.total ?? all;
 	const sent = counts?.sent ?? Number(total.sent);
 	if (sent > 0 && totals.some(({ share }) => share !== null)) {
-		const tried = counts === null ? '' : `, of bounces of ${numberText(counts.attempted)} attempted`;
-		lines.push('', ...wrap(`shares are of ${numberText(sent)} sent${tried}`, width));
+		const ofSent = `of ${numberText(sent)} sent`;
+		const bases =
+			counts === null
+				? `shares are ${ofSent}`
+				: `shares of deliveries and bounces are of ${numberText(counts.attempted)} attempted, others ${ofSent}`;
+		lines.push('', ...wrap(bases, width));
 	}
 	if (parted !== null) {
 		for (const table of tablesOf(parted)) lines.push(...tableLines(table, width));

@@ -101,22 +101,22 @@ describe('mailctl campaigns', () => {
 		const top = `Campaign spring\n  subject  Spring news!\n  list     Readers\n  sender   news@example.com\n  sent on  2026-11-07 12:00 UTC\n2026-11-07 (UTC)\n\n  recipients  5\n    sent      2\n    waiting   0\n    deferred  1\n    bounced   1\n    left out  1\n\n`;
 		const report = await shown('campaigns', 'report', 'spring', '--no-pager');
 		expect(stripVTControlCharacters(report)).toContain(top);
-		expect(report).toMatch(
-			/\n {2}delivered +2 +66\.67 % +of 3 attempted\n {2}opened +0 +0\.00 % +0 {2}of 2 sent\n/,
-		);
+		const bases = '\nshares of deliveries and bounces are of 3 attempted, others of 2 sent\n';
+		expect(report).toMatch(/\n {2}delivered +2 +66\.67 % *\n {2}opened +0 +0\.00 % +0 *\n/);
+		expect(report).toContain(bases);
 		const plain = await shown('report', '--campaign', 'spring', '--no-pager');
 		expect(stripVTControlCharacters(plain)).toContain(top);
-		expect(plain).toContain('\nshares are of 2 sent, of bounces of 3 attempted\n');
+		expect(plain).toContain(bases);
 		for (const [name, text] of [
 			[
 				'r.md',
-				/\n- list: Readers\n[\s\S]*\n\| recipients \| 5 \|\n[\s\S]*\| 66\.67 \| 3 attempted \|[\s\S]*\n\| 451 4\.3\.0 Later \| deferred \| 1 \|/,
+				/\n- list: Readers\n[\s\S]*\n\| recipients \| 5 \|\n[\s\S]*\| 66\.67 % \| 3 attempted \|[\s\S]*\n\| deferred \| 451 4\.3\.0 Later \| 1 \|/,
 			],
 			['r.json', /"replies": \[[^\]]*No such user/],
 			['r.svg', />list: Readers, sender: news@example\.com, sent on: [\s\S]*>5 recipients: 2 sent, 0 w/],
 			[
 				'r.html',
-				/<p>sent on <b>2026-11-07 12:00 UTC<[\s\S]*recipients<.*<b>5<[\s\S]*66\.67 % of 3 attempted<[\s\S]*<td>550 5\.1\.1 No such user<\/td><td>bounced<\/td><td class="n">1</,
+				/<p>sent on <b>2026-11-07 12:00 UTC<[\s\S]*recipients<.*<b>5<[\s\S]*66\.67 % of 3 attempted<[\s\S]*<td>bounced<\/td><td>550 5\.1\.1 No such user<\/td><td class="n">1</,
 			],
 		] as const) {
 			await shown('campaigns', 'report', 'spring', '--save', join(people.folder, name));

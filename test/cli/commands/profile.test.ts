@@ -452,7 +452,7 @@ describe('mailctl profile', () => {
 	it('adds a deployment or a database with its preferences', async () => {
 		const home = await makeHome();
 		const words = ['profile', 'add', 'p', '--db', '/p.db', '--protected', '--set', 'retries=5', '--use'];
-		words.push('--set', 'time-zone=europe/oslo');
+		words.push('--set', 'time-zone=Europe/Oslo');
 		const { code } = await run(home, [...words, '--allow-recipients', '*@example.com']);
 		expect(code).toBe(0);
 		expect(await readFileOf(home, 'config.json')).toEqual({
