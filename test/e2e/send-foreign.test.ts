@@ -188,7 +188,7 @@ describe('what cannot be kept there', () => {
 		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
 		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('--retry-unknown is for deployments of others'),
+			stderr: expect.stringContaining('--retry-unknown is for foreign deployments'),
 		});
 	});
 });

@@ -7,9 +7,9 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { isMachine, isTable } from '../frame/globals.js';
 import { assertFile, inputName } from '../frame/sources.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { accept } from './send/accept.js';
+import { accept, assertAllowed, foreseeSending } from './send/accept.js';
 import { uploadAttachments } from './send/attach.js';
-import { linted, warnOfContent, warnOfLinks } from './send/lint.js';
+import { warnOfContent, warnOfLinks, warnOfVariables } from './send/lint.js';
 import {
 	assertOptions,
 	campaignAnswer,
@@ -23,27 +23,15 @@ import {
 import {
 	addresseeOf,
 	compose,
-	foreseeSending,
 	isShown,
 	notAmong,
 	previewAnswer,
 	showDryRun,
 	shownKey,
 	showPreview,
-	showRequest,
 } from './send/preview.js';
-import {
-	assertHonoured,
-	assertOneContent,
-	assertVariables,
-	isMadeElsewhere,
-	isOpaque,
-	type Prepared,
-	prepare,
-} from './send/request.js';
+import { assertHonoured, assertVariables, type Prepared, prepare, readTiming } from './send/request.js';
 import { assertResults } from './send/results.js';
-import { assertAllowed } from './send/stage.js';
-import { readTiming } from './send/timing.js';
 import { assertCanDeliver, endOfSend } from './send/watch.js';
 
 type Accept = SendResult['messages'][number];
@@ -88,7 +76,7 @@ const self = command({
 		const complete = (given: SendOptions) => send(cx, given);
 		if (!cx.canAsk || cx.globals.yes === true) return complete(options);
 		const { guideSend, isTooLittle } = await import('./send/guide.js');
-		if (!isTooLittle(options)) return complete(options);
+		if (!(await isTooLittle(options))) return complete(options);
 		await assertGiven(cx, options);
 		return guideSend(cx, options, complete);
 	},
@@ -97,20 +85,19 @@ const self = command({
 export { self as command };
 
 async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | undefined> {
-	const options = settled(given, { isDryRun: cx.dryRun });
+	const options = settled(given, cx);
 	await assertMeant(cx, options);
 	await assertHonoured(cx, options, { isOfRows: isCampaign(options) });
-	// Neither `--preview` nor `--test-to` begins a campaign, so the times are read here.
+	// `--preview` and `--test-to` start no campaign, so validate the times here.
 	if (wantsPreview(options) || options.testTo !== undefined) await readTiming(cx, options);
 	if (isCampaign(options)) return (await import('./send/stage.js')).sendCampaign(cx, options);
 	return sendToAddresses(cx, options);
 }
 
-/** Before any question: errors that no answer could mend. */
+/** Before any question: errors that no answer could correct. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
-	const options = settled(given, { isDryRun: cx.dryRun });
+	const options = settled(given, cx);
 	await assertMeant(cx, options);
-	assertOneContent(options);
 	if (options.list.length > 0) await (await import('./send/recipients.js')).select(cx, options);
 	await readTiming(cx, options);
 	const bodies = ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const;
@@ -137,15 +124,16 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	if (maxRecipients !== undefined && to.length > maxRecipients)
 		throw new UsageError(`${to.length} recipients are more than --max-recipients ${maxRecipients}`);
 	assertAllowed(cx, [...to, ...options.cc, ...options.bcc]);
-	const prepared = await linted(cx, await prepare(cx, options), { strict: options.strictVars ?? bulk });
+	const prepared = await prepare(cx, options);
+	await warnOfVariables(cx, prepared, { strict: options.strictVars ?? bulk });
 	const request: SendRequest = { ...prepared.request, to };
-	if (wantsPreview(options) && !cx.dryRun) return preview(cx, prepared, request, options);
-	await assertVariables(cx, prepared, options);
-	if (!wantsPreview(options)) {
+	const isLook = wantsPreview(options);
+	if (!isLook || cx.dryRun) await assertVariables(cx, prepared, options);
+	if (!isLook) {
 		await assertCanDeliver(cx, options);
 		await assertResults(options.results, null);
 	}
-	if (cx.dryRun) return preview(cx, prepared, request, options);
+	if (isLook || cx.dryRun) return foresee(cx, prepared, request, options);
 	await warnOfContent(cx, prepared);
 	await uploadAttachments(cx, prepared.files);
 	return accept(cx, request, {
@@ -162,39 +150,34 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 				);
 			const isTold = messages_created > 0 || options.campaign !== undefined;
 			if (campaign !== null && isTold) await cx.note(`campaign ${campaign}`);
-			if (messages_created > 0 && submission !== null) await warnOfLinks(cx, { bulk });
+			if (messages_created > 0 && submission !== null) await warnOfLinks(cx, bulk);
 		},
 	});
 }
 
 /** `--preview`, `--eml` and `--dry-run`: ends as the acceptance would. */
-async function preview(
+async function foresee(
 	cx: CommandContext,
 	prepared: Prepared,
 	request: SendRequest,
 	options: SendOptions,
 ): Promise<ExitCode> {
 	const { idempotencyKey, bulk } = options;
-	const isShownAlone = wantsPreview(options);
+	const isLook = wantsPreview(options);
 	const ended = await foreseeSending(cx, request, { files: prepared.files ?? [], idempotencyKey });
 	await warnOfContent(cx, prepared);
-	if (!isShownAlone && ended === exits.done) await warnOfLinks(cx, { bulk });
-	const addresses = request.to.join(', ');
-	const plan = { send: request };
-	if (isOpaque(prepared) && !isShownAlone) {
-		await cx.wouldDo(`send template ${request.template_unique_id} to ${addresses}`, plan);
-		return ended;
-	}
-	if (await isMadeElsewhere(cx)) {
-		await showRequest(cx, { request, sentence: `send "${request.subject}" to ${addresses}`, plan: {} });
-		return ended;
-	}
+	if (!isLook && ended === exits.done) await warnOfLinks(cx, bulk);
 	const key = shownKey(options);
 	const to = request.to.find((one) => isShown(key, one));
 	if (to === undefined) throw notAmong(options, 'the --to');
-	const composed = await compose(cx, prepared, await addresseeOf(cx, prepared, to));
-	const counts = { recipients: request.to.length, rejected: 0 };
-	if (isShownAlone) await showPreview(cx, { composed, prepared, counts }, options);
-	else await showDryRun(cx, composed, `send "${composed.subject}" to ${addresses}`, plan);
+	const addressee = await addresseeOf(cx, prepared, to);
+	if (isLook) {
+		const counts = { recipients: request.to.length, rejected: 0 };
+		await showPreview(cx, { composed: await compose(cx, prepared, addressee), prepared, counts }, options);
+	} else {
+		const sentence = (subject: string) => `send ${subject} to ${request.to.join(', ')}`;
+		const shown = { prepared, addressee, request: () => request, sentence };
+		await showDryRun(cx, { ...shown, plan: { send: request } });
+	}
 	return ended;
 }

@@ -87,7 +87,7 @@ async function assertAllowedToChange(cx: CommandContext, options: Options): Prom
 			['--from', options.from ?? ''],
 		] as const)
 			if (parseMailbox(text) === null) throw new UsageError(`${flag}: "${text}" is no address`);
-		const { assertAllowed } = await import('./send/stage.js');
+		const { assertAllowed } = await import('./send/accept.js');
 		assertAllowed(cx, [options.sendTo]);
 	}
 	const changes = options.full || options.cleanupOnly || options.sendTo !== undefined;

@@ -144,7 +144,7 @@ describe('mailctl send', () => {
 		[['send', '--from', 'news@example.com', '--to', 'a@b.co', '--text', 'T'], 2, '--subject is missing'],
 		[[...toAnn, '--text-file', '/x'], 2, '--text and --text-file both give the same part; give one'],
 		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
-		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is no header'],
+		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is not a header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
 		[[...toAnn, '--again'], 2, '--again goes with --list, --csv or --batch only'],
 		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list, --csv or --batch only'],

@@ -10,8 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { cleanJsonLines, cleanLines } from '../../render/clean.js';
-import { maybeSent } from '../send/accept.js';
-import { assertAllowed } from '../send/stage.js';
+import { assertAllowed, maybeSent } from '../send/accept.js';
 
 const runTest = /\/run_test\/?(\?|$)/;
 const sendPath = /^\/message\/send\/?(\?|$)/;

@@ -16,7 +16,7 @@ import { assertListAllowed, listCampaign, selectionOf } from '../send/recipients
 import { assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/release.js';
 import { assertHonoured } from '../send/request.js';
 import { assertResults } from '../send/results.js';
-import { type CampaignRows, rowCampaign } from '../send/row-audience.js';
+import { type Rest, rowCampaign } from '../send/row-audience.js';
 import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/rows.js';
 import { foreseeResume } from '../send/stage.js';
 import { assertCanDeliver, endOfSend } from '../send/watch.js';
@@ -26,7 +26,7 @@ export const resume = command({
 	name: 'resume',
 	summary: 'go on with a campaign that was broken off',
 	description:
-		'Without a name it is the only unfinished one; of several a terminal offers a choice. What was staged stays staged and what was sent is not sent again. A campaign that was not released yet is checked ' +
+		'Without a name it is the only unfinished one; of several a terminal offers a choice. Staged messages stay staged, and sent ones are not sent again. A campaign that was not released yet is checked ' +
 		'and released first, which needs consent as it did at the beginning. Rows that are not staged yet are read from ' +
 		'the same file, or from --source with the same content, and from nothing else. The rate of the earlier run holds, unless --rate names another.',
 	args: [{ ...campaignArg, optional: true }],
@@ -70,7 +70,10 @@ export const resume = command({
 			await retryAll(cx, campaign, 'failed');
 			campaign = await findCampaign(cx, place.campaigns, campaign.key);
 		}
-		if (isOfCalls(campaign)) throw ofCalls(campaign);
+		if (isOfCalls(campaign))
+			throw new UsageError(
+				`the campaign ${campaign.id} was released by a single call: there is nothing to go on with`,
+			);
 		if (campaign.state === 'staged' && !cx.dryRun) {
 			await place.hold(campaign.key);
 			// The process that had it may have released it by now.
@@ -88,7 +91,7 @@ export const resume = command({
 	},
 });
 
-/** Messages that wait because their sender was refused are due at once: whoever resumes has mended the cause. */
+/** Messages that wait because their sender was refused are due at once: whoever resumes has corrected the cause. */
 async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<void> {
 	if ((await (await cx.api()).capabilities()).ext.messages === undefined || cx.dryRun) return;
 	const { replies = [] } = await (await campaignPlace(cx)).campaigns.status(campaign.id);
@@ -126,11 +129,6 @@ async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' |
 	if (queued > 0) await cx.note(`${counted(queued, `${status} message`)} queued again`);
 }
 
-/** Whatever sends takes its messages with all others. */
-function ofCalls({ id }: Campaign): UsageError {
-	return new UsageError(`the campaign ${id} was released by a single call: there is nothing to go on with`);
-}
-
 async function keptRate(
 	cx: CommandContext,
 	{ rate, is_finished }: Pick<Campaign, 'rate' | 'is_finished'>,
@@ -147,19 +145,10 @@ async function foresee(
 	cx: CommandContext,
 	{ campaign, run, rows }: { campaign: Campaign; run: CampaignRun; rows: Rest },
 ): Promise<undefined> {
-	const opened = await rows?.();
-	await opened?.open.close();
+	await (await rows?.())?.close();
 	if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign))
 		await assertStaged(cx, run);
 	await foreseeResume(cx, campaign);
-}
-
-/** What opens the rows that are not staged yet; null: there are none to read. */
-type Rest = (() => Promise<CampaignRows>) | null;
-
-function restOf(cx: CommandContext, campaign: Campaign, source: string | undefined): Rest {
-	const isDone = isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged';
-	return isDone ? null : rowsOf(cx, campaign, source);
 }
 
 function isOverList({ source, list_id, position }: Campaign): boolean {
@@ -181,44 +170,45 @@ async function runOf(
 	},
 ): Promise<Omit<CampaignRun, 'begun'>> {
 	const { id, key: name, list_id, position } = campaign;
+	const isBulk = () => campaign.type === 'BULK';
+	const run = { place, id, name, content: null, isBulk, options };
 	const subject = campaign.subject ?? '';
-	const bulk = campaign.type === 'BULK';
 	if (list_id !== null && isOverList(campaign)) {
 		const selection = await selectionOf(cx, campaign, list_id);
 		if (campaign.state === 'staged') for (const list of selection.lists) await assertListAllowed(cx, list.id);
-		return listCampaign(cx, { place, id, name, selection, subject, bulk, options });
+		return listCampaign(cx, { ...run, selection, subject });
 	}
-	const run = { place, session: { id, position }, name, of: nameOf(campaign), source: options.source };
-	return rowCampaign(cx, { ...run, bulk, options, subject: campaign.requests ? null : subject, rows });
+	const path = campaign.source?.['path'];
+	const of = path === undefined ? `the campaign "${name}"` : basename(path);
+	const { source } = options;
+	return rowCampaign(cx, { ...run, source, position, of, rows, subject: campaign.requests ? null : subject });
 }
 
-function nameOf({ source, key }: Campaign): string {
-	const path = source?.['path'];
-	return path === undefined ? `the campaign "${key}"` : basename(path);
-}
-
-/** The rest of the rows: of the very content the campaign was begun with, so that it never reaches other people. */
-function rowsOf(
-	cx: CommandContext,
-	{ key, source, position }: Campaign,
-	given: string | undefined,
-): () => Promise<CampaignRows> {
+/** The rest of the rows, of the content that the campaign was begun with, so that it never reaches other people. */
+function restOf(cx: CommandContext, campaign: Campaign, given: string | undefined): Rest {
+	if (isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged') return null;
+	const { key, source, position } = campaign;
 	const file = given === undefined ? source?.['path'] : inputName(given);
 	if (source === null || file === undefined) throw notFromFile({ key, source, position });
 	return async () => {
 		const input = await known(cx, file, '--source');
 		if (input.origin['sha256'] !== source['sha256']) {
 			await input.close();
-			throw otherContent(key, file);
+			const name = file === '-' ? 'standard input' : file;
+			throw new UsageError(
+				`the campaign "${key}" was begun with another file than ${name}; nothing was sent`,
+				{
+					hint: '--source FILE names what it was begun with',
+				},
+			);
 		}
-		if (source['kind'] === 'batch')
-			return { kind: 'batch', open: await openRequestRows(cx, input, keptAdditions(source)) };
+		if (source['kind'] === 'batch') return openRequestRows(cx, input, keptAdditions(source));
 		const how = { columns: keptColumns(source), encoding: source['encoding'] };
-		return { kind: 'csv', open: await openTableRows(cx, input, how) };
+		return openTableRows(cx, input, how);
 	};
 }
 
-/** What came through a pipe can come once more; what an API call put, its caller alone has. */
+/** Rows of a pipe can come once more; rows of an API call only its caller has. */
 function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' | 'position'>): UsageError {
 	const rows = counted(position, 'row');
 	const again = [
@@ -227,15 +217,6 @@ function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' 
 	];
 	return new UsageError(
 		`the campaign "${key}" was broken off after ${rows} that came from no file; nothing was sent`,
-		{ hint: [source === null ? '' : again, mailctl('campaigns', 'cancel', key), ' drops it'] },
-	);
-}
-
-function otherContent(name: string, file: string): UsageError {
-	return new UsageError(
-		`${file === '-' ? 'standard input' : file} is not what the campaign "${name}" was begun with; nothing was sent`,
-		{
-			hint: '--source FILE names what it was begun with',
-		},
+		{ hint: [...(source === null ? [] : again), mailctl('campaigns', 'cancel', key), ' drops it'] },
 	);
 }

@@ -27,14 +27,15 @@ import type { Connection, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { paced } from '../../frame/values.js';
 import { spanText } from '../../render/units.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import type { SendOptions } from './options.js';
-import { sendHint } from './request.js';
+import type { RunOptions } from './release.js';
+import { readTiming, sayPlan, sendHint } from './request.js';
 import { assertResults } from './results.js';
-import { readTiming, sayPlan } from './timing.js';
 import { assertCanDeliver, deliverNow } from './watch.js';
 
 export interface CampaignPlace {
@@ -51,23 +52,7 @@ export interface CampaignPlace {
 	 * Sends what was released, or waits until a server has. `null`: this run does not wait, or the server does not tell.
 	 * Throws `CliError`, and what was sent before stays sent; called again it goes on with the rest.
 	 */
-	deliver(id: Uuid, how: CampaignDelivery): Promise<DeliverySummary | null>;
-}
-
-export interface CampaignDelivery {
-	/** Messages staged: progress is measured against them. */
-	total: number;
-	/** Ends it after what is in flight. */
-	signal: AbortSignal;
-	/** Messages a second at most. */
-	rate?: number;
-	connections?: number;
-	/** Without any outcome for so long, it gives up; milliseconds. */
-	stallMs: number;
-	/** False: no wait where a server sends. */
-	waits: boolean;
-	/** Only where an unanswered call cannot be told from a lost one: those go out again too. */
-	retriesUnknown?: boolean;
+	deliver(id: Uuid, total: number, options: RunOptions): Promise<DeliverySummary | null>;
 }
 
 type AnySpec = CampaignSpec | RequestsSpec;
@@ -79,8 +64,8 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 	return {
 		isForeign: false,
 		...(await held(cx, campaigns)),
-		deliver: (id, { total, stallMs, waits, rate, connections }) =>
-			deliverNow(cx, { campaign: id }, total, { wait: waits, waitTimeout: stallMs, rate, connections }),
+		deliver: (id, total, options) =>
+			deliverNow(cx, { campaign: id }, total, { ...options, rate: paced(options.rate).rate }),
 	};
 }
 
@@ -93,7 +78,7 @@ export function deploymentOf(target: Connection['target']): string {
 
 /**
  * Two processes that stage one campaign at the same time would put each other's rows. This machine also keeps that a server
- * has a campaign: the day a page in its place makes it look like a service of others, everyone would be sent to again.
+ * has a campaign: a page in its place may look like a foreign service, and everyone would be sent to again.
  */
 async function held(
 	cx: CommandContext,
@@ -119,12 +104,6 @@ async function held(
 		},
 		campaigns: {
 			...campaigns,
-			page: async (request, call) => {
-				const page = await campaigns.page(request, call);
-				if (isRemote && request.key !== undefined && page.results.length === 0)
-					await unlessRefused(assertNotHere(cx, files.database, request.key));
-				return page;
-			},
 			release: async (id, expected, call) => {
 				await campaigns.release(id, expected, call);
 				await letGo();
@@ -160,7 +139,7 @@ async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 
 export interface Beginning {
 	place: CampaignPlace;
-	/** As it was given, or that of the campaign with the given UUID; null: the place makes one. */
+	/** The given name, or that of the campaign with the given UUID; null: the place makes one. */
 	name: string | null;
 	/** The campaign of that name was there before. */
 	there: Campaign | null;
@@ -170,12 +149,12 @@ export interface Beginning {
 }
 
 /**
- * By this run under a name that was made up (`unnamed`), so that it cannot be resumed, or was given (`named`), or by an
- * earlier run, whose staging is kept.
+ * Who began it: this run under a made-up name (`unnamed`), which no command can name later, or under a given one
+ * (`named`), or an `earlier` run, whose staging is kept.
  */
 export type Begun = 'unnamed' | 'named' | 'earlier';
 
-export interface Opened extends CampaignSession {
+interface Opened extends CampaignSession {
 	begun: Begun;
 }
 
@@ -208,7 +187,7 @@ export async function beginCampaign(
 	// Send calls alone have its UUID: one with rows is begun beside them, and they join it.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
-		throw new UsageError(`there is no campaign ${campaign}; a new one of --batch has a name`);
+		throw new UsageError(`campaign ${campaign} not found; a new one of --batch has a name`);
 	// One that is staged is what an earlier run of the same command left.
 	if (again && there !== null && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, and "${there.key}" is there already`, {
@@ -219,7 +198,7 @@ export async function beginCampaign(
 	return { place, name: there?.key ?? named, there, isAgain: again, timing };
 }
 
-/** The most that a mailctl server accepts. */
+/** The longest name that a mailctl server accepts. */
 const maxLength = 255;
 
 /** Throws `UsageError` for a name that could not be typed again. */
@@ -227,7 +206,7 @@ function assertName(name: string): void {
 	if (name.trim() === name && name !== '' && name.length <= maxLength && !/[\p{Cc}\p{Cf}]/u.test(name))
 		return;
 	const shown = JSON.stringify(name.slice(0, 60));
-	throw new UsageError(`--campaign ${shown} is no name: 1 to ${maxLength} visible characters`);
+	throw new UsageError(`--campaign ${shown} is not a name: 1 to ${maxLength} visible characters`);
 }
 
 /**
@@ -244,14 +223,13 @@ export async function openCampaign(cx: CommandContext, beginning: Beginning, mai
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
 		const found = await lookUpCampaign(place.campaigns, same);
-		if (found === undefined || !cx.canAsk || cx.globals.yes === true)
-			throw repeated(cx, same, found, beginning, error);
+		if (found === undefined || !cx.canAsk || cx.globals.yes === true) throw repeated(cx, same, found, error);
 		const isOpen = ['staged', 'sending'].includes(campaignState(found));
 		await cx
 			.agree(`${sentence(cx, found)}.`, isOpen ? 'Resume it?' : 'Send it once more?')
 			.catch((declined: unknown) => {
 				if (!isOpen || !(declined instanceof Declined)) throw declined;
-				throw new Declined({ hint: waysBeside(found, beginning) });
+				throw new Declined({ hint: waysBeside(found) });
 			});
 		return isOpen ? goOnWith(beginning, found, spec) : openNew(beginning, spec, {});
 	}
@@ -266,7 +244,7 @@ export async function foreseeOpening(cx: CommandContext, beginning: Beginning, s
 	} catch (error) {
 		const same = error instanceof ApiError ? repeatedKey(error) : null;
 		if (same === null) throw error;
-		throw repeated(cx, same, await lookUpCampaign(place.campaigns, same), beginning, error);
+		throw repeated(cx, same, await lookUpCampaign(place.campaigns, same), error);
 	}
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
@@ -308,7 +286,6 @@ async function openNew(beginning: Beginning, spec: AnySpec, how: CampaignOpening
 	return { ...session, begun: 'unnamed' };
 }
 
-/** A refusal to open the campaign, explained. */
 async function refusalExplained<T>(
 	{ place, name }: Beginning,
 	spec: AnySpec,
@@ -321,36 +298,27 @@ async function refusalExplained<T>(
 		const other = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
 		// Only a campaign of which nothing was sent gives its name back.
 		const cancel = [', or ', mailctl('campaigns', 'cancel', name ?? ''), ' first: nothing of it was sent'];
-		throw new CliError('conflict', exits.refused, `the name "${name}" stands for another campaign`, {
+		throw new CliError('conflict', exits.refused, `the name "${name}" belongs to another campaign`, {
 			hint: ['give another --campaign', ...(other?.state === 'staged' ? cancel : [])],
 			cause: error,
 		});
 	}
 }
 
-function repeated(
-	cx: CommandContext,
-	key: string,
-	found: Campaign | undefined,
-	beginning: Beginning,
-	cause: unknown,
-): UsageError {
+function repeated(cx: CommandContext, key: string, found: Campaign | undefined, cause: unknown): UsageError {
 	const what = found === undefined ? `"${key}" is the same to the same recipients` : sentence(cx, found);
-	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found, beginning), cause });
+	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause });
 }
 
-/** The ways on with a campaign that is not finished, and the one to send all of it once more. */
-function waysBeside(found: Campaign | undefined, { isAgain }: Beginning): Hint {
+/** How to go on with a campaign that is not finished, and how to send all of it once more. */
+function waysBeside(found: Campaign | undefined): Hint {
 	const state = found === undefined ? null : campaignState(found);
-	const isOpen = state === 'staged' || state === 'planned' || state === 'sending';
-	const again = isAgain || isOpen ? '--again with a --campaign of its own' : '--again';
-	if (found === undefined || !isOpen) return `${again} sends all of it once more`;
-	const resuming = [mailctl('campaigns', 'resume', found.key), ' goes on with it, '];
-	return [
-		...(state === 'planned' ? [] : resuming),
-		...[mailctl('campaigns', 'cancel', found.key), ' drops what is not sent, '],
-		`${again} sends all of it once more`,
-	];
+	if (found === undefined || state === 'finished' || state === 'canceled')
+		return '--again sends all of it once more';
+	const resuming =
+		state === 'planned' ? [] : [mailctl('campaigns', 'resume', found.key), ' goes on with it, '];
+	const cancel = [mailctl('campaigns', 'cancel', found.key), ' drops what is not sent, '];
+	return [...resuming, ...cancel, '--again with another --campaign sends all of it once more'];
 }
 
 /** `"spring-news" was sent to this list 4 minutes ago, and is not finished`. */

@@ -1,17 +1,20 @@
 /**
- * Campaigns on a deployment that keeps none: a database of this machine does, this command makes the calls itself, and says
- * why the service refused messages.
+ * Campaigns on a deployment that keeps none: a database of this machine keeps them, this command makes the calls itself, and
+ * says why the service refused messages.
  */
 
-import type { ForeignCampaigns, ForeignCounts, ForeignDelivered } from '../../connect/foreign-campaigns.js';
+import type { ForeignCampaigns, ForeignDelivered } from '../../connect/foreign-campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
+import { paced } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
-import { type CampaignDelivery, type CampaignPlace, deploymentOf } from './begin.js';
+import { type CampaignPlace, deploymentOf } from './begin.js';
+import type { RunOptions } from './release.js';
 import { eachResult } from './results.js';
+import { defaultWaitMs } from './watch.js';
 
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
@@ -20,20 +23,19 @@ const defaultConnections = 8;
 export async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
 	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
-	const folder = cx.paths.jobs;
 	const campaigns = openForeignCampaigns(api, {
-		folder,
+		folder: cx.paths.jobs,
 		deployment: deploymentOf(target),
 		clock: cx.clock,
 		isTrial: cx.dryRun,
 	});
 	cx.atEnd(() => campaigns.close());
-	// What changes a campaign holds it, and knows by itself what is kept elsewhere.
 	return {
 		isForeign: true,
 		campaigns,
+		// Each change of a campaign holds it.
 		hold: async () => undefined,
-		deliver: (id, how) => deliver(cx, campaigns, id, how),
+		deliver: (id, total, options) => deliver(cx, campaigns, id, total, options),
 	};
 }
 
@@ -41,28 +43,29 @@ async function deliver(
 	cx: CommandContext,
 	campaigns: ForeignCampaigns,
 	id: string,
-	how: CampaignDelivery,
+	total: number,
+	{ connections = defaultConnections, rate, retryUnknown, waitTimeout = defaultWaitMs }: RunOptions,
 ): Promise<DeliverySummary> {
-	const progress = cx.progress('sending', how.total);
-	const stall = new Stall(how.stallMs);
+	const progress = cx.progress('sending', total);
+	const stall = new AbortController();
+	const timer = setTimeout(() => stall.abort(new Error('no progress')), waitTimeout);
 	try {
 		const delivered = await campaigns.deliver(id, {
-			connections: how.connections ?? defaultConnections,
-			rate: how.rate ?? null,
-			uncertain: how.retriesUnknown === true ? 'retry' : 'leave',
-			signal: AbortSignal.any([how.signal, stall.signal]),
-			onProgress: (counts) => {
-				stall.moved();
-				progress.update(
-					counts.accepted + counts.suppressed + counts.failed + counts.uncertain,
-					troublesOf(counts),
-				);
+			connections,
+			rate: paced(rate).rate ?? null,
+			uncertain: retryUnknown ? 'retry' : 'leave',
+			signal: AbortSignal.any([cx.signal, stall.signal]),
+			onProgress: ({ accepted, suppressed, failed, uncertain }) => {
+				timer.refresh();
+				const troubles = [...(failed > 0 ? [`${failed} failed`] : [])];
+				if (uncertain > 0) troubles.push(`${uncertain} unknown`);
+				progress.update(accepted + suppressed + failed + uncertain, troubles.join(', '));
 			},
 		});
 		progress.stop();
-		return await conclude(cx, delivered, { campaigns, id, stall });
+		return await conclude(cx, delivered, { campaigns, id, isStalled: stall.signal.aborted });
 	} finally {
-		stall.stop();
+		clearTimeout(timer);
 		progress.stop();
 	}
 }
@@ -71,75 +74,39 @@ async function deliver(
 async function conclude(
 	cx: CommandContext,
 	{ counts, error }: ForeignDelivered,
-	{ campaigns, id, stall }: { campaigns: ForeignCampaigns; id: string; stall: Stall },
+	{ campaigns, id, isStalled }: { campaigns: ForeignCampaigns; id: string; isStalled: boolean },
 ): Promise<DeliverySummary> {
+	const { accepted, suppressed, failed, uncertain, waiting } = counts;
 	const { key } = await campaigns.status(id);
 	const resume = ['campaigns', 'resume', key];
-	if (counts.uncertain > 0) {
+	if (uncertain > 0)
 		await cx.warn(
-			`${counted(counts.uncertain, 'message')} may or may not have been sent: the service did not answer`,
+			`${counted(uncertain, 'message')} may or may not have been sent: the service did not answer`,
 			[
 				'look at the report or ask one of them; ',
 				mailctl(...resume, '--retry-unknown'),
 				' sends to them again',
 			],
 		);
-	}
-	const rest = { counts: outcomeOf(counts), warnings: [] };
-	if (counts.failed > 0) await sayWhyFailed(cx, campaigns, { id, key, failed: counts.failed });
+	if (failed > 0) await sayWhyFailed(cx, campaigns, { id, key, failed });
+	const took = `the service took ${counted(accepted, 'message')}`;
 	if (error === null) {
-		await cx.note(
-			`the service took ${counted(counts.accepted, 'message')}; it does not tell what became of them`,
-		);
-		return { kind: 'settled', reason: null, ...rest };
+		await cx.note(`${took}; it does not tell what became of them`);
+		// This machine sees no further: a message that the service took counts as sent.
+		const outcome = { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
+		return { kind: 'settled', reason: null, counts: outcome, warnings: [] };
 	}
-	await cx.note(
-		`the service took ${counted(counts.accepted, 'message')}, ${counted(counts.waiting, 'message')} waiting`,
-	);
+	await cx.note(`${took}, ${counted(waiting, 'message')} waiting`);
 	const hint = [mailctl(...resume), ' goes on'];
-	const isStalled = stall.signal.aborted;
-	const isPlain = counts.uncertain === 0 && !isStalled;
 	if (cx.signal.aborted) await cx.hint(hint);
 	cx.signal.throwIfAborted();
-	if (isPlain) throw hinted(error, [hint]);
 	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
-	if (counts.uncertain === 0) throw new CliError('stalled', exits.outOfTime, message, { hint });
-	throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
+	if (uncertain > 0) throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
+	if (isStalled) throw new CliError('stalled', exits.outOfTime, message, { hint });
+	throw hinted(error, [hint]);
 }
 
-/** A message that the service took counts as sent: this machine sees no further. */
-function outcomeOf({ accepted, suppressed, failed, uncertain }: ForeignCounts): DeliverySummary['counts'] {
-	return { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
-}
-
-function troublesOf({ failed, uncertain }: ForeignCounts): string {
-	const parts = [failed > 0 ? `${failed} failed` : '', uncertain > 0 ? `${uncertain} unknown` : ''];
-	return parts.filter((part) => part !== '').join(', ');
-}
-
-/** Aborts after so long without `moved`. */
-class Stall {
-	readonly #controller = new AbortController();
-	readonly #timer: NodeJS.Timeout;
-
-	constructor(ms: number) {
-		this.#timer = setTimeout(() => this.#controller.abort(new Error('no progress')), ms);
-	}
-
-	get signal(): AbortSignal {
-		return this.#controller.signal;
-	}
-
-	moved(): void {
-		this.#timer.refresh();
-	}
-
-	stop(): void {
-		clearTimeout(this.#timer);
-	}
-}
-
-/** The first reason stands for all; results have each. */
+/** Names the first reason; results have each. */
 async function sayWhyFailed(
 	cx: CommandContext,
 	campaigns: ForeignCampaigns,

@@ -1,4 +1,5 @@
-/** Options of `send`: parameters of the service document, those of mailctl, and how to deliver. */
+/** Options of `send`, and which of them go together. */
+
 import { flagOf, type OptionValues } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
@@ -7,10 +8,7 @@ import { paced } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 
 export const sendOptions = {
-	from: {
-		kind: 'text',
-		summary: 'a verified sender: news@example.com or "News <news@example.com>"',
-	},
+	from: { kind: 'text', summary: 'a verified sender: news@example.com or "News <news@example.com>"' },
 	to: { kind: 'list', placeholder: 'address', summary: 'a recipient' },
 	list: {
 		kind: 'list',
@@ -48,15 +46,8 @@ export const sendOptions = {
 		summary:
 			'with --csv, the variable of a column, or email; FIRST+LAST=name joins two, COLUMN=- leaves one out',
 	},
-	encoding: {
-		kind: 'text',
-		placeholder: 'NAME',
-		summary: 'with --csv, what the table is written in (auto)',
-	},
-	batch: {
-		kind: 'path',
-		summary: 'send requests as they are, one a line of JSON; - is stdin',
-	},
+	encoding: { kind: 'text', placeholder: 'NAME', summary: 'with --csv, what the table is written in (auto)' },
+	batch: { kind: 'path', summary: 'send requests as they are, one a line of JSON; - is stdin' },
 	cc: { kind: 'list', placeholder: 'address', summary: 'a copy' },
 	bcc: { kind: 'list', placeholder: 'address', summary: 'a hidden copy' },
 	ccEach: { kind: 'flag', summary: 'cc and bcc ride on the message to every --to' },
@@ -74,7 +65,7 @@ export const sendOptions = {
 	attach: {
 		kind: 'list',
 		placeholder: 'FILE',
-		summary: 'a file that goes with it, 20 MiB in all; the HTML shows an image as cid:NAME',
+		summary: 'attach this file, 20 MiB in all; the HTML shows an image as cid:NAME',
 	},
 	context: { kind: 'pairs', summary: 'a variable and its value' },
 	contextFile: { kind: 'file', summary: 'variables from a JSON object' },
@@ -130,17 +121,14 @@ export const sendOptions = {
 		kind: 'text',
 		placeholder: 'N/s',
 		summary:
-			'at most so many messages a second (10/s), minute (600/m) or hour (100/h), together with others on this database that have a rate; not with a mailctl server, which sends by itself',
+			'at most so many messages a second (10/s), minute (600/m) or hour (100/h), shared with others on this database that have a rate; not on a mailctl server',
 	},
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'connections to the mail server (5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (on)' },
-	waitTimeout: {
-		kind: 'duration',
-		summary: 'give up waiting after so long without progress (10m)',
-	},
+	waitTimeout: { kind: 'duration', summary: 'give up waiting after so long without progress (10m)' },
 	retryUnknown: {
 		kind: 'flag',
-		summary: 'send again what a deployment of others may have sent: a recipient may get it twice',
+		summary: 'send again what a foreign deployment may have sent: a recipient may get it twice',
 	},
 	results: {
 		kind: 'path',
@@ -157,10 +145,7 @@ export const sendOptions = {
 		summary:
 			'look at the message of this recipient, not of the first (--preview text unless a look is given)',
 	},
-	eml: {
-		kind: 'path',
-		summary: 'write the finished message and send nothing; - is stdout',
-	},
+	eml: { kind: 'path', summary: 'write the finished message and send nothing; - is stdout' },
 	idempotencyKey: {
 		kind: 'text',
 		placeholder: 'KEY',
@@ -168,7 +153,6 @@ export const sendOptions = {
 	},
 } as const;
 
-/** As the help shows them. */
 export const sendOptionGroups = {
 	'Sender and recipients': [
 		...(['from', 'to', 'list', 'excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const),
@@ -193,12 +177,12 @@ export const campaignAnswer = answer(
 
 export type SendOptions = OptionValues<typeof sendOptions>;
 
-/** With `bulk` as it holds: a campaign to a list is bulk mail unless it is said otherwise (api-decisions 24). */
-export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean }): SendOptions {
+/** The options with `bulk` and `preview` as they hold: a campaign to a list is bulk mail by default (api-decisions 24). */
+export function settled(options: SendOptions, { dryRun }: { dryRun: boolean }): SendOptions {
 	const { bulk, transactional, list, preview, previewAs, eml, testTo } = options;
 	if (bulk && transactional)
 		throw new UsageError('--bulk and --transactional contradict each other; give one');
-	const isShown = previewAs !== undefined && eml === undefined && testTo === undefined && !isDryRun;
+	const isShown = previewAs !== undefined && eml === undefined && testTo === undefined && !dryRun;
 	const looks = preview ?? (isShown ? 'text' : undefined);
 	return {
 		...options,
@@ -208,8 +192,8 @@ export function settled(options: SendOptions, { isDryRun }: { isDryRun: boolean 
 }
 
 /** A message is shown, and nothing is sent. */
-export function wantsPreview(options: Pick<SendOptions, 'preview' | 'eml'>): boolean {
-	return options.preview !== undefined || options.eml !== undefined;
+export function wantsPreview({ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>): boolean {
+	return preview !== undefined || eml !== undefined;
 }
 
 export function isCampaign({ list, csv, batch }: Pick<SendOptions, 'list' | 'csv' | 'batch'>): boolean {
@@ -221,85 +205,112 @@ type Key = keyof SendOptions;
 const ofLists: readonly Key[] = ['excludeList', 'where', 'whereOpened', 'whereNotOpened'];
 const ofTables: readonly Key[] = ['map', 'encoding'];
 const ofCampaigns: readonly Key[] = [
-	...([
-		'at',
-		'in',
-		'window',
-		'again',
-		'expectCount',
-		'testTo',
-		'skipInvalid',
-		'retryUnknown',
-		'sample',
-	] as const),
+	...(['at', 'in', 'window', 'again', 'expectCount', 'testTo'] as const),
+	...(['skipInvalid', 'retryUnknown', 'sample'] as const),
 ];
 const ofRequests: readonly Key[] = [
 	...(['from', 'subject', 'text', 'textFile', 'html', 'htmlFile', 'markdownFile', 'template'] as const),
-	...([
-		'context',
-		'contextFile',
-		'tag',
-		'bulk',
-		'transactional',
-		'disableInline',
-		'header',
-		'replyTo',
-	] as const),
+	...(['context', 'contextFile', 'tag', 'bulk', 'transactional', 'disableInline', 'header'] as const),
+	'replyTo',
 ];
+
+type Rule = readonly [isBroken: boolean, error: string, hint?: string];
+
+/** Throws `UsageError` for the first broken rule. */
+export function assertRules(rules: readonly Rule[]): void {
+	const broken = rules.find(([isBroken]) => isBroken);
+	if (broken === undefined) return;
+	const [, error, hint] = broken;
+	throw new UsageError(error, hint === undefined ? {} : { hint });
+}
 
 /** Throws `UsageError` for options that contradict each other, or have no effect. */
 export function assertOptions({ askedFormat }: CommandContext, options: SendOptions): void {
-	const { to, cc, bcc, list, csv, batch } = options;
+	const { to, cc, bcc, ccEach, list, csv, batch, testTo, eml, preview, at, in: wait } = options;
 	const audience = Object.entries({ to: to[0], list: list[0], csv, batch }).filter(
 		([, one]) => one !== undefined,
 	);
 	const [one, other] = audience.map(([name]) => `--${name}`);
-	if (other !== undefined) throw new UsageError(`${one} and ${other} both name recipients; give one`);
 	const given = (keys: readonly Key[]) => keys.find((key) => isGiven(options[key]));
-	const goesWith = (keys: readonly Key[], flags: string) => {
-		const key = given(keys);
-		if (key !== undefined) throw new UsageError(`${flagOf(key)} goes with ${flags} only`);
+	const only = (isThere: boolean, keys: readonly Key[], flags: string): Rule => {
+		const key = isThere ? undefined : given(keys);
+		return [key !== undefined, `${key && flagOf(key)} goes with ${flags} only`];
 	};
-	if (list.length === 0) goesWith(ofLists, '--list');
-	if (csv === undefined) goesWith(batch === undefined ? ofTables : [], '--csv');
-	if (!isCampaign(options)) goesWith(ofCampaigns, '--list, --csv or --batch');
-	else if (cc.length + bcc.length > 0) throw new UsageError(`--cc and --bcc do not go with ${one}`);
-	else if (options.idempotencyKey !== undefined)
-		throw new UsageError(`--idempotency-key does not go with ${one}; --campaign NAME plays that part`);
+	const isOfRows = isCampaign(options);
+	const copies = cc.length + bcc.length;
 	const said = batch === undefined ? undefined : given([...ofRequests, ...ofTables]);
-	if (said !== undefined)
-		throw new UsageError(`${flagOf(said)} does not go with --batch: its requests say everything themselves`);
-	assertCopies(options);
-	assertOutputs(askedFormat, options);
+	assertRules([
+		[other !== undefined, `${one} and ${other} both name recipients; give one`],
+		only(list.length > 0, ofLists, '--list'),
+		only(csv !== undefined || batch !== undefined, ofTables, '--csv'),
+		only(isOfRows, ofCampaigns, '--list, --csv or --batch'),
+		[isOfRows && copies > 0, `--cc and --bcc do not go with ${one}`],
+		[
+			isOfRows && options.idempotencyKey !== undefined,
+			`--idempotency-key does not go with ${one}; --campaign NAME plays that part`,
+		],
+		[
+			said !== undefined,
+			`${said && flagOf(said)} does not go with --batch: its requests say everything themselves`,
+		],
+		[ccEach && copies === 0, '--cc-each goes with --cc or --bcc only'],
+		[
+			copies > 0 && to.length > 1 && !ccEach,
+			'--cc and --bcc would ride on the message to every --to',
+			'add --cc-each if that is meant',
+		],
+		[at !== undefined && wait !== undefined, '--at and --in both name a time; give one'],
+		[
+			testTo !== undefined && wantsPreview(options),
+			`--test-to sends and --${eml === undefined ? 'preview' : 'eml'} sends nothing; give one`,
+		],
+		[eml === '-' && preview !== undefined, '--eml - and --preview both print on standard output; give one'],
+		[
+			eml === '-' && isMachine(askedFormat),
+			'--eml - prints a message: it goes without -o json; --eml FILE goes with it',
+		],
+		...contentRules(options),
+	]);
 	assertWaits(options);
 }
 
-function assertCopies({ to, cc, bcc, ccEach }: SendOptions): void {
-	const copies = cc.length + bcc.length;
-	if (ccEach && copies === 0) throw new UsageError('--cc-each goes with --cc or --bcc only');
-	if (copies > 0 && to.length > 1 && !ccEach)
-		throw new UsageError('--cc and --bcc would ride on the message to every --to', {
-			hint: 'add --cc-each if that is meant',
-		});
+/** Parts of a message that exclude each other. */
+function contentRules(options: SendOptions): Rule[] {
+	const { text, textFile, html, htmlFile, markdownFile, template, subject } = options;
+	const both = (one: unknown, other: unknown, names: string): Rule => [
+		one !== undefined && other !== undefined,
+		`${names} both give the same part; give one`,
+	];
+	return [
+		both(text, textFile, '--text and --text-file'),
+		both(html, htmlFile, '--html and --html-file'),
+		both(html ?? htmlFile, markdownFile, '--markdown-file and an HTML body'),
+		[
+			template !== undefined && subject !== undefined,
+			'--subject does not go with --template: its name is the subject',
+		],
+		[template !== undefined && hasBody(options), 'a body does not go with --template; give one of them'],
+	];
 }
 
-function assertOutputs(
-	format: CommandContext['askedFormat'],
-	{ testTo, eml, preview }: Pick<SendOptions, 'testTo' | 'eml' | 'preview'>,
-): void {
-	const look = eml === undefined ? 'preview' : 'eml';
-	if (testTo !== undefined && wantsPreview({ preview, eml }))
-		throw new UsageError(`--test-to sends and --${look} sends nothing; give one`);
-	if (eml !== '-') return;
-	if (preview !== undefined)
-		throw new UsageError('--eml - and --preview both print on standard output; give one');
-	if (isMachine(format))
-		throw new UsageError('--eml - prints a message: it goes without -o json; --eml FILE goes with it');
+/** True: there is a body, without a template. */
+export function hasBody({ text, textFile, html, htmlFile, markdownFile }: SendOptions): boolean {
+	return [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
+}
+
+/** Throws `UsageError` where a message has no subject or no body. */
+export function assertContent(options: SendOptions): void {
+	if (options.template !== undefined) return;
+	if (!hasBody(options))
+		throw new UsageError(
+			'nothing to say: give --text, --text-file, --html, --html-file, --markdown-file or --template',
+		);
+	if (options.subject === undefined && options.markdownFile === undefined)
+		throw new UsageError('--subject is missing');
 }
 
 /** `false` is a flag that is not given. */
 function isGiven(value: SendOptions[Key]): boolean {
-	if (Array.isArray(value)) return value.length > 0;
 	if (typeof value === 'object') return Object.keys(value).length > 0;
 	return value !== undefined && value !== false;
 }

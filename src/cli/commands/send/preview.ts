@@ -1,16 +1,12 @@
-/**
- * The finished message for one recipient: shown by `--preview`, `--eml` and `--dry-run`, or sent by `--test-to` to another
- * address.
- */
+/** The finished message for one recipient: shown by `--preview`, `--eml` and `--dry-run`, or sent by `--test-to`. */
 
 import { stat } from 'node:fs/promises';
 import { type EmailKey, emailKey, parseAddress, parseMailbox } from '../../../api/address.js';
 import type { AttachedFile } from '../../../api/attachments.js';
-import { invalid, isForbidden, NoSenders } from '../../../api/errors.js';
+import { isForbidden } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { builtInVariables } from '../../../api/inputs.js';
 import type { Subscriber } from '../../../api/records.js';
-import { refusal } from '../../../api/refusals.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
 import type { ComposedMessage } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -22,14 +18,12 @@ import { cleanLines } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { attachmentLines } from '../../render/units.js';
 import { addressFault } from '../../verbs/address-faults.js';
-import { walk } from '../../verbs/listing.js';
-import { explained } from '../../verbs/refusals.js';
 import { findInAllLists } from '../subscribers/walk.js';
-import { accept, foreseeAcceptance } from './accept.js';
+import { accept, foreseeSending } from './accept.js';
 import { uploadAttachments } from './attach.js';
-import { findingsIn } from './lint.js';
+import { findingsIn, isNews, warnOfMissing } from './lint.js';
 import type { SendOptions } from './options.js';
-import { contentOf, isMadeElsewhere, isOpaque, type Prepared, sendHint } from './request.js';
+import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
 /** The keys of `--preview -o json` that no other answer of `send` has. */
 export const previewAnswer = answer(
@@ -41,7 +35,9 @@ export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKe
 	if (previewAs === undefined) return null;
 	const parsed = parseMailbox(previewAs);
 	if (parsed === null)
-		throw new UsageError(`--preview-as: "${previewAs}" is no address: ${addressFault(previewAs, 'mailbox')}`);
+		throw new UsageError(
+			`--preview-as: "${previewAs}" is not an address: ${addressFault(previewAs, 'mailbox')}`,
+		);
 	return parsed.key;
 }
 
@@ -54,52 +50,13 @@ export function notAmong({ previewAs = '' }: Pick<SendOptions, 'previewAs'>, whe
 	return new CliError('not_found', exits.notFound, `--preview-as: ${previewAs} is not among ${where}`);
 }
 
-/** A preview of a message that would be refused would mislead: the request is checked as the service checks it. */
-export async function assertAcceptable(cx: CommandContext, request: SendRequest): Promise<void> {
-	const check = await foreseeing(cx);
-	await explained(check(request), { input: request, hint: sendHint });
-}
-
-/** Ends as the acceptance of a request would, and accepts nothing. A rule that a deployment does not tell is left to it. */
-export async function foreseeing(cx: CommandContext): Promise<(request: SendRequest) => Promise<void>> {
-	const { local } = await cx.connection();
-	if (local !== null) return local.foreseeSend;
-	const { sendFields } = await import('../../../api/messages.js');
-	const senders = await verifiedSenders(cx);
-	return async (request) => {
-		const parsed = sendFields.parse(request);
-		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
-		if (senders?.has(parsed.value.from_key) === false) throw invalid({ from: [refusal('not_verified')] });
-	};
-}
-
-/** A deployment may tell them, to a token that may read; null: nothing is held against an address. */
-async function verifiedSenders(cx: CommandContext): Promise<ReadonlySet<string> | null> {
-	const { senders } = await cx.api();
-	const verified = new Set<string>();
-	try {
-		for await (const { from_email, is_verified } of walk(senders, {}, { signal: cx.signal }))
-			if (is_verified !== false) verified.add(emailKey(from_email));
-		return verified;
-	} catch (error) {
-		if (isForbidden(error) || error instanceof NoSenders) return null;
-		throw error;
-	}
-}
-
-/** A finished message, with the variables that nothing has warned of yet. */
-interface Composed extends ComposedMessage {
-	/** Those of `missing` that no warning has named. */
-	unnamed: readonly string[];
-}
-
 /** The finished message. Throws `UsageError` where only the service knows its content. */
 export async function compose(
 	cx: CommandContext,
 	prepared: Prepared,
 	{ to, values }: Addressee,
-): Promise<Composed> {
-	const { request, named = [] } = prepared;
+): Promise<ComposedMessage> {
+	const { request } = prepared;
 	if (isOpaque(prepared))
 		throw new UsageError(
 			'the message cannot be shown: this deployment does not tell what is in its templates',
@@ -116,8 +73,8 @@ export async function compose(
 		variables: { email: to, ...values, ...request.context },
 		...(prepared.files !== undefined && { files: prepared.files }),
 	});
-	for (const warning of composed.warnings) await cx.warn(warning);
-	return { ...composed, unnamed: composed.missing.filter((name) => !named.includes(name)) };
+	for (const warning of composed.warnings) if (isNews(cx, warning)) await cx.warn(warning);
+	return composed;
 }
 
 /** `values`: the person's variables; the context of a call goes over them. */
@@ -134,7 +91,7 @@ export function asSubscriber({ email, name, meta }: Subscriber, email_reason: st
 
 /**
  * The subscriber of the request's list; without a list, the only one with the address. Looked up where the content
- * uses a person's values and the service is ours: others make their messages by themselves.
+ * uses a person's values and the service is ours.
  */
 export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: string): Promise<Addressee> {
 	const to = parseAddress(text)?.address ?? text;
@@ -153,51 +110,53 @@ export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: 
 		if (person === undefined) return { to, values: { ...unknown.values, email_reason } };
 		return { to, values: asSubscriber(person, email_reason).values };
 	} catch (error) {
-		// It may send, and the message will hold values that it may not read.
+		// A token may send and not read; the message will hold values that it cannot show.
 		if (!isForbidden(error)) throw error;
 		await cx.warn('this token may not read subscribers: their values are missing here');
 		return unknown;
 	}
 }
 
-/** Variables without a value: in no context, and neither the address nor a link. */
 function usesPerson(prepared: Prepared): boolean {
-	const others: readonly string[] = builtInVariables.filter(
-		(name) => !['name', 'email_reason'].includes(name),
-	);
-	const context = prepared.request.context ?? {};
-	return variableNames(usedVariables(contentOf(prepared))).some(
-		(name) => !Object.hasOwn(context, name) && !others.includes(name),
-	);
+	const known = builtInVariables.filter((name) => name !== 'name' && name !== 'email_reason');
+	const given = new Set<string>([...known, ...Object.keys(prepared.request.context ?? {})]);
+	return variableNames(usedVariables(contentOf(prepared))).some((name) => !given.has(name));
 }
 
-/** A dry run: machines get the plan and the message, a person its headers and its text; both a line of each file. */
+/** A message that a dry run would send, and the plan that machines read. */
+interface Shown {
+	prepared: Prepared;
+	addressee: Addressee;
+	/** The request as a service gets it that makes its messages itself. */
+	request: () => SendRequest;
+	sentence: (subject: string) => string;
+	plan: Foreseen;
+}
+
+/** A dry run: machines get the plan and the message, a person its headers and its text. */
 export async function showDryRun(
 	cx: CommandContext,
-	composed: Composed,
-	sentence: string,
-	plan: Foreseen,
+	{ prepared, addressee, request, sentence, plan }: Shown,
 ): Promise<void> {
+	const { template_unique_id, subject } = prepared.request;
+	if (isOpaque(prepared)) return cx.wouldDo(sentence(`template ${template_unique_id}`), plan);
+	if (await isMadeElsewhere(cx)) {
+		const send = request();
+		const what = `${sentence(`"${subject}"`)}; this deployment makes the message from the request`;
+		await cx.wouldDo(what, { ...plan, send });
+		if (isTable(cx.out.format)) await cx.out.raw(`${cleanLines(JSON.stringify(send, null, 2))}\n`);
+		return;
+	}
+	const composed = await compose(cx, prepared, addressee);
 	await sayOpenParts(cx, composed);
 	const message = composed.withoutFiles.toString('latin1');
 	const attachments = filesOf(composed);
-	await cx.wouldDo(sentence, { ...plan, message, ...(attachments.length > 0 && { attachments }) });
+	const what = sentence(`"${composed.subject}"`);
+	await cx.wouldDo(what, { ...plan, message, ...(attachments.length > 0 && { attachments }) });
 	if (!isTable(cx.out.format)) return;
 	const [head = ''] = message.split('\r\n\r\n', 1);
 	const lines = [head.replaceAll('\r\n', '\n'), '', composed.text.trimEnd(), ...filesBelow(composed)];
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
-}
-
-export async function showRequest(
-	cx: CommandContext,
-	{ request, sentence, plan }: { request: SendRequest; sentence: string; plan: object },
-): Promise<void> {
-	await cx.wouldDo(`${sentence}; this deployment makes the message from the request`, {
-		...plan,
-		send: request,
-	});
-	if (!isTable(cx.out.format)) return;
-	await cx.out.raw(`${cleanLines(JSON.stringify(request, null, 2))}\n`);
 }
 
 function filesBelow(composed: ComposedMessage): string[] {
@@ -209,19 +168,15 @@ function filesOf({ files = [] }: ComposedMessage): AttachedFile[] {
 	return files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
 }
 
-export async function warnOfMissing(cx: CommandContext, { unnamed }: Composed): Promise<void> {
-	if (unnamed.length > 0) await cx.warn(`no value for ${unnamed.map((name) => `#${name}#`).join(', ')}`);
-}
-
-/** Variables without a value, and parts that only the deployment can make. */
-async function sayOpenParts(cx: CommandContext, composed: Composed): Promise<void> {
-	await warnOfMissing(cx, composed);
-	if (composed.standsIn !== null) await cx.note(composed.standsIn);
+/** Names variables without a value, and parts that only the deployment can make. */
+async function sayOpenParts(cx: CommandContext, { missing, standsIn }: ComposedMessage): Promise<void> {
+	await warnOfMissing(cx, missing);
+	if (standsIn !== null) await cx.note(standsIn);
 }
 
 /** The message of one recipient, and how many get one like it; null: not all recipients were read. */
 interface Preview {
-	composed: Composed;
+	composed: ComposedMessage;
 	prepared: Prepared;
 	counts: { recipients: number | null; rejected: number | null };
 }
@@ -253,7 +208,6 @@ export async function showPreview(
 			...(eml !== undefined && { eml }),
 		});
 	if (preview === undefined) return;
-	// On a terminal a blank line stands between the headers and the part.
 	await cx.note([`From: ${from}`, `To: ${to}`, `Subject: ${subject}`, ...(isTTY ? [''] : [])]);
 	if (preview === 'browser') {
 		const { openInBrowser } = await import('./browser.js');
@@ -281,23 +235,36 @@ async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promis
 	await cx.note(`wrote ${path}`);
 }
 
-/** The message of the addressee, sent to another address alone; a dry run shows it. `isShown`: the person has seen it. */
+/** The message of the addressee, sent to another address alone; a dry run shows it. */
 export async function sendTrial(
 	cx: CommandContext,
-	trial: { prepared: Prepared; addressee: Addressee; to: string; options: SendOptions; isShown?: boolean },
+	{
+		prepared,
+		addressee,
+		to,
+		options,
+	}: { prepared: Prepared; addressee: Addressee; to: string; options: SendOptions },
 ): Promise<ExitCode> {
-	const { prepared, addressee, to, options, isShown = false } = trial;
 	const { cc, bcc, ...shared } = prepared.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
-	// A blank value is refused, and is what an unknown person has anyway.
+	// The service refuses a blank value, which is what an unknown person has anyway.
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };
-	if (cx.dryRun) return foreseeTrial(cx, { ...trial, prepared: { ...prepared, request: mail } }, request);
-	const quiet = isShown ? { ...cx, warn: async () => undefined } : cx;
-	const subject = await trialSubject(quiet, prepared, addressee);
+	const what = (subject: string) => `a test mail of ${subject} as for ${addressee.to}`;
+	if (cx.dryRun) {
+		const ended = await foreseeSending(cx, request, prepared);
+		await showDryRun(cx, {
+			prepared: { ...prepared, request: mail },
+			addressee: { to, values: {} },
+			request: () => request,
+			sentence: (subject) => `send ${what(subject)} to ${to}`,
+			plan: { send: request },
+		});
+		return ended;
+	}
+	const said = `${what(await trialSubject(cx, prepared, addressee))}, to ${to}`;
 	await uploadAttachments(cx, prepared.files);
-	const said = `a test mail of ${subject} as for ${addressee.to}, to ${to}`;
 	const { wait, waitTimeout, connections } = options;
 	return accept(cx, request, {
 		...{ wait, waitTimeout, connections, isTrial: true },
@@ -308,40 +275,10 @@ export async function sendTrial(
 	});
 }
 
-/** Ends as the trial would, and shows what it would send. */
-async function foreseeTrial(
-	cx: CommandContext,
-	{ prepared, addressee, to }: { prepared: Prepared; addressee: Addressee; to: string },
-	request: SendRequest,
-): Promise<ExitCode> {
-	const ended = await foreseeSending(cx, request, prepared);
-	const sentence = (subject: string) => `send a test mail of ${subject} as for ${addressee.to} to ${to}`;
-	const plan = { send: request };
-	if (isOpaque(prepared)) await cx.wouldDo(sentence(`template ${request.template_unique_id}`), plan);
-	else if (await isMadeElsewhere(cx))
-		await showRequest(cx, { request, sentence: sentence(`"${request.subject}"`), plan });
-	else {
-		const composed = await compose(cx, prepared, { to, values: {} });
-		await showDryRun(cx, composed, sentence(`"${composed.subject}"`), plan);
-	}
-	return ended;
-}
-
-/** A dry run on a database of this machine accepts the request and undoes it; elsewhere, and in a look, it is checked. */
-export async function foreseeSending(
-	cx: CommandContext,
-	request: SendRequest,
-	prepared: { idempotencyKey?: string | undefined; files?: Prepared['files'] },
-): Promise<ExitCode> {
-	if ((await cx.connection()).local !== null && cx.dryRun) return foreseeAcceptance(cx, request, prepared);
-	await assertAcceptable(cx, request);
-	return exits.done;
-}
-
 /** The subject of a trial, in words; warns of variables that nothing gives a value to. */
 async function trialSubject(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<string> {
 	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
 	const composed = await compose(cx, prepared, addressee);
-	await warnOfMissing(cx, composed);
+	await warnOfMissing(cx, composed.missing);
 	return `"${composed.subject}"`;
 }

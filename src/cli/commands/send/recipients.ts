@@ -1,15 +1,18 @@
+/** `send --list`: the subscribers of lists, some of them, before and while they are staged. */
+
 import { parseAddress } from '../../../api/address.js';
-import {
-	type Campaign,
-	type CampaignSpec,
-	type LeftOutNames,
-	type ListCounts,
-	type Audience as Narrowing,
-	sayLeftOut,
+import type {
+	Campaign,
+	CampaignSession,
+	CampaignSpec,
+	LeftOutNames,
+	ListCounts,
+	Audience as Narrowing,
 } from '../../../api/campaigns.js';
 import { need, type Reject } from '../../../api/capabilities.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { List, Subscriber } from '../../../api/records.js';
+import { flagOf } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type CliError, UsageError } from '../../frame/errors.js';
 import { counted, numberText } from '../../render/units.js';
@@ -18,18 +21,21 @@ import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/find.js';
 import { subscribersByKey } from '../subscribers/walk.js';
+import { assertAllowed, isLimited } from './accept.js';
 import type { CampaignPlace } from './begin.js';
-import { Findings } from './findings.js';
-import { linted, warnOfLinks } from './lint.js';
+import { warnOfVariables } from './lint.js';
 import type { SendOptions } from './options.js';
 import { asSubscriber, isShown, notAmong, shownKey } from './preview.js';
 import type { CampaignRun, RunOptions } from './release.js';
+import { Findings, reasonsOf, sayCounts } from './report.js';
 import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } from './request.js';
-import { eachResult, writeCampaign } from './results.js';
-import { type Audience, assertAllowed, type First, isLimited, requestFor, type Survey } from './stage.js';
+import { type Audience, type First, requestFor, type Survey } from './stage.js';
 
-interface Selection {
-	lists: readonly [List, ...List[]];
+type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
+
+/** The lists of a campaign, and which of their subscribers it is for. */
+export interface Selection<L extends RunList = RunList> {
+	lists: readonly [L, ...L[]];
 	/** Empty for one list without conditions, which any service takes. */
 	audience: Narrowing;
 	names: LeftOutNames;
@@ -41,11 +47,13 @@ type SelectionOptions = Pick<
 >;
 
 /** Throws `UsageError` for what cannot be read, and `MissingExtension` where the service knows one list alone. */
-export async function select(cx: CommandContext, options: SelectionOptions): Promise<Selection> {
+export async function select(cx: CommandContext, options: SelectionOptions): Promise<Selection<List>> {
 	const { list, excludeList, where, whereOpened, whereNotOpened } = options;
 	const api = await cx.api();
-	const wanted = wantedFlag(options);
-	if (wanted !== null) await need(api, 'audiences', wanted);
+	const narrowing = ['excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const;
+	const wanted = narrowing.find((key) => options[key].length > 0);
+	if (wanted !== undefined || list.length > 1)
+		await need(api, 'audiences', wanted === undefined ? '--list twice' : flagOf(wanted));
 	const conditions = (await readConditions(cx, where)).map(({ text }) => text);
 	const resolve = (text: string) => resolveList(api, text, { signal: cx.signal });
 	const lists = await eachOnce(list, resolve);
@@ -58,8 +66,7 @@ export async function select(cx: CommandContext, options: SelectionOptions): Pro
 	const find = async (name: string) => findCampaign(cx, await need(api, 'campaigns', '--where-opened'), name);
 	const opened = await eachOnce(whereOpened, find);
 	const notOpened = await eachOnce(whereNotOpened, find);
-	const known = new Map([...opened, ...notOpened].map(({ id, key }) => [id, key]));
-	const listNames = new Map([...lists, ...excluded].map((one) => [String(one.id), one.name]));
+	const keys = new Map([...opened, ...notOpened].map(({ id, key }) => [id, key]));
 	return {
 		lists: [first, ...others],
 		audience: {
@@ -69,20 +76,13 @@ export async function select(cx: CommandContext, options: SelectionOptions): Pro
 			...(opened.length > 0 && { where_opened: opened.map(({ id }) => id) }),
 			...(notOpened.length > 0 && { where_not_opened: notOpened.map(({ id }) => id) }),
 		},
-		names: {
-			list: (id) => JSON.stringify(listNames.get(id) ?? id),
-			campaign: (id) => known.get(id) ?? id,
-		},
+		names: { list: namesOf([...lists, ...excluded]), campaign: (id) => keys.get(id) ?? id },
 	};
 }
 
-/** The first option that one list at any service does without. */
-function wantedFlag(options: SelectionOptions): string | null {
-	if (options.excludeList.length > 0) return '--exclude-list';
-	if (options.where.length > 0) return '--where';
-	if (options.whereOpened.length > 0) return '--where-opened';
-	if (options.whereNotOpened.length > 0) return '--where-not-opened';
-	return options.list.length > 1 ? '--list twice' : null;
+function namesOf(lists: readonly RunList[]): LeftOutNames['list'] {
+	const names = new Map(lists.map((one) => [String(one.id), one.name]));
+	return (id) => JSON.stringify(names.get(id) ?? id);
 }
 
 async function eachOnce<T extends { id: unknown }>(
@@ -97,9 +97,33 @@ async function eachOnce<T extends { id: unknown }>(
 	return [...found.values()];
 }
 
+/** The lists of a campaign that was begun earlier; one may be gone once it is released. */
+export async function selectionOf(cx: CommandContext, campaign: Campaign, first: number): Promise<Selection> {
+	const api = await cx.api();
+	const { audience = {} } = campaign;
+	const nameOf = async (id: number) =>
+		api.lists.get(id, { signal: cx.signal }).catch((error: unknown) => {
+			if (campaign.state === 'staged') throw error;
+			return { id, name: '' };
+		});
+	const ids = audience.lists?.length ? audience.lists : [first];
+	const [one, ...others] = await Promise.all(ids.map(nameOf));
+	if (one === undefined) throw new Error(`campaign ${campaign.id} has no list`);
+	const excluded = await Promise.all((audience.exclude_lists ?? []).map(nameOf));
+	const isNarrowed = Object.entries(audience).some(
+		([key, values]) => values.length > (key === 'lists' ? 1 : 0),
+	);
+	return {
+		lists: [one, ...others],
+		audience: isNarrowed ? audience : {},
+		names: { list: namesOf([one, ...others, ...excluded]), campaign: (id) => id },
+	};
+}
+
 export async function listAudience(cx: CommandContext, options: SendOptions): Promise<Audience> {
 	const selection = await select(cx, options);
-	const prepared = await linted(cx, await prepare(cx, options), { strict: options.strictVars ?? true });
+	const prepared = await prepare(cx, options);
+	await warnOfVariables(cx, prepared, { strict: options.strictVars ?? true });
 	return new ListAudience(cx, options, selection, prepared);
 }
 
@@ -109,25 +133,32 @@ class ListAudience implements Audience {
 	readonly noRecipients: string;
 	readonly prepared: Prepared;
 	readonly files: Audience['files'];
+	/** The list is in it, so that a campaign's name cannot go on with another list. */
+	readonly spec: CampaignSpec;
 	readonly #cx: CommandContext;
 	readonly #options: SendOptions;
-	readonly #selection: Selection;
+	readonly #selection: Selection<List>;
+	readonly #isStrict: boolean;
+	readonly #isNarrowed: boolean;
+	/** The variables whose values differ between people; none where only the service knows. */
+	readonly #variables: readonly string[];
+	#foreseen: { suppressed: number; lists: readonly ListCounts[] } | null = null;
 
-	constructor(cx: CommandContext, options: SendOptions, selection: Selection, prepared: Prepared) {
+	constructor(cx: CommandContext, options: SendOptions, selection: Selection<List>, prepared: Prepared) {
 		this.#cx = cx;
 		this.#options = options;
 		this.#selection = selection;
+		this.#isStrict = options.strictVars ?? true;
+		this.#isNarrowed = Object.keys(selection.audience).length > 0;
+		this.#variables = isOpaque(prepared)
+			? []
+			: openVariables(contentOf(prepared), prepared.request.context ?? {});
 		this.prepared = prepared;
 		this.files = prepared.files ?? [];
 		this.where = whereOf(selection);
 		this.noRecipients = noneOf(selection);
-	}
-
-	/** The list is in it, so that a campaign's name cannot go on with another list. */
-	get spec(): CampaignSpec {
-		const { lists, audience } = this.#selection;
-		const strict_vars = this.#options.strictVars ?? true;
-		return { ...specOf(this.prepared), list_id: lists[0].id, ...audience, strict_vars };
+		const list_id = selection.lists[0].id;
+		this.spec = { ...specOf(prepared), list_id, ...selection.audience, strict_vars: this.#isStrict };
 	}
 
 	async open(): Promise<void> {
@@ -136,86 +167,63 @@ class ListAudience implements Audience {
 
 	async close(): Promise<void> {}
 
-	/** The service foresees lists where it is ours, and they are read only where a person can be left out. */
+	/** Our service foresees the lists; they are read only where a person can be left out. */
 	async survey(depth: Parameters<Audience['survey']>[0]): Promise<Survey> {
 		const cx = this.#cx;
 		const api = await cx.api();
-		const [list] = this.#selection.lists;
 		const findings = new Findings(cx);
-		const isPlain = Object.keys(this.#selection.audience).length === 0;
-		const isChecked = (this.#options.strictVars ?? true) && this.#variables().length > 0;
+		const isChecked = this.#isStrict && this.#variables.length > 0;
 		const isOurs = (await api.capabilities()).ext.audiences !== undefined;
-		const isRead = depth === 'all' || !isPlain || (depth === 'look' && isChecked);
+		const isRead = depth === 'all' || this.#isNarrowed || (depth === 'look' && isChecked);
 		if (!isOurs || !isRead) {
-			const first = list.active_subscribers_count === 0 ? null : await this.#first();
-			const recipients = list.active_subscribers_count;
-			const notes =
-				isChecked && depth === 'all'
-					? ['a dry run reads no subscriber here: their variables and suppressions are not checked']
-					: [];
-			return { recipients, findings, first, shown: first, isPart: false, notes, hint: null, plan: {} };
+			const recipients = this.#selection.lists[0].active_subscribers_count;
+			const first = recipients === 0 ? null : await this.#first();
+			const isUnread = isChecked && depth === 'all';
+			const notes = isUnread
+				? ['a dry run reads no subscriber here: their variables and suppressions are not checked']
+				: [];
+			return { recipients, findings, first, isPart: false, notes };
 		}
 		const { lists, first: anyone, errors } = await foreseeLists(cx, this.#selection.lists, this.spec);
 		findings.addOfLists(reasonsOf(lists), errors);
-		const sum = (key: 'staged' | 'suppressed') => lists.reduce((all, one) => all + one[key], 0);
-		const first =
-			anyone === null || this.#options.previewAs !== undefined
-				? null
-				: this.#firstOf(anyone.list, await api.subscribers(anyone.list.id).get(anyone.id));
-		const isShownApart = this.#options.previewAs !== undefined || (first === null && findings.rejected > 0);
-		const shown = isShownApart ? await this.#first() : first;
-		const left = sayReasons(reasonsOf(lists), this.#selection.names);
-		const hint = left === '' ? null : `left out: ${left}`;
-		return {
-			recipients: sum('staged') + sum('suppressed'),
-			findings,
-			first: this.#options.previewAs === undefined ? first : shown,
-			shown,
-			isPart: false,
-			notes: [...sayLists(lists, this.#selection), ...(hint === null ? [] : [hint])],
-			hint,
-			plan: { suppressed: sum('suppressed'), lists },
-		};
+		const recipients = lists.reduce((all, { staged, suppressed }) => all + staged + suppressed, 0);
+		const suppressed = lists.reduce((all, one) => all + one.suppressed, 0);
+		this.#foreseen = { suppressed, lists };
+		let first: First | null = null;
+		if (this.#options.previewAs !== undefined || (anyone === null && findings.rejected > 0))
+			first = await this.#first();
+		else if (anyone !== null)
+			first = this.#firstOf(anyone.list, await api.subscribers(anyone.list.id).get(anyone.id));
+		return { recipients, findings, first, isPart: false, notes: sayCounts(lists, this.#selection) };
 	}
 
-	run(place: CampaignPlace, { id, key }: { id: string; key: string }): Omit<CampaignRun, 'begun'> {
+	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'> {
+		const selection = this.#selection;
 		const subject = this.prepared.template?.name ?? this.prepared.request.subject ?? '';
-		const { bulk } = this.#options;
-		const run = { place, id, name: key, selection: this.#selection, subject, bulk, options: this.#options };
-		return listCampaign(this.#cx, run);
+		const run = { place, id: session.id, name: session.key, selection, subject, options: this.#options };
+		return listCampaign(this.#cx, { ...run, content: this.prepared, isBulk: () => this.isBulk() });
 	}
 
 	sentence(subject: string, { recipients, findings: { rejected } }: Survey): string {
-		const isPlain = Object.keys(this.#selection.audience).length === 0;
-		const people = counted(recipients, isPlain ? 'active subscriber' : 'recipient');
-		const isLoose = this.#options.strictVars === false && this.#variables().length > 0;
-		const caveat =
-			rejected > 0
-				? `, ${numberText(rejected)} left out`
-				: isLoose
-					? '; with --no-strict-vars their variables are not checked one by one'
-					: '';
+		const people = counted(recipients, this.#isNarrowed ? 'recipient' : 'active subscriber');
+		const isLoose = !this.#isStrict && this.#variables.length > 0;
+		const loose = isLoose ? '; with --no-strict-vars their variables are not checked one by one' : '';
+		const caveat = rejected > 0 ? `, ${numberText(rejected)} left out` : loose;
 		return `send ${subject} to the ${people} of ${sayListNames(this.#selection)}${caveat}`;
 	}
 
-	plan({ recipients, findings: { rejected }, plan }: Survey) {
+	plan({ recipients, findings: { rejected } }: Survey) {
 		const list_id = this.#selection.lists[0].id;
-		return { list_id, recipients, rejected, ...plan, send: this.prepared.request };
+		return { list_id, recipients, rejected, ...this.#foreseen, send: this.prepared.request };
 	}
 
-	warn(): Promise<void> {
-		return warnOfLinks(this.#cx, { bulk: this.#options.bulk, list: this.#selection.lists[0].name });
+	isBulk(): boolean {
+		return this.#options.bulk;
 	}
 
 	noFirst(): CliError {
 		if (this.#options.previewAs === undefined) return new UsageError(this.noRecipients);
 		return notAmong(this.#options, `the active subscribers of ${sayListNames(this.#selection)}`);
-	}
-
-	/** The variables whose values differ between people; none where only the service knows. */
-	#variables(): string[] {
-		if (isOpaque(this.prepared)) return [];
-		return openVariables(contentOf(this.prepared), this.prepared.request.context ?? {});
 	}
 
 	/** The first active subscriber, or the one to be shown, in the first of the lists that has it. */
@@ -239,7 +247,7 @@ class ListAudience implements Audience {
 			prepared,
 			addressee: asSubscriber(person, email_reason),
 			checked: { ...prepared.request, to: [person.email] },
-			call: () => requestFor(prepared, { email, name, email_reason, meta }),
+			request: () => requestFor(prepared, { email, name, email_reason, meta }),
 		};
 	}
 }
@@ -253,7 +261,7 @@ export async function assertListAllowed(cx: CommandContext, id: number): Promise
 }
 
 /** The result of staging the lists, without a write. `first`: the first person that would get a message. */
-async function foreseeLists(cx: CommandContext, lists: Selection['lists'], spec: CampaignSpec) {
+async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'], spec: CampaignSpec) {
 	const audiences = await need(await cx.api(), 'audiences', '--dry-run');
 	const total = lists.reduce((sum, { overall_subscribers_count: size }) => sum + size, 0);
 	const progress = cx.progress('reading', total);
@@ -269,8 +277,8 @@ async function foreseeLists(cx: CommandContext, lists: Selection['lists'], spec:
 			for await (const { counts, next, findings, first: id } of parts) {
 				const before = found.get(list.id);
 				found.set(list.id, before === undefined ? counts : sum(before, counts));
-				read += counts.staged + counts.suppressed + counts.rejected + (counts.left_out ?? 0);
-				// What is read at once needs no line.
+				read += readIn(counts);
+				// A short list is read at once and needs no line.
 				if (next !== null) progress.update(read);
 				errors.push(...findings);
 				if (id !== null) first ??= { list, id };
@@ -282,7 +290,7 @@ async function foreseeLists(cx: CommandContext, lists: Selection['lists'], spec:
 	return { lists: [...found.values()], first, errors };
 }
 
-/** Parts of one list as one. */
+/** Adds up two parts of one list. */
 function sum(a: ListCounts, b: ListCounts): ListCounts {
 	return {
 		list_id: a.list_id,
@@ -294,101 +302,45 @@ function sum(a: ListCounts, b: ListCounts): ListCounts {
 	};
 }
 
-type Reasons = ListCounts['reasons'];
-
-function reasonsOf(lists: readonly Pick<ListCounts, 'reasons'>[]): Reasons {
-	const all = new Map<string, Reasons[number]>();
-	for (const one of lists.flatMap(({ reasons }) => reasons)) {
-		const key = `${one.code} ${one.detail}`;
-		all.set(key, { ...one, count: one.count + (all.get(key)?.count ?? 0) });
-	}
-	return [...all.values()];
-}
-
-/** `3 inactive, 2 in excluded list "Staff"`; empty where no one is left out. */
-function sayReasons(reasons: Reasons, names: LeftOutNames): string {
-	return reasons.map((one) => `${numberText(one.count)} ${sayLeftOut(one, names)}`).join(', ');
-}
-
-type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
-
-type RunSelection = Omit<Selection, 'lists'> & { lists: readonly [RunList, ...RunList[]] };
-
-/** A line a list where there are several: `list 1 "Readers": 12 recipients; left out: 3 inactive`. */
-function sayLists(counts: readonly ListCounts[], { lists, names }: Omit<RunSelection, 'audience'>): string[] {
-	if (counts.length < 2) return [];
-	return counts.map(({ list_id, staged, suppressed, reasons }) => {
-		const name = lists.find(({ id }) => id === list_id)?.name ?? '';
-		const left = sayReasons(reasons, names);
-		const all = counted(staged + suppressed, 'recipient');
-		return `list ${list_id} ${JSON.stringify(name)}: ${all}${left === '' ? '' : `; left out: ${left}`}`;
-	});
+function readIn({ staged, suppressed, rejected, left_out = 0 }: Omit<ListCounts, 'list_id' | 'reasons'>) {
+	return staged + suppressed + rejected + left_out;
 }
 
 /** `list 1 "Readers"`, `lists 1 "Readers", 2 "Guests"`. */
-function sayListNames({ lists }: Pick<RunSelection, 'lists'>): string {
+function sayListNames({ lists }: Selection): string {
 	const names = lists.map(({ id, name }) => `${id} "${name}"`);
 	return `${lists.length === 1 ? 'list' : 'lists'} ${names.join(', ')}`;
 }
 
-function whereOf({ lists, audience }: Pick<RunSelection, 'lists' | 'audience'>): string {
+function whereOf({ lists, audience }: Selection): string {
 	if (lists.length > 1) return 'what is left of the lists';
 	return Object.keys(audience).length === 0 ? 'the list' : 'what is left of the list';
 }
 
-function noneOf(selection: Pick<RunSelection, 'lists' | 'audience'>): string {
+function noneOf(selection: Selection): string {
 	const names = sayListNames(selection);
 	if (Object.keys(selection.audience).length === 0) return `${names} has no active subscribers`;
 	return `${names}: no subscriber is left to send to`;
 }
 
-export function listCampaign(
-	cx: CommandContext,
-	campaign: {
-		place: CampaignPlace;
-		id: string;
-		name: string;
-		selection: RunSelection;
-		subject: string;
-		bulk: boolean;
-		options: RunOptions;
-	},
-): Omit<CampaignRun, 'begun'> {
-	const { place, id, name, selection, subject, bulk, options } = campaign;
-	const rejects: string[] = [];
-	return {
-		...{ place, id, name, options, subject },
-		of: sayListNames(selection),
-		where: whereOf(selection),
-		stage: async () => {
-			for (const one of selection.lists)
-				for (const { error } of await stageList(cx, place, { id, list: one })) rejects.push(error);
-		},
-		findings: async (into) => {
-			// Kept on this machine, a campaign has the outcome of each recipient.
-			if (place.isForeign) return addFindings(cx, place, id, into);
-			const { lists = [] } = await place.campaigns.status(id);
-			into.addOfLists(reasonsOf(lists), rejects);
-		},
-		sample: (most) => firstAddresses(cx, selection, id, most),
-		writeResults: (path) => writeCampaign(cx, { place, id, isRows: false }, path),
-		warn: () => warnOfLinks(cx, { bulk, list: selection.lists[0].name }),
-		sayCounts: ({ lists = [] }) => {
-			const left = sayReasons(reasonsOf(lists), selection.names);
-			return [...(left === '' ? [] : [`left out: ${left}`]), ...sayLists(lists, selection)];
-		},
-		noRecipients: `${noneOf(selection)}; nothing was sent`,
-	};
+interface ListCampaign extends Pick<CampaignRun, 'place' | 'id' | 'name' | 'subject' | 'content' | 'isBulk'> {
+	selection: Selection;
+	options: RunOptions;
 }
 
-export async function addFindings(
-	cx: CommandContext,
-	{ campaigns }: CampaignPlace,
-	id: string,
-	into: Findings,
-): Promise<void> {
-	for await (const { line, to, code, text } of eachResult(cx, campaigns, id, { only: 'findings' }))
-		into.add({ line, to, code, text: text ?? '' });
+export function listCampaign(cx: CommandContext, campaign: ListCampaign): Omit<CampaignRun, 'begun'> {
+	const { place, id, selection } = campaign;
+	return {
+		...campaign,
+		of: sayListNames(selection),
+		where: whereOf(selection),
+		noRecipients: `${noneOf(selection)}; nothing was sent`,
+		stage: async () => {
+			const rejects: Reject[] = [];
+			for (const one of selection.lists) rejects.push(...(await stageList(cx, place, id, one)));
+			return rejects.map(({ error }) => error);
+		},
+	};
 }
 
 /** A call stages for about so long: a person sees how far it is, and proxies and `--timeout` wait for no million. */
@@ -398,7 +350,8 @@ const longestPartMs = 1_000;
 async function stageList(
 	cx: CommandContext,
 	{ campaigns }: CampaignPlace,
-	{ id, list }: { id: string; list: RunList },
+	id: string,
+	list: RunList,
 ): Promise<readonly Reject[]> {
 	const forMs = Math.min(longestPartMs, Math.floor(cx.settings.timeoutMs.value / 4));
 	const progress = cx.progress('staging', list.overall_subscribers_count ?? null);
@@ -409,57 +362,10 @@ async function stageList(
 				forMs,
 			});
 			if (!is_partial) return rejects;
-			read += counts.staged + counts.suppressed + counts.rejected + (counts.left_out ?? 0);
+			read += readIn(counts);
 			progress.update(read, '');
 		}
 	} finally {
 		progress.stop();
 	}
-}
-
-async function firstAddresses(
-	cx: CommandContext,
-	{ lists: [list] }: RunSelection,
-	campaign_unique_id: string,
-	limit: number,
-): Promise<string[]> {
-	const api = await cx.api();
-	const options = { signal: cx.signal, limit };
-	const { messages } = (await api.capabilities()).ext;
-	const shown: string[] = [];
-	// Not every active subscriber gets one.
-	if (messages !== undefined)
-		for await (const { to } of walk(messages, { campaign_unique_id }, options)) shown.push(to);
-	else
-		for await (const { email } of walk(api.subscribers(list.id), { is_active: true }, options))
-			shown.push(email);
-	return shown;
-}
-
-/** The lists of a campaign that was begun earlier; one may be gone once it is released. */
-export async function selectionOf(
-	cx: CommandContext,
-	campaign: Campaign,
-	first: number,
-): Promise<RunSelection> {
-	const api = await cx.api();
-	const { audience = {} } = campaign;
-	const nameOf = async (id: number) =>
-		api.lists.get(id, { signal: cx.signal }).catch((error: unknown) => {
-			if (campaign.state === 'staged') throw error;
-			return { id, name: '' };
-		});
-	const ids = audience.lists?.length ? audience.lists : [first];
-	const [one, ...others] = await Promise.all(ids.map(nameOf));
-	if (one === undefined) throw new Error(`campaign ${campaign.id} has no list`);
-	const excluded = await Promise.all((audience.exclude_lists ?? []).map(nameOf));
-	const names = new Map([one, ...others, ...excluded].map(({ id, name }) => [String(id), name]));
-	const isNarrowed = Object.entries(audience).some(
-		([key, values]) => values.length > (key === 'lists' ? 1 : 0),
-	);
-	return {
-		lists: [one, ...others],
-		audience: isNarrowed ? audience : {},
-		names: { list: (id) => JSON.stringify(names.get(id) ?? id), campaign: (id) => id },
-	};
 }

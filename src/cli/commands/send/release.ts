@@ -2,52 +2,50 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignStatus } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
-import { paced } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
+import { walk } from '../../verbs/listing.js';
 import { lookUpCampaign } from '../campaigns/find.js';
 import { detailOf, showDetail } from '../campaigns/record.js';
 import { type Begun, type CampaignPlace, wasCanceled } from './begin.js';
-import { Findings } from './findings.js';
+import { warnOfContent, warnOfLinks } from './lint.js';
 import type { SendOptions } from './options.js';
+import type { Selection } from './recipients.js';
 import {
 	asDelivered,
 	assertExpected,
 	describe,
 	documentOf,
+	Findings,
 	type Outcomes,
 	outcomesOf,
 	progressOf,
+	reasonsOf,
 	recipientsOf,
+	sayCounts,
 	sender,
 	sentenceOf,
 	type Unreleased,
 	waitingOf,
 	waysToRelease,
 } from './report.js';
-import { sayPlan } from './timing.js';
-import { afterAcceptance, concludeDelivery, defaultWaitMs, noneSent } from './watch.js';
+import { type Prepared, sayPlan } from './request.js';
+import { eachResult, writeCampaign } from './results.js';
+import { afterAcceptance, concludeDelivery, noneSent } from './watch.js';
 
 export type RunOptions = Pick<
 	SendOptions,
-	| 'expectCount'
-	| 'maxRecipients'
-	| 'skipInvalid'
-	| 'sample'
-	| 'results'
-	| 'wait'
-	| 'waitTimeout'
-	| 'rate'
-	| 'connections'
-	| 'retryUnknown'
->;
+	'expectCount' | 'maxRecipients' | 'skipInvalid' | 'sample' | 'results' | 'wait' | 'waitTimeout'
+> &
+	Pick<SendOptions, 'rate' | 'connections' | 'retryUnknown'>;
 
-/** One campaign: where it is kept, how it is called, and what is particular to the kind of its rows. */
+/** One campaign: where it is kept, how it is called, and what is particular to its recipients. */
 export interface CampaignRun extends Unreleased {
 	place: CampaignPlace;
 	id: string;
@@ -57,20 +55,17 @@ export interface CampaignRun extends Unreleased {
 	of: string;
 	/** The same where they are counted: `the list`, `people.csv`. */
 	where: string;
-	/** Null where each message has a subject of its own. */
+	/** Null where each message has its own subject. */
 	subject: string | null;
-	/** Puts what is not staged yet. */
-	stage(): Promise<void>;
-	/** Adds the recipients that cannot be sent to. */
-	findings(into: Findings): Promise<void>;
-	/** The first addresses. */
-	sample(most: number): Promise<readonly string[]>;
-	/** Writes the outcome of each recipient, as far as it is known. */
-	writeResults(path: string): Promise<void>;
-	/** Warnings before the question. */
-	warn(): Promise<void>;
-	sayCounts(status: CampaignStatus): readonly string[];
-	/** The refusal where there are no recipients. */
+	/** Null: recipients come from rows. */
+	selection: Selection | null;
+	/** Null where each request has its own content, or an earlier run has warned of it. */
+	content: Prepared | null;
+	/** Known once it is staged. */
+	isBulk(): boolean;
+	/** Puts what is not staged yet; returns the first errors of lists. */
+	stage(): Promise<readonly string[]>;
+	/** The error where nobody is left. */
 	noRecipients: string;
 }
 
@@ -85,7 +80,7 @@ export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Pr
 
 /** Throws `UsageError` where something speaks against sending to what is staged. */
 export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
-	assertCount(campaign, await assertSendable(cx, campaign));
+	assertCount(campaign, (await assertSendable(cx, campaign, [])).counts);
 }
 
 /**
@@ -93,44 +88,35 @@ export async function assertStaged(cx: CommandContext, campaign: CampaignRun): P
  * what this run began, and every end drops what has a made-up name: no command can name it.
  */
 async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
-	const { begun } = campaign;
+	const { begun, name } = campaign;
 	let step: 'staging' | 'counting' | 'asking' | 'releasing' = 'staging';
 	try {
-		await campaign.stage();
-		// After an interrupt nothing else is begun.
+		const errors = await campaign.stage();
 		cx.signal.throwIfAborted();
-		const counts = await assertSendable(cx, campaign);
+		const status = await assertSendable(cx, campaign, errors);
 		step = 'counting';
-		assertCount(campaign, counts);
+		assertCount(campaign, status.counts);
 		step = 'asking';
-		await agree(cx, campaign, counts);
+		await agree(cx, campaign, status);
 		cx.signal.throwIfAborted();
 		step = 'releasing';
-		await releaseOnce(campaign, counts.staged);
+		await releaseOnce(campaign, status.counts.staged);
 	} catch (error) {
-		// What may be on its way is not called back for a lost answer.
+		// A campaign whose release got no answer may be on its way, so it is not dropped.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
-		const isAsked = step === 'asking';
-		const isEnded = isAsked || (step === 'staging' && error instanceof UsageError);
+		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
 		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
 		if (isDropped) await drop(cx, campaign);
-		throw await endOf(cx, campaign, { error, isAsked, isDropped });
+		if (cx.signal.aborted)
+			await cx.hint(
+				isDropped
+					? `nothing was sent, and "${name}" is dropped`
+					: ['nothing was sent; ', ...waysToRelease(campaign)],
+			);
+		else if (!isDropped && error instanceof Declined)
+			throw new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
+		throw error;
 	}
-}
-
-/** The error to end with, after the hint of an interrupted command. */
-async function endOf(
-	cx: CommandContext,
-	campaign: CampaignRun,
-	{ error, isAsked, isDropped }: { error: unknown; isAsked: boolean; isDropped: boolean },
-): Promise<unknown> {
-	if (cx.signal.aborted) {
-		const other = isAsked ? '' : '; one with a name of its own (--campaign) can be gone on with';
-		const dropped = `nothing was sent, and "${campaign.name}" is dropped${other}`;
-		await cx.hint(isDropped ? dropped : ['nothing was sent; ', ...waysToRelease(campaign)]);
-	} else if (!isDropped && error instanceof Declined)
-		return new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
-	return error;
 }
 
 /** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
@@ -165,54 +151,77 @@ async function drop(cx: CommandContext, { place: { campaigns }, id, name }: Camp
 	}
 }
 
-async function assertSendable(cx: CommandContext, campaign: CampaignRun): Promise<AcceptCounts> {
-	const { place, id, begun, name, options } = campaign;
+/** `errors`: those of lists that this run staged. */
+async function assertSendable(
+	cx: CommandContext,
+	{ place, id, begun, name, options, selection, noRecipients }: CampaignRun,
+	errors: readonly string[],
+): Promise<CampaignStatus> {
 	// The counts of an earlier run are among them.
 	const status = await place.campaigns.status(id);
-	const { counts } = status;
+	const { counts, lists = [] } = status;
 	const of = recipientsOf(counts) + counts.rejected;
 	if (of === 0 && options.expectCount !== 0) {
-		const [leftOut] = campaign.sayCounts(status);
-		throw new UsageError(campaign.noRecipients, leftOut === undefined ? {} : { hint: leftOut });
+		const [leftOut] = selection === null ? [] : sayCounts(lists, selection);
+		throw new UsageError(noRecipients, leftOut === undefined ? {} : { hint: leftOut });
 	}
-	if (counts.rejected === 0) return counts;
+	if (counts.rejected === 0) return status;
 	const findings = new Findings(cx);
-	await campaign.findings(findings);
-	if (options.skipInvalid) {
-		await findings.warn(cx, of, true);
-		return counts;
-	}
-	throw findings.refusal(of, begun === 'earlier' ? name : null);
+	if (selection !== null && !place.isForeign) findings.addOfLists(reasonsOf(lists), errors);
+	else
+		for await (const { line, to, code, text } of eachResult(cx, place.campaigns, id, { only: 'findings' }))
+			findings.add({ line, to, code, text: text ?? '' });
+	if (!options.skipInvalid) throw findings.refusal(of, begun === 'earlier' ? name : null);
+	await findings.warn(cx, of, true);
+	return status;
 }
 
 function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
-	const cancel = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
-	assertExpected({
-		...{ found: recipientsOf(counts), options },
-		// Its list may have changed since.
-		where: begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : where,
-		...(begun !== 'unnamed' && { stays: cancel }),
-	});
+	// The list of an earlier run may have changed since.
+	const counted = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : where;
+	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
+	assertExpected(recipientsOf(counts), counted, options, begun === 'unnamed' ? [] : [stays]);
 }
 
 /** Recipients that are shown before the question, unless `--sample` says otherwise. */
 const shownSample = 3;
 
-async function agree(cx: CommandContext, campaign: CampaignRun, counts: AcceptCounts): Promise<void> {
-	const { options, of, subject } = campaign;
+async function agree(cx: CommandContext, campaign: CampaignRun, status: CampaignStatus): Promise<void> {
+	const { options, of, subject, selection, content } = campaign;
+	const { counts } = status;
 	await cx.note(`${describe(counts)} of ${of}`);
-	const status = await campaign.place.campaigns.status(campaign.id);
-	for (const line of campaign.sayCounts(status)) await cx.note(line);
-	await campaign.warn();
+	for (const line of selection === null ? [] : sayCounts(status.lists ?? [], selection)) await cx.note(line);
+	if (content !== null) await warnOfContent(cx, content);
+	await warnOfLinks(cx, campaign.isBulk());
 	if (options.expectCount !== undefined && cx.globals.yes === true) return;
-	const shown = await campaign.sample(options.sample ?? shownSample);
+	const shown = await firstAddresses(cx, campaign, options.sample ?? shownSample);
 	// One a line: a terminal would break them anywhere.
 	const more = shown.length < counts.staged ? ['  …'] : [];
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
 	const mail = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
-	// One that waits for its hours alone has no start.
+	// A campaign that waits for its hours alone has no start.
 	const plan = status.plan && sayPlan({ ...status.plan, opens_at: status.plan.starts_at }, cx.times);
 	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
+}
+
+async function firstAddresses(
+	cx: CommandContext,
+	{ place, id, selection }: CampaignRun,
+	most: number,
+): Promise<string[]> {
+	const shown: string[] = [];
+	if (most === 0) return shown;
+	if (selection !== null && !place.isForeign) {
+		const messages = await need(await cx.api(), 'messages');
+		const filter = { campaign_unique_id: id };
+		for await (const { to } of walk(messages, filter, { signal: cx.signal, limit: most })) shown.push(to);
+		return shown;
+	}
+	for await (const { state, to } of eachResult(cx, place.campaigns, id)) {
+		if (state !== 'rejected' && state !== 'suppressed') shown.push(to);
+		if (shown.length >= most) break;
+	}
+	return shown;
 }
 
 /** Messages sent by earlier runs are reported apart from those of this one. */
@@ -221,7 +230,7 @@ async function goOn(cx: CommandContext, campaign: CampaignRun, status: CampaignS
 	const { deferred = 0, uncertain = 0 } = status.messages;
 	const before = outcomesOf(status.messages);
 	if (waitingOf(status.messages) + deferred + uncertain > 0) {
-		// Kept on this machine, another process may have it, which is known only when it is taken.
+		// Another process may have a campaign that this machine keeps, which shows only when it is taken.
 		const goesOn = place.isForeign ? '' : ': going on with it';
 		await cx.note(`the campaign "${name}" is released already${goesOn}`);
 		return deliver(cx, campaign, before);
@@ -233,7 +242,7 @@ async function goOn(cx: CommandContext, campaign: CampaignRun, status: CampaignS
 	const found = isTable(cx.out.format) ? await lookUpCampaign(place.campaigns, id) : undefined;
 	if (found === undefined) await cx.out.document(documentOf(status));
 	else await showDetail(cx, detailOf(found, status));
-	await concludeResults(campaign);
+	await concludeResults(cx, campaign);
 	return codeOf(cx, code, status);
 }
 
@@ -268,26 +277,17 @@ async function deliverReleased(
 	const { place, id, name, options } = campaign;
 	const { local } = await cx.connection();
 	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
-	const how = {
-		total: counts.staged,
-		signal: cx.signal,
-		stallMs: options.waitTimeout ?? defaultWaitMs,
-		waits: options.wait !== false,
-		...paced(options.rate),
-		...(options.connections !== undefined && { connections: options.connections }),
-		...(options.retryUnknown && { retriesUnknown: true }),
-	};
-	const outcome = await place.deliver(id, how).catch(async (error: unknown) => {
+	const outcome = await place.deliver(id, counts.staged, options).catch(async (error: unknown) => {
 		// The cause of the early end is reported, whether the results can be written or not.
-		await concludeResults(campaign).catch(() => undefined);
+		await concludeResults(cx, campaign).catch(() => undefined);
 		throw error;
 	});
 	const after = await place.campaigns.status(id);
 	// Before the results: the command ends with a file that cannot be written.
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
-	await concludeResults(campaign);
+	await concludeResults(cx, campaign);
 	if (outcome === null) return codeOf(cx, exits.done, after);
-	// Of one look: the sending process may have gone on since the last look at the delivery.
+	// Counts of one moment: the sending process may have gone on since the last look at the delivery.
 	const all = outcomesOf(after.messages);
 	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
 	const isNews = before === null || (outcome.isTried ?? !isDeepStrictEqual(known, after.replies));
@@ -301,11 +301,14 @@ async function deliverReleased(
 	return codeOf(cx, code, after);
 }
 
-/** Where results cannot be written, nothing of what is sent is lost. */
-async function concludeResults({ name, options, writeResults }: CampaignRun): Promise<void> {
+/** An error of the results loses nothing of what is sent, and says so. */
+async function concludeResults(
+	cx: CommandContext,
+	{ place, id, name, options, selection }: CampaignRun,
+): Promise<void> {
 	if (options.results === undefined) return;
 	try {
-		await writeResults(options.results);
+		await writeCampaign(cx, place, id, { isRows: selection === null, path: options.results });
 	} catch (error) {
 		const later = mailctl('campaigns', 'results', name, '--save', 'FILE');
 		throw hinted(error, [['what was sent is sent, and is kept: ', later, ' writes the results']]);

@@ -1,14 +1,26 @@
-/** Texts about a campaign: its counts, its outcomes, and what goes on with it. */
+/** Texts about a campaign: its counts, its outcomes, who cannot be sent to, and how it goes on. */
 
-import { type AcceptCounts, type CampaignStatus, campaignState } from '../../../api/campaigns.js';
+import {
+	type AcceptCounts,
+	type CampaignResult,
+	type CampaignStatus,
+	campaignState,
+	type ListCounts,
+	sayLeftOut,
+} from '../../../api/campaigns.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
+import { withoutValueOf } from '../../../api/refusals.js';
 import { type Hint, joinHints, mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { isMachine } from '../../frame/globals.js';
 import type { Times } from '../../render/times.js';
 import { counted, numberText } from '../../render/units.js';
+import { rowError } from '../../verbs/address-faults.js';
+import { isNews } from './lint.js';
 import type { SendOptions } from './options.js';
+import type { Selection } from './recipients.js';
 
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
 export type Outcomes = Omit<DeliveryCounts, 'sent'> & ({ sent: number } | { accepted: number });
@@ -66,30 +78,26 @@ export function limitedUntil(until: Date, { moment }: Times): string {
 	return `limits hold back what is left until ${at}; it is waited for, and stays queued when this is interrupted`;
 }
 
-interface Expected {
-	/** Recipients, before suppression and without those left out. */
-	found: number;
-	/** The list or the file where they are counted: `people.csv`. */
-	where: string;
-	/** How a campaign that stays staged goes on; absent: nothing stays. */
-	stays?: Hint;
-	options: Pick<SendOptions, 'expectCount' | 'maxRecipients'>;
-}
-
-/** Throws `UsageError` for more recipients than are allowed, and for another number than is expected. */
-export function assertExpected({ found, where, stays, options }: Expected): void {
-	const { expectCount, maxRecipients } = options;
+/**
+ * Throws `UsageError` for more recipients than are allowed, and for another number than is expected. `found`: recipients
+ * before suppression. `stays`: how a campaign that stays staged goes on.
+ */
+export function assertExpected(
+	found: number,
+	where: string,
+	{ expectCount, maxRecipients }: Pick<SendOptions, 'expectCount' | 'maxRecipients'>,
+	stays: readonly Hint[] = [],
+): void {
 	const people = counted(found, 'recipient');
-	const hints = stays === undefined ? [] : [stays];
 	if (maxRecipients !== undefined && found > maxRecipients) {
 		const most = numberText(maxRecipients);
 		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`, {
-			...(hints.length > 0 && { hint: joinHints(hints) }),
+			...(stays.length > 0 && { hint: joinHints(stays) }),
 		});
 	}
 	if (expectCount === undefined || expectCount === found) return;
 	throw new UsageError(`${where} has ${people}, not ${numberText(expectCount)}; nothing was released`, {
-		hint: joinHints([`--expect-count ${found} if that is right`, ...hints]),
+		hint: joinHints([`--expect-count ${found} if that is right`, ...stays]),
 	});
 }
 
@@ -157,4 +165,167 @@ export function describe(counts: AcceptCounts): string {
 /** Recipients before suppression, without those left out. */
 export function recipientsOf({ staged, suppressed }: AcceptCounts): number {
 	return staged + suppressed;
+}
+
+type Reasons = ListCounts['reasons'];
+
+export function reasonsOf(lists: readonly Pick<ListCounts, 'reasons'>[]): Reasons {
+	const all = new Map<string, Reasons[number]>();
+	for (const one of lists.flatMap(({ reasons }) => reasons)) {
+		const key = `${one.code} ${one.detail}`;
+		all.set(key, { ...one, count: one.count + (all.get(key)?.count ?? 0) });
+	}
+	return [...all.values()];
+}
+
+/** `left out: 3 inactive, 2 in excluded list "Staff"`, and of several lists a line each. */
+export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selection): string[] {
+	const sayReasons = (reasons: Reasons) =>
+		reasons.map((one) => `${numberText(one.count)} ${sayLeftOut(one, names)}`).join(', ');
+	const left = sayReasons(reasonsOf(counts));
+	const each = counts.map(({ list_id, staged, suppressed, reasons }) => {
+		const name = lists.find(({ id }) => id === list_id)?.name ?? '';
+		const left = sayReasons(reasons);
+		const all = counted(staged + suppressed, 'recipient');
+		return `list ${list_id} ${JSON.stringify(name)}: ${all}${left === '' ? '' : `; left out: ${left}`}`;
+	});
+	return [...(left === '' ? [] : [`left out: ${left}`]), ...(counts.length < 2 ? [] : each)];
+}
+
+/** The code of a variable without a value, here and at every service that takes campaigns. */
+export const missingVariable = 'missing_variable';
+
+/** Why a recipient cannot be sent to. `line`: of its file, where it has one. */
+export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };
+
+/** Recipients with the same finding. */
+interface Kind {
+	count: number;
+	/** Lines and addresses of the first. */
+	first: string[];
+	/** The whole finding of the first. */
+	line: string;
+}
+
+/** A text with a value of its row is a kind by itself, so the number of kinds is limited. */
+const mostKept = 1_000;
+const mostKinds = 10;
+const mostNamed = 3;
+
+/** Recipients that cannot be sent to. A person reads a line for each kind, a machine a line for each recipient. */
+export class Findings {
+	rejected = 0;
+	#lacksValues = false;
+	readonly #isEach: boolean;
+	readonly #each: string[] = [];
+	readonly #kinds = new Map<string, Kind>();
+
+	constructor({ out }: Pick<CommandContext, 'out'>) {
+		this.#isEach = isMachine(out.format);
+	}
+
+	add(finding: Finding): void {
+		this.rejected += 1;
+		for (const label of labelsOf(finding)) this.#count(label, 1);
+		this.#name(finding);
+	}
+
+	/** Subscribers without a value: all of them are counted, and the first named by their errors. */
+	addOfLists(reasons: ListCounts['reasons'], errors: readonly string[]): void {
+		for (const { code, detail, count } of reasons) {
+			if (code !== missingVariable) continue;
+			this.rejected += count;
+			this.#lacksValues = true;
+			const names = withoutValueOf(detail ?? '');
+			for (const label of names.length === 0 ? ['no value for a variable'] : names.map(noValueFor))
+				this.#count(label, count);
+		}
+		for (const text of errors) {
+			const [to = ''] = text.split(': ', 1);
+			this.#name({ line: null, to, code: missingVariable, text });
+		}
+	}
+
+	/** The refusal of a campaign with `of` recipients. `kept`: the name of one that stays staged. */
+	refusal(of: number, kept: string | null = null): UsageError {
+		const people = counted(this.rejected, 'recipient');
+		return new UsageError(
+			`${people} cannot be sent to as ${this.rejected === 1 ? 'it is' : 'they are'}; nothing was released`,
+			{ details: this.#lines(of), hint: this.wayOut(kept) },
+		);
+	}
+
+	/** Warns where a message is only looked at, or where these recipients are left out. */
+	async warn(cx: CommandContext, of: number, skipInvalid: boolean): Promise<void> {
+		for (const line of this.#lines(of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
+		// A later warning of the same variable would repeat it.
+		for (const name of [...this.#kinds.keys()].flatMap(withoutValueOf)) isNews(cx, `#${name}#`);
+	}
+
+	wayOut(kept: string | null = null): Hint {
+		const loose = this.#lacksValues
+			? '; a variable without a value takes a default, #name|friend#, or with --no-strict-vars stays as it is written'
+			: '';
+		const how = `correct them, or give --skip-invalid${loose}`;
+		if (kept === null) return how;
+		const cancel = mailctl('campaigns', 'cancel', kept);
+		return [`${how}; other content wants another --campaign, or `, cancel, ' first'];
+	}
+
+	#lines(of: number): readonly string[] {
+		if (this.#isEach) return cut(this.#each, this.rejected);
+		const kinds = [...this.#kinds].sort(([, a], [, b]) => b.count - a.count);
+		// A single recipient may be of several kinds.
+		const lines = [...new Set(kinds.map(([label, kind]) => kindLine(label, kind, of)))];
+		return cut(lines.slice(0, mostKinds), lines.length);
+	}
+
+	#name(finding: Finding): void {
+		const { line, to, code } = finding;
+		this.#lacksValues ||= code === missingVariable;
+		if (this.#isEach) this.#each.push(lineOf(finding));
+		for (const label of labelsOf(finding)) {
+			const kind = this.#kinds.get(label);
+			if (kind === undefined || kind.first.length >= mostNamed) continue;
+			kind.first.push([line === null ? '' : `line ${line}`, to].filter((part) => part !== '').join(' '));
+			kind.line ||= lineOf(finding);
+		}
+	}
+
+	#count(label: string, count: number): void {
+		const kind = this.#kinds.get(label);
+		if (kind !== undefined) kind.count += count;
+		else if (this.#kinds.size < mostKept) this.#kinds.set(label, { count, first: [], line: '' });
+	}
+}
+
+function cut(lines: readonly string[], all: number): string[] {
+	const left = all - lines.length;
+	return left <= 0 ? [...lines] : [...lines, `and ${numberText(left)} more`];
+}
+
+/** `no value for #city#: 20,000 of 20,000 recipients (the first: ann@example.com, bob@example.com, cy@example.com)`. */
+function kindLine(label: string, { count, first, line }: Kind, of: number): string {
+	if (count === 1 && line !== '') return line;
+	const named = first.length === 0 ? '' : ` (the first: ${first.join(', ')})`;
+	return `${label}: ${numberText(count)} of ${counted(of, 'recipient')}${named}`;
+}
+
+function noValueFor(name: string): string {
+	return `no value for #${name}#`;
+}
+
+/** Recipients with the same finding share each variable, or the text without the address. */
+function labelsOf({ to, code, text }: Finding): string[] {
+	const names = code === missingVariable ? withoutValueOf(text) : [];
+	if (names.length > 0) return names.map(noValueFor);
+	const told = rowError({ code, error: text }, to).replace(/\.$/, '');
+	return [to !== '' && told.startsWith(to) ? told.slice(to.length).replace(/^:? /, '') : told];
+}
+
+/** `line 3: ann@: to: Enter a valid email address: nothing stands after @`; the words may name the address themselves. */
+function lineOf({ line, to, code, text }: Finding): string {
+	const place = line === null ? '' : `line ${line}: `;
+	const told = rowError({ code, error: text }, to);
+	return to === '' || told.includes(to) ? `${place}${told}` : `${place}${to}: ${told}`;
 }

@@ -1,11 +1,13 @@
 /**
- * From options to a send request: files read, headers and variables parsed; contradictions, options that the deployment
- * cannot honour and variables without a value refused.
+ * From options to a send request and its times: files read, headers and variables parsed, and options refused that
+ * exclude each other or that the deployment cannot honour.
  */
 
 import { parseMailbox } from '../../../api/address.js';
-import type { CampaignSpec, Recipient } from '../../../api/campaigns.js';
+import type { CampaignPlan, CampaignSpec, PlannedTiming, Recipient, Timing } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
+import { localTime, parseDateTime } from '../../../api/datetime.js';
+import { ApiError, listFieldErrors } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { builtInVariables } from '../../../api/inputs.js';
 import type { Content } from '../../../api/messages.js';
@@ -16,28 +18,33 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import type { Times } from '../../render/times.js';
 import { readMarkdown } from '../../verbs/content.js';
 import { walk } from '../../verbs/listing.js';
 import type { Refused } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findSender, withNameOf } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/find.js';
+import { findInAllLists } from '../subscribers/walk.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
-import { type SendOptions, sendOptions } from './options.js';
+import { assertContent, assertRules, type SendOptions, sendOptions } from './options.js';
 
 /** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
 	request: Omit<SendRequest, 'to'>;
 	template: Template | null;
-	/** With their bytes, those that its `attachments` name; absent: none. */
+	/** The files that its `attachments` name, with their bytes; absent: none. */
 	files?: readonly FileToSend[];
-	/** Variables without a value that a warning has named. */
-	named?: readonly string[];
 }
 
-/** True when only the service knows what will be said: its templates cannot be read. */
+/** True when only the service knows the content: its templates cannot be read. */
 export function isOpaque({ request, template }: Prepared): boolean {
 	return request.template_unique_id !== undefined && template === null;
+}
+
+/** True: the service makes the finished message, and composing one here would show another one. */
+export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
+	return (await (await cx.api()).capabilities()).service !== 'mailctl';
 }
 
 export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
@@ -49,7 +56,6 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	const sender = await findSender(cx, from);
 	const files = await readAttachments(cx, options.attach);
 	const given = {
-		// The address for replies is that of the sender, unless another is given.
 		reply_to:
 			options.replyTo.length === 0 && sender?.reply_to_email ? [sender.reply_to_email] : options.replyTo,
 		...(await readBodies(options)),
@@ -61,7 +67,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 		disable_inline: options.disableInline || undefined,
 		disable_tracking: options.track === 'off' || undefined,
 		tag: options.tag,
-		...(await campaignOf(cx, options)),
+		campaign_unique_id: await campaignOf(cx, options),
 		attachments: namedIn(files),
 	};
 	const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
@@ -77,6 +83,11 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	return prepared;
 }
 
+async function askFrom(cx: CommandContext): Promise<string> {
+	if (cx.canAsk) return (await import('./guide.js')).askSender(cx);
+	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
+}
+
 async function readBodies(options: SendOptions) {
 	const markdown = await readMarkdown(options.markdownFile);
 	const subject = options.subject ?? markdown?.subject ?? undefined;
@@ -87,7 +98,7 @@ async function readBodies(options: SendOptions) {
 	return { subject, text_body, html_body };
 }
 
-/** A service of others would send `#name|friend#` as it is written. */
+/** A foreign service would send `#name|friend#` as it is written. */
 async function assertDefaultsKept(cx: CommandContext, prepared: Prepared): Promise<void> {
 	const [reference] = usedVariables(contentOf(prepared)).filter(hasDefault);
 	if (reference === undefined || !(await isMadeElsewhere(cx))) return;
@@ -96,19 +107,14 @@ async function assertDefaultsKept(cx: CommandContext, prepared: Prepared): Promi
 	});
 }
 
-/** Of a message to some addresses its campaign has to be there; a campaign over rows with a UUID may be new. */
-async function campaignOf(
-	cx: CommandContext,
-	{ campaign, to }: SendOptions,
-): Promise<Pick<SendRequest, 'campaign_unique_id'>> {
-	if (campaign === undefined) return {};
-	if (isUuid(campaign)) return { campaign_unique_id: campaign };
-	if (to.length === 0) return {};
+/** The campaign that a message to some addresses joins has to be there; one over rows with a UUID may be new. */
+async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
+	if (campaign === undefined || isUuid(campaign)) return campaign;
+	if (to.length === 0) return undefined;
 	const campaigns = await need(await cx.api(), 'campaigns', '--campaign');
-	return { campaign_unique_id: (await findCampaign(cx, campaigns, campaign)).id };
+	return (await findCampaign(cx, campaigns, campaign)).id;
 }
 
-/** As the spec of a campaign; copies are refused before. */
 export function specOf({ request }: Prepared): CampaignSpec {
 	const { cc, bcc, from, type, ...rest } = request;
 	return {
@@ -136,42 +142,6 @@ export function contentOf({ request, template }: Prepared): Content {
 	};
 }
 
-async function askFrom(cx: CommandContext): Promise<string> {
-	if (cx.canAsk) return (await import('./guide.js')).askSender(cx);
-	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
-}
-
-/** Throws `UsageError` for parts of a message that exclude each other. */
-export function assertOneContent(options: SendOptions): void {
-	const both = (one: unknown, other: unknown, names: string) => {
-		if (one !== undefined && other !== undefined)
-			throw new UsageError(`${names} both give the same part; give one`);
-	};
-	both(options.text, options.textFile, '--text and --text-file');
-	both(options.html, options.htmlFile, '--html and --html-file');
-	both(options.html ?? options.htmlFile, options.markdownFile, '--markdown-file and an HTML body');
-	if (options.template === undefined) return;
-	if (options.subject !== undefined)
-		throw new UsageError('--subject does not go with --template: its name is the subject');
-	if (hasBody(options)) throw new UsageError('a body does not go with --template; give one of them');
-}
-
-/** True: something is to be said, without a template. */
-export function hasBody({ text, textFile, html, htmlFile, markdownFile }: SendOptions): boolean {
-	return [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
-}
-
-function assertContent(options: SendOptions): void {
-	assertOneContent(options);
-	if (options.template !== undefined) return;
-	if (!hasBody(options))
-		throw new UsageError(
-			'nothing to say: give --text, --text-file, --html, --html-file, --markdown-file or --template',
-		);
-	if (options.subject === undefined && options.markdownFile === undefined)
-		throw new UsageError('--subject is missing');
-}
-
 /** `null`: a UUID on a deployment whose templates cannot be read; it knows them by UUID alone. */
 export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
 	const api = await cx.api();
@@ -186,13 +156,13 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	if (file === undefined) return {};
 	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
 	const parsed = parseJson(await file.text(), { numbers: 'exact' });
-	// Numbers as the texts that a send call makes of them.
+	// A send call makes the same texts of numbers.
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, String) : null;
-	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is no JSON object`);
+	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is not a JSON object`);
 	const bad = Object.entries(value).find(
 		([, inner]) => !['string', 'number', 'boolean'].includes(typeof inner),
 	);
-	if (bad !== undefined) throw new UsageError(`--context-file: the value of "${bad[0]}" is no text`);
+	if (bad !== undefined) throw new UsageError(`--context-file: the value of "${bad[0]}" is not a text`);
 	return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, String(inner)]));
 }
 
@@ -200,7 +170,7 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 	const headers = new Map<string, [name: string, value: string]>();
 	for (const line of lines) {
 		const colon = line.indexOf(':');
-		if (colon < 1) throw new UsageError(`--header "${line}" is no header`, { hint: "--header 'X-Id: 1'" });
+		if (colon < 1) throw new UsageError(`--header "${line}" is not a header`, { hint: "--header 'X-Id: 1'" });
 		const name = line.slice(0, colon).trim();
 		if (headers.has(name.toLowerCase())) throw new UsageError(`--header ${name} is given twice`);
 		headers.set(name.toLowerCase(), [name, line.slice(colon + 1).trim()]);
@@ -208,89 +178,65 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 	return Object.fromEntries(headers.values());
 }
 
-/** True: the finished message is the service's own, and composing one here would show another one. */
-export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
-	return (await (await cx.api()).capabilities()).service !== 'mailctl';
-}
-
 type Honoured = Partial<
-	Pick<
-		SendOptions,
-		| 'campaign'
-		| 'results'
-		| 'idempotencyKey'
-		| 'rate'
-		| 'connections'
-		| 'wait'
-		| 'retryUnknown'
-		| 'strictVars'
-		| 'template'
-		| 'preview'
-		| 'eml'
-		| 'attach'
-	>
+	Pick<SendOptions, 'campaign' | 'results' | 'idempotencyKey' | 'rate' | 'connections' | 'wait'> &
+		Pick<SendOptions, 'retryUnknown' | 'strictVars' | 'template' | 'preview' | 'eml' | 'attach'>
 >;
 
-/** `MissingExtension` or `UsageError` (exit 2). Goes to the deployment only when one of these options is given. */
+/** Throws `MissingExtension` or `UsageError` for an option that the deployment cannot honour. */
 export async function assertHonoured(
 	cx: CommandContext,
 	options: Honoured,
 	{ isOfRows }: { isOfRows: boolean },
 ): Promise<void> {
 	const { campaign, results, idempotencyKey, rate, connections, retryUnknown, wait, strictVars } = options;
+	const api = await cx.api();
 	await assertShown(cx, options);
 	const given = [campaign, results, idempotencyKey, rate, connections].some((one) => one !== undefined);
 	const concernsRows = isOfRows && (wait === false || strictVars === true);
+	// A plain message needs no look at what the deployment can do.
 	if (!given && !concernsRows && retryUnknown !== true) return;
-	const { api, local } = await cx.connection();
+	const { local } = await cx.connection();
 	const { ext, idempotentSend } = await api.capabilities();
 	const keepsCampaigns = local !== null || ext.campaigns !== undefined;
-	if (retryUnknown === true && keepsCampaigns)
-		throw new UsageError('--retry-unknown is for deployments of others: here nothing is left unknown');
-	if (local !== null) return;
-	if (idempotencyKey !== undefined && !idempotentSend)
-		throw new UsageError(
+	const isKeptHere = isOfRows && !keepsCampaigns;
+	const isPaced = local === null && !isKeptHere;
+	const pace = (flag: string) =>
+		`${flag} is for the machine that owns the database: a deployment sends at its own rate`;
+	assertRules([
+		[
+			retryUnknown === true && keepsCampaigns,
+			'--retry-unknown is for foreign deployments: here nothing is left unknown',
+		],
+		[
+			idempotencyKey !== undefined && local === null && !idempotentSend,
 			"--idempotency-key is not for this deployment: only mailctl's own engine and server keep such keys",
-		);
-	if (isOfRows && !keepsCampaigns) return assertKeptHere(options);
-	assertNoRate(options);
+		],
+		[
+			wait === false && isKeptHere,
+			'--no-wait cannot be kept: this deployment has no campaigns, so this command does the work',
+		],
+		[strictVars === true && isKeptHere && options.template !== undefined, untoldVariables],
+		[rate !== undefined && isPaced, pace('--rate')],
+		[connections !== undefined && isPaced, pace('--connections')],
+	]);
+	if (local !== null || isKeptHere) return;
 	if (campaign !== undefined && !isOfRows) await need(api, 'campaigns', '--campaign');
 	if (results !== undefined) await need(api, 'messages', '--results');
 }
 
-/** A server sends at its own rate. */
-function assertNoRate({ rate, connections }: Honoured): void {
-	if (rate === undefined && connections === undefined) return;
-	const flag = rate === undefined ? '--connections' : '--rate';
-	throw new UsageError(`${flag} is for the machine that owns the database: a deployment sends as it does`, {
-		hint: ['on a mailctl server: ', mailctl('serve', flag), ' …'],
-	});
-}
-
-/** A service of others sends neither a file nor a message that is composed here. */
-async function assertShown(cx: CommandContext, options: Honoured): Promise<void> {
-	if ((options.attach ?? []).length > 0) await need(await cx.api(), 'attachments', '--attach');
-	if ((options.preview !== undefined || options.eml !== undefined) && (await isMadeElsewhere(cx)))
+/** A foreign service neither sends files nor shows its messages. */
+async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Honoured): Promise<void> {
+	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
+	if ((preview !== undefined || eml !== undefined) && (await isMadeElsewhere(cx)))
 		throw new UsageError(
-			`${options.eml === undefined ? '--preview' : '--eml'} cannot be kept: this deployment makes its messages by itself and shows none`,
+			`${eml === undefined ? '--preview' : '--eml'} cannot be kept: this deployment makes its messages by itself and shows none`,
 			{ hint: '--dry-run shows what it will be asked' },
 		);
 }
 
-/** This command makes the calls itself, and keeps the campaign. */
-function assertKeptHere({ wait, strictVars, template }: Honoured): void {
-	if (wait === false)
-		throw new UsageError(
-			'--no-wait cannot be kept: this deployment has no campaigns, so this command does the work',
-		);
-	if (strictVars === true && template !== undefined) throw untoldVariables();
-}
-
-function untoldVariables(): UsageError {
-	return new UsageError(
-		'--strict-vars cannot be kept: this deployment does not tell what is in its templates',
-	);
-}
+const untoldVariables =
+	'--strict-vars cannot be kept: this deployment does not tell what is in its templates';
 
 /** Refuses a message to addresses whose variables have no value. */
 export async function assertVariables(
@@ -300,8 +246,7 @@ export async function assertVariables(
 ): Promise<void> {
 	if (!(strictVars ?? bulk)) return;
 	if (isOpaque(prepared)) {
-		// By default variables are checked only where that is possible.
-		if (strictVars === true) throw untoldVariables();
+		if (strictVars === true) throw new UsageError(untoldVariables);
 		return;
 	}
 	const missing = await missingForPeople(cx, prepared, to);
@@ -309,19 +254,6 @@ export async function assertVariables(
 	throw new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
 		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars',
 	});
-}
-
-export async function missingVariables(
-	cx: CommandContext,
-	content: Content,
-	context: Readonly<Record<string, string>>,
-): Promise<string[]> {
-	const open = openVariables(content, context);
-	if (open.length === 0) return [];
-	const api = await cx.api();
-	const fields = new Set<string>();
-	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
-	return open.filter((name) => !fields.has(name));
 }
 
 /**
@@ -337,8 +269,7 @@ async function missingForPeople(
 	const [content, context] = [contentOf(prepared), prepared.request.context ?? {}];
 	const missing = await missingVariables(cx, content, context);
 	const fields = openVariables(content, context).filter((name) => !missing.includes(name));
-	if ((await api.capabilities()).ext.campaigns === undefined || fields.length === 0) return missing;
-	const { findInAllLists } = await import('../subscribers/walk.js');
+	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return missing;
 	const lacking = new Set<string>();
 	for (const one of to) {
 		const people = [];
@@ -350,6 +281,21 @@ async function missingForPeople(
 	return [...missing, ...lacking];
 }
 
+/** The open variables that no field of the deployment has. */
+export async function missingVariables(
+	cx: CommandContext,
+	content: Content,
+	context: Readonly<Record<string, string>>,
+): Promise<string[]> {
+	const open = openVariables(content, context);
+	if (open.length === 0) return [];
+	const api = await cx.api();
+	const fields = new Set<string>();
+	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
+	return open.filter((name) => !fields.has(name));
+}
+
+/** Variables without a default whose values come from the recipient. */
 export function openVariables(
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
 	context: Readonly<Record<string, string>>,
@@ -359,8 +305,60 @@ export function openVariables(
 	);
 }
 
-/** The way out of a refusal. `hasSenders`: a command verifies addresses there; elsewhere that is done at the service. */
+/** The hint for a refused request. `hasSenders`: a command verifies addresses there. */
 export function sendHint({ path, code }: Refused, { hasSenders = true } = {}): Hint | undefined {
 	if (code === 'not_verified' && !hasSenders) return 'verify the address at the service';
 	return path.startsWith('template_unique_id') ? mailctl('templates', 'list') : undefined;
+}
+
+/** Throws `UsageError` for a time that the service refuses, and `MissingExtension` where it plans nothing. */
+export async function readTiming(
+	cx: CommandContext,
+	{ at, in: wait, window }: Pick<SendOptions, 'at' | 'in' | 'window'>,
+): Promise<Timing> {
+	if (at === undefined && wait === undefined && window === undefined) return {};
+	const flag = at !== undefined ? '--at' : wait !== undefined ? '--in' : '--window';
+	const request = {
+		...(at !== undefined && { at }),
+		...(wait !== undefined && { in_ms: wait }),
+		...(window !== undefined && { window }),
+	};
+	const audiences = await need(await cx.api(), 'audiences', flag);
+	const planned = await audiences.plan(request, { signal: cx.signal }).catch((error: unknown) => {
+		const fields = error instanceof ApiError && error.code === 'invalid' ? error.fields : null;
+		const [first] = listFieldErrors(fields ?? {});
+		if (first === undefined) throw error;
+		const message = first.message.replace(/\.$/, '');
+		throw new UsageError(`--${first.path}: ${message}; nothing was sent`, { cause: error });
+	});
+	const { note, opens_at, ...timing } = planned;
+	if (note === 'skipped')
+		await cx.warn(
+			`clocks of ${timing.time_zone} skip that time: it is ${sayTime(timing.starts_at, timing)} instead`,
+		);
+	if (note === 'repeated')
+		await cx.warn(`clocks of ${timing.time_zone} show that time twice: the first is meant`);
+	if (cx.dryRun && opens_at !== null) await cx.note(sayPlan(planned, cx.times) ?? '');
+	return timing;
+}
+
+/**
+ * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`, with the time as tables show it where that is
+ * another; null: it may leave now.
+ */
+export function sayPlan(
+	plan: Pick<CampaignPlan | PlannedTiming, 'opens_at' | 'window' | 'time_zone'> | undefined,
+	times: Times,
+): string | null {
+	if (plan === undefined || plan.opens_at === null) return null;
+	const hours = plan.window == null ? '' : `, each day ${plan.window}`;
+	const at = sayTime(plan.opens_at, plan);
+	const here = times.moment(plan.opens_at);
+	return `planned for ${at} ${plan.time_zone}${hours}${here.startsWith(at) ? '' : ` (${here})`}`;
+}
+
+/** `2026-12-01 09:00` in the zone of the plan. */
+export function sayTime(at: string | undefined, { time_zone = 'UTC' }: { time_zone?: string }): string {
+	const moment = at === undefined ? null : parseDateTime(at);
+	return moment === null ? '' : localTime(moment, time_zone).slice(0, 16).replace('T', ' ');
 }

@@ -9,7 +9,6 @@ import {
 	type CampaignResult,
 	type Campaigns,
 	isOfCalls,
-	type LeavingOut,
 	type LeftOutNames,
 	type LeftOutPerson,
 	sayLeftOut,
@@ -28,19 +27,12 @@ import { csvCell } from '../../render/lines.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
 import type { CampaignPlace } from './begin.js';
-import { missingVariable } from './findings.js';
+import { missingVariable } from './report.js';
 
-/** `line` is empty where recipients come from no file; `code` and `text`: why there is no message, or the last reply. */
+/** `line` is that of a file; `code` and `text` say why there is no message, or are the last reply. */
 const resultColumns = [
-	'line',
-	'to',
-	'id',
-	'state',
-	'code',
-	'text',
-	'attempts',
-	'campaign_unique_id',
-] as const;
+	...(['line', 'to', 'id', 'state', 'code', 'text', 'attempts', 'campaign_unique_id'] as const),
+];
 const head = `${resultColumns.join(',')}\r\n`;
 
 export interface ResultLine extends Omit<CampaignResult, 'state'> {
@@ -49,10 +41,9 @@ export interface ResultLine extends Omit<CampaignResult, 'state'> {
 	campaign_unique_id: Uuid | null;
 }
 
-/** The option that named the file; `--save` is that of a command that sends nothing. */
 type ResultsFlag = '--results' | '--save';
 
-/** A write a line would cost a million system calls. */
+/** Lines are written in blocks: a write each would cost a million system calls. */
 const blockLength = 64 * 1024;
 
 /** A reader never sees half of it. An older file is replaced. */
@@ -101,20 +92,19 @@ export async function writeMessages(cx: CommandContext, path: string, ids: reado
 /** The results of a campaign, whichever run staged and sent it; `isRows`: each row of its file has a line. */
 export async function writeCampaign(
 	cx: CommandContext,
-	{ place, id, isRows }: { place: CampaignPlace; id: Uuid; isRows: boolean },
-	path: string,
+	place: CampaignPlace,
+	id: Uuid,
+	{ isRows, path }: { isRows: boolean; path: string },
 ): Promise<void> {
-	const { messages } = (await (await cx.api()).capabilities()).ext;
-	const lines = isRows || messages === undefined ? rowLines(cx, place, id) : messageLines(cx, id);
-	await writeLines(cx, path, lines);
-}
-
-/** A command that was stopped still says what it knows; it must not take for ever over it. */
-export function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
-	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
+	await writeLines(cx, path, isRows || place.isForeign ? rowLines(cx, place, id) : messageLines(cx, id));
 }
 
 const endMs = 10_000;
+
+/** A command that was stopped still says what it knows, within a limit. */
+function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
+	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
+}
 
 /** The reply's code (RFC 5321 s.4.2); null for words without one. */
 function replyCode(text: string | null): string | null {
@@ -167,7 +157,8 @@ async function* leftOutPeople(
 	cx: CommandContext,
 	id: Uuid,
 ): AsyncGenerator<LeftOutPerson & { text: string }> {
-	const { audiences } = (await (await cx.api()).capabilities()).ext;
+	const api = await cx.api();
+	const { audiences, campaigns } = (await api.capabilities()).ext;
 	if (audiences === undefined) return;
 	const signal = signalOfEnd(cx);
 	const known = new Map<string, string>();
@@ -177,18 +168,16 @@ async function* leftOutPeople(
 	};
 	for await (const { results } of iterateSlices(0, (after) => audiences.leftOut(id, { after }, { signal })))
 		for (const person of results) {
-			const { detail } = person;
-			if (detail !== null && !known.has(detail)) known.set(detail, await nameOf(cx, person, detail));
+			const { code, detail } = person;
+			if (detail !== null && !known.has(detail)) {
+				let name: string | undefined;
+				if (code === 'excluded') name = (await api.lists.get(Number(detail)).catch(() => null))?.name;
+				if (code === 'opened' || code === 'not_opened')
+					name = (await campaigns?.page({ id: detail, page_size: 1 }))?.results[0]?.key;
+				known.set(detail, name ?? detail);
+			}
 			yield { ...person, text: sayLeftOut(person, names) };
 		}
-}
-
-async function nameOf(cx: CommandContext, { code }: LeavingOut, detail: string): Promise<string> {
-	const api = await cx.api();
-	if (code === 'excluded') return (await api.lists.get(Number(detail)).catch(() => null))?.name ?? detail;
-	if (code !== 'opened' && code !== 'not_opened') return detail;
-	const { results } = await (await need(api, 'campaigns')).page({ id: detail, page_size: 1 });
-	return results[0]?.key ?? detail;
 }
 
 export async function* eachResult(
@@ -215,7 +204,7 @@ export async function assertResults(
 	const end = flag === '--results' ? '; nothing was sent' : '';
 	if (path === '-') throw new UsageError(`${flag} takes a file: standard output has the answer`);
 	const there = await stat(path).catch(() => null);
-	// A pipe is not opened here, but once, to write the results: its reader takes a close for the end.
+	// The reader of a pipe takes a close for the end, so it is opened once, to write the results.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	if (there?.isFile() && there.size > 0 && !(await isOfCampaign(path, campaign)))
 		throw new UsageError(`${flag}: ${path} is there already${end}`);
@@ -229,25 +218,16 @@ export async function assertResults(
 	}
 }
 
-/** Longer than a line of results is. */
-const lookedAt = 64 * 1024;
-
-/** Results without lines, or with a line of the campaign. */
+/** Results without lines, or whose first lines are of the campaign. A foreign service's lines do not name it. */
 async function isOfCampaign(path: string, campaign: Parameters<typeof assertResults>[1]): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	if (file === null) return false;
 	try {
-		const { buffer, bytesRead } = await file.read(Buffer.alloc(lookedAt), 0, lookedAt, 0);
+		const { buffer, bytesRead } = await file.read(Buffer.alloc(blockLength), 0, blockLength, 0);
 		const text = buffer.toString('utf8', 0, bytesRead);
 		if (text === head || campaign === null) return text === head;
 		const { place, id } = campaign;
-		// Each line ends with the campaign; elsewhere the service's names of the first messages stand for it.
-		const marks = place.isForeign
-			? (await place.campaigns.results(id, {})).results.flatMap((one) =>
-					one.id === null ? [] : [`,${one.id},`],
-				)
-			: [`,${id}\r\n`];
-		return text.startsWith(head) && marks.some((mark) => text.includes(mark));
+		return text.startsWith(head) && (place.isForeign || text.includes(`,${id}\r\n`));
 	} finally {
 		await file.close();
 	}

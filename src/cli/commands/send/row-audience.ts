@@ -1,7 +1,4 @@
-/**
- * `send --csv`, a message a row of a table, and `send --batch`, a send request a line: their rows before they are staged, and
- * as a campaign.
- */
+/** `send --csv` and `send --batch`: rows of a table or send requests, before and while they are staged. */
 
 import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
@@ -9,12 +6,10 @@ import type {
 	CampaignSession,
 	CampaignSource,
 	CampaignSpec,
-	Campaigns,
 	Recipient,
 	RequestRow,
 	RequestsSpec,
 } from '../../../api/campaigns.js';
-import type { Session } from '../../../api/capabilities.js';
 import { ApiError, invalid } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { builtInVariables } from '../../../api/inputs.js';
@@ -29,17 +24,16 @@ import type { CommandContext } from '../../frame/context.js';
 import { type CliError, UsageError } from '../../frame/errors.js';
 import { isStream } from '../../frame/sources.js';
 import { counted, numberText } from '../../render/units.js';
-import { walk } from '../../verbs/listing.js';
+import { assertAllowed, foreseeing, isLimited } from './accept.js';
 import { namedIn, readAttachments } from './attach.js';
 import type { CampaignPlace } from './begin.js';
-import { type Finding, Findings, missingVariable } from './findings.js';
-import { fieldsOf, linted, warnOfLinks } from './lint.js';
+import { fieldsOf, warnOfVariables } from './lint.js';
 import type { SendOptions } from './options.js';
-import { addresseeOf, foreseeing, isShown, notAmong, shownKey } from './preview.js';
-import { addFindings } from './recipients.js';
+import { addresseeOf, isShown, notAmong, shownKey } from './preview.js';
 import type { CampaignRun, RunOptions } from './release.js';
+import { type Finding, Findings, missingVariable } from './report.js';
 import { contentOf, findTemplate, isOpaque, type Prepared, prepare, specOf, withContext } from './request.js';
-import { eachResult, writeCampaign } from './results.js';
+import { eachResult } from './results.js';
 import {
 	assertNoUnknownColumns,
 	glance,
@@ -47,112 +41,110 @@ import {
 	known,
 	mapped,
 	nameOf,
-	type OpenRows,
+	type OpenRequests,
+	type OpenTable,
 	openRequestRows,
 	openTableRows,
-	placeToTell,
-	type RowsFlag,
 } from './rows.js';
-import { type Audience, assertAllowed, type First, isLimited, requestFor, type Survey } from './stage.js';
+import { type Audience, type First, requestFor, type Survey } from './stage.js';
 
 type Depth = Parameters<Audience['survey']>[0];
 
 /** One row before it is staged. */
-type Judged<Row> =
-	| { kind: 'finding'; finding: Finding }
-	/** `keys`: an address comes once; `row`: as it is sent. */
-	| { kind: 'good'; recipients: readonly { to: string; key: string }[]; row: Row };
+interface Judged {
+	/** Null: it can be sent. */
+	finding: Omit<Finding, 'line'> | null;
+	/** An address comes once a campaign; `key` tells two of them apart. */
+	recipients: readonly { to: string; key: string }[];
+	/** Its message; null: its recipients are not known. */
+	first: (() => Promise<First>) | null;
+}
 
-abstract class RowAudience<Row extends { line?: number }, Good> implements Audience {
+abstract class RowAudience<Rows extends OpenTable | OpenRequests, Row extends { line?: number }>
+	implements Audience
+{
 	readonly name: string;
 	readonly where: string;
 	readonly noRecipients: string;
 	abstract readonly prepared: Prepared | null;
 	abstract readonly files: readonly FileToSend[];
+	abstract readonly spec: CampaignSpec | RequestsSpec;
 	protected readonly cx: CommandContext;
 	protected readonly options: SendOptions;
-	protected readonly file: string;
-	protected input: Input | null = null;
-	protected opened: OpenRows<Row> | null = null;
+	/** A column that is missing would show as `#name#` in every message. */
+	protected readonly isStrict: boolean;
+	readonly #file: string;
+	#input: Input | null = null;
+	#opened: Rows | null = null;
 	#read = 0;
 	#duplicates = 0;
 
 	constructor(cx: CommandContext, options: SendOptions, file: string) {
 		this.cx = cx;
 		this.options = options;
-		this.file = file;
+		this.isStrict = options.strictVars ?? true;
+		this.#file = file;
 		this.name = nameOf(file);
 		this.where = this.name;
 		this.noRecipients = `${this.name} has no rows; nothing was sent`;
 	}
 
-	abstract get spec(): CampaignSpec | RequestsSpec;
-	abstract run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'>;
+	protected abstract openRows(input: Input): Promise<Rows>;
+	protected abstract rowsOf(opened: Rows): AsyncIterable<Row>;
+	protected abstract judging(depth: Depth): Promise<(row: Row) => Judged | Promise<Judged>>;
+	protected abstract addressesOf(row: Row): readonly string[];
 	abstract sentence(subject: string, survey: Survey): string;
 	abstract plan(survey: Survey): ReturnType<Audience['plan']>;
-	abstract warn(): Promise<void>;
-	protected abstract readonly flag: RowsFlag;
-	protected abstract openRows(input: Input): Promise<OpenRows<Row>>;
-	protected abstract judging(depth: Depth): Promise<(row: Row) => Judged<Good> | Promise<Judged<Good>>>;
-	/** The row where it may be shown and has an address, whatever else it lacks. */
-	protected abstract looked(row: Row): Good | null;
-	protected abstract addresses(row: Row): readonly string[];
-	protected abstract isShown(row: Good): boolean;
-	protected abstract firstOf(row: Good): Promise<First>;
+	abstract isBulk(): boolean;
 
 	async open(isWhole: boolean): Promise<void> {
-		const { cx, file, flag } = this;
-		this.input = isWhole ? await known(cx, file, flag) : glance(cx, file, flag);
-		this.opened = await this.openRows(this.input);
+		const flag = this.options.csv === undefined ? '--batch' : '--csv';
+		this.#input = isWhole ? await known(this.cx, this.#file, flag) : glance(this.cx, this.#file, flag);
+		this.#opened = await this.openRows(this.#input);
 	}
 
 	async close(): Promise<void> {
-		await this.opened?.close();
+		await this.#opened?.close();
 	}
 
-	/** By the rules of staging. An address that comes again is known by 64 bits of a hash, 11 to 21 bytes each. */
+	/** Judges by the rules of staging. An address that comes again is known by 64 bits of a hash, 11 to 21 bytes each. */
 	async survey(depth: Depth): Promise<Survey> {
-		const isPart = depth === 'first' || (depth === 'look' && (await isStream(this.file)));
+		const { cx } = this;
+		const isPart = depth === 'first' || (depth === 'look' && (await isStream(this.#file)));
 		const judge = await this.judging(depth);
-		const isGuarded = depth !== 'first' && isLimited(this.cx);
-		const findings = new Findings(this.cx);
+		const isGuarded = depth !== 'first' && isLimited(cx);
+		const wanted = shownKey(this.options);
+		const findings = new Findings(cx);
 		const met = new AddressSet();
 		let recipients = 0;
-		let first: Good | null = null;
-		let shown: Good | null = null;
-		for await (const row of this.rows()) {
+		let good: Judged | null = null;
+		let faulty: Judged | null = null;
+		for await (const row of this.rowsOf(this.opened)) {
 			this.#read += 1;
-			if (isGuarded) assertAllowed(this.cx, this.addresses(row));
-			shown ??= this.looked(row);
-			const judging = judge(row);
-			const judged = judging instanceof Promise ? await judging : judging;
-			const fresh = this.#freshOf(judged, { met, findings, line: row.line ?? null });
+			if (isGuarded) assertAllowed(cx, this.addressesOf(row));
+			const judged = await judge(row);
+			const fresh = this.#freshOf(judged, row.line ?? null, findings, met);
 			recipients += fresh;
-			if (fresh > 0 && judged.kind === 'good') first ??= this.isShown(judged.row) ? judged.row : null;
-			if (isPart && (first ?? shown) !== null) break;
+			if (judged.recipients.some(({ to }) => isShown(wanted, to))) {
+				if (fresh > 0) good ??= judged;
+				else faulty ??= judged.finding && judged;
+			}
+			if (isPart && (good ?? faulty) !== null) break;
 		}
-		const found = await this.#messageOf(first);
-		const looked = found ?? (await this.#messageOf(shown));
-		return { recipients, findings, isPart, notes: [], hint: null, plan: {}, first: found, shown: looked };
+		const first = (await (good ?? faulty)?.first?.()) ?? null;
+		return { recipients, findings, first, isPart, notes: [] };
 	}
 
-	async #messageOf(row: Good | null): Promise<First | null> {
-		return row === null ? null : this.firstOf(row);
-	}
-
-	#freshOf(
-		judged: Judged<Good>,
-		{ met, findings, line }: { met: AddressSet; findings: Findings; line: number | null },
-	): number {
-		if (judged.kind === 'finding') {
-			findings.add(judged.finding);
+	/** The number of recipients that no earlier row has. */
+	#freshOf(judged: Judged, line: number | null, findings: Findings, met: AddressSet): number {
+		if (judged.finding !== null) {
+			findings.add({ line, ...judged.finding });
 			return 0;
 		}
 		let fresh = 0;
-		for (const { to, key } of judged.recipients) {
+		for (const { to, key } of judged.recipients)
 			if (met.add(key)) fresh += 1;
 			else findings.add({ line, to, code: 'duplicate', text: `${to} is in this campaign already.` });
-		}
 		this.#duplicates += judged.recipients.length - fresh;
 		return fresh;
 	}
@@ -162,17 +154,28 @@ abstract class RowAudience<Row extends { line?: number }, Good> implements Audie
 		return new UsageError(`${this.name} has no row that could be sent to`);
 	}
 
+	run(place: CampaignPlace, { id, key: name, position }: CampaignSession): Omit<CampaignRun, 'begun'> {
+		const { prepared, options } = this;
+		const subject = prepared && (prepared.template?.name ?? prepared.request.subject ?? '');
+		const run = { place, id, name, of: this.name, subject, options, content: prepared };
+		const source = this.source['path'] === undefined ? '-' : undefined;
+		return rowCampaign(this.cx, {
+			...{ ...run, source, position, isBulk: () => this.isBulk() },
+			rows: async () => this.opened,
+		});
+	}
+
 	protected counts({ recipients, findings: { rejected } }: Survey) {
 		return { read: this.#read, counts: { recipients, duplicates: this.#duplicates, rejected } };
 	}
 
 	protected get source(): CampaignSource {
-		return { ...this.input?.origin, ...this.opened?.reading };
+		return { ...this.#input?.origin, ...this.#opened?.reading };
 	}
 
-	protected rows(): AsyncIterable<Row> {
-		if (this.opened === null) throw new Error('the rows are not open');
-		return this.opened.rows;
+	protected get opened(): Rows {
+		if (this.#opened === null) throw new Error('the rows are not open');
+		return this.#opened;
 	}
 }
 
@@ -184,32 +187,28 @@ export async function tableAudience(
 	return new TableAudience(cx, options, file, await prepare(cx, options));
 }
 
-class TableAudience extends RowAudience<Recipient, Recipient> {
-	prepared: Prepared;
+class TableAudience extends RowAudience<OpenTable, Recipient> {
+	readonly prepared: Prepared;
 	readonly files: readonly FileToSend[];
-	protected readonly flag = '--csv';
-	readonly #isStrict: boolean;
 
 	constructor(cx: CommandContext, options: SendOptions, file: string, prepared: Prepared) {
 		super(cx, options, file);
 		this.prepared = prepared;
 		this.files = prepared.files ?? [];
-		// A column that is missing shows as #name# in every message.
-		this.#isStrict = options.strictVars ?? true;
 	}
 
 	get spec(): CampaignSpec {
-		return { ...specOf(this.prepared), source: this.source, strict_vars: this.#isStrict };
+		return { ...specOf(this.prepared), source: this.source, strict_vars: this.isStrict };
 	}
 
-	protected async openRows(input: Input): Promise<OpenRows<Recipient>> {
-		const { cx, options } = this;
+	protected async openRows(input: Input): Promise<OpenTable> {
+		const { cx, options, isStrict: strict } = this;
 		const { map, encoding } = options;
 		const table = await openTableRows(cx, input, { map, encoding });
 		try {
-			if (this.#isStrict) await assertNoUnknownColumns(cx, this.prepared, table);
+			if (strict) await assertNoUnknownColumns(cx, this.prepared, table);
 			const columns = table.columns.variables.map(({ name }) => name);
-			this.prepared = await linted(cx, this.prepared, { columns, strict: this.#isStrict });
+			await warnOfVariables(cx, this.prepared, { columns, strict });
 			return table;
 		} catch (error) {
 			await table.close();
@@ -217,7 +216,11 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 		}
 	}
 
-	protected async judging(depth: Depth): Promise<(row: Recipient) => Judged<Recipient>> {
+	protected rowsOf({ rows }: OpenTable): AsyncIterable<Recipient> {
+		return rows;
+	}
+
+	protected async judging(depth: Depth): Promise<(row: Recipient) => Judged> {
 		const { cx, prepared } = this;
 		const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
 		const used = isOpaque(prepared) ? null : usedVariables(contentOf(prepared));
@@ -229,53 +232,40 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 			const parsed = parseRecipient(row);
 			if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 			const checked = parsed.value;
-			const line = row.line ?? null;
-			if (checked.kind === 'rejected')
-				return { kind: 'finding', finding: { line, to: row.to, code: checked.code, text: checked.error } };
+			const first = () => this.#firstOf(row);
+			if (checked.kind === 'rejected') {
+				const hasAddress = row.refused === undefined && parseAddress(row.to) !== null;
+				const recipients = hasAddress ? [{ to: row.to, key: '' }] : [];
+				return { finding: { to: row.to, code: checked.code, text: checked.error }, recipients, first };
+			}
 			const { to, to_key: key, context } = checked;
-			const person = unknownPerson(to, isOurs);
-			const values = overlayVariables(personVariables(person, used, shared), used, context);
-			const missing = this.#isStrict ? missingVariables(values, used, shared) : [];
+			const values = overlayVariables(
+				personVariables(unknownPerson(to, isOurs), used, shared),
+				used,
+				context,
+			);
+			const missing = this.isStrict ? missingVariables(values, used, shared) : [];
 			const lost = missing.filter((name) => !mayHaveValue(name));
-			if (lost.length === 0) return { kind: 'good', recipients: [{ to, key }], row };
-			const text = noValueText(lost, to);
-			return { kind: 'finding', finding: { line, to: row.to, code: missingVariable, text } };
+			const finding =
+				lost.length === 0 ? null : { to: row.to, code: missingVariable, text: noValueText(lost, to) };
+			return { finding, recipients: [{ to, key }], first };
 		};
 	}
 
-	protected looked(row: Recipient): Recipient | null {
-		const hasAddress = row.refused === undefined && parseAddress(row.to) !== null;
-		return hasAddress && this.isShown(row) ? row : null;
-	}
-
-	protected addresses(row: Recipient): readonly string[] {
+	protected addressesOf(row: Recipient): readonly string[] {
 		return addressesOfRecipient(row);
 	}
 
-	protected isShown({ to }: Recipient): boolean {
-		return isShown(shownKey(this.options), to);
-	}
-
-	protected async firstOf(row: Recipient): Promise<First> {
+	async #firstOf(row: Recipient): Promise<First> {
 		const filled = withContext(this.prepared, row);
 		const to = parseAddress(row.to)?.address ?? row.to;
 		return {
 			prepared: filled,
 			addressee: await addresseeOf(this.cx, filled, row.to),
-			// The row's own values are for the message: it fails alone.
+			// The values of a row concern its message alone, which fails alone.
 			checked: { ...this.prepared.request, to: [row.to] },
-			call: () => requestFor(this.prepared, unknownPerson(to, false), row.context),
+			request: () => requestFor(this.prepared, unknownPerson(to, false), row.context),
 		};
-	}
-
-	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'> {
-		const subject = this.prepared.template?.name ?? this.prepared.request.subject ?? '';
-		const { bulk } = this.options;
-		return rowCampaign(this.cx, {
-			...{ place, session, name: session.key, of: this.name, subject, bulk, options: this.options },
-			source: placeToTell(this.source),
-			rows: async () => ({ kind: 'csv', open: { rows: this.rows(), close: () => this.close() } }),
-		});
 	}
 
 	sentence(subject: string, { recipients, findings: { rejected } }: Survey): string {
@@ -288,12 +278,12 @@ class TableAudience extends RowAudience<Recipient, Recipient> {
 		return { rows, ...counts, send: this.prepared.request };
 	}
 
-	warn(): Promise<void> {
-		return warnOfLinks(this.cx, { bulk: this.options.bulk });
+	isBulk(): boolean {
+		return this.options.bulk;
 	}
 }
 
-/** An address in no list: our own service knows that there is no name, elsewhere nothing is known. */
+/** An address in no list: our service has no name for it, and a foreign one may have. */
 function unknownPerson(email: string, isOurs: boolean) {
 	const unknown = isOurs ? '' : null;
 	return { email, name: unknown, email_reason: unknown, meta: {} };
@@ -307,30 +297,21 @@ export async function batchAudience(
 	return new BatchAudience(cx, options, file, await readAttachments(cx, options.attach));
 }
 
-/** A request that can be sent, as it is given and as it is checked. */
-interface GoodRequest {
-	request: SendRequest;
-	send: CheckedSend;
-}
-
-class BatchAudience extends RowAudience<RequestRow, GoodRequest> {
+class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 	readonly prepared = null;
 	readonly files: readonly FileToSend[];
-	protected readonly flag = '--batch';
 	#hasLinks = false;
-	readonly #isStrict: boolean;
 
 	constructor(cx: CommandContext, options: SendOptions, file: string, files: readonly FileToSend[]) {
 		super(cx, options, file);
 		this.files = files;
-		this.#isStrict = options.strictVars ?? true;
 	}
 
 	get spec(): RequestsSpec {
-		return { requests: true, source: this.source, strict_vars: this.#isStrict };
+		return { requests: true, source: this.source, strict_vars: this.isStrict };
 	}
 
-	protected async openRows(input: Input): Promise<OpenRows<RequestRow>> {
+	protected async openRows(input: Input): Promise<OpenRequests> {
 		const added = { attachments: namedIn(this.files), track: this.options.track };
 		const opened = await openRequestRows(this.cx, input, added);
 		const rows = mapped(opened.rows, (row) => {
@@ -340,19 +321,22 @@ class BatchAudience extends RowAudience<RequestRow, GoodRequest> {
 		return { ...opened, rows };
 	}
 
+	protected rowsOf({ rows }: OpenRequests): AsyncIterable<RequestRow> {
+		return rows;
+	}
+
 	/** Templates and lists of requests are looked up only where they are staged. */
-	protected async judging(depth: Depth) {
+	protected async judging(depth: Depth): Promise<(row: RequestRow) => Promise<Judged>> {
 		const { cx } = this;
-		const api = await cx.api();
-		const isOurs = (await api.capabilities()).ext.campaigns !== undefined;
-		const fields = new Set<string>(builtInVariables);
-		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
+		const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
+		const fields = new Set<string>([...builtInVariables, ...((await fieldsOf(cx)) ?? [])]);
 		// A request that is shown is refused by its own complaint.
-		const check = depth === 'all' ? await foreseeing(cx) : async () => undefined;
-		return async (row: RequestRow): Promise<Judged<GoodRequest>> => {
+		const check = depth === 'all' ? await foreseeing(cx) : null;
+		return async (row) => {
 			const finding = (to: string, code: string, text: string) => ({
-				kind: 'finding' as const,
-				finding: { line: row.line ?? null, to, code, text },
+				finding: { to, code, text },
+				recipients: [],
+				first: null,
 			});
 			const parsed = parseRequest(row, isOurs ? 'smtp' : 'api');
 			if (parsed.kind === 'invalid') throw invalid(parsed.errors);
@@ -365,32 +349,23 @@ class BatchAudience extends RowAudience<RequestRow, GoodRequest> {
 			const { send, alike } = one;
 			// Checked: it is a send request.
 			const request = row.request as SendRequest;
-			const refused = await complaintOf(check(request));
+			const refused = check === null ? null : await complaintOf(check(request));
 			if (refused !== null)
 				return finding(send.to.map(({ address }) => address).join(', '), 'invalid', refused);
 			// A field may have a value for the recipient: only the service knows.
-			const missing = this.#isStrict ? missingOf(send).filter((name) => !fields.has(name)) : [];
+			const missing = this.isStrict ? missingOf(send).filter((name) => !fields.has(name)) : [];
 			if (missing.length > 0) return finding('', missingVariable, noValueText(missing));
 			const recipients = send.to.map(({ address: to, key }) => ({ to, key: `${key}\n${alike}` }));
-			return { kind: 'good', recipients, row: { request, send } };
+			return { finding: null, recipients, first: () => this.#firstOf(request, send) };
 		};
 	}
 
-	protected looked(): null {
-		return null;
-	}
-
-	protected addresses(row: RequestRow): readonly string[] {
+	protected addressesOf(row: RequestRow): readonly string[] {
 		return addressesOfRequest(row);
 	}
 
-	protected isShown({ send }: GoodRequest): boolean {
-		const key = shownKey(this.options);
-		return key === null || send.to.some((one) => one.key === key);
-	}
-
-	/** With its values as they are checked: a number is a text, an address has its form. */
-	protected async firstOf({ request, send }: GoodRequest): Promise<First> {
+	/** The message has values as they are checked: a number is a text, an address has its form. */
+	async #firstOf(request: SendRequest, send: CheckedSend): Promise<First> {
 		const { to: _, ...given } = request;
 		const { envelope, from_key: _key, ...content } = send;
 		const checked: Record<string, unknown> = { ...content, ...envelope };
@@ -404,16 +379,7 @@ class BatchAudience extends RowAudience<RequestRow, GoodRequest> {
 		};
 		const to = this.options.previewAs ?? send.to[0]?.address ?? '';
 		const addressee = await addresseeOf(this.cx, prepared, to);
-		return { prepared, addressee, checked: request, call: () => request };
-	}
-
-	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'> {
-		return rowCampaign(this.cx, {
-			...{ place, session, name: session.key, of: this.name, subject: null, options: this.options },
-			bulk: () => this.#hasLinks,
-			source: placeToTell(this.source),
-			rows: async () => ({ kind: 'batch', open: { rows: this.rows(), close: () => this.close() } }),
-		});
+		return { prepared, addressee, checked: request, request: () => request };
 	}
 
 	sentence(_subject: string, survey: Survey): string {
@@ -426,8 +392,8 @@ class BatchAudience extends RowAudience<RequestRow, GoodRequest> {
 		return { requests, ...counts, send: survey.first?.checked ?? null };
 	}
 
-	warn(): Promise<void> {
-		return warnOfLinks(this.cx, { bulk: this.#hasLinks });
+	isBulk(): boolean {
+		return this.#hasLinks;
 	}
 }
 
@@ -453,46 +419,39 @@ function missingOf({ subject, text_body, html_body, template_unique_id, context 
 	return missingVariables({}, used, context);
 }
 
-export type CampaignRows =
-	| { kind: 'csv'; open: Pick<OpenRows<Recipient>, 'rows' | 'close'> }
-	| { kind: 'batch'; open: Pick<OpenRows<RequestRow>, 'rows' | 'close'> };
+/** Opens the rows from the first on; null: all of them are staged. */
+export type Rest = (() => Promise<OpenTable | OpenRequests>) | null;
 
-/** A campaign before any row is read. */
-interface RowCampaign {
-	place: CampaignPlace;
-	session: Session;
-	name: string;
-	of: string;
-	/** See `Unreleased`. */
-	source: string | undefined;
-	subject: string | null;
-	/** Of send requests: any of those staged by this run has links of ours. */
-	bulk: boolean | (() => boolean);
+interface RowCampaign extends Pick<CampaignRun, 'place' | 'id' | 'name' | 'of' | 'source' | 'subject'> {
+	content: Prepared | null;
+	isBulk: () => boolean;
+	/** The number of rows that an earlier run staged. */
+	position: number;
 	options: RunOptions;
-	/** The rows from the first on; null: all of them are staged. */
-	rows: (() => Promise<CampaignRows>) | null;
+	rows: Rest;
 }
 
 export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'begun'> {
-	const { place, session, name, of, source, subject, bulk, options } = row;
-	const { id } = session;
+	const { rows: _, position: __, ...run } = row;
 	return {
-		...{ place, id, name, source, options, of, where: of, subject },
-		stage: () => stage(cx, row),
-		findings: (into) => addFindings(cx, place, id, into),
-		sample: (most) => firstAddresses(cx, place.campaigns, id, most),
-		writeResults: (path) => writeCampaign(cx, { place, id, isRows: true }, path),
-		warn: () => warnOfLinks(cx, { bulk: typeof bulk === 'boolean' ? bulk : bulk() }),
-		sayCounts: () => [],
-		noRecipients: `${of} has no rows; nothing was sent`,
+		...run,
+		selection: null,
+		where: row.of,
+		noRecipients: `${row.of} has no rows; nothing was sent`,
+		stage: async () => {
+			await stage(cx, row);
+			return [];
+		},
 	};
 }
 
 /** A request has up to a thousand recipients, and a batch is one transaction. */
 const requestBytes = 512 * 1024;
 
-async function stage(cx: CommandContext, { place, session, name, of, rows }: RowCampaign): Promise<void> {
-	const { id, position } = session;
+async function stage(
+	cx: CommandContext,
+	{ place, id, position, name, of, rows }: RowCampaign,
+): Promise<void> {
 	const { campaigns } = place;
 	if (rows === null) {
 		// Another run staged them, maybe with another profile.
@@ -505,39 +464,43 @@ async function stage(cx: CommandContext, { place, session, name, of, rows }: Row
 	const { stageRows } = await import('../../../jobs/campaigns.js');
 	const opened = await rows();
 	const progress = cx.progress('staging', null, position);
-	const how = { session, signal: cx.signal, onProgress: (count: number) => progress.update(count, '') };
+	const how = {
+		session: { id, position },
+		signal: cx.signal,
+		onProgress: (count: number) => progress.update(count, ''),
+	};
 	const complete = (position: number) => campaigns.complete(id, { position });
 	try {
 		if (opened.kind === 'csv')
 			await stageRows<Recipient>({
 				...how,
 				sink: { put: (first, recipients) => campaigns.put(id, { first, recipients }), complete },
-				rows: allowed(cx, opened.open.rows, addressesOfRecipient),
+				rows: allowed(cx, opened.rows, addressesOfRecipient),
 			});
 		else
 			await stageRows<RequestRow>({
 				...how,
 				sink: { put: (first, requests) => campaigns.putRequests(id, { first, requests }), complete },
-				rows: allowed(cx, opened.open.rows, addressesOfRequest),
+				rows: allowed(cx, opened.rows, addressesOfRequest),
 				batchBytes: requestBytes,
 			});
 	} finally {
 		progress.stop();
-		await opened.open.close();
+		await opened.close();
 	}
 }
 
 /** A profile's `allowRecipients` holds for each row; nothing is released before all were looked at. */
-async function* allowed<Row>(
+function allowed<Row>(
 	cx: CommandContext,
 	rows: AsyncIterable<Row>,
 	addressesOf: (row: Row) => readonly string[],
-): AsyncGenerator<Row, void, undefined> {
-	const isGuarded = isLimited(cx);
-	for await (const row of rows) {
-		if (isGuarded) assertAllowed(cx, addressesOf(row));
-		yield row;
-	}
+): AsyncIterable<Row> {
+	if (!isLimited(cx)) return rows;
+	return mapped(rows, (row) => {
+		assertAllowed(cx, addressesOf(row));
+		return row;
+	});
 }
 
 function addressesOfRecipient({ to, refused }: Recipient): string[] {
@@ -552,19 +515,4 @@ function addressesOfRequest({ request }: RequestRow): string[] {
 		const all: unknown[] = Array.isArray(value) ? value : [value];
 		return all.filter((one) => typeof one === 'string');
 	});
-}
-
-async function firstAddresses(
-	cx: CommandContext,
-	campaigns: Campaigns,
-	id: string,
-	most: number,
-): Promise<string[]> {
-	const shown: string[] = [];
-	if (most === 0) return shown;
-	for await (const { state, to } of eachResult(cx, campaigns, id)) {
-		if (state !== 'rejected' && state !== 'suppressed') shown.push(to);
-		if (shown.length >= most) break;
-	}
-	return shown;
 }

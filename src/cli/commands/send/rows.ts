@@ -12,12 +12,7 @@ import type { CampaignSource, Recipient, RequestRow } from '../../../api/campaig
 import { systemReason } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
 import { withoutDefaults } from '../../../api/variables.js';
-import {
-	type CampaignColumns,
-	isVariableName,
-	type Misnamed,
-	misnamedVariables,
-} from '../../../jobs/campaign-columns.js';
+import { type CampaignColumns, isVariableName, misnamedVariables } from '../../../jobs/campaign-columns.js';
 import type { TableSource } from '../../../tables/source.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
@@ -30,33 +25,33 @@ import { contentOf, isOpaque, missingVariables, openVariables, type Prepared } f
 /** `close` lets go of it. */
 export interface Input {
 	bytes: TableSource;
-	/** `sha256` and the `path` of a file, where it was read to its end once: another run can tell whether it has the same. */
+	/** `sha256`, and the `path` of a file: another run can tell whether it has the same. Empty where only the first rows are read. */
 	origin: CampaignSource;
 	close(): Promise<void>;
 }
 
 /** Rows that are read once. `close` lets go of them, and of their input, early. */
-export interface OpenRows<Row> {
+interface Opened<Row> {
 	/** How they are read, as a campaign keeps it beside the origin: the same bytes give the same rows then. */
 	reading: CampaignSource;
 	rows: AsyncIterable<Row>;
 	close(): Promise<void>;
 }
 
-interface OpenTable extends OpenRows<Recipient> {
+export interface OpenTable extends Opened<Recipient> {
+	kind: 'csv';
 	header: readonly string[];
 	columns: CampaignColumns;
+}
+
+export interface OpenRequests extends Opened<RequestRow> {
+	kind: 'batch';
 }
 
 export type RowsFlag = '--csv' | '--batch' | '--source';
 
 export function nameOf(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
-}
-
-/** The `--source` that `campaigns resume` needs: a file's path is kept with the campaign. */
-export function placeToTell({ path }: CampaignSource): string | undefined {
-	return path === undefined ? '-' : undefined;
 }
 
 /** For a look at the first rows: a pipe is read no further. */
@@ -73,8 +68,8 @@ export async function known(cx: CommandContext, file: string, flag: RowsFlag): P
 }
 
 /**
- * A row a message. `encoding`: as it is named, or as an earlier run found it; undefined: it is looked for. `columns`: as an
- * earlier run took them; else found by name and by `map`. Throws `TableError` and, for the columns, `UsageError`.
+ * One message a row. `encoding`: undefined: it is looked for. `columns`: those of an earlier run; else they are found by
+ * name and by `map`. Throws `TableError`, and `UsageError` for the columns.
  */
 export async function openTableRows(
 	cx: CommandContext,
@@ -101,25 +96,25 @@ export async function openTableRows(
 		const columns = 'columns' in how ? how.columns : await columnsOf(cx, header, how.map);
 		const reading = { kind: 'csv', encoding, delimiter, columns: JSON.stringify(columns) };
 		const rows = mapped(table.rows, (row) => toRecipient(row, columns));
-		return { rows, header, columns, reading, close };
+		return { kind: 'csv', rows, header, columns, reading, close };
 	} catch (error) {
 		await close();
 		throw error;
 	}
 }
 
-/** The columns a campaign keeps: written by `openTableRows` and by nothing else. */
+/** The columns of a campaign's source, which `openTableRows` wrote. */
 export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
 	return JSON.parse(columns) as CampaignColumns;
 }
 
-/** The options that each request of a batch gets: files after its own, and `off`. */
+/** Each request of a batch gets these files after its own. */
 interface AddedToRequests {
 	attachments: readonly Attachment[];
 	track?: string | undefined;
 }
 
-/** The same of a campaign: written by `openRequestRows` and by nothing else. */
+/** The additions of a campaign's source, which `openRequestRows` wrote. */
 export function keptAdditions({ attachments = '[]', track }: CampaignSource): AddedToRequests {
 	return { attachments: JSON.parse(attachments) as readonly Attachment[], track };
 }
@@ -128,7 +123,7 @@ export async function openRequestRows(
 	cx: CommandContext,
 	input: Input,
 	added: AddedToRequests,
-): Promise<OpenRows<RequestRow>> {
+): Promise<OpenRequests> {
 	const [{ utf16Fault }, { readBytes, sourceName }, { readLines }, { requestRows }] = await Promise.all([
 		import('../../../tables/encoding.js'),
 		import('../../../tables/source.js'),
@@ -157,14 +152,14 @@ export async function openRequestRows(
 		...(track === 'off' && { track }),
 	};
 	const rows = mapped(requestRows(readLines(all())), (row) => withAdditions(row, added));
-	return { reading, rows, close };
+	return { kind: 'batch', reading, rows, close };
 }
 
 function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests): RequestRow {
 	if (!isRecord(row.request)) return row;
 	const own = row.request['attachments'];
 	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
-	// Anything else than a list is refused where it is staged.
+	// Staging refuses anything else than a list.
 	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
 	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
@@ -266,36 +261,24 @@ export async function assertNoUnknownColumns(
 		text: written.text && withoutDefaults(written.text),
 		html: written.html && withoutDefaults(written.html),
 	};
-	const misnamed = misnamedVariables(
-		[content.subject, content.text ?? '', content.html ?? ''],
-		header,
-		columns,
-	);
+	const texts = [content.subject, content.text ?? '', content.html ?? ''];
+	const misnamed = misnamedVariables(texts, header, columns);
 	if (misnamed.length === 0) return;
 	const context = prepared.request.context ?? {};
 	const open = openVariables(content, context);
 	const missing = await missingVariables(cx, content, context);
-	// With a table its columns count: a field stands for one only where that was to be left out.
+	// The columns of a table count; a field stands in only for a column that was left out.
 	const refused = misnamed.filter(
 		({ written, variable }) =>
 			!isVariableName(written) || (variable === null ? missing : open).includes(written),
 	);
-	const [first] = refused;
-	if (first === undefined) return;
-	throw new UsageError('the message names columns by what is no variable of theirs; nothing was sent', {
+	if (refused.length === 0) return;
+	throw new UsageError('the message names columns that are not variables; nothing was sent', {
 		details: refused.map(({ written, column, variable }) =>
 			variable === null
-				? `#${written}#: the column "${column}" gives no variable`
+				? `#${written}#: --map "${column}=NAME" makes the column "${column}" a variable`
 				: `#${written}#: the column "${column}" is #${variable}#`,
 		),
-		hint: `${wayOut(first)}; --no-strict-vars leaves it as it is`,
+		hint: 'a variable has letters A to Z, digits and _, and case counts; --no-strict-vars leaves it as it is',
 	});
-}
-
-function wayOut({ written, column, variable }: Misnamed): string {
-	const rule =
-		written.toLowerCase() === variable?.toLowerCase()
-			? 'upper and lower case count'
-			: 'a variable is named with letters A to Z, digits and _';
-	return `${rule}: ${variable === null ? `--map "${column}=x" and #x# in the message` : `write #${variable}#`}`;
 }

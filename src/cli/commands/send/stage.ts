@@ -1,10 +1,8 @@
 /**
  * `send --list`, `--csv` and `--batch`: one way for all. A campaign is staged, shown, agreed to and released. A dry run and a
- * preview put its recipients through the same rules without a write: staging a million and dropping them again takes five to
- * seven times as long (docs/decisions/2026-11-29-dry-runs.md).
+ * preview put its recipients through the same rules without a write (docs/decisions/2026-11-29-dry-runs.md).
  */
 
-import { parseMailbox } from '../../../api/address.js';
 import {
 	type Campaign,
 	type CampaignSession,
@@ -21,25 +19,18 @@ import { type CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import type { Foreseen } from '../../frame/plan.js';
 import { inputName } from '../../frame/sources.js';
+import { assertAcceptable, assertAllowed } from './accept.js';
 import { uploadAttachments } from './attach.js';
 import { type Beginning, beginCampaign, type CampaignPlace, foreseeOpening, openCampaign } from './begin.js';
-import type { Findings } from './findings.js';
-import { warnOfContent } from './lint.js';
+import { warnOfContent, warnOfLinks } from './lint.js';
 import { type SendOptions, wantsPreview } from './options.js';
-import {
-	type Addressee,
-	assertAcceptable,
-	compose,
-	sendTrial,
-	showDryRun,
-	showPreview,
-	showRequest,
-} from './preview.js';
+import { type Addressee, compose, sendTrial, showDryRun, showPreview } from './preview.js';
 import { type CampaignRun, runCampaign } from './release.js';
-import { assertExpected } from './report.js';
-import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
+import { assertExpected, type Findings } from './report.js';
+import { contentOf, isOpaque, type Prepared } from './request.js';
 import { assertCanDeliver } from './watch.js';
 
+/** The recipients of a campaign before it is staged: lists, the rows of a table, or send requests. */
 export interface Audience {
 	readonly name: string;
 	/** The words where recipients are counted: `the list`, `people.csv`. */
@@ -54,47 +45,40 @@ export interface Audience {
 	/** `isWhole`: all of its rows are wanted, else the first. Refuses lists that the profile may not write to. */
 	open(isWhole: boolean): Promise<void>;
 	/**
-	 * What staging would find. `first`: no further than the first message; `look`: all that a person should know of, where
-	 * it can be read twice.
+	 * Finds what staging would find. `first`: no further than the first message; `look`: whatever a person should know,
+	 * where the recipients can be read twice.
 	 */
 	survey(depth: 'first' | 'look' | 'all'): Promise<Survey>;
 	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'>;
 	sentence(subject: string, survey: Survey): string;
 	plan(survey: Survey): Foreseen;
-	/** Warnings of links, after the survey. */
-	warn(): Promise<void>;
+	/** Known after the survey. */
+	isBulk(): boolean;
 	/** The refusal where no message can be shown. */
 	noFirst(): CliError;
 	close(): Promise<void>;
 }
 
-/** Recipients before any is staged. */
 export interface Survey {
 	/** Before suppression, without those with findings. */
 	recipients: number;
 	findings: Findings;
-	/** The first that can be sent to, or the one of `--preview-as`; null: there is none. */
+	/** The first that can be sent to, else the first with an address; of `--preview-as` that one. Null: there is none. */
 	first: First | null;
-	/** The same, or the first with an address, whatever else it lacks. */
-	shown: First | null;
 	isPart: boolean;
 	notes: readonly string[];
-	/** The same as the hint of a refusal. */
-	hint: string | null;
-	/** Counts of this kind alone. */
-	plan: object;
 }
 
 export interface First {
 	prepared: Prepared;
 	addressee: Addressee;
-	/** Refused as the campaign would be. */
+	/** A request that is refused as the campaign would be. */
 	checked: SendRequest;
 	/** The call for this recipient, as a campaign makes it. */
-	call: () => SendRequest;
+	request: () => SendRequest;
 }
 
-/** Its name before it is opened, and what opens it. */
+/** The audience before it is opened. */
 export async function audienceOf(cx: CommandContext, options: SendOptions): Promise<Audience> {
 	if (options.list.length > 0) return (await import('./recipients.js')).listAudience(cx, options);
 	const { batchAudience, tableAudience } = await import('./row-audience.js');
@@ -104,21 +88,17 @@ export async function audienceOf(cx: CommandContext, options: SendOptions): Prom
 
 export async function sendCampaign(cx: CommandContext, options: SendOptions): Promise<ExitCode | undefined> {
 	const audience = await audienceOf(cx, options);
-	const isLook = wantsPreview(options) || options.testTo !== undefined;
+	const { testTo } = options;
+	const isLook = wantsPreview(options) || testTo !== undefined;
 	const beginning = isLook ? null : await beginCampaign(cx, options, audience.name);
 	try {
-		await audience.open(beginning !== null || (cx.dryRun && options.testTo === undefined));
-		if (options.testTo !== undefined) return await test(cx, audience, options, options.testTo);
-		if (cx.dryRun) return await foresee(cx, audience, { options, beginning });
+		await audience.open(beginning !== null || (cx.dryRun && testTo === undefined));
+		if (testTo !== undefined) return await test(cx, audience, options, testTo);
+		if (cx.dryRun) return await foresee(cx, audience, options, beginning);
 		if (beginning === null) return await preview(cx, audience, options);
 		await uploadAttachments(cx, audience.files);
-		const session = await openCampaign(cx, beginning, audience.spec);
-		const run = audience.run(beginning.place, session);
-		const warn = async () => {
-			if (audience.prepared !== null) await warnOfContent(cx, audience.prepared);
-			await run.warn();
-		};
-		return await runCampaign(cx, { ...run, warn, begun: session.begun });
+		const { begun, ...session } = await openCampaign(cx, beginning, audience.spec);
+		return await runCampaign(cx, { ...audience.run(beginning.place, session), begun });
 	} finally {
 		await audience.close();
 	}
@@ -128,50 +108,34 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 async function foresee(
 	cx: CommandContext,
 	audience: Audience,
-	{ options, beginning }: { options: SendOptions; beginning: Beginning | null },
+	options: SendOptions,
+	beginning: Beginning | null,
 ): Promise<ExitCode | undefined> {
 	if (beginning !== null) {
 		await foreseeOpening(cx, beginning, audience.spec);
 		if (beginning.there?.state === 'released') return foreseeResume(cx, beginning.there);
 	}
 	const survey = await audience.survey('all');
-	const { recipients, findings, first, notes, hint } = survey;
+	const { recipients, findings, first, notes } = survey;
 	if (first === null && options.previewAs !== undefined) throw audience.noFirst();
 	if (first !== null) await assertAcceptable(cx, first.checked);
 	const of = recipients + findings.rejected;
+	const [hint] = notes;
 	if (of === 0 && options.expectCount !== 0)
-		throw new UsageError(audience.noRecipients, hint === null ? {} : { hint });
+		throw new UsageError(audience.noRecipients, hint === undefined ? {} : { hint });
 	if (findings.rejected > 0 && !options.skipInvalid) throw findings.refusal(of);
 	await findings.warn(cx, of, true);
 	for (const line of notes) await cx.note(line);
-	assertExpected({ found: recipients, where: audience.where, options });
+	assertExpected(recipients, audience.where, options);
 	const prepared = audience.prepared ?? first?.prepared ?? null;
 	if (prepared !== null) await warnOfContent(cx, prepared);
-	await audience.warn();
-	await showPlan(cx, audience, survey, options);
-	return findings.rejected > 0 ? exits.partly : exits.done;
-}
-
-/** A dry run shows the first message where there is one and it can be known. */
-async function showPlan(
-	cx: CommandContext,
-	audience: Audience,
-	survey: Survey,
-	options: SendOptions,
-): Promise<void> {
-	const { first } = survey;
+	await warnOfLinks(cx, audience.isBulk());
 	const plan = audience.plan(survey);
 	const sentence = (subject: string) => audience.sentence(subject, survey);
-	if (first === null) return cx.wouldDo(sentence('nothing'), plan);
-	const { prepared, addressee } = first;
-	const { template_unique_id, subject } = prepared.request;
-	if (isOpaque(prepared) && !wantsPreview(options))
-		return cx.wouldDo(sentence(`template ${template_unique_id}`), plan);
-	if (await isMadeElsewhere(cx))
-		return showRequest(cx, { request: first.call(), sentence: sentence(`"${subject}"`), plan });
-	const composed = await compose(cx, prepared, addressee);
-	if (!wantsPreview(options)) return showDryRun(cx, composed, sentence(`"${composed.subject}"`), plan);
-	return showPreview(cx, { composed, prepared, counts: countsOf(survey) }, options);
+	if (first === null || recipients === 0) await cx.wouldDo(sentence('nothing'), plan);
+	else if (wantsPreview(options)) await show(cx, first, survey, options);
+	else await showDryRun(cx, { ...first, sentence, plan });
+	return findings.rejected > 0 ? exits.partly : exits.done;
 }
 
 /** Under `--dry-run`: the campaign would be gone on with. */
@@ -184,26 +148,28 @@ export async function foreseeResume(cx: CommandContext, campaign: Campaign): Pro
 /** `--preview` and `--eml`: the first message, and what the campaign would be refused for. */
 async function preview(cx: CommandContext, audience: Audience, options: SendOptions): Promise<undefined> {
 	const survey = await audience.survey('look');
-	const { findings, recipients, shown } = survey;
-	if (shown === null) throw audience.noFirst();
-	await assertAcceptable(cx, shown.checked);
-	await warnOfContent(cx, shown.prepared);
+	const { findings, recipients, first } = survey;
+	if (first === null) throw audience.noFirst();
+	await assertAcceptable(cx, first.checked);
+	await warnOfContent(cx, first.prepared);
 	await findings.warn(cx, recipients + findings.rejected, options.skipInvalid);
-	if (findings.rejected > 0 && !options.skipInvalid) await findings.hint(cx);
-	const composed = await compose(cx, withNamed(shown.prepared, findings), shown.addressee);
-	await showPreview(cx, { composed, prepared: shown.prepared, counts: countsOf(survey) }, options);
+	if (findings.rejected > 0 && !options.skipInvalid)
+		await cx.hint(['a campaign is refused for that: ', findings.wayOut()]);
+	await show(cx, first, survey, options);
 }
 
-/** The request with the variables of findings named, so that no second warning is. */
-export function withNamed(prepared: Prepared, { variables }: Findings): Prepared {
-	return { ...prepared, named: [...(prepared.named ?? []), ...variables] };
+async function show(
+	cx: CommandContext,
+	{ prepared, addressee }: First,
+	{ isPart, recipients, findings: { rejected } }: Survey,
+	options: SendOptions,
+): Promise<void> {
+	const composed = await compose(cx, prepared, addressee);
+	const counts = isPart ? { recipients: null, rejected: null } : { recipients, rejected };
+	await showPreview(cx, { composed, prepared, counts }, options);
 }
 
-function countsOf({ isPart, recipients, findings: { rejected } }: Survey) {
-	return isPart ? { recipients: null, rejected: null } : { recipients, rejected };
-}
-
-/** To an address of the sender's: with the first recipient's variables, in no campaign. */
+/** Sends the first message to an address of the sender's, in no campaign. */
 async function test(
 	cx: CommandContext,
 	audience: Audience,
@@ -212,9 +178,9 @@ async function test(
 ): Promise<ExitCode> {
 	assertAllowed(cx, [to]);
 	await assertCanDeliver(cx, options);
-	const { shown } = await audience.survey('first');
-	if (shown === null) throw audience.noFirst();
-	return sendTrial(cx, { ...shown, to, options });
+	const { first } = await audience.survey('first');
+	if (first === null) throw audience.noFirst();
+	return sendTrial(cx, { ...first, to, options });
 }
 
 /** The call for one recipient. `given`: the values of the row over what is known of the person. */
@@ -228,31 +194,4 @@ export function requestFor(
 	const values = overlayVariables(personVariables(person, used, shared), used, given);
 	const context = joinVariables(values, used, shared);
 	return { ...request, to: [person.email], ...(Object.keys(context).length > 0 && { context }) };
-}
-
-/** The profile names the recipients that it may write to. */
-export function isLimited(cx: CommandContext): boolean {
-	return cx.settings.profile.allowRecipients !== undefined;
-}
-
-/** Throws `UsageError` naming the first address that no pattern of the profile covers. */
-export function assertAllowed(cx: CommandContext, addresses: readonly string[]): void {
-	const { allowRecipients } = cx.settings.profile;
-	if (allowRecipients === undefined) return;
-	const patterns = allowRecipients.map(toExpression);
-	const isAllowed = (text: string) => {
-		const address = parseMailbox(text)?.address ?? text;
-		return patterns.some((pattern) => pattern.test(address));
-	};
-	const refused = addresses.find((address) => !isAllowed(address));
-	if (refused === undefined) return;
-	throw new UsageError(`this profile may not write to ${refused}; nothing was sent`, {
-		hint: `allowRecipients: ${allowRecipients.join(', ')}`,
-	});
-}
-
-/** `*` stands for anything within a part of the address; case does not count. */
-function toExpression(glob: string): RegExp {
-	const parts = glob.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-	return new RegExp(`^${parts.join('[^@]*')}$`, 'i');
 }

@@ -1,6 +1,6 @@
 /**
- * The delivery of what was accepted: on the embedded engine `send` works off its own messages, a server of ours is waited
- * for, others tell nothing. How it ends is said here, and is the exit code.
+ * The delivery of accepted messages: on the embedded engine `send` works off its own, a server of ours is waited for, others
+ * tell nothing. How it ends is said here, and is the exit code.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import type { Messages } from '../../../api/capabilities.js';
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { isRefusalOfSender, isRefusedSender, refusedSenderReason } from '../../../api/pauses.js';
 import type { Uuid } from '../../../api/records.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { DeliveryScope, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
@@ -30,7 +30,7 @@ import {
 	troublesOf,
 	waitingOf,
 } from './report.js';
-import { sayTime } from './timing.js';
+import { sayTime } from './request.js';
 
 /** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
 export async function assertCanDeliver(
@@ -54,7 +54,7 @@ type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> 
 
 type Scope = NonNullable<DeliveryScope>;
 
-/** Without progress; milliseconds. */
+/** How long it waits without progress. */
 export const defaultWaitMs = 600_000;
 
 /** Delivers the scope, or waits until a server has. `null`: with `--no-wait`, or where the service does not tell. */
@@ -82,17 +82,15 @@ export async function deliverNow(
 	return summary;
 }
 
-interface Waited {
-	scope: Scope;
-	total: number;
-	options: DeliverOptions;
-	signal: AbortSignal;
-}
-
 async function deliver(
 	cx: CommandContext,
 	messages: Messages,
-	{ scope, total, options, signal }: Waited,
+	{
+		scope,
+		total,
+		options,
+		signal,
+	}: { scope: Scope; total: number; options: DeliverOptions; signal: AbortSignal },
 ): Promise<DeliverySummary> {
 	const { local } = await cx.connection();
 	const stallMs = options.waitTimeout ?? defaultWaitMs;
@@ -136,10 +134,10 @@ async function deliver(
 
 const firstPauseMs = 30;
 const longestPauseMs = 1_000;
-/** A server may have heard of a mended mail server only by its next try: one look is not enough. */
+/** A server learns by its next try that its mail server works again, so one look is not enough. */
 const pausedMs = 5_000;
 
-/** Waits for a server of ours, which sends by itself. Ends as a delivery on a database of this machine. */
+/** Waits for a server of ours, which sends by itself. */
 async function watchServer(
 	cx: CommandContext,
 	messages: Messages,
@@ -186,7 +184,7 @@ async function watchServer(
 
 const lookEveryMs = 1_000;
 
-/** Looks whether the hours of a campaign are over while it is being sent. Nothing is asked about one without a window. */
+/** Looks whether the hours of a campaign with a window are over while it is being sent. */
 async function watchWindow(cx: CommandContext, scope: Scope) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
@@ -214,8 +212,8 @@ const triedAgain: ReadonlySet<ExitCode> = new Set([
 ]);
 
 /**
- * The work after an acceptance. An error in it says that the messages are accepted: exit 14 instead of a code that a script
- * answers with another try, and never retryable. `campaign`: null for one submission.
+ * The work after an acceptance. Its errors say that the messages are accepted, with exit 14 instead of a code that a script
+ * answers with another try. `campaign`: null for one submission.
  */
 export async function afterAcceptance<T>(
 	cx: CommandContext,
@@ -226,32 +224,28 @@ export async function afterAcceptance<T>(
 		return await work();
 	} catch (error) {
 		const { code, exit, message, details, retryable } = classify(error);
-		if (cx.signal.aborted || !(triedAgain.has(exit) || retryable)) throw error;
 		const isTriedAgain = triedAgain.has(exit);
+		if (cx.signal.aborted || !(isTriedAgain || retryable)) throw error;
+		const hint =
+			campaign === null
+				? [mailctl('messages', 'list'), ' shows what became of it']
+				: await saysWhoGoesOn(cx, { name: campaign });
 		throw new CliError(
 			isTriedAgain ? 'accepted_and_queued' : code,
 			isTriedAgain ? exits.queued : exit,
 			`${doNotRepeat}: ${message}`,
-			{ hint: await saysWhere(cx, campaign), ...(details !== null && { details }), cause: error },
+			{ hint, ...(details !== null && { details }), cause: error },
 		);
 	}
 }
 
-async function saysWhere(cx: CommandContext, campaign: string | null): Promise<Hint> {
-	if (campaign === null) return [mailctl('messages', 'list'), ' shows what became of it'];
-	const resume = mailctl('campaigns', 'resume', campaign);
-	if ((await cx.connection()).local !== null) return [resume, ' goes on: no recipient gets it twice'];
-	const look = [mailctl('campaigns', 'get', campaign), ' shows how far it is'];
-	return ['the server goes on; ', look, ', ', resume, ' waits again; do not send it again'];
-}
-
-/** Once it may be accepted, another run is no way out of a deadline. */
+/** A deadline's hint proposes another run, which may send twice. */
 export function endOfSend(reason: unknown): unknown {
 	if (!(reason instanceof DeadlinePassed)) return reason;
 	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
 }
 
-/** So many of a submission are looked at: the last ones, which are sent last. */
+/** The last messages of a submission are sent last. */
 const mostLookedAt = 20;
 
 /** Why the last messages of a submission wait, where the mail server refuses their sender. */
@@ -269,12 +263,11 @@ interface CampaignEnd extends GoingOn {
 	replies?: CampaignStatus['replies'];
 }
 
-/** Exit 9 where that is all there is to say. */
 export const noneSent = 'no recipient gets it: all are suppressed or canceled';
 
 /**
- * The words after a delivery, and the exit code they mean. `summary` null: it was not waited for. `waiting`: messages
- * without an outcome; `campaign` null: one submission.
+ * Says how a delivery ended, and returns the exit code. `summary` null: it was not waited for. `waiting`: messages without
+ * an outcome; `campaign` null: one submission.
  */
 export async function concludeDelivery(
 	cx: CommandContext,
@@ -285,7 +278,6 @@ export async function concludeDelivery(
 	const { kind, counts, warnings } = summary;
 	for (const warning of warnings) await cx.warn(warning);
 	const isSettled = kind === 'settled';
-	// Where nothing went out, "sent 0" in front of the reason says nothing.
 	if (isSettled || Object.values(counts).some((count) => count > 0)) {
 		const left = isSettled || waiting === 0 ? '' : `, still queued ${numberText(waiting)}`;
 		await cx.note((campaign?.sentence ?? sentenceOf(counts)) + left);
@@ -331,7 +323,7 @@ async function leftBehind(
 	if (kind === 'paused') {
 		const { local } = await cx.connection();
 		const then = local === null ? 'the server sends it' : ['run ', mailctl('worker', '--drain')];
-		return queuePaused(cx, { reason, hint: ['nothing is lost: mend it, then ', then], hasAccepted: true });
+		return queuePaused(cx, { reason, hint: ['nothing is lost: correct it, then ', then], hasAccepted: true });
 	}
 	if (kind === 'closed') {
 		const drop =

@@ -126,10 +126,9 @@ describe('mailctl send --csv', () => {
 			expect([run.code, run.stderr.split('\n')]).toEqual([
 				2,
 				expect.arrayContaining([
-					'error: the message names columns by what is no variable of theirs; nothing was sent',
-					'error: #名前#: the column "名前" gives no variable',
+					'error: the message names columns that are not variables; nothing was sent',
+					'error: #名前#: --map "名前=NAME" makes the column "名前" a variable',
 					'error: #First name#: the column "First Name" is #first_name#',
-					expect.stringContaining('--map "名前=x" and #x# in the message'),
 				]),
 			]);
 		}
@@ -187,7 +186,7 @@ describe('mailctl send --csv', () => {
 			'2 recipients are more than --max-recipients 1',
 		],
 		[['--yes'], 'sending to people.csv needs consent'],
-		[['--yes', '--expect-count', '2', '--campaign', ''], '--campaign "" is no name'],
+		[['--yes', '--expect-count', '2', '--campaign', ''], '--campaign "" is not a name'],
 		[['--yes', '--expect-count', '2', '--campaign', 'a\nb'], '--campaign "a'],
 		[['--to', 'a@example.com'], '--to and --csv both name recipients'],
 		[['--list', '1'], '--list and --csv both name recipients'],
@@ -230,7 +229,7 @@ describe('mailctl send --csv', () => {
 	});
 
 	it.each([
-		['nobody@', /hint: mend them.*, or give --skip-invalid\n$/],
+		['nobody@', /hint: correct them.*, or give --skip-invalid\n$/],
 		[
 			'ann@example.com',
 			/, or give --skip-invalid; a variable without a value takes a default, #name\|friend#, or with --no-strict-vars stays as it is written\n$/,
@@ -269,7 +268,7 @@ describe('mailctl send --csv', () => {
 		expect(look.stderr).toContain('warning: line 3: nobody: to: Enter a valid email address: it has no @\n');
 		expect(look.stderr).toContain('warning: line 4: ANN@example.com is in this campaign already.\n');
 		expect(look.stderr).toContain(
-			'hint: a campaign is refused for that: mend them, or give --skip-invalid\n',
+			'hint: a campaign is refused for that: correct them, or give --skip-invalid\n',
 		);
 		const few = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		expect((await project.run(send(few, '--preview', 'text'))).stderr).toContain(
@@ -284,7 +283,7 @@ describe('mailctl send --csv', () => {
 		await project.json(agreed(moved, '--campaign', 'j'));
 		await writeFile(people, 'email,name,favourite_town\neve@example.com,Eve,Bonn\n');
 		const run = await project.run(agreed(people, '--campaign', 'j'));
-		expect([run.code, run.stderr]).toEqual([5, expect.stringContaining('stands for another campaign')]);
+		expect([run.code, run.stderr]).toEqual([5, expect.stringContaining('belongs to another campaign')]);
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 

@@ -40,7 +40,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 14, answer: { messages_created: 1 } });
 		expect(errorOf({ stderr })).toMatchObject({
 			code: 'accepted_and_queued',
-			hint: `nothing is lost: mend it, then run mailctl --db ${project.db} worker --drain`,
+			hint: `nothing is lost: correct it, then run mailctl --db ${project.db} worker --drain`,
 			retryable: false,
 		});
 		expect(await states(project)).toEqual(['queued']);

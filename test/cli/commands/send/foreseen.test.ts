@@ -141,7 +141,7 @@ it('a job that is not finished, and a name that is taken, end the dry run as the
 		});
 		expect(await project.run([...all, '-n'])).toEqual(twin);
 		const taken = await project.run([...all, '--campaign', job, '--no-strict-vars']);
-		expect(taken).toMatchObject({ code: 5, stderr: expect.stringContaining('stands for another campaign') });
+		expect(taken).toMatchObject({ code: 5, stderr: expect.stringContaining('belongs to another campaign') });
 		expect(await project.run([...all, '--campaign', job, '--no-strict-vars', '-n'])).toEqual(taken);
 	}
 	const before = await project.json(['campaigns', 'list']);

@@ -51,7 +51,7 @@ it('releases nothing when it is interrupted while it stages, and drops what was 
 		interrupts: interrupts.signal,
 	});
 	expect(result.code).toBe(130);
-	expect(result.stderr).toContain('is dropped; one with a name of its own (--campaign) can be gone on with');
+	expect(result.stderr).toMatch(/hint: nothing was sent, and ".+" is dropped\n/);
 	expect(released).toEqual([]);
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });

@@ -51,7 +51,7 @@ describe('findings about a content', () => {
 		expect(await warnings(...send, html, ...agreed)).toEqual({ code: 0, warnings: found });
 		expect(await warnings(...send, '<p>#citty|x#</p>', ...agreed)).toEqual({
 			code: 0,
-			warnings: [{ warning: '#citty# is no known variable', hint: 'did you mean #city#?' }],
+			warnings: [{ warning: '#citty# is not a known variable', hint: 'did you mean #city#?' }],
 		});
 	});
 
@@ -67,7 +67,7 @@ describe('findings about a content', () => {
 		const file = await project.file('p.csv', 'email,Vorname\na@example.com,A\n');
 		const send = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
 		expect((await project.run([...send, '--text', '#vorname#', '-n'])).stderr).toContain(
-			'hint: upper and lower case count: write #Vorname#;',
+			'#vorname#: the column "Vorname" is #Vorname#\n',
 		);
 	});
 
@@ -83,7 +83,7 @@ describe('findings about a content', () => {
 		};
 		expect(await warnings(...send, 'Hi in #ctiy#', ...agreed)).toEqual({
 			code: 2,
-			warnings: [{ warning: '#ctiy# is no known variable', hint: 'did you mean #city#?' }],
+			warnings: [{ warning: '#ctiy# is not a known variable', hint: 'did you mean #city#?' }],
 		});
 		expect(await warnings(...send, 'Hi', ...agreed)).toEqual({
 			code: 0,

@@ -120,7 +120,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		const run = await project.run(resume());
 		expect([run.code, run.stderr]).toEqual([
 			2,
-			expect.stringContaining('people.csv is not what the campaign "november" was begun with'),
+			expect.stringContaining('the campaign "november" was begun with another file than '),
 		]);
 		await rm(people);
 		expect((await project.run(resume())).stderr).toContain('no such file');
@@ -198,7 +198,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect([other.code, other.stderr]).toEqual([
 			2,
 			expect.stringContaining(
-				'standard input is not what the campaign "november" was begun with; nothing was sent',
+				'the campaign "november" was begun with another file than standard input; nothing was sent',
 			),
 		]);
 		const dry = await project.run(resume('--source', '-', '-n'), {
@@ -217,7 +217,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 	it('goes on with the same pipe typed again, and with a file that holds the same', async () => {
 		await breakOffStaging('-');
 		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
-		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('stands for another campaign')]);
+		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('belongs to another campaign')]);
 		const again = await project.run(withValues(send('--csv', '-'), { '--expect-count': '7' }), {
 			stdin: await readFile(people),
 		});

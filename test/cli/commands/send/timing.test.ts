@@ -233,7 +233,7 @@ describe('mailctl send at a time', () => {
 			);
 			expect(run).toMatchObject({
 				code: 5,
-				stderr: expect.stringContaining('the name "early" stands for another campaign'),
+				stderr: expect.stringContaining('the name "early" belongs to another campaign'),
 			});
 			expect(await project.json(['campaigns', 'list', ...at])).toMatchObject([
 				{ name: 'early', state: 'staged' },

@@ -46,7 +46,7 @@ describe('the counts of a job', () => {
 		const seen = await project.run(send(file, 30));
 		expect(seen.stderr).toContain(
 			'error: to: Enter a valid email address: it has no @: 30 of 30 recipients (the first: line 2 bad0, line 3 bad1, line 4 bad2)\n' +
-				'hint: mend them, or give --skip-invalid',
+				'hint: correct them, or give --skip-invalid',
 		);
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
@@ -63,7 +63,7 @@ describe('the counts of a job', () => {
 			expect.stringMatching(/^error: line 3: äx@example\.com: to: .* outside ASCII \(ä\)/),
 			expect.stringMatching(/^error: line 4: ëx@example\.com: /),
 		]);
-		expect(lines.slice(11)).toEqual(['error: and 3 more kinds']);
+		expect(lines.slice(11)).toEqual(['error: and 3 more']);
 	});
 });
 
@@ -110,7 +110,7 @@ describe('the name of a job', () => {
 		const run = await project.run(send(mended, 2, '--campaign', 'e5'));
 		expect([run.code, run.stderr]).toEqual([
 			5,
-			'error: the name "e5" stands for another campaign\n' +
+			'error: the name "e5" belongs to another campaign\n' +
 				`hint: give another --campaign, or mailctl --db ${project.db} campaigns cancel e5 first: nothing of it was sent\n`,
 		]);
 		await project.json(['campaigns', 'cancel', 'e5', '--yes']);
@@ -118,7 +118,7 @@ describe('the name of a job', () => {
 		const other = await project.run([...send(mended, 2, '--campaign', 'e5'), '--tag', 'x']);
 		expect([other.code, other.stderr]).toEqual([
 			5,
-			'error: the name "e5" stands for another campaign\nhint: give another --campaign\n',
+			'error: the name "e5" belongs to another campaign\nhint: give another --campaign\n',
 		]);
 	});
 });

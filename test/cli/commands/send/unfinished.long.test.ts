@@ -319,7 +319,7 @@ describe('the same mail to the same recipients', () => {
 		}
 		expect(await project.run(base(file, '--campaign', 'second'))).toMatchObject({
 			code: 5,
-			stderr: expect.stringContaining('the name "second" stands for another campaign'),
+			stderr: expect.stringContaining('the name "second" belongs to another campaign'),
 		});
 	});
 
@@ -345,7 +345,7 @@ describe('the same mail to the same recipients', () => {
 		const other = await project.run(instead(base(file, '--campaign', 'first'), { november: 'december' }));
 		expect([other.code, other.stderr]).toEqual([
 			5,
-			expect.stringContaining('the name "first" stands for another campaign'),
+			expect.stringContaining('the name "first" belongs to another campaign'),
 		]);
 	});
 });
