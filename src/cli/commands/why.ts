@@ -1,4 +1,8 @@
+import { emailKey } from '../../api/address.js';
+import type { Api } from '../../api/api.js';
 import { formatDateTime, microsPerDay } from '../../api/datetime.js';
+import type { ListedSubscriber, PersonMessage } from '../../api/people.js';
+import type { List } from '../../api/records.js';
 import { command as describe } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
@@ -9,9 +13,10 @@ import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/sentences.js';
 import type { Times } from '../render/times.js';
 import { assertAddress } from '../verbs/address-faults.js';
+import { walk } from '../verbs/listing.js';
 import { deletedText } from './messages/shown.js';
-import { answerOf } from './why/answer.js';
-import { type Held, readHeld } from './why/held.js';
+import { findInAllLists } from './subscribers/walk.js';
+import { answerOf, type Held } from './why/answer.js';
 import { pageOf } from './why/page.js';
 
 /** Older messages are shown under `--all`. */
@@ -21,7 +26,7 @@ export const command = describe({
 	name: 'why',
 	summary: 'everything about one person, and why a mail did not come',
 	description:
-		'The answer in words, then the lists the address is in, its suppressions, its messages of the last 30 days, and the campaigns that left it out. The newest message and those that did not leave are told with attempts, bounces, opens and clicks, under --all every one. Case and the form of an international domain do not matter. -o json --all is all that the database holds about the person; the texts of the mails are in messages raw. A service that tells nothing of messages tells the lists alone.',
+		'The answer in words, then the lists the address is in, its suppressions, its messages of the last 30 days, and the campaigns that left it out. The newest message and those that did not leave are told with attempts, bounces, opens and clicks, under --all every one. Case and the form of an international domain do not matter. With -o json --all the answer is all that the database holds about the person, but for the texts of the mails (messages raw). A service that tells nothing of messages tells the lists alone.',
 	args: [{ name: 'address', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { all: { kind: 'flag', summary: 'messages of any age' } },
 	createsDatabase: false,
@@ -32,7 +37,8 @@ export const command = describe({
 	run: async (cx, { args, options }) => {
 		assertAddress(args.address);
 		await cx.connection();
-		const held = await readHeld(cx, args.address, options.all ? null : sinceOf(cx));
+		const since = formatDateTime(cx.clock.now() - shownDays * microsPerDay);
+		const held = await readHeld(cx, args.address, options.all ? null : since);
 		if (!held.isKnown) throw unknown(held, cx.times);
 		const { sentences, next } = answerOf(held, { now: formatDateTime(cx.clock.now()), times: cx.times });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
@@ -45,10 +51,6 @@ export const command = describe({
 		for (const hint of next) await cx.hint(hint);
 	},
 });
-
-function sinceOf(cx: CommandContext): string {
-	return formatDateTime(cx.clock.now() - shownDays * microsPerDay);
-}
 
 function unknown({ email, told }: Held, times: Times): CliError {
 	const deleted = told?.deleted === undefined ? '' : `; ${deletedText(told.deleted, times)}`;
@@ -75,4 +77,35 @@ function documentOf({ email, subscribers, told }: Held, answer: readonly string[
 		deleted: told?.deleted ?? null,
 		messages: told?.recent ?? null,
 	};
+}
+
+const sliceSize = 100;
+
+/** `since`: no older messages; null: all. Throws errors of the service. */
+async function readHeld(cx: CommandContext, address: string, since: string | null): Promise<Held> {
+	const api = await cx.api();
+	const { people } = (await api.capabilities()).ext;
+	if (people === undefined) return documented(api, address, cx.signal);
+	const { signal } = cx;
+	const { email, subscribers, is_known: isKnown, ...told } = await people.get(address, { signal });
+	const recent: PersonMessage[] = [];
+	for (let before: number | null | undefined; before !== null && told.messages > 0; ) {
+		signal.throwIfAborted();
+		const request = { limit: sliceSize, ...(since !== null && { since }), ...(before && { before }) };
+		const slice = await people.messages(address, request, { signal });
+		recent.push(...slice.results);
+		before = slice.next;
+	}
+	return { email, isKnown, subscribers, told: { ...told, recent } };
+}
+
+/** A service that has only lists and subscribers. */
+async function documented(api: Api, address: string, signal: AbortSignal): Promise<Held> {
+	const names = new Map<number, string>();
+	const lists = walk<object, List>(api.lists, {}, { signal });
+	for await (const { id, name } of lists) names.set(id, name);
+	const subscribers: ListedSubscriber[] = [];
+	for await (const one of findInAllLists(api, address, signal))
+		subscribers.push({ ...one, list_name: names.get(one.list_id) ?? String(one.list_id) });
+	return { email: emailKey(address), isKnown: subscribers.length > 0, subscribers, told: null };
 }

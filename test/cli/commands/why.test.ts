@@ -40,9 +40,9 @@ describe('mailctl why', () => {
 		await slow.close();
 		const last = async (at: string) =>
 			/The last message.*/.exec((await other.run(['why', 'ann@example.com', '--now', at])).stdout)?.[0];
-		const put = 'attempt 1 was put off: 451 4.7.1 Greylisted.';
+		const put = 'attempt 1 was deferred: 451 4.7.1 Greylisted.';
 		expect(await last('2026-11-03T10:00:05Z')).toMatch(
-			/^The last message, "Slow" of 2026-11-03, waits for attempt 2 at 2026-11-03 10:\d\d UTC; attempt 1 was put off: 451 4.7.1 Greylisted\.$/,
+			/^The last message, "Slow" of 2026-11-03, waits for attempt 2 at 2026-11-03 10:\d\d UTC; attempt 1 was deferred: 451 4.7.1 Greylisted\.$/,
 		);
 		expect(await last('2026-11-04T10:00:00Z')).toBe(
 			`The last message, "Slow" of 2026-11-03, is due for attempt 2; ${put}`,

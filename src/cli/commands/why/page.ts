@@ -2,7 +2,7 @@ import type { LeftOut, ListedSubscriber, PersonMessage } from '../../../api/peop
 import type { Suppression } from '../../../api/suppressions.js';
 import type { Times } from '../../render/times.js';
 import { deletedText, detailLines } from '../messages/shown.js';
-import type { Held } from './held.js';
+import type { Held } from './answer.js';
 
 /** The lines of the page; text of strangers is not cleaned. `days`: the age of the oldest messages; null: all. */
 export function pageOf(
@@ -64,7 +64,7 @@ function subscriberLine(
 	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, added ${times.text(date_created)} by ${sourceText(source)}`;
 }
 
-/** The source of a subscriber or a suppression; a service may have words of its own. */
+/** The source of a subscriber or a suppression; a service may use other words. */
 export function sourceText(source: string): string {
 	return sources[source] ?? source;
 }

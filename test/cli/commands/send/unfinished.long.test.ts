@@ -51,7 +51,7 @@ async function jobs(project: Project): Promise<Record<Kind, Typed>> {
 	};
 }
 
-/** As it is typed, with more words behind it. */
+/** A typed command, with more words behind it. */
 type Run = (typed: Typed, ...more: readonly string[]) => Promise<CliResult>;
 
 const runIn =
@@ -72,8 +72,8 @@ const documentOf = ({ code, stdout, stderr }: CliResult): unknown => {
 const waysOn = (name: string) =>
 	`mailctl .*campaigns resume ${name} goes on with it, mailctl .*campaigns cancel ${name} drops what is not sent, `;
 const refusal = (what: string, ways = '') => {
-	// Beside one that is not finished, which may be a repetition itself.
-	const again = ways === '' ? '--again' : '--again with a --campaign of its own';
+	// A campaign that is not finished may be a repetition itself.
+	const again = ways === '' ? '--again' : '--again with another --campaign';
 	return expect.stringMatching(
 		new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again} sends all of it once more\n$`),
 	);
@@ -116,7 +116,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('is refused with --again beside a repetition that is unfinished, unless it has a name of its own', async () => {
+	it('is refused with --again beside a repetition that is unfinished, unless it has another name', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -127,7 +127,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(refused).toMatchObject({ code: 2, stdout: '' });
 		expect(refused.stderr).toMatch(
 			new RegExp(
-				`"${name}" was sent .*, and is not finished; nothing.*\n.*--again with a --campaign of its own sends`,
+				`"${name}" was sent .*, and is not finished; nothing.*\n.*--again with another --campaign sends`,
 			),
 		);
 		expect((await run(typed, '--again', '-n')).stderr).toEqual(refused.stderr);
@@ -150,7 +150,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('goes on under its name with --again too, until it is sent: the count is mended, nothing else', async () => {
+	it('goes on under its name with --again too, until it is sent: the count is corrected, nothing else', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -255,7 +255,7 @@ describe('the same mail to the same recipients', () => {
 	const base = (file: string, ...more: string[]) => [
 		...['send', '--csv', file, ...mail, ...options, ...values, ...more, ...agreed],
 	];
-	/** As it is called, where it differs. */
+	/** The command with other words. */
 	const instead = (words: readonly string[], changes: Readonly<Record<string, string>>) =>
 		words.map((word) => changes[word] ?? word);
 
