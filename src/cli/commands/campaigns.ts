@@ -99,7 +99,7 @@ const get = command({
 		}),
 });
 
-type Waiting = Pick<Campaign, 'id' | 'state' | 'is_finished' | 'plan'>;
+type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan' | 'rate'>;
 
 /** Tells a person why messages of these campaigns are not sent, and what sends them. */
 async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
@@ -109,8 +109,10 @@ async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): 
 	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
 	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
 	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
-	if (has_worker === false) await cx.hint(await senderless(cx));
-	else if (paused !== null) await cx.warn(pauseSentence(paused));
+	if (paused !== null) await cx.warn(pauseSentence(paused));
+	// A worker sends as fast as it can; resuming keeps the rate of the campaign.
+	const sender = first.rate === undefined ? mailctl('worker') : mailctl('campaigns', 'resume', first.key);
+	if (has_worker === false) await cx.hint(await senderless(cx, sender));
 }
 
 /** Only where no figures are kept a campaign's messages are counted, when it is shown. `shown` gets each campaign. */

@@ -90,7 +90,7 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 		exit: exits.authentication,
 		hint: [
 			'this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by ',
-			mailctl('engine', 'tokens', 'create', '--name', 'NAME'),
+			mailctl('engine', 'tokens', 'create', '--name', 'NAME', '--scope', 'SCOPE'),
 		],
 	},
 	not_found: { exit: exits.notFound },

@@ -145,7 +145,7 @@ export async function queuePaused(
 		hint: isHeld
 			? await onItsMachine(cx, ['nothing is lost: ', resumeQueue])
 			: isRefusedSender(reason)
-				? await onItsMachine(cx, ['nothing is lost: mend it, then ', resumeQueue])
+				? await onItsMachine(cx, ['nothing is lost: fix it, then ', mailctl('worker', '--drain')])
 				: isLoginReply(reason)
 					? joinHints([await onItsMachine(cx, loginRemedy), hint])
 					: hint,
@@ -162,6 +162,6 @@ export async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint
 
 export const noSender = 'no process sends at the moment: ';
 
-export function senderless(cx: CommandContext): Promise<Hint> {
-	return onItsMachine(cx, [noSender, mailctl('worker')]);
+export function senderless(cx: CommandContext, sender = mailctl('worker')): Promise<Hint> {
+	return onItsMachine(cx, [noSender, sender]);
 }

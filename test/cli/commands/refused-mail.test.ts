@@ -107,7 +107,7 @@ describe('a refusal of the sender', () => {
 		expect([code, stderr]).toEqual([
 			14,
 			expect.stringMatching(
-				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: .*engine queue resume/,
+				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: fix it, then .*worker --drain/,
 			),
 		]);
 	});

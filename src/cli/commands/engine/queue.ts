@@ -9,6 +9,7 @@ import { answer } from '../../render/columns.js';
 import { fitSentences } from '../../render/sentences.js';
 import type { Times } from '../../render/times.js';
 import { counted, numberText, replyText } from '../../render/units.js';
+import { senderless } from '../../verbs/refusals.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 
 const stats = command({
@@ -51,7 +52,13 @@ const resume = command({
 		const { queue } = await cx.local();
 		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: 'queue' });
 		const resumed = await queue.resume();
-		await cx.out.document({ resumed }, resumed ? 'the queue goes on' : 'the queue was not paused');
+		await cx.out.document({ resumed }, resumed ? 'the queue is open again' : 'the queue was not paused');
+		const { messages, workers } = await queue.stats();
+		if (
+			workers.length === 0 &&
+			Object.keys(messages).some((state) => state === 'queued' || state === 'deferred')
+		)
+			await cx.hint(await senderless(cx));
 	},
 });
 
