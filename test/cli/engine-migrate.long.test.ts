@@ -334,7 +334,7 @@ describePostgres('engine migrate', (server) => {
 		await refused(project.db, weak.href, 4, /this user may not do it; grant it the schema/);
 		weak.searchParams.set('password', 'geheim');
 		weak.pathname = '/none';
-		await refused(project.db, weak.href, 74, /there is no such database/);
+		await refused(project.db, weak.href, 74, /this database does not exist/);
 		expect((await migrate(project, project.db, weak.href)).stderr).not.toContain('geheim');
 		await refused(project.db, 'postgres://user:geheim@127.0.0.1:1/x', 6, /cannot be reached/);
 		expect(existsSync(join(project.folder, 'x.db'))).toBe(false);

@@ -30,7 +30,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 			[`${url}?target_session_attr=any`, 'did you mean target_session_attrs?', 2],
 			[`${url}?pool=abc`, '?pool= that is not a number', 2],
 			[`${url}?sslrootcert=/nowhere`, '?sslrootcert=/nowhere', 2],
-			[new URL('/nodb', url).href, 'there is no such database', 74],
+			[new URL('/nodb', url).href, 'this database does not exist', 74],
 		] as const) {
 			const refused = await init(name);
 			expect(refused).toMatchObject({ code, stderr: expect.stringContaining(meant) });

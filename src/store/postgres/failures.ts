@@ -43,76 +43,48 @@ export function unreplicated(): Error {
 }
 
 const lostCodes: ReadonlySet<string> = new Set([
-	'ECONNRESET',
-	'ECONNREFUSED',
-	'EPIPE',
-	'ETIMEDOUT',
-	'EHOSTUNREACH',
-	'ENETUNREACH',
-	'ENOTFOUND',
-	'EAI_AGAIN',
-	'ENOENT',
-	'ENOPRIMARY',
-	'EUNREPLICATED',
+	...['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND'],
+	...['EAI_AGAIN', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
 ]);
 
-const told: readonly [state: RegExp, code: StoreErrorCode, words: string][] = [
+/** By SQLSTATE (PostgreSQL, appendix A), or by the message of the driver, which has no codes. */
+const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
-	[
-		/^57014$/,
-		'locked',
-		'a statement took longer than the server allows; raise statement_timeout for this user, or try again',
-	],
+	[/^(57014|Query read timeout)$/, 'locked', 'a statement took too long; raise its timeout, or try again'],
 	[/^53300$/, 'locked', 'no connection is left (max_connections); use a smaller ?pool=, or raise its limit'],
+	[/^timeout exceeded when trying/, 'locked', 'no connection became free; try again, or use a larger ?pool='],
 	[/^53100$/, 'disk_full', 'no room is left on the disk of the server'],
-	[/^53/, 'io', 'the server has run out of a resource'],
+	[/^(53|58)/, 'io', 'the server has run out of a resource, or its disk failed'],
 	[/^25006$/, 'read_only', 'it is read-only: a replica, or made so; name the primary'],
 	[/^28/, 'denied', 'the server refuses the user or the password'],
-	[/^3D000$/, 'not_a_database', 'there is no such database: create it (createdb), or correct its name'],
-	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
-	[/^58/, 'io', 'the server failed to read or write its disk'],
-	[/^MC001$/, 'moved', 'it takes no writes'],
-	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
-];
-
-const unnamed: readonly [message: RegExp, code: StoreErrorCode, words: string][] = [
-	[
-		/^timeout exceeded when trying to connect$/,
-		'locked',
-		'no connection became free in time; try again, or use a larger ?pool=',
-	],
-	[
-		/^Query read timeout$/,
-		'locked',
-		'a statement took longer than ?query_timeout= of the URL allows; raise it, or try again',
-	],
 	[
 		/client password must be a string$/,
 		'denied',
 		'the server wants a password: PGPASSWORD, or the URL, has it',
 	],
+	[/^3D000$/, 'not_a_database', 'this database does not exist: create it (createdb), or correct its name'],
+	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
+	// The trigger of `moving.ts` raises it.
+	[/^MC001$/, 'moved', 'it takes no writes'],
+	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
 ];
 
 export function translateFailure(error: unknown, name: string): unknown {
 	if (!(error instanceof Error)) return error;
-	const because = { cause: error };
 	const state = sqlState(error);
-	const [, code, words] = (state !== null && told.find(([pattern]) => pattern.test(state))) || [];
-	if (code !== undefined) return new StoreError(code, `${name}: ${words} (${error.message})`, because);
 	// A "FATAL" error of these classes is about parameters of the URL.
-	if (/^(22|42)/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL')
-		return new StoreError(
-			'bad_url',
-			`${name}: the server refuses a parameter of the URL (${error.message})`,
-			because,
-		);
-	const [, other, why] = unnamed.find(([message]) => message.test(error.message)) ?? [];
-	if (other !== undefined) return new StoreError(other, `${name}: ${why}`, because);
+	const isOfUrl = /^(22|42(?!501))/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL';
+	const [, code, words] = isOfUrl
+		? [null, 'bad_url' as const, 'the server refuses a parameter of the URL']
+		: (told.find(([match]) => match.test(state ?? error.message)) ?? []);
+	if (code !== undefined)
+		return new StoreError(code, `${name}: ${words} (${error.message})`, { cause: error });
 	if (isLost(error) || isUnreached(error))
-		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, because);
+		return new StoreError('unreachable', `${name} cannot be reached: ${error.message}`, { cause: error });
 	return error;
 }
 
+/** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */
 function isUnreached(error: Error): boolean {
 	if (/does not support SSL|SASL:/.test(error.message)) return true;
 	return 'code' in error && /CERT|_TLS_|_SSL_/.test(String(error.code));

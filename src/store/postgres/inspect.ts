@@ -17,30 +17,19 @@ export interface ServerInspection {
 	close(): Promise<void>;
 }
 
-interface Row {
-	version: string;
-	major: number;
-	bytes: number;
-	read_only: string;
-	synchronous_commit: string;
-	standbys: string;
-	replicas: number;
-	connections: number;
-	most: number;
-	encrypted: number;
-	now: Micros;
-}
-
-const facts = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
+const facts = `SELECT current_setting('server_version') AS version,
+	current_setting('server_version_num')::int / 10000 AS major,
 	pg_database_size(current_database()) AS bytes,
-	CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END AS read_only,
-	current_setting('synchronous_commit') AS synchronous_commit,
+	CASE WHEN pg_is_in_recovery() THEN 'on' ELSE current_setting('default_transaction_read_only') END = 'on' AS read_only,
+	current_setting('synchronous_commit') AS "synchronousCommit",
 	current_setting('synchronous_standby_names') AS standbys,
 	(SELECT count(*) FROM pg_stat_replication) AS replicas,
 	(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-	current_setting('max_connections')::int AS most,
+	current_setting('max_connections')::int AS "mostConnections",
 	coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE) AS encrypted,
 	floor(extract(epoch FROM clock_timestamp()) * 1000000) AS now`;
+
+type Facts = Omit<ServerFacts, 'isReadOnly' | 'isEncrypted' | 'ahead'>;
 
 export async function inspectPostgres(
 	url: string,
@@ -53,25 +42,22 @@ export async function inspectPostgres(
 		const found = await database.read(({ sql }) => readVersion(sql, place.name, { mayBeNewer: true }));
 		if (found === 0) throw new DatabaseMissing(shownDatabase(url));
 		const before = clock.now();
-		const row = await database.read(({ sql }) => sql.get<Row>(facts));
+		const row = await database.read(({ sql }) =>
+			sql.get<Facts & { read_only: number; encrypted: number; now: Micros }>(facts),
+		);
 		const after = clock.now();
 		if (row === undefined) throw new Error('the server tells nothing of itself');
+		const { read_only, encrypted, now, ...server } = row;
 		return {
 			schema: { found, known: schemaVersion },
 			reads: driverOf('reads', (name, command) =>
 				database.read(async ({ core }) => await carryOut(core, name, command)),
 			),
 			server: {
-				...{ version: row.version, major: row.major, bytes: row.bytes },
-				isReadOnly: row.read_only === 'on',
-				...{ synchronousCommit: row.synchronous_commit, standbys: row.standbys },
-				replicas: row.replicas,
-				...{
-					connections: row.connections,
-					mostConnections: row.most,
-					isEncrypted: row.encrypted === 1,
-				},
-				ahead: row.now - (before + after) / 2,
+				...server,
+				isReadOnly: read_only === 1,
+				isEncrypted: encrypted === 1,
+				ahead: now - (before + after) / 2,
 			},
 			close: () => database.close(),
 		};

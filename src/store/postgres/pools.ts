@@ -44,10 +44,8 @@ export class Pools {
 					return client;
 				}
 				client.release(true);
-				failure = Object.assign(
-					new Error(`${this.#place.name}: the hosts that answer are read-only replicas`),
-					{ code: 'ENOPRIMARY' },
-				);
+				const words = `${this.#place.name}: the hosts that answer are read-only replicas`;
+				failure = Object.assign(new Error(words), { code: 'ENOPRIMARY' });
 			} catch (error) {
 				failure ??= error;
 			}

@@ -45,17 +45,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const { onWait } = options;
 	const database = new Database({ place, size, role, keys, lockTimeoutMs, isTrial, onWait });
 	try {
-		await prepare(database, { ...options, clock, place, keys });
+		await prepare(database, options, { clock, place, keys });
 	} catch (error) {
 		await database.close();
 		throw error;
 	}
-	const me: ProcessIdentity = {
-		id: `${processMark()}/${randomUUID()}`,
-		role,
-		host: hostname(),
-		pid: process.pid,
-	};
+	const id = `${processMark()}/${randomUUID()}`;
+	const me: ProcessIdentity = { id, role, host: hostname(), pid: process.pid };
 	const upkeep = isTrial ? null : new Upkeep(database, { me, clock });
 	const outcomes = createOutcomes(clock);
 	const setup: { name: string; command: unknown }[] = [];
@@ -86,9 +82,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const putBatch: PutBatch = (command) => steps.step('putImportBatch', command);
 	const listeners = new Set<() => void>();
 	let listening: Listening | null = null;
-	const tell = () => {
-		for (const onReady of listeners) onReady();
-	};
 	let closing: Promise<void> | null = null;
 	return {
 		clock,
@@ -119,7 +112,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		onReady: (onReady) => {
 			const one = () => onReady();
 			listeners.add(one);
-			if (!isTrial && role !== 'cli') listening ??= database.listen(tell);
+			if (!isTrial && role !== 'cli')
+				listening ??= database.listen(() => {
+					for (const tell of listeners) tell();
+				});
 			return () => void listeners.delete(one);
 		},
 		close: () => {
@@ -130,13 +126,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	};
 }
 
-interface Opening extends Pick<PostgresOptions, 'url' | 'mode'> {
-	place: Place;
-	clock: DatabaseClock;
-	keys: readonly WrappingKey[];
-}
-
-async function prepare(database: Database, { url, mode, place, clock, keys }: Opening): Promise<void> {
+async function prepare(
+	database: Database,
+	{ url, mode }: Pick<PostgresOptions, 'url' | 'mode'>,
+	{ place, clock, keys }: { place: Place; clock: DatabaseClock; keys: readonly WrappingKey[] },
+): Promise<void> {
 	const { schema, name } = place;
 	const found = await database.read(async ({ sql }) => {
 		const [, version] = await sql.together([() => clock.measure(sql), () => readVersion(sql, name)]);
@@ -185,11 +179,8 @@ function expectingNew(put: PutBatch): PutBatch {
 function inOrder(put: PutBatch): PutBatch {
 	const last = new Map<string, Promise<unknown>>();
 	return (command) => {
-		const before = last.get(command.session) ?? Promise.resolve();
-		const mine = before.then(
-			() => put(command),
-			() => put(command),
-		);
+		const before = last.get(command.session)?.catch(() => undefined);
+		const mine = before === undefined ? put(command) : before.then(() => put(command));
 		last.set(command.session, mine);
 		const forget = () => {
 			if (last.get(command.session) === mine) last.delete(command.session);

@@ -38,8 +38,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			[with_(withPassword, (place) => (place.username = 'nobody_here')), 'denied', /user or the password/],
 			[`${withPassword}?schema=A-b`, 'bad_url', /schema/],
 			[`${withPassword}?schema=pg_x`, 'bad_url', /does not begin with pg_/],
-			[`${withPassword}?shema=x`, 'bad_url', /unknown parameter \?shema=; did you mean schema\?/],
-			[`${withPassword}?sslmode=disable&zzz=geheim`, 'bad_url', /unknown parameter \?zzz=$/],
+			[`${withPassword}?shema=x`, 'bad_url', /\?shema=; did you mean schema\?/],
 			[`${withPassword}?pool=0`, 'bad_url', /pool/],
 			[`${withPassword}?sslmode=prefer`, 'bad_url', /verify-full/],
 			[`${withPassword}?sslmode=require`, 'unreachable', /SSL/],
@@ -47,7 +46,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			['postgres://a:geheim@127.0.0.1:1/%ZZ', 'bad_url', /special characters/],
 			['postgres://a:geheim@127.0.0.1:1/x?host=h%00', 'bad_url', /special characters/],
 			['postgres://a:geheim@127.0.0.1:1/x?listen=h:70000', 'bad_url', /listen/],
-			[`${withPassword}?query_timeout=1`, 'locked', /query_timeout/],
+			[`${withPassword}?query_timeout=1`, 'locked', /took too long/],
 			[`${withPassword}?client_encoding=LATIN1`, 'bad_url', /client_encoding=LATIN1; it is UTF8$/],
 			[
 				`${withPassword}?options=-c%20work_mem%3Dbanana`,
