@@ -136,7 +136,6 @@ test.each([
 	'\\"',
 	'"a" ',
 ])('a million characters of %j are answered', (part) => {
-	// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
 	const text = part.repeat(1_000_000 / part.length);
 	for (const hostile of [text, `${text}@b.no`, `a@${text}`, `${text}<a@b.no>`, `"${text}" <a@b.no>`])
 		expect(parseMailbox(hostile)?.address ?? 'a@b.no').toBe('a@b.no');

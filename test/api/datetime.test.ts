@@ -111,18 +111,13 @@ describe('a time of a zone', () => {
 		['2026-11-01T00:00:00', 'UTC', '2026-11-01T00:00:00'],
 		['2026-11-01T00:00:00', 'Europe/Oslo', '2026-10-31T23:00:00'],
 		['2026-11-01T00:00:00', 'Asia/Kathmandu', '2026-10-31T18:15:00'],
-		// The day on which clocks go forward, and the one on which they go back.
 		['2026-03-29T00:00:00', 'Europe/Oslo', '2026-03-28T23:00:00'],
 		['2026-03-30T00:00:00', 'Europe/Oslo', '2026-03-29T22:00:00'],
 		['2026-10-25T00:00:00', 'Europe/Oslo', '2026-10-24T22:00:00'],
-		// Twice on that day: the first time.
 		['2026-10-25T02:30:00', 'Europe/Oslo', '2026-10-25T00:30:00'],
-		// Skipped: the moment of the change.
 		['2026-03-29T02:30:00', 'Europe/Oslo', '2026-03-29T01:00:00'],
-		// Clocks go forward at midnight: the day begins at one.
 		['2026-04-24T00:00:00', 'Africa/Cairo', '2026-04-23T22:00:00'],
 		['2018-11-04T00:00:00', 'America/Sao_Paulo', '2018-11-04T03:00:00'],
-		// A day that was left out.
 		['2011-12-30T00:00:00', 'Pacific/Apia', '2011-12-30T10:00:00'],
 	])('%s in %s is %s', (local, zone, utc) => {
 		expect(formatDateTime(momentOf(local, zone).at).slice(0, 19)).toBe(utc);
@@ -133,7 +128,6 @@ describe('a time of a zone', () => {
 		['2026-07-01T12:00:00', 'Europe/Oslo', '2026-07-01T14:00:00', 'UTC+2'],
 		['2026-01-01T12:00:00', 'America/St_Johns', '2026-01-01T08:30:00', 'UTC-3:30'],
 		['2026-01-01T12:00:00', 'UTC', '2026-01-01T12:00:00', 'UTC'],
-		// No time of ours: what another service has for "never".
 		['0001-01-01T00:00:00', 'America/New_York', '0001-01-01T00:00:00', 'UTC'],
 	])('%s is, in %s, %s (%s)', (utc, zone, local, offset) => {
 		const at = parseDateTime(utc) ?? 0;

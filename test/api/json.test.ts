@@ -8,7 +8,6 @@ import { startCpuClock } from '../support/cpu-clock.js';
 const folder = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'json');
 const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
 
-/** Bytes as a server reads them: strict UTF-8, or no text at all. */
 function readText(name: string): string | null {
 	try {
 		return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
@@ -48,7 +47,6 @@ describe('parsing JSON', () => {
 });
 
 describe('hostile JSON', () => {
-	// A tenth of it on a machine that does nothing else.
 	const patience = 2_000;
 	const mib = 1024 * 1024;
 	test.each([
@@ -71,7 +69,6 @@ describe('hostile JSON', () => {
 
 describe('exact numbers', () => {
 	const read = (text: string) => parseJsonBody(text, { numbers: 'exact' });
-	/** As Python's `str(json.loads(text))` says it, but that no digit is dropped. */
 	test.each([
 		['12345678901234567890', 'int', '12345678901234567890'],
 		['-12345678901234567890', 'int', '-12345678901234567890'],

@@ -3,7 +3,6 @@ import type { PageRequest } from '../../src/api/api.js';
 import { iterate, iterateSlices, take } from '../../src/api/pages.js';
 import type { Page } from '../../src/api/records.js';
 
-/** A collection of `count` numbers, `size` a page whatever is asked. */
 function collection(count: number, size: number) {
 	const asked: PageRequest[] = [];
 	const read = async (request: PageRequest): Promise<Page<number>> => {

@@ -8,7 +8,6 @@ import {
 	signedHeaders,
 } from '../../src/api/webhook-signatures.js';
 
-/** The example of the specification's reference implementations. */
 const published = {
 	secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 	signed: { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1614265330, body: '{"test": 2432232314}' },

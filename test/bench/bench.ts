@@ -6,13 +6,10 @@ import { memoryOf } from '../support/memory.js';
 
 export interface BenchRow {
 	what: string;
-	/** The program or library that marks the limit; what is missing for it when the row was skipped. */
 	limit: string;
 	limitMedian: string;
 	oursMedian: string;
-	/** Ours to the limit; null when skipped. */
 	ratio: number | null;
-	/** As the performance goals state it. */
 	goal: string;
 }
 
@@ -21,7 +18,6 @@ export interface Bench {
 	run(): Promise<BenchRow[]>;
 }
 
-/** The row of the smallest program of the same design (`least-*`), beside that of ours. */
 export function leastOf(what: string): string {
 	return `the same ${what}, of a program without checks`;
 }
@@ -31,7 +27,6 @@ export function median(values: readonly number[]): number {
 	return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** The row of a bench whose limit is not on this machine. */
 export function skippedRow(what: string, why: string, goal = ''): BenchRow {
 	return { what, limit: why, limitMedian: '', oursMedian: '', ratio: null, goal };
 }
@@ -40,7 +35,6 @@ export const program = join(process.cwd(), 'bin/mailctl.js');
 
 export interface Run {
 	seconds: number;
-	/** Resident memory at its most. */
 	peakMb: number;
 	stdout: string;
 }

@@ -61,7 +61,6 @@ export const bench: Bench = {
 	},
 };
 
-/** Seconds of sqlite3's own `.import` of as many rows: six columns and the unique index; null where it is missing. */
 function plainImport({ folder }: Place, people: string): number | null {
 	const file = join(folder, 'six.csv');
 	const [, ...rows] = readFileSync(people, 'utf8').trimEnd().split('\n');
@@ -93,7 +92,6 @@ interface Waits {
 	writes: number[];
 }
 
-/** Asks at a steady pace, whether or not the last was answered, until `end` resolves. */
 async function waits({ url, token }: Running, end: Promise<unknown>): Promise<Waits> {
 	const agent = new Agent({ keepAlive: true });
 	const found: Waits = { reads: [], writes: [] };

@@ -23,7 +23,6 @@ export const bench: Bench = {
 	},
 };
 
-/** From the file to what it says; the limit takes the same files apart and understands nothing. */
 function understanding(paths: readonly string[]): Promise<BenchRow> {
 	return beside('file read, report understood', paths, {
 		limit: 'the file read, postal-mime',
@@ -33,7 +32,6 @@ function understanding(paths: readonly string[]): Promise<BenchRow> {
 	});
 }
 
-/** All of `engine bounces ingest` but the command line: each is looked up in a database that knows none of them. */
 async function ingesting(paths: readonly string[]): Promise<BenchRow> {
 	const home = await mkdtemp(join(tmpdir(), 'mailctl-bench-'));
 	const store = await openStore(join(home, 'bench.db'), { clock: systemClock, mode: 'create' });
@@ -65,7 +63,6 @@ async function beside(
 	{ limit, goal, theirs, ours }: Sides,
 ): Promise<BenchRow> {
 	const times = { theirs: [] as number[], ours: [] as number[] };
-	// The first round of each is not counted.
 	for (let round = 0; round <= rounds; round++) {
 		const limitMs = await timed(paths, theirs);
 		const oursMs = await timed(paths, ours);

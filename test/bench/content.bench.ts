@@ -33,7 +33,6 @@ export const bench: Bench = {
 	},
 };
 
-/** One of our own, and the two kinds of the corpora where they are. */
 function documents(): { name: string; html: string }[] {
 	const own = { name: 'newsletter, 40 links', html: newsletter };
 	if (!hasCorpora) return [own];
@@ -41,7 +40,6 @@ function documents(): { name: string; html: string }[] {
 	return [own, ...templates().filter(({ name }) => wanted.includes(name))];
 }
 
-/** The limit inlines, finds links and fills variables for each message, and does not even encode the result. */
 function againstJuice(name: string, html: string, compiled: CompiledContent): Promise<BenchRow> {
 	const subject = parseTemplate('News for #name#');
 	return measured(`${name}: body per recipient`, compiled, {
@@ -56,7 +54,6 @@ function againstJuice(name: string, html: string, compiled: CompiledContent): Pr
 	});
 }
 
-/** The limit has all of it ready but for the variables, and composes. */
 function againstComposer(name: string, html: string, compiled: CompiledContent): Promise<BenchRow> {
 	const ready = juice(html);
 	const text = parseTemplate(textAlternative(ready));
@@ -94,7 +91,6 @@ function withLinks(html: string, { tracking }: Recipient): string {
 interface Limit {
 	limit: string;
 	goal: string;
-	/** How often a round makes it; it is slow. */
 	perRound: number;
 	make(person: Recipient): unknown;
 }
@@ -108,7 +104,6 @@ async function measured(
 	const ours: number[] = [];
 	const sender = envelope();
 	for (let round = 0; round < rounds; round++) {
-		// Their links are signed before the clock starts: that is the same for both.
 		const people = Array.from({ length: joinsPerRound }, (_, index) =>
 			reader(round * joinsPerRound + index, compiled.links),
 		);
@@ -132,7 +127,6 @@ async function msEach(people: readonly Recipient[], make: (person: Recipient) =>
 	return (performance.now() - began) / people.length;
 }
 
-/** Somebody else each time, his links signed. */
 function reader(index: number, links: number): Recipient {
 	const message = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 	return recipient({

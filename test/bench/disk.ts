@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { median } from './bench.js';
 
-/** Median time of writing 8 KiB over what a file holds, as a log does, and waiting for the disk, in milliseconds. */
 export function syncMs(folder: string): number {
 	const path = join(folder, 'sync');
 	const file = openSync(path, 'w');
@@ -25,7 +24,6 @@ export function syncMs(folder: string): number {
 }
 
 export interface DiskProbe {
-	/** Milliseconds that each commit since the last call would have waited for the disk alone. */
 	takeWaits(): number[];
 	stop(): Promise<void>;
 }
@@ -33,7 +31,6 @@ export interface DiskProbe {
 const probeBytes = 10 * 8192;
 const probeEveryMs = 50;
 
-/** Writes over what a file holds every 50 ms, and waits for the disk: one after another, as commits do. */
 export async function startDiskProbe(folder: string): Promise<DiskProbe> {
 	const path = join(folder, 'probe');
 	const file = await open(path, 'w');
@@ -64,7 +61,6 @@ export async function startDiskProbe(folder: string): Promise<DiskProbe> {
 	};
 }
 
-/** Rows a second, each in a commit of its own that waits for the disk (WAL, FULL). */
 export function singleCommits(folder: string, seconds: number): number {
 	const path = join(folder, 'commits.db');
 	const db = new Database(path);

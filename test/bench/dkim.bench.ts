@@ -66,7 +66,6 @@ async function measure(): Promise<BenchRow[]> {
 	}
 }
 
-/** In the thread pool, which has more threads than there are cores here. */
 async function signaturesPerSecond(): Promise<number> {
 	const signOnce = promisify<string, Buffer, KeyObject, Buffer>(sign);
 	const data = randomBytes(600);

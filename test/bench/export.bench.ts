@@ -60,7 +60,6 @@ export const bench: Bench = {
 	},
 };
 
-/** A list as an import would have made it. */
 function fill({ path }: Place): boolean {
 	const script = `
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
@@ -97,7 +96,6 @@ async function timed({ env }: Place, words: readonly string[]): Promise<Run> {
 	);
 }
 
-/** See least-export.mjs. */
 async function least(words: readonly string[]): Promise<Run> {
 	return await timedNode([join(process.cwd(), 'test/bench/least-export.mjs'), ...words], process.env);
 }

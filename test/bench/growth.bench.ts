@@ -5,18 +5,14 @@ import { type Bench, type BenchRow, median, program } from './bench.js';
 import { newPlace, type Place } from './server.js';
 import { fillYear } from './year.js';
 
-/** Messages, from 200,000 on. */
 const sizes = (process.env['SIZES'] ?? '200000,2000000').split(',').map(Number);
 const rounds = Number(process.env['ROUNDS'] ?? 3);
-/** In the first list are half as many people as there are messages, at most so many; as many again are in the others. */
 const mostPeople = 5_000_000;
-/** What takes less cannot be told from start-up. */
 const leastMs = 10;
 
 interface Subject {
 	words: readonly string[];
 	walks?: string;
-	/** It changes the database, each time with other words behind these. */
 	each?: readonly (readonly string[])[];
 	once?: true;
 }
@@ -25,7 +21,6 @@ const day = (ago: number) => formatDateTime(systemClock.now() - ago * microsPerD
 const limit = ['--limit', '100'];
 const campaign = 'c0000000-0000-4000-8000-000000000001';
 
-/** In this order: the last ones change what there is. */
 const subjects: readonly Subject[] = [
 	{ words: ['lists', 'list'] },
 	{ words: ['subscribers', 'list', '-l', '1', ...limit] },
@@ -35,7 +30,6 @@ const subjects: readonly Subject[] = [
 	{ words: ['subscribers', 'stats', '-l', '1'], walks: 'the list' },
 	{ words: ['messages', 'list', ...limit] },
 	{ words: ['api', 'GET', '/ext/messages/', '--param', 'page=10000', '--param', 'page_size=10'] },
-	// The last of 200,000, as pages have them and as `messages list --all` reads them.
 	{
 		words: ['api', 'GET', '/ext/messages/', '--param', 'page=190', '--param', 'page_size=1000'],
 		walks: 'all',
@@ -151,7 +145,6 @@ function cpuMs({ env }: Place, words: readonly string[]): number {
 	return Number(/cpu ([\d.]+)/.exec(run.stderr)?.[1]);
 }
 
-/** What a worker asks of its store, in milliseconds a call. */
 async function measureStore({ path }: Place): Promise<Map<string, number>> {
 	const times = new Map<string, number[]>();
 	const measure = async <T>(what: string, operate: () => Promise<T>): Promise<T> => {

@@ -144,7 +144,6 @@ end`;
 	];
 }
 
-/** Tokens of messages that are there, so that each opening is an event. */
 async function pixelTokens(place: Place): Promise<string[]> {
 	const store = await openStore(place.path, { clock: systemClock, mode: 'existing' });
 	const keyring = await trackingKeyring(store);
@@ -157,7 +156,6 @@ async function pixelTokens(place: Place): Promise<string[]> {
 interface Samples {
 	limit: number[];
 	ours: number[];
-	/** Of `leastServer`. */
 	least: number[];
 }
 

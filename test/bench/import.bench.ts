@@ -8,9 +8,7 @@ import { newPlace, type Place } from './server.js';
 
 const imported = Number(process.env['IMPORT_ROWS'] ?? 1_000_000);
 const rounds = Number(process.env['ROUNDS'] ?? 3);
-/** Rows that are there before another million comes; 0 leaves that row out, for it takes minutes. */
 const before = Number(process.env['BEFORE'] ?? 0);
-/** Rows of an import whose memory is looked at besides; 0 leaves it out. */
 const large = Number(process.env['LARGE'] ?? 0);
 
 export const bench: Bench = {
@@ -33,7 +31,6 @@ async function inPlace(measure: (place: Place) => Promise<BenchRow[]>): Promise<
 	}
 }
 
-/** A million people into a list of so many others, whose addresses lie between theirs. */
 async function compare(place: Place, rows: Rows, there: number): Promise<BenchRow[]> {
 	for (const field of rows.fields) place.run('fields', 'create', '--variable', field, '--name', field, '-q');
 	const others = there === 0 ? null : peopleFiles(place, rows, { name: 'others', from: 0, count: there });
@@ -72,7 +69,6 @@ async function memoryRows(place: Place): Promise<BenchRow[]> {
 	];
 }
 
-/** Rows of too many cells: they are refused where they are read. */
 function refusedFile({ folder }: Place): Pick<PeopleFiles, 'csv'> {
 	const csv = join(folder, 'refused.csv');
 	writeFileSync(csv, `email,name\n${'nobody@example.org,Nobody,too,many\n'.repeat(imported)}`);
@@ -90,7 +86,6 @@ function peakRow(what: string, peakMb: number): BenchRow {
 	};
 }
 
-/** The database with the list and whoever is in it before; `restore` puts it back as it was. */
 function savedDatabase(place: Place, others: PeopleFiles | null) {
 	const saved = join(place.folder, 'saved.db');
 	if (others !== null) place.run('subscribers', 'import', others.csv, '-l', '1', '-q');
@@ -107,7 +102,6 @@ function measuredImport({ env }: Place, { csv }: Pick<PeopleFiles, 'csv'>, exit:
 	return timedNode([program, 'subscribers', 'import', csv, '-l', '1', '-q'], env, exit);
 }
 
-/** `sqlite3` on a database of its own, made anew for each import; null where it is missing. */
 function limitDatabase({ folder }: Place, others: PeopleFiles | null) {
 	const path = join(folder, 'limit.db');
 	const saved = join(folder, 'limit-saved.db');
@@ -136,11 +130,9 @@ function importPlainly(database: string, { sixColumns }: PeopleFiles): number {
 
 interface PeopleFiles {
 	csv: string;
-	/** The same people as the limit's table has them. */
 	sixColumns: string;
 }
 
-/** What the files have in a row. `meta` has a value for each field, in their order. */
 interface Rows {
 	what: string;
 	fields: readonly string[];
@@ -156,7 +148,6 @@ const short: Rows = {
 const places = ['Berlin', 'Hamburg', 'Köln', 'Leipzig', 'Dortmund', 'Stuttgart', 'Essen'];
 const names = ['Schneider', 'Hoffmann', 'Zimmermann', 'Krause', 'Baumgartner', 'Vogel', 'Lehmann'];
 
-/** Rows as people have them: 50 domains in no order, three fields, 100 characters. */
 const usual: Rows = {
 	what: 'rows with three fields',
 	fields: ['city', 'plan', 'since'],
@@ -174,7 +165,6 @@ const usual: Rows = {
 	},
 };
 
-/** People in no order of their addresses; others have other numbers. */
 function peopleFiles(
 	{ folder }: Place,
 	{ fields, person }: Rows,
@@ -186,7 +176,6 @@ function peopleFiles(
 	const atOnce = 100_000;
 	for (let start = from; start < from + count; start += atOnce) {
 		const people = Array.from({ length: Math.min(atOnce, from + count - start) }, (_, at) =>
-			// A step without a factor in common visits each number below the prime once.
 			person(((start + at) * 7_919) % 20_000_003, start + at),
 		);
 		const rows = people.map(({ email, name, meta }) => `${[email, name, ...meta].join(',')}\n`);

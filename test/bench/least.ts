@@ -10,10 +10,8 @@ import type { Place } from './server.js';
 
 const sender = join(process.cwd(), 'test/bench/least-sender.mjs');
 
-/** Sends the messages that are staged there, of which nothing is sent yet; all of it mails a second, as of the worker. */
 export type SendWithLeast = () => Promise<number>;
 
-/** `key` in PEM; without it mails are not signed. */
 export function stageLeast(
 	{ path, folder, env }: Place,
 	{ port, connections, key }: { port: number; connections: number; key?: string },
@@ -39,7 +37,6 @@ export function stageLeast(
 	};
 }
 
-/** What a sender needs of them, with the index of those that are due; the number of them. */
 function copyMessages(from: string, to: string): number {
 	const db = new Database(to);
 	db.pragma('journal_mode = WAL');
@@ -75,7 +72,6 @@ function sentIn(path: string): number {
 	return Number(count);
 }
 
-/** Of a mail as the worker sends it. In a body a token begins a line, so that none is too long. */
 function templateOf({ raw, uuid, email, name }: ReturnType<typeof firstMail>): string {
 	const body = raw.indexOf('\r\n\r\n');
 	let links = 0;

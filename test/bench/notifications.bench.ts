@@ -15,7 +15,6 @@ import { syncMs } from './disk.js';
 
 const rounds = 3;
 const notifications = 10_000;
-/** Longer than a receiver should take, shorter than a sender waits. */
 const slowMs = 3_000;
 
 export const bench: Bench = {
@@ -62,7 +61,6 @@ export const bench: Bench = {
 interface Receiver {
 	url: string;
 	calls: number;
-	/** Told of each call. */
 	onCall: () => void;
 	close(): void;
 }
@@ -85,7 +83,6 @@ async function listen(answer: RequestListener): Promise<Receiver> {
 	return receiver;
 }
 
-/** Notifications a second that the healthy receiver got, on a copy of the database, as a worker sends them. */
 async function measure(database: string, healthy: Receiver): Promise<number> {
 	const path = join(dirname(database), `${randomUUID()}.db`);
 	copyFileSync(database, path);

@@ -21,7 +21,6 @@ const queued = 20_000;
 const created = 6_000;
 const clients = 32;
 const connections = 9;
-/** All of it when absent. */
 const asked = process.env['PARTS']?.split(',');
 const isAsked = (part: string): boolean => asked === undefined || asked.includes(part);
 
@@ -62,7 +61,6 @@ const seconds = async (work: () => unknown): Promise<number> => {
 	return (performance.now() - began) / 1_000;
 };
 
-/** Of people into an empty list: the whole command, and psql with the same rows of the same table, indexes and all. */
 async function importing(server: OwnPostgres): Promise<BenchRow> {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-bench-'));
 	const taken: { ours: number; limit: number }[] = [];
@@ -105,7 +103,6 @@ function psql(url: string, command: string): void {
 	succeed('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-c', command, url]);
 }
 
-/** A queue leased and settled "sent" by processes that do nothing else. */
 async function sending(server: OwnPostgres): Promise<BenchRow[]> {
 	const url = await server.createDatabase();
 	const store = await openStore(url);
@@ -157,18 +154,15 @@ async function sending(server: OwnPostgres): Promise<BenchRow[]> {
 
 interface Workers {
 	processes: number;
-	/** Messages that are leased and settled at once. */
 	group: number;
 }
 
-/** Seconds: from the first lease to the last outcome, and of the processor meanwhile. */
 interface Run {
 	taken: number;
 	ours: number;
 	server: number;
 }
 
-/** Throws where a message was leased twice, or not at all. */
 async function workersRun(store: Store, url: string, { processes, group }: Workers): Promise<Run> {
 	await queueUp(store, processes * warming);
 	const children = Array.from({ length: processes }, () =>
@@ -220,10 +214,8 @@ interface Done {
 	cpu: number;
 }
 
-/** Messages of a process that are not counted: its functions are compiled, and its connections know the tables. */
 const warming = 2_000;
 
-/** In a process of its own: says that it is ready, waits for a word, works until the queue is empty, says how much. */
 async function work(url: string, max: number): Promise<void> {
 	const { queue, close } = await openStore(url, { pool: 4 });
 	const owner = String(process.pid);

@@ -25,10 +25,8 @@ const connections = 5;
 export interface Subject {
 	what: string;
 	messages: number;
-	/** Of the body, as `smtp-source -l` counts. */
 	bytes: number;
 	goal: string;
-	/** What `mailctl send --list` is told besides sender, list and subject. */
 	content(place: Place): string[];
 }
 
@@ -111,7 +109,6 @@ async function measure(subject: Subject): Promise<BenchRow[]> {
 	}
 }
 
-/** Leaves a database with the messages released and not one sent; its log is copied back. */
 export function stage(place: Place, port: number, subject: Subject): void {
 	place.run('engine', 'init', '--smtp', `smtp://127.0.0.1:${port}`, '-q');
 	place.run('engine', 'settings', 'set', 'public_url', 'https://mail.example.org', '-q');
@@ -129,7 +126,6 @@ async function sendWithSource(port: number, { messages, bytes }: Subject): Promi
 	return messages / ((performance.now() - began) / 1000);
 }
 
-/** Of a copy of the staged database. */
 export async function sendWithWorker(place: Place, { messages }: Subject): Promise<Run> {
 	const path = join(place.folder, 'round.db');
 	copyFileSync(place.path, path);
@@ -140,7 +136,6 @@ export async function sendWithWorker(place: Place, { messages }: Subject): Promi
 	return run;
 }
 
-/** As root it wants to be told for whom it works. */
 export async function startSink(): Promise<{ child: ChildProcess; port: number }> {
 	const port = await freePort();
 	const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
@@ -154,7 +149,6 @@ export function textOf(bytes: number): string {
 	return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes);
 }
 
-/** Ten links, some names, and as much prose as there is room for; encoding and links add a third. */
 function htmlOf(bytes: number): string {
 	const link = (at: number) =>
 		`<p><a href="https://shop.example.org/offer/${at}?from=news">Offer ${at}</a></p>`;

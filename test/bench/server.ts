@@ -11,7 +11,6 @@ import { freePort } from '../support/listen.js';
 import { runProgram } from '../support/run-program.js';
 import { program } from './bench.js';
 
-/** A database with a verified sender and the list 1. */
 export interface Place {
 	folder: string;
 	path: string;
@@ -24,7 +23,6 @@ export function newPlace(): Place {
 	if (!existsSync('dist')) throw new Error('dist/ is missing: npm run build');
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-bench-'));
 	const path = join(folder, 'bench.db');
-	// NODE_OPTIONS are for profiles (docs/performance.md).
 	const { PATH, NODE_OPTIONS } = process.env;
 	const env = { PATH, NODE_OPTIONS, HOME: folder, MAILCTL_DB: path };
 	const run = (...words: string[]) => {
@@ -36,10 +34,8 @@ export function newPlace(): Place {
 	return { folder, path, env, run, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A CSV file of so many people, their addresses in no order. */
 export function peopleFile(folder: string, name: string, count: number): string {
 	const file = join(folder, `${name}.csv`);
-	// A step without a factor in common visits each number once.
 	const number = (row: number) => (row * 7_919) % 10_000_019;
 	const rows = Array.from({ length: count }, (_, row) => `${name}${number(row)}@example.org,Person ${row}`);
 	writeFileSync(file, `email,name\n${rows.join('\n')}\n`);
@@ -53,7 +49,6 @@ export interface Running {
 	stop(): Promise<void>;
 }
 
-/** `mailctl serve` on a free port; its log goes nowhere. */
 export async function serve(place: Place, ...words: string[]): Promise<Running> {
 	const port = await freePort();
 	const child = spawn(process.execPath, [program, 'serve', '--port', String(port), '-q', ...words], {
@@ -61,7 +56,6 @@ export async function serve(place: Place, ...words: string[]): Promise<Running> 
 		stdio: ['ignore', 'ignore', 'inherit'],
 	});
 	await listening(port);
-	// The first start makes it once the port is its own.
 	while (!existsSync(`${place.path}.token`)) await new Promise((resolve) => setTimeout(resolve, 20));
 	const token = readFileSync(`${place.path}.token`, 'utf8').trim();
 	return { url: `http://127.0.0.1:${port}`, token, child, stop: () => ended(child) };
@@ -76,7 +70,6 @@ export async function bareServer(answer: string): Promise<Omit<Running, 'token'>
 	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
 }
 
-/** See least-server.mjs. */
 export async function leastServer({ path }: Place): Promise<Omit<Running, 'token'>> {
 	const port = await freePort();
 	const file = join(process.cwd(), 'test/bench/least-server.mjs');
@@ -106,7 +99,6 @@ async function ended(child: ChildProcess): Promise<void> {
 	await exit;
 }
 
-/** The keys that sign links, made before a server is there: tokens are of messages that are there, too. */
 export async function trackingKeyring(store: Store): Promise<Keyring> {
 	const now = systemClock.now();
 	const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };

@@ -19,7 +19,6 @@ const clients = 8;
 const recipients = 10;
 const pages = 2;
 const opens = 5;
-/** As packaging sets it. */
 const packagedEnv = {
 	MALLOC_ARENA_MAX: '2',
 	MALLOC_MMAP_THRESHOLD_: '131072',
@@ -67,7 +66,6 @@ async function trackingKeys(place: Place): Promise<Keyring> {
 	return keyring;
 }
 
-/** Of one minute. Waits are the 99th percentile of its requests. */
 interface SoakSample {
 	minute: number;
 	residentMb: number;
@@ -78,17 +76,14 @@ interface SoakSample {
 	postMs: number;
 	pageMs: number;
 	openMs: number;
-	/** Of a file that is written beside the database by nothing of ours, for the same wait for the disk. */
 	diskMs: number;
 }
 
 type Kind = 'send' | 'post' | 'page' | 'open';
 
 interface Load {
-	/** One send call, one new subscriber, some pages and opens, one after another. */
 	round(): Promise<void>;
 	accepted(): number;
-	/** Milliseconds of each request since the last call, by kind. */
 	takeWaits(): Record<Kind, number[]>;
 	close(): void;
 }
@@ -110,7 +105,6 @@ function createLoad({ url, token }: Running, keyring: Keyring): Load {
 			rounds += 1;
 			const number = rounds;
 			const to = Array.from({ length: recipients }, (_, at) => `r${number}-${at}@example.org`);
-			// A content serves a hundred calls, as that of a shop does.
 			const mail = { ...orderMail(Math.floor(number / 100)), to };
 			const { messages } = sendAnswer(await ask('send', '/message/send/', mail));
 			accepted += messages.length;
@@ -158,7 +152,6 @@ function answered(ask: {
 	});
 }
 
-/** Rounds a second that the server bears, until the last mail of them has arrived. */
 async function fullSpeed(load: Load, sink: CountingSink): Promise<number> {
 	const began = performance.now();
 	let rounds = 0;
@@ -174,7 +167,6 @@ async function fullSpeed(load: Load, sink: CountingSink): Promise<number> {
 	return (rounds * 1000) / (performance.now() - began);
 }
 
-/** Begins so many rounds a second, whether or not the last have ended; a sample a minute. */
 async function steady(at: {
 	load: Load;
 	disk: DiskProbe;
@@ -241,7 +233,6 @@ function keep(samples: readonly SoakSample[]): void {
 	appendFileSync(file, `${Object.values(last).join('\t')}\n`);
 }
 
-/** The last tenth of the time beside the second one; the first is for what grows once. */
 function rowsOf(samples: readonly SoakSample[], limit: string): BenchRow[] {
 	const tenth = Math.max(1, Math.floor(samples.length / 10));
 	const row = (what: string, of: keyof SoakSample, unit: string): BenchRow => {

@@ -62,7 +62,6 @@ function stage(place: Place): void {
 	place.run('send', ...campaign, ...sure);
 }
 
-/** Into an empty table with the columns and indexes of the messages. */
 function insertAgain({ path, folder }: Place): void {
 	const again = join(folder, 'again.db');
 	rmSync(again, { force: true });

@@ -78,15 +78,12 @@ async function startServer(env: NodeJS.ProcessEnv, database: string) {
 	return { url, tokenFile: `${database}.token`, stop };
 }
 
-/** The operating system's own accounting of a finished child, as bash's `times` tells it. */
 function cpuSeconds(words: readonly string[], env: NodeJS.ProcessEnv): number {
 	const script = '"$0" "$@" >/dev/null 2>&1 || exit 1; times';
 	const { status, stdout } = runProgram('bash', ['-c', script, process.execPath, ...words], {
 		env,
 	});
-	// What fails at once is fast.
 	if (status !== 0) throw new Error(`${words.join(' ')} failed`);
-	// The second line of `times` is the children's: user, then system.
 	const [user = '', system = ''] = (stdout.trim().split('\n')[1] ?? '').split(' ');
 	return seconds(user) + seconds(system);
 }

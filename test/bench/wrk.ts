@@ -11,11 +11,9 @@ export interface Load {
 	connections: number;
 	seconds: number;
 	headers?: Readonly<Record<string, string>>;
-	/** Lua that defines `request`, for other than one GET; and the folder where it may lie. */
 	script?: { folder: string; lua: string };
 }
 
-/** Requests answered a second. Throws when one was not answered with success. */
 export async function requestsPerSecond(load: Load): Promise<number> {
 	const words = ['-t1', `-c${load.connections}`, `-d${load.seconds}`];
 	for (const [name, value] of Object.entries(load.headers ?? {})) words.push('-H', `${name}: ${value}`);

@@ -3,29 +3,23 @@ import Database from 'better-sqlite3';
 import { microsPerDay, systemClock } from '../../src/api/datetime.js';
 
 export interface Year {
-	/** A multiple of 25,000. Four of five are of campaigns. */
 	messages: number;
-	/** In the list 1; as many again are shared out among the lists 2 to 99. */
 	subscribers: number;
 }
 
-/** The last list, the 100th, has so many people in a database of any size. */
 export const peopleOfLast = 20_000;
 
-/** Each block of messages in their order: a campaign to 20,000, then 5,000 calls of one message. */
 const block = 25_000;
 const inCampaign = 20_000;
 const submissionsOfBlock = 1 + block - inCampaign;
 const waiting = 1_000;
 
-/** Fills a database that `newPlace` has made. What `engine check` counts adds up. */
 export function fillYear(path: string, { messages, subscribers }: Year): void {
 	const db = new Database(path);
 	db.pragma('synchronous = OFF');
 	db.pragma('journal_mode = MEMORY');
 	db.pragma('cache_size = -1000000');
 	db.pragma('foreign_keys = OFF');
-	// An index that is made of sorted rows takes a tenth of the time.
 	const indexes = db
 		.prepare<[], { name: string; sql: string }>(
 			"SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL",
@@ -85,7 +79,6 @@ function mailOf({ messages, people, from, step }: Mail): string {
 	const blocks = messages / block;
 	const name = (first: string, number: string) => `printf('${first}0000000-0000-4000-8000-%012x', ${number})`;
 	const envelope = `'{"from":"desk@example.org","reply_to":[],"cc":[],"bcc":[],"headers":{}}'`;
-	// A prime that shares no factor with the number of people visits each of them.
 	const person = `(i * 7919 % ${people})`;
 	const isCampaign = `(i % ${block} < ${inCampaign})`;
 	const isOfBlock = `(i / ${block})`;

@@ -30,7 +30,6 @@ describe('a joined message beside MailComposer', () => {
 				nil: null,
 			},
 		);
-		// A byte order mark at the start of an encoded word is dropped by readers; where words begin differs.
 		const subject = literal.map((text) => `s ${text}#v#`);
 		const source = fc.record({ subject, text: body, html: body });
 		const value = hostileValue.map((text) => text.replaceAll('\ufeff', ''));
@@ -102,14 +101,12 @@ describe('a joined message beside MailComposer', () => {
 	});
 });
 
-/** A longer one is refused: a subject has 998 characters at most. */
 const longSubject = 980;
 
 function squeeze(text: string): string {
 	return text.replace(/\s+/g, ' ').trim();
 }
 
-/** The same values through both, read by the same parser; and our bytes fit for any transport. */
 async function expectAlike(one: CompiledContent, sender: Envelope, person: Recipient): Promise<void> {
 	const message = one.join(sender, person);
 	expect(wireProblems(message)).toEqual([]);
@@ -117,7 +114,6 @@ async function expectAlike(one: CompiledContent, sender: Envelope, person: Recip
 		expect(longestBodyLine(message)).toBeLessThanOrEqual(998);
 	const ours = await PostalMime.parse(message);
 	const theirs = await PostalMime.parse(await composed(one.preview(person), sender, person));
-	// MailComposer lets a reader decode what only looks like an encoded word; ours arrives as it was written.
 	const subject = one.preview(person).subject;
 	expect(readable(ours)).toEqual({
 		...readable(theirs),

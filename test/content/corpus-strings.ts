@@ -5,7 +5,6 @@ import { corpora } from './support.js';
 
 const root = dirname(corpora);
 
-/** The naughty strings, and every JSON file as a text. NUL is refused long before a message is made. */
 export function corpusStrings(): string[] {
 	return [...naughty(), ...jsonTexts()].map((text) => text.replaceAll('\0', ''));
 }
@@ -15,7 +14,6 @@ function naughty(): string[] {
 	return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
 }
 
-/** Broken UTF-8 becomes U+FFFD, as it does on its way in; the largest file is 100,000 brackets. */
 function jsonTexts(): string[] {
 	const folder = join(root, 'json');
 	if (!existsSync(folder)) return [];

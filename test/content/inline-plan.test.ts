@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { cssStatements, formatStatement, planInlining } from '../../src/content/inline-plan.js';
 
-/** What stays and what moves, in one line each. */
 function divided(css: string, body = ''): [stays: string, moves: string] {
 	const plan = planInlining(`<style>${css}</style>${body}`);
 	if (plan === null) return [css, ''];

@@ -25,7 +25,6 @@ function trackingFor({ links }: Pick<CompiledContent, 'links'>): Tracking {
 	};
 }
 
-/** The HTML as it arrives. */
 async function tracked(html: string, variables: Record<string, string> = {}): Promise<string> {
 	const compiled = await compile(html);
 	return arrived(compiled, variables, trackingFor(compiled));
@@ -255,7 +254,6 @@ describe('rewriting', () => {
 	});
 
 	it('takes no time for hostile HTML', async () => {
-		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
 		for (const part of [
 			'<a href="https://x.y/">',
 			'<a href="',

@@ -34,7 +34,6 @@ const articles = Array.from({ length: 36 }, (_, index) => {
 	return `<tr><td><a href="${href}">Item ${index + 1}: Grüße &amp; more</a></td><td>${(index * 7) % 50},90 €</td></tr>`;
 }).join('\n');
 
-/** About 10 KB; variables: name, email, city, offer, unsubscribe_url. */
 export const newsletter = `<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>News</title><style>${styles}</style>

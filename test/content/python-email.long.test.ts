@@ -21,7 +21,6 @@ import {
 interface Case {
 	content: Content;
 	variables: Record<string, string>;
-	/** The display name of `to`. */
 	name: string;
 }
 
@@ -36,10 +35,8 @@ const own = [
 	}),
 ];
 
-/** The same text where it is constant and where it is a value: 7bit, quoted-printable, base64; subject and header. */
 function wrapped(text: string): Case[] {
 	const constant = text.replaceAll('#', '');
-	// A subject holds 998 characters at most, and Python takes its time over a longer one.
 	const short = Array.from(text).slice(0, 900).join('');
 	const variables = { v: text, short };
 	const dense = `<p>#v#</p>${'日本'.repeat(60)}`;
@@ -50,7 +47,6 @@ function wrapped(text: string): Case[] {
 	];
 }
 
-/** A mailbox holds no control, and a quoted name neither begins nor ends with a blank that anybody keeps. */
 function cleanName(name: string): string {
 	return Array.from(name.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029<>]/g, ''))
 		.slice(0, 120)

@@ -42,7 +42,6 @@ json.dump([answer(text) for text in json.load(sys.stdin)], sys.stdout)
 `;
 
 export interface Testimony {
-	/** Empty where there is nothing to complain of. */
 	defects: string[];
 	subject: string;
 	date: number;
@@ -54,7 +53,6 @@ export interface Testimony {
 	tree: MimeNode | null;
 }
 
-/** A part, by what stands in its header fields; a leaf with the hash of its bytes. */
 export interface MimeNode {
 	type: string;
 	name: string | null;

@@ -8,7 +8,6 @@ import type { Recipient } from '../../src/content/types.js';
 export const corpora = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'html');
 export const hasCorpora = existsSync(corpora);
 
-/** Real templates; their `{{name}}` placeholders written as variables of ours, and some where they hurt. */
 export function templates(): { name: string; html: string }[] {
 	if (!hasCorpora) return [];
 	return readdirSync(corpora, { recursive: true, encoding: 'utf8' })
@@ -84,7 +83,6 @@ export const hostileValue: fc.Arbitrary<string> = fc.oneof(
 	}),
 );
 
-/** A value for each name. */
 export function valuesFor(names: readonly string[]): fc.Arbitrary<Record<string, string>> {
 	return fc.record(Object.fromEntries(names.map((name) => [name, hostileValue])));
 }

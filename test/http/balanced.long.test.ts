@@ -17,7 +17,6 @@ import { clientOptions } from '../support/client.js';
 import { dependencies } from '../support/connect.js';
 import { describePostgres } from '../support/postgres.js';
 
-/** Passes each request to the next of these addresses; the answer comes back as it is. */
 async function startBalancer(targets: readonly string[]): Promise<{ url: string; close: () => void }> {
 	let requests = 0;
 	const server = createServer((from, to) => {

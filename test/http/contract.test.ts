@@ -39,7 +39,6 @@ audiencesSuite('client → server → engine', async () => {
 
 const needed = ['imports', 'campaigns', 'messages', 'templates', 'subscribers', 'fields'] as const;
 
-// A server of ours needs a public URL, the sender, and `--no-worker`: with one, messages do not stay as they were made.
 const { MAILCTL_CONTRACT_URL, MAILCTL_CONTRACT_TOKEN, MAILCTL_CONTRACT_SENDER } = process.env;
 if (MAILCTL_CONTRACT_URL !== undefined) {
 	const options = clientOptions({ baseUrl: MAILCTL_CONTRACT_URL, token: MAILCTL_CONTRACT_TOKEN ?? null });

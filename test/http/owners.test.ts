@@ -253,7 +253,6 @@ describe('what a token with the scope send has sent', () => {
 	});
 });
 
-/** One message, and the submission it was accepted as. */
 async function sendOf(api: Api): Promise<{ message: string; submission: string }> {
 	let submission = '';
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 's', text_body: 'b' };

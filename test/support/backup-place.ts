@@ -9,7 +9,6 @@ import { programPath } from './cli.js';
 import { copyOf, onceFor } from './model.js';
 import { runProgram } from './run-program.js';
 
-/** A database `news.db` with a list of so many people, in a folder that is the working directory of the program. */
 export function workplace(people = 2_000) {
 	return placeIn(copyOf(modelOf(people)));
 }
@@ -22,7 +21,6 @@ const modelOf = onceFor((people: number) => {
 	return folder;
 });
 
-/** The same for a folder that is there. */
 export function placeIn(folder: string) {
 	const db = join(folder, 'news.db');
 	const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'dumb', MAILCTL_DB: db };
@@ -46,7 +44,6 @@ export function placeIn(folder: string) {
 	return { folder, db, env, run, json, start, importFile };
 }
 
-/** What a backup holds, by SQLite itself. */
 export function look(path: string) {
 	const db = new Database(path, { readonly: true, fileMustExist: true });
 	const sound = db.pragma('integrity_check', { simple: true });
@@ -58,7 +55,6 @@ export function look(path: string) {
 export const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 export const partsIn = (folder: string) => readdirSync(folder).filter((name) => /\.part/.test(name));
 
-/** As if nothing had been written to them for two hours. */
 export function age(folder: string, names: readonly string[]) {
 	const before = new Date(Date.now() - 2 * 3_600_000);
 	for (const name of names) utimesSync(join(folder, name), before, before);

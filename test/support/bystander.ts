@@ -8,22 +8,15 @@ import { memoryOf } from './memory.js';
 import type { Serving } from './serving.js';
 
 interface Witnessed {
-	/** How often the attacked server answered with each status; `none`: how often it did not answer. */
 	statuses: Record<string, number>;
 	p99: number;
-	/** Who waits longer is kept waiting: 25 times what the other server took meanwhile, and five seconds in any case. */
 	patience: number;
-	/** Resident memory of the attacked server at its highest since it began; 0 where there is no /proc. */
 	peakMb: number;
 }
 
 const enoughAnswers = 50;
 const longestMs = 60_000;
 
-/**
- * Asks both servers for a page of lists again and again, each time on a new connection, until `attack` ends. `enough`
- * aborts when the attacked server has answered fifty times, or after a minute.
- */
 export async function witness(
 	{ attacked, calm }: { attacked: Serving; calm: Serving },
 	attack: (enough: AbortSignal) => Promise<unknown>,

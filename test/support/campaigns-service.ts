@@ -9,20 +9,13 @@ import { closeNow, listenOn } from './listen.js';
 
 export interface MailService {
 	baseUrl: string;
-	/** Calls to send, as they came, refused ones too. */
 	readonly calls: SendRequest[];
 	readonly messages: { to: string; id: string; context: Readonly<Record<string, string>> }[];
-	/** Calls at the same time, the most there were. */
 	readonly busiest: number;
-	/** How often each address was sent to. */
 	timesSent(): Record<string, number>;
 	close(): Promise<void>;
 }
 
-/**
- * What is done about a call. `make`: messages for all of its recipients; `cut`: made, and the answer is not given;
- * `drop`: not made, and the connection breaks.
- */
 export type Reaction =
 	| { kind: 'make'; delayMs?: number; but?: readonly string[] }
 	| { kind: 'cut' }
@@ -30,11 +23,8 @@ export type Reaction =
 	| { kind: 'refuse'; status: number; body?: unknown; headers?: Record<string, string> };
 
 export interface MailServiceOptions {
-	/** `number` counts calls from 1. Without it messages are made. */
 	react?: (request: SendRequest, number: number) => Reaction;
-	/** Of list 1. */
 	subscribers?: readonly Partial<Subscriber>[];
-	/** Subscribers a page; a filter is ignored, as a deployment may. */
 	pageSize?: number;
 }
 

@@ -7,19 +7,16 @@ import { promisify } from 'node:util';
 
 export interface Certificates {
 	ca: string;
-	/** PEM; for `names`, signed by the authority. */
 	cert: string;
 	key: string;
 }
 
-/** `names` as openssl has them: `IP:127.0.0.1`, `DNS:mail.example.com`. */
 export function makeCertificates(names: readonly string[]): Promise<Certificates> {
 	return make(
 		`req -x509 ${ec} -keyout server.key -out server.pem -days 2 -subj /CN=server -CA ca.pem -CAkey ca.key -addext subjectAltName=${names.join(',')}`,
 	);
 }
 
-/** The first days of 2020 are those of its validity. */
 export function makeExpiredCertificates(names: readonly string[]): Promise<Certificates> {
 	return make(
 		`req ${ec} -keyout server.key -out server.csr -subj /CN=server -addext subjectAltName=${names.join(',')}`,
@@ -34,7 +31,6 @@ const authority = [
 	...['default_md = sha256', 'policy = any', 'copy_extensions = copy', '[any]', 'commonName = supplied', ''],
 ].join('\n');
 
-/** An authority, then `server.pem` and `server.key` by these calls of openssl. */
 async function make(...lines: readonly string[]): Promise<Certificates> {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-certificates-'));
 	for (const [name, text] of Object.entries({ 'ca.cnf': authority, index: '', serial: '01\n' }))

@@ -21,16 +21,13 @@ export interface CliOptions {
 	interactive?: boolean;
 	connect?: MainOptions['connect'];
 	interrupts?: AbortSignal;
-	/** Told of all that stderr holds by now, each time something is written. */
 	heard?: (text: string) => void;
 }
 
-/** A home folder of one's own, so that no test reads this machine's configuration. */
 export function makeHome(): Promise<string> {
 	return mkdtemp(join(tmpdir(), 'mailctl-cli-'));
 }
 
-/** Runs `main` in this process. */
 export async function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
 	const isTTY = options.columns !== undefined;
 	const stdout = capture(isTTY, options.columns);
@@ -47,7 +44,6 @@ export async function cli(argv: readonly string[], options: CliOptions = {}): Pr
 	return { code, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-/** The words with other values for these options (`--tag`); one that is not there stands at the end. */
 export function withValues(words: readonly string[], values: Readonly<Record<string, string>>): string[] {
 	const changed = [...words];
 	for (const [flag, value] of Object.entries(values)) {
@@ -58,7 +54,6 @@ export function withValues(words: readonly string[], values: Readonly<Record<str
 	return changed;
 }
 
-/** Starts the built program; `null` code means a signal ended it. */
 export function startProgram(
 	argv: readonly string[],
 	env: Readonly<Record<string, string>> = {},
@@ -72,7 +67,6 @@ export function startProgram(
 
 export const programPath = join(import.meta.dirname, '../../bin/mailctl.js');
 
-/** False: `npm run build` has not been run. */
 export const isBuilt = existsSync(join(import.meta.dirname, '../../dist/cli/main.js'));
 
 function inputOf(input: CliOptions['stdin']): Readable {
@@ -93,7 +87,6 @@ function capture(isTTY: boolean, columns: number | undefined, heard?: (text: str
 	});
 	const more = columns === undefined ? {} : { columns };
 	return {
-		// Like the process's own streams it cannot be ended: a prompt tries to when it is answered.
 		stream: Object.assign(stream, { isTTY, end: () => stream, ...more }),
 		text: () => Buffer.concat(chunks).toString('utf8'),
 	};

@@ -6,7 +6,6 @@ export interface ClientWishes extends Partial<Omit<ClientOptions, 'remote'>> {
 	remote?: Partial<ClientOptions['remote']>;
 }
 
-/** `random: 0` makes the pauses between tries as short as they can be. */
 export function clientOptions({ remote, ...wishes }: ClientWishes): ClientOptions {
 	return {
 		token: 'a-secret-token',

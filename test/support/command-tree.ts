@@ -3,7 +3,6 @@ import { type Command, type CommandGroup, flagOf, isCommand, loadNode } from '..
 import { tree } from '../../src/cli/tree.js';
 
 export interface Leaf {
-	/** `subscribers import`, as typed. */
 	path: string;
 	command: Command;
 }
@@ -20,7 +19,6 @@ function leavesOf(node: Command | CommandGroup, above: readonly string[]): Leaf[
 	return [...self, ...node.commands.flatMap((inner) => leavesOf(inner, path))];
 }
 
-/** Words that change something, for an update; without them it is refused before anything else. */
 export function changing({ changes = [], options }: Command): string[] {
 	const key = changes.find((key) => options[key]?.kind === 'text' && options[key].of === undefined);
 	return key === undefined ? [] : [flagOf(key), 'x'];

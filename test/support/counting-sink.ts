@@ -8,7 +8,6 @@ export interface CountingSink {
 	close(): void;
 }
 
-/** Takes any mail: answers each line as SMTP wants it, and reads none of it. `took` is told the recipient of each mail. */
 export async function startCountingSink(
 	took: (recipient: string) => void = () => undefined,
 ): Promise<CountingSink> {

@@ -12,11 +12,9 @@ import { ask, copyDatabase as copyOnServer, describePostgres } from './postgres.
 
 export interface Databases {
 	kind: 'SQLite' | 'PostgreSQL';
-	/** A new one without records, for `--db`. */
 	create(): Promise<string>;
 }
 
-/** The suite runs once on each; its title says on which. */
 export function describeDatabases(name: string, suite: (databases: Databases) => void): void {
 	describe(`${name} (SQLite)`, () => {
 		suite({ kind: 'SQLite', create: async () => emptyDatabase(await newPath()) });
@@ -30,7 +28,6 @@ async function newPath(): Promise<string> {
 	return join(await mkdtemp(join(tmpdir(), 'mailctl-database-')), 'news.db');
 }
 
-/** Asked without mailctl. */
 export async function rowsOf(db: string, text: string): Promise<Record<string, unknown>[]> {
 	if (isPostgres(db)) return await ask(db, text);
 	const database = new Sqlite(db, { readonly: true, fileMustExist: true });
@@ -48,7 +45,6 @@ export async function copyDatabase(db: string): Promise<string> {
 	return copy;
 }
 
-/** Counts are those of what they count, and SQLite finds nothing wrong in its file. */
 export async function expectWhole(db: string): Promise<void> {
 	if (!isPostgres(db)) expectSound(db);
 	const { code, stdout, stderr } = await cli(['--db', db, 'engine', 'check']);

@@ -22,13 +22,11 @@ export function plainSettings(port: number, extra: Partial<SmtpSettings> = {}): 
 const all = (ms: number): SmtpTimeouts => ({
 	...{ connect: ms, greeting: ms, command: ms, data: ms, body: ms, answer: ms },
 });
-/** What each phase is waited for by. */
 const timeoutAt: Readonly<Partial<Record<string, keyof SmtpTimeouts>>> = {
 	...{ connect: 'greeting', EHLO: 'greeting', STARTTLS: 'greeting', AUTH: 'greeting' },
 	...{ MAIL: 'command', RCPT: 'command', DATA: 'data', dot: 'answer' },
 };
 
-/** Short for the phase at which the server leaves its client waiting, and for no other. */
 export function timeoutsFor({ at = {} }: FaultScript): SmtpTimeouts {
 	const short = Object.entries(at).flatMap(([phase, fault]) => {
 		const isWaited = 'hang' in fault || 'drip' in fault || 'halfClose' in fault || phase === 'STARTTLS';
@@ -38,7 +36,6 @@ export function timeoutsFor({ at = {} }: FaultScript): SmtpTimeouts {
 	return { ...all(60_000), ...Object.fromEntries(short) };
 }
 
-/** Of a server that answers, on a machine that may stand still. */
 export function testPool(port: number, options: Partial<PoolOptions> = {}): SmtpPool {
 	return new SmtpPool({ settings: plainSettings(port), timeouts: timeoutsFor({}), ...options });
 }
@@ -62,7 +59,6 @@ export function testWorker(
 	});
 }
 
-/** A run that ends when it is stopped. */
 export function endless(...given: Parameters<typeof testWorker>) {
 	const control = new AbortController();
 	const worker = testWorker(...given);

@@ -11,9 +11,7 @@ import { dependencies } from './connect.js';
 export interface Deployment {
 	api: Api;
 	listId: number;
-	/** `create a@x`, `patch 1`, `get 1`, `page email__exact=a@x`: every request about subscribers, as begun. */
 	readonly calls: string[];
-	/** Requests at the same time, the most there were. */
 	readonly busiest: number;
 	people(): Promise<Record<string, Pick<Subscriber, 'name' | 'is_active' | 'meta'>>>;
 	add(input: SubscriberInput): Promise<Subscriber>;
@@ -22,7 +20,6 @@ export interface Deployment {
 
 export interface DeploymentOptions {
 	before?: (call: string) => void | Promise<void>;
-	/** After it was carried out; what it throws is the answer all the same. */
 	after?: (call: string) => void | Promise<void>;
 	pageSize?: number;
 }

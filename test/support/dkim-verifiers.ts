@@ -4,16 +4,13 @@ import { runProgram, runs } from './run-program.js';
 
 interface DkimVerifier {
 	name: string;
-	/** Null: it is there. Else what is missing. */
 	missing: string | null;
-	/** For each message, whether every signature on it is good. `records`: TXT texts by name. */
 	verify(records: Readonly<Record<string, string>>, messages: readonly Buffer[]): boolean[];
 }
 
 const script = join(import.meta.dirname, 'dkim-verifier.py');
 /** Debian's own: its packages are not seen by others. */
 const python = '/usr/bin/python3';
-// A name server on port 53 and a resolver that asks it, without anybody else on this machine noticing.
 const apart = ['unshare', '--net', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])];
 
 const works = ([command = '', ...rest]: readonly string[]) => runs(command, ...rest);
@@ -32,7 +29,6 @@ function run(verifier: string, command: readonly string[]): DkimVerifier['verify
 	};
 }
 
-/** dkimpy (python3-dkim) and OpenDKIM (opendkim-tools). */
 export const dkimVerifiers: readonly DkimVerifier[] = [
 	{
 		name: 'dkimpy',

@@ -14,32 +14,21 @@ const service = fileURLToPath(new URL('drf/service.py', import.meta.url));
 
 export interface Witness {
 	baseUrl: string;
-	/** For `X-Secure-Token`. */
 	token: string;
-	/** The only sender address of the project. */
 	sender: string;
-	/** Ends the process and its database; awaited, so that no test leaves one behind. */
 	stop(): Promise<void>;
 }
 
 export interface WitnessOptions {
-	/** 10 when absent. */
 	pageSize?: number;
-	/** Absent: `page_size` in a query is ignored, the framework's default. */
 	maxPageSize?: number;
-	/** Of every seven requests the third is answered 503, the sixth 429, both with `Retry-After`, before anything is done. */
 	flaky?: boolean;
-	/** Seconds of that Retry-After, 1 when absent. With 0 the client waits as long as it likes: a fifth of a second or so. */
 	retryAfter?: number;
-	/** Percent of requests answered 429, or 503 before or after they were carried out; at random. */
 	busy?: number;
-	/** 403 in place of 401, as an authentication class without `authenticate_header` answers. */
 	noChallenge?: boolean;
-	/** Its clock stands still at so many seconds since 1970. */
 	now?: string;
 }
 
-/** Why the witness cannot run here, or null when it can. */
 export async function witnessMissing(): Promise<string | null> {
 	try {
 		await promisify(execFile)(python, ['-c', 'import rest_framework, django_filters']);
@@ -49,7 +38,6 @@ export async function witnessMissing(): Promise<string | null> {
 	}
 }
 
-/** An empty deployment of its own; throws with Python's words when it does not come up. */
 export async function startWitness(options: WitnessOptions = {}): Promise<Witness> {
 	const child = spawn(python, ['-B', service, ...argumentsOf(options)], { stdio: ['pipe', 'pipe', 'pipe'] });
 	let complaints = '';
@@ -84,7 +72,6 @@ function parseGreeting(line: string): { port: number; token: string; sender: str
 	return { port, token, sender };
 }
 
-/** It ends when its stdin closes, so that it goes down with us too when nobody calls this. */
 async function stop(child: ChildProcess): Promise<void> {
 	if (child.exitCode !== null || child.signalCode !== null) return;
 	const ended = once(child, 'exit');

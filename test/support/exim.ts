@@ -4,20 +4,14 @@ import { findProgram, makeRoot, whyNot } from './private-root.js';
 
 const program = findProgram('exim4');
 
-/** Why it cannot be run here; null: it can. */
 export const noExim: string | null = whyNot(program, 'exim4-daemon-light');
 
-/**
- * Beside what every server here knows: example.edu accepts everybody and fails late and by itself, as a router does that
- * knows its people only when it delivers.
- */
 export async function startExim(options: MailServerOptions): Promise<MailServer> {
 	if (program === null) throw new Error(noExim ?? '');
 	const exim = 64_001;
 	const own = { owner: exim, mode: 0o755 };
 	const root = await makeRoot({
 		program,
-		// The name is built into it.
 		users: { 'Debian-exim': exim },
 		folders: { '/mail': own, '/spool': own, '/var/run': own },
 		files: { '/etc/exim4/exim4.conf': configuration(options) },
@@ -26,7 +20,6 @@ export async function startExim(options: MailServerOptions): Promise<MailServer>
 	return startMailServer({ root, argv, port: options.port, logFile: '/spool/mainlog' });
 }
 
-// Without its setuid bit it cannot change to a mailbox's owner: it delivers as itself.
 const configuration = ({ port, next, bounces }: MailServerOptions): string => `
 primary_hostname = mx.example.net
 exim_user = Debian-exim

@@ -7,7 +7,6 @@ import { createSql } from '../../src/store/sqlite/sql.js';
 import { dropExpired } from '../../src/store/sqlite/upkeep.js';
 import { Writer } from '../../src/store/sqlite/writer.js';
 
-/** A connection until the test ends; `expire` deletes what is too old at a moment. */
 export function expiring(path: string): { db: Database.Database; expire(now: Micros): Promise<void> } {
 	const db = openConnection({ path, mode: 'existing', role: 'writer', busyTimeoutMs: 1_000 });
 	onTestFinished(() => void db.close());

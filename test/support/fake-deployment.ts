@@ -18,7 +18,6 @@ export function someList(id: number, more: Partial<List> & Record<string, unknow
 	};
 }
 
-/** `lists` is changed in place; what else is called throws. */
 export function connectTo(lists: List[]): Connect {
 	const find = (id: number) => {
 		const at = lists.findIndex((one) => one.id === id);

@@ -14,10 +14,8 @@ import { isInstalled } from './run-program.js';
 
 export const hasStrace = isInstalled('strace');
 
-/** The number that the environment asks for (docs/testing.md). */
 export const asked = (name: `MAILCTL_${string}`, usual: number) => Number(process.env[name] ?? usual);
 
-/** Of a sweep whose size the environment asks for; undefined: as of any test. */
 export const timeLimit = ['KILLS', 'FAULTS', 'KILL_ROWS'].some((name) => `MAILCTL_${name}` in process.env)
 	? 3_600_000
 	: undefined;
@@ -25,7 +23,6 @@ export const timeLimit = ['KILLS', 'FAULTS', 'KILL_ROWS'].some((name) => `MAILCT
 export const databaseCalls = 'pwrite64,ftruncate,fdatasync,fsync';
 
 export interface Ended {
-	/** Null: a signal ended it. */
 	code: number | null;
 	stdout: string;
 	stderr: string;
@@ -38,7 +35,6 @@ export interface Place {
 
 interface Point {
 	call: string;
-	/** 1: the first such call of a thread. */
 	at: number;
 }
 
@@ -47,9 +43,7 @@ export interface Fault extends Point {
 	lasts?: boolean;
 }
 
-/** Bundles a program of this folder, for as long as the test file runs. Gives its path. */
 export async function bundleProgram(name: string): Promise<string> {
-	// Beside node_modules, so that the program finds its packages.
 	const cache = join(import.meta.dirname, '../../node_modules/.cache');
 	mkdirSync(cache, { recursive: true });
 	const outfile = join(cache, `${name}-${process.pid}.mjs`);
@@ -62,7 +56,6 @@ export async function bundleProgram(name: string): Promise<string> {
 	return outfile;
 }
 
-/** What the process says until it ends. */
 export async function ended(child: ChildProcess): Promise<Ended> {
 	let stdout = '';
 	let stderr = '';
@@ -96,10 +89,6 @@ function traced(calls: string, log: string): string[] {
 	return ['-D', '-f', '-qq', '-o', log, '-e', `trace=${calls}`];
 }
 
-/**
- * The calls (names with commas) of an undisturbed run, in order, in the thread that makes the most of them. A program
- * without an end of its own gets a SIGTERM when `work` is done.
- */
 export async function measurePoints(
 	{ calls, work }: { calls: string; work?: (child: ChildProcess) => Promise<unknown> },
 	words: readonly string[],
@@ -125,7 +114,6 @@ export async function measurePoints(
 	return { points, run };
 }
 
-/** So many of the points from the first to the last one, evenly. */
 export function spread(points: readonly Point[], count: number): Point[] {
 	const step = (points.length - 1) / Math.max(1, count - 1);
 	return Array.from({ length: count }, (_, index) => points[Math.floor(index * step)]).filter(
@@ -133,7 +121,6 @@ export function spread(points: readonly Point[], count: number): Point[] {
 	);
 }
 
-/** Kills over the run, then a disk that is full and one that is broken in turn, twice from a point on and twice at it alone. */
 export function faultsOver(
 	points: readonly Point[],
 	{ kills, faults }: { kills: number; faults: number },
@@ -149,15 +136,9 @@ export function faultsOver(
 interface Sweep<T> {
 	begin(): Promise<T>;
 	run(place: T, kill: Fault): Promise<Ended>;
-	/** Runs to the end what is not there, and says whether all is as it has to be. */
 	check(place: T): Promise<void>;
 }
 
-/**
- * Kills at each point. What is killed goes on in the same place at the next point; a place whose program came to its end
- * (0) is checked, and the point is tried in a new one. A run makes fewer calls where it does more in one, as on a busy
- * machine: it is then killed at half the way. Gives the number of kills that happened.
- */
 export async function killAtEach<T>(
 	points: readonly Point[],
 	{ begin, run, check }: Sweep<T>,
@@ -179,7 +160,6 @@ export async function killAtEach<T>(
 	return killed;
 }
 
-/** Says what a sweep was; most of its faults happened. `codes`: null of a kill, 0 where the program bore the fault. */
 export function expectHappened(
 	what: string,
 	codes: readonly (number | null)[],
@@ -192,7 +172,6 @@ export function expectHappened(
 	expect(failed).toBeGreaterThanOrEqual(faults / 4);
 }
 
-/** SQLite finds nothing wrong in the whole file. */
 export function expectSound(path: string): void {
 	const db = new Database(path, { readonly: true, fileMustExist: true });
 	expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
@@ -200,7 +179,6 @@ export function expectSound(path: string): void {
 	db.close();
 }
 
-/** Numbers from 0 to 1 without a pattern, the same each time (Lehmer's generator). */
 export function seeded(seed = 20_261_121): () => number {
 	let state = seed;
 	return () => {

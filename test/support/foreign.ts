@@ -7,9 +7,7 @@ import { closeNow, listenOn } from './listen.js';
 
 export interface Foreign {
 	baseUrl: string;
-	/** `POST /message/send/` and the like: every request but GET, as it came. */
 	readonly writes: string[];
-	/** `GET /sub/lists/?page=1`: what was read. */
 	readonly reads: string[];
 	close(): Promise<void>;
 }

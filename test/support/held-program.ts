@@ -5,7 +5,6 @@ import { readHtml } from '../../src/content/read-html.js';
 import type { CompiledContent, Recipient } from '../../src/content/types.js';
 import { orderMail } from './soak.js';
 
-/** By name; the number makes each content another. */
 const kinds: Record<string, (number: number) => Partial<Content>> = {
 	order: (number) => ({ html: orderMail(number).html_body }),
 	plain: (number) => ({ text: `Hello #name#, your code is ${number}.` }),
@@ -51,7 +50,6 @@ async function compiled(number: number): Promise<{ content: CompiledContent; byt
 		...kind?.(number),
 	};
 	let bytes = 0;
-	// As it comes from a thread: with no string in common with the question.
 	const read = async (question: Parameters<typeof readHtml>[0]) =>
 		structuredClone(readHtml(question, (html) => html));
 	const content = await compileContent(source, read, (sum) => {

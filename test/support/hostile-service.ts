@@ -12,7 +12,6 @@ import type { Socket } from 'node:net';
 import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import { listenOn } from './listen.js';
 
-/** One request as it arrived, whole: the outside witness of what a client sent. */
 export interface Seen {
 	method: string;
 	url: string;
@@ -24,23 +23,17 @@ export type Act =
 	| { kind: 'json'; body: unknown; status?: number; headers?: Record<string, string> }
 	| { kind: 'text'; text: string; status?: number; type?: string; headers?: Record<string, string> }
 	| { kind: 'empty'; status: number; headers?: Record<string, string> }
-	/** The connection breaks when the request was read. */
 	| { kind: 'cut' }
-	/** A head that promises more than comes, then a cut. */
 	| { kind: 'truncated'; text: string }
 	| { kind: 'drip' }
 	| { kind: 'silent' }
-	/** So many bytes of JSON, small on the wire. */
 	| { kind: 'bomb'; encoding: 'gzip' | 'deflate' | 'br'; bytes: number }
-	/** Bytes that are no HTTP. */
 	| { kind: 'raw'; text: string };
 
 export interface HostileService {
 	url: string;
 	seen: Seen[];
-	/** Requests but those for `/`, which asks who this is. */
 	asked(): Seen[];
-	/** From now on; the last one stays. `/` has its own answer. */
 	answer(...acts: readonly Act[]): void;
 	/** For `GET /`; a 404 until told otherwise. */
 	introduce(act: Act): void;
@@ -53,7 +46,6 @@ interface HostileOptions {
 }
 
 export const emptyPage = { count: 0, next: null, previous: null, results: [] };
-/** A deployment of ours, as it says so. */
 export const ours: Act = {
 	kind: 'json',
 	body: { service: 'mailctl', version: '1.0.0', extensions: ['templates', 'imports', 'dancing'] },

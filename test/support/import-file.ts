@@ -11,7 +11,6 @@ import { expectWhole, rowsOf } from './databases.js';
 import { type Ended, ended, seeded } from './fault-points.js';
 import type { KillingProxy } from './killing-proxy.js';
 
-/** `read` = the sum of the rest. */
 export interface Totals {
 	read: number;
 	created: number;
@@ -23,7 +22,6 @@ export interface Totals {
 
 type Kind = 'created' | 'updated' | 'unchanged' | 'duplicate' | 'rejected';
 
-/** Of fifty rows one is no address, one is there twice, one changes somebody, one changes nothing. */
 function kindOf(row: number): Kind {
 	const place = row % 50;
 	if (place === 7) return 'rejected';
@@ -42,7 +40,6 @@ export async function writeRows(path: string, rows: number): Promise<void> {
 	await writeLines(path, rows, lineOf);
 }
 
-/** Who has to be in the list before: those who are to be changed, under another name, and those who stay. */
 export async function writeStanding(path: string, rows: number): Promise<void> {
 	await writeLines(path, rows, (row) => {
 		if (kindOf(row) === 'unchanged') return lineOf(row);
@@ -72,7 +69,6 @@ export function expectedPeople(rows: number): number {
 	return created + updated + unchanged;
 }
 
-/** `LINE CODE` of every row that has to be in the rejects file, in order. */
 function expectedRejects(rows: number): string[] {
 	return Array.from({ length: rows }, (_, row) => row).flatMap((row) => {
 		const kind = kindOf(row);
@@ -81,7 +77,6 @@ function expectedRejects(rows: number): string[] {
 	});
 }
 
-/** `LINE CODE` of every row that is there. */
 async function readRejects(path: string): Promise<string[]> {
 	const [, ...lines] = (await readFile(path, 'utf8')).trimEnd().split('\n');
 	return lines.map((line) => {
@@ -95,7 +90,6 @@ export interface ImportPlace {
 	db: string;
 }
 
-/** A file of rows, and a database that knows some of them, in its list 1. */
 export async function prepareImport(db: string, rows: number): Promise<ImportPlace> {
 	const home = await makeHome();
 	const file = join(await mkdtemp(join(tmpdir(), 'mailctl-import-')), 'people.csv');
@@ -111,7 +105,6 @@ export async function prepareImport(db: string, rows: number): Promise<ImportPla
 	return { file, db };
 }
 
-/** Each person is there once, as asked without mailctl, and the database is whole. */
 export async function expectPeople(db: string, rows: number): Promise<void> {
 	await expectWhole(db);
 	const [found = {}] = await rowsOf(
@@ -123,19 +116,16 @@ export async function expectPeople(db: string, rows: number): Promise<void> {
 	expect(Object.fromEntries(told)).toEqual({ n: expectedPeople(rows), people: expectedPeople(rows), odd: 0 });
 }
 
-/** The totals that the run that came to its end printed; rows were rejected, so it is 9. */
 export function totalsOf({ code, stdout, stderr }: Ended): Totals {
 	expect({ code, stderr: code === 9 ? '' : stderr }).toEqual({ code: 9, stderr: '' });
 	return JSON.parse(stdout) as Totals; // compared whole with what is expected
 }
 
-/** Of a file at this path: its rows were counted as what they are, and the rejects file has its rejects. */
 export async function expectImported(path: string, rows: number, totals: Totals): Promise<void> {
 	expect(totals).toEqual(expectedTotals(rows));
 	expect(await readRejects(`${path}.rejects.csv`)).toEqual(expectedRejects(rows));
 }
 
-/** Runs it until it was killed so often, each time at one of the next `span` requests, then to its end. */
 export async function importKilled(
 	argv: readonly string[],
 	env: Readonly<Record<string, string>>,

@@ -3,7 +3,6 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 
-/** Imports that are not at their end, in any database of the folder, by their keys; and rows that are left of others. */
 export async function keptImports(folder: string): Promise<{ keys: string[]; rows: number }> {
 	const names = await readdir(folder);
 	const found = { keys: [] as string[], rows: 0 };

@@ -4,17 +4,14 @@ import { listenOn } from './listen.js';
 
 export interface KillingProxy {
 	baseUrl: string;
-	/** Calls `strike` at the request so many from now, in place of an answer, which it may give by itself. */
 	arm(strike: Strike): void;
 	disarm(): void;
 	close(): Promise<void>;
 }
 
 interface Strike {
-	/** 1: the next one. */
 	at: number;
 	when: 'before' | 'after';
-	/** Only requests that begin so, or match, are counted: `GET / `, `POST /ext/mailings/`. */
 	only?: string | RegExp;
 	lasts?: true;
 	strike: (response: ServerResponse) => void;

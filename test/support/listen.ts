@@ -4,15 +4,12 @@ import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 
-/** Resolves with the port once it listens. */
 export async function listenOn(server: Server, port = 0, host = '127.0.0.1'): Promise<number> {
 	server.listen(port, host);
 	await once(server, 'listening');
-	// A listening TCP server's address is never a pipe's string.
 	return (server.address() as AddressInfo).port;
 }
 
-/** Ends its connections too. */
 export function closeNow(server: HttpServer): Promise<void> {
 	return new Promise((resolve) => {
 		server.close(() => resolve());
@@ -20,10 +17,6 @@ export function closeNow(server: HttpServer): Promise<void> {
 	});
 }
 
-/**
- * Where nobody listens. Below the ports that the system gives to whoever listens on any (32768 and above on Linux): one of
- * those may be another's by the time it is used.
- */
 export async function freePort(): Promise<number> {
 	for (;;) {
 		const port = randomInt(20_000, 32_000);

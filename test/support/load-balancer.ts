@@ -9,9 +9,7 @@ const files = join(import.meta.dirname, '../../packaging/cluster');
 
 interface Program {
 	file: string;
-	/** The directive that says where it listens. */
 	listens: string;
-	/** The file as it runs here. */
 	settle(text: string, folder: string): string;
 	words(file: string, folder: string): readonly string[];
 	checks: readonly string[];
@@ -43,7 +41,6 @@ const programs = {
 
 export type BalancerName = keyof typeof programs;
 
-/** Why it cannot be run here; null: it can. */
 export function noBalancer(name: BalancerName): string | null {
 	return isInstalled(name) || isInstalled(`/usr/sbin/${name}`)
 		? null
@@ -51,7 +48,6 @@ export function noBalancer(name: BalancerName): string | null {
 }
 
 interface BalancerPlace {
-	/** HOST:PORT by the names and ports of the file (`serve-1:8080`). */
 	addresses: Readonly<Record<string, string>>;
 	at: string;
 }
@@ -69,7 +65,6 @@ async function settled(name: BalancerName, { addresses, at }: BalancerPlace) {
 	return { words: words(path, folder), checks };
 }
 
-/** What it says of the file: null, nothing is wrong with it. */
 export async function checkBalancer(name: BalancerName, place: BalancerPlace): Promise<string | null> {
 	const { words, checks } = await settled(name, place);
 	const child = spawn(name, [...checks, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -87,7 +82,6 @@ interface Balancer {
 	stop(): Promise<void>;
 }
 
-/** Runs until it is stopped. */
 export async function startBalancer(name: BalancerName, place: BalancerPlace): Promise<Balancer> {
 	const { words } = await settled(name, place);
 	const child = spawn(name, words, { stdio: ['ignore', 'ignore', 'pipe'] });

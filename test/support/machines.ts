@@ -7,19 +7,15 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { runProgram, runs } from './run-program.js';
 
 export interface Machine {
-	/** Of IPv4, known to the other machines alone. */
 	address: string;
-	/** Words before a program that runs there. */
 	within: readonly string[];
 	start(
 		program: string,
 		words: readonly string[],
 		options?: { env?: NodeJS.ProcessEnv; user?: string },
 	): ChildProcess;
-	/** Its link is down, without a word to anyone: what is sent is lost. */
 	cut(): void;
 	join(): void;
-	/** What its `/etc/hosts` says from now on: addresses by name. */
 	setHosts(hosts: Readonly<Record<string, string>>): void;
 }
 
@@ -32,7 +28,6 @@ function ip(...words: readonly string[]): void {
 	if (status !== 0) throw new Error(`ip ${words.join(' ')}: ${stderr}`);
 }
 
-/** Why there can be none here; null: there can. */
 export const noMachines: string | null = whyNot();
 
 function whyNot(): string | null {
@@ -50,7 +45,6 @@ function whyNot(): string | null {
 
 let made = 0;
 
-/** Each knows the others by address, and by name where `setHosts` says so. */
 export function makeMachines<Name extends string>(...names: Name[]): Machines<Name> {
 	made += 1;
 	const prefix = `mctest-${process.pid}-${made}`;

@@ -9,16 +9,12 @@ import { startServer } from './running-server.js';
 
 export interface MailServerTrial {
 	server: MailServer;
-	/** Its bounces come back to `serve --bounce-smtp`. */
 	served: Project;
-	/** Its bounces lie in the server's mailbox `kept`. */
 	kept: Project;
-	/** What `serve` wrote. */
 	servedLog(): string;
 	close(): Promise<void>;
 }
 
-/** Both projects have the list Readers, without people. */
 export async function openTrial(
 	start: (options: MailServerOptions) => Promise<MailServer>,
 ): Promise<MailServerTrial> {
@@ -46,7 +42,6 @@ async function newProject(smtp: number, bounceAddress: string): Promise<Project>
 	return project;
 }
 
-/** Makes `to` and `cc` subscribers and sends them one mail; gives the exit code of `send`. */
 export async function sendTo(
 	project: Project,
 	to: string,
@@ -59,7 +54,6 @@ export async function sendTo(
 	return (await project.run(['send', ...mail, '--to', to, ...copies, ...options])).code;
 }
 
-/** The only message to an address, with its attempts. */
 export async function messageTo(project: Project, to: string): Promise<unknown> {
 	const [message] = (await project.json(['messages', 'list', '--to', to])) as { id: string }[];
 	return project.json(['messages', 'get', message?.id ?? '']);
@@ -69,7 +63,6 @@ export function subscriberOf(project: Project, email: string): Promise<unknown> 
 	return project.json(['subscribers', 'get', '-l', 'Readers', email]);
 }
 
-/** Waits for a bounce in the mailbox `kept` that names an address, and gives it as it lies there. */
 export async function keptAbout({ server }: MailServerTrial, to: string): Promise<string> {
 	const find = async () => (await server.mails('kept')).find((mail) => mail.includes(to));
 	const found = async () => ((await find()) === undefined ? server.log() : 'kept');
@@ -77,12 +70,10 @@ export async function keptAbout({ server }: MailServerTrial, to: string): Promis
 	return (await find()) ?? '';
 }
 
-/** What `engine bounces explain` says of a mail. */
 export function explained(project: Project, mail: string): Promise<unknown> {
 	return onBounce(project, 'explain', mail);
 }
 
-/** What `engine bounces ingest` made of a mail. */
 export function ingested(project: Project, mail: string): Promise<unknown> {
 	return onBounce(project, 'ingest', mail);
 }

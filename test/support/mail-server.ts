@@ -6,38 +6,26 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from './eventually.js';
 
-/**
- * Each server under test knows four domains. example.net is its own: ann has a mailbox, bob is put off by 451 4.7.1,
- * nobody else exists. example.org goes on to `next`. bounces.example.com goes to `bounces`; kept.example.com into the
- * mailbox `kept`.
- */
 export interface MailServerOptions {
-	/** Where it listens; all ports are of 127.0.0.1. */
 	port: number;
 	next: number;
-	/** Who takes bounces by SMTP. */
 	bounces: number;
 }
 
 export interface MailServer {
 	log(): Promise<string>;
-	/** Where mails lie as a Maildir; not there before the first. */
 	maildir(name: string): string;
 	mails(name: string): Promise<string[]>;
 	stop(): Promise<void>;
 }
 
 interface ServerCommand {
-	/** Its root; removed when it stops. */
 	root: string;
-	/** Program and words, as seen from within. */
 	argv: readonly string[];
 	port: number;
-	/** A log file that it writes, as seen from within, beside its output; absent: none. */
 	logFile?: string;
 }
 
-/** Starts it and waits until it listens; rejects with its log when it ends before. */
 export async function startMailServer({ root, argv, port, logFile }: ServerCommand): Promise<MailServer> {
 	const child = spawn('chroot', [root, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] });
 	const ended = once(child, 'close');

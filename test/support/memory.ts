@@ -1,7 +1,6 @@
 /** Memory of a process, as Linux counts it. */
 import { readFileSync } from 'node:fs';
 
-/** In MiB: resident now, and at its most since it began; 0 where there is no /proc. */
 export function memoryOf(pid: number | undefined): { residentMb: number; peakMb: number } {
 	try {
 		const status = readFileSync(`/proc/${pid}/status`, 'latin1');

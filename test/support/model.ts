@@ -5,14 +5,12 @@ import { join } from 'node:path';
 import { systemClock } from '../../src/api/datetime.js';
 import { openStore } from '../../src/store/open.js';
 
-/** A new folder with all that is in this one, beside it. Nothing in it may be open. */
 export function copyOf(folder: string): string {
 	const copy = mkdtempSync(`${folder}-`);
 	cpSync(folder, copy, { recursive: true });
 	return copy;
 }
 
-/** Gives what `make` gives for this key, and asks it once. */
 export function onceFor<Key = void, Made = unknown>(make: (key: Key) => Made): (key: Key) => Made {
 	const made = new Map<Key, Made>();
 	return (key) => {
@@ -28,7 +26,6 @@ const model = onceFor(async () => {
 	return path;
 });
 
-/** An empty database at this path. Its secrets are those of any other; what makes them is in test/store/sqlite. */
 export async function emptyDatabase(path: string): Promise<string> {
 	copyFileSync(await model(), path);
 	return path;

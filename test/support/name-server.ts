@@ -6,16 +6,12 @@ import { onTestFinished, vi } from 'vitest';
 
 interface Zone {
 	TXT?: readonly string[];
-	/** Preference and host; `.` is the empty one. */
 	MX?: readonly (readonly [number, string])[];
-	/** IPv4. */
 	A?: readonly string[];
 }
 
 export interface NameServer {
-	/** For `--name-server`. */
 	address: string;
-	/** By name in lower case; may be changed at any time. */
 	readonly zones: Record<string, Zone>;
 	close(): void;
 }
@@ -43,7 +39,6 @@ function answer(query: Buffer, zones: Readonly<Record<string, Zone>>): Buffer {
 	header.writeUInt16BE(found.length, 6);
 	const records = found.map((data) => {
 		const head = Buffer.alloc(12);
-		// A pointer to the name of the question.
 		head.writeUInt16BE(0xc00c, 0);
 		head.writeUInt16BE(type, 2);
 		head.writeUInt16BE(1, 4);
@@ -79,7 +74,6 @@ function dataOf(zone: Zone, type: keyof Zone | undefined): Buffer[] {
 	);
 }
 
-/** Strings of at most 255 octets. */
 function textData(text: string): Buffer {
 	const strings = text.match(/.{1,255}/gs) ?? [''];
 	return Buffer.concat(strings.map((part) => Buffer.concat([Buffer.from([part.length]), Buffer.from(part)])));
@@ -91,7 +85,6 @@ function nameData(host: string): Buffer {
 	return Buffer.concat([...parts, Buffer.from([0])]);
 }
 
-/** Every name that this process looks up leads to the address, until the test ends. */
 export function leadNames(address: () => string): void {
 	const lookup = vi
 		.spyOn(dns, 'lookup')

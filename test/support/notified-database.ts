@@ -6,11 +6,9 @@ import { createQueuedDatabase } from './queued-database.js';
 
 interface NotifiedDatabase {
 	path: string;
-	/** Of the messages that were opened: each webhook is told of each. */
 	messages: string[];
 }
 
-/** `count` messages, sent and opened; a webhook for each URL. */
 export async function createNotifiedDatabase(
 	count: number,
 	urls: readonly string[],

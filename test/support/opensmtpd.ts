@@ -5,19 +5,13 @@ import { findProgram, makeRoot, nobody, whyNot } from './private-root.js';
 const libexec = '/usr/libexec/opensmtpd';
 const program = findProgram('smtpd', libexec);
 
-/** Why it cannot be run here; null: it can. */
 export const noOpenSmtpd: string | null = whyNot(program, 'opensmtpd');
 
-/**
- * Beside what every server here knows: example.edu is a domain of aliases, of which there is only ann; mail for
- * example.info goes to `next`, which is given two seconds to take it.
- */
 export async function startOpenSmtpd(options: MailServerOptions): Promise<MailServer> {
 	if (program === null) throw new Error(noOpenSmtpd ?? '');
 	const root = await makeRoot({
 		program,
 		more: [libexec],
-		// Names, folders and modes are built into it.
 		users: { opensmtpd: 64_002, opensmtpq: 64_003 },
 		folders: {
 			'/mail': { owner: nobody, mode: 0o755 },

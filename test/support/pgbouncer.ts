@@ -6,27 +6,22 @@ import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isInstalled, runProgram } from './run-program.js';
 
-/** Why it cannot be run here; null: it can. */
 export const noPgbouncer: string | null = isInstalled('pgbouncer')
 	? null
 	: 'PgBouncer (Debian package pgbouncer) is not installed';
 
 interface PgbouncerOptions {
-	/** Words before the program: of the machine on which it runs. */
 	within?: readonly string[];
 	address: string;
 	port: number;
 	server: string;
 	user: string;
 	password: string;
-	/** Connections to the server at most; 20 when absent. */
 	size?: number;
 }
 
-/** Resolves once it listens. */
 export async function startPgbouncer(options: PgbouncerOptions): Promise<{ stop(): Promise<void> }> {
 	const { within = [], address, port, server, user, password, size = 20 } = options;
-	// Not below the folder of the tests: its user is to reach it.
 	const folder = await mkdtemp('/tmp/mailctl-pgbouncer-');
 	const [host, serverPort] = server.split(':');
 	const lines = [

@@ -8,16 +8,13 @@ import { type MailServer, type MailServerOptions, mailsIn } from './mail-server.
 
 const run = promisify(execFile);
 
-/** Why it cannot be run here; null: it can. */
 export const noPostfix: string | null = !existsSync('/usr/sbin/postfix')
 	? 'Postfix (Debian package postfix) is not installed'
 	: process.getuid?.() === 0
 		? null
 		: 'Postfix wants to be started by root';
 
-/** `pipe`: the program that takes bounces on its standard input, in place of a server. */
 export async function startPostfix(options: MailServerOptions & { pipe?: string }): Promise<MailServer> {
-	// Not below the folder of the tests: its users are to reach it.
 	const folder = await mkdtemp('/tmp/mailctl-postfix-');
 	const config = join(folder, 'etc');
 	const log = () => readFile(join(folder, 'log'), 'utf8').catch(() => '');

@@ -4,26 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 interface PostgresProxy {
 	url: string;
-	/**
-	 * Ends the connection once the server has received a statement that begins so, before it answers, so often; `silently`: it stays open,
-	 * and nothing goes through it any more.
-	 */
 	cutAt(text: string, options?: { times?: number; silently?: boolean; after?: () => void }): void;
 	cuts(): number;
-	/** Connections that are open now stay so, and nothing goes through them any more. */
 	forget(): void;
-	/**
-	 * Round trips of operations so far: each ends with a message ReadyForQuery of the server (PostgreSQL, 55.2.3). Those that
-	 * tell other processes, or look into a silent connection, come at times of their own and do not count.
-	 */
 	trips(): number;
 	idle(): Promise<void>;
-	/** Ends all connections, and each new one at once. */
 	refuse(isRefusing: boolean): void;
 	close(): void;
 }
 
-/** `latencyMs`: what it is asked arrives so much later, as on a long way. */
 export async function startPostgresProxy(
 	url: string,
 	{ host = '127.0.0.1', port = 0, latencyMs = 0 }: { host?: string; port?: number; latencyMs?: number } = {},
@@ -91,7 +80,6 @@ export async function startPostgresProxy(
 				cut?.after();
 			} else client.write(chunk);
 		});
-		// The server hears nothing of it either.
 		client.on('close', () => {
 			if (!isForgotten) server.destroy();
 		});
@@ -112,7 +100,6 @@ export async function startPostgresProxy(
 		cuts: () => cuts,
 		trips: () => trips,
 		idle: async () => {
-			// What was asked before this call reaches the proxy within a turn or two.
 			for (let turns = 0; turns < 3; turns = waiting.size === 0 ? turns + 1 : 0) await delay(5);
 		},
 		forget: () => {
@@ -129,7 +116,6 @@ export async function startPostgresProxy(
 	};
 }
 
-/** Calls for each message of a server: a letter, and its length with that of the length itself. */
 function createFrameReader(onMessage: (type: string) => void): (chunk: Buffer) => void {
 	let rest: Buffer = Buffer.alloc(0);
 	return (chunk) => {

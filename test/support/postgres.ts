@@ -14,7 +14,6 @@ import { afterAll, beforeAll, describe } from 'vitest';
 const run = promisify(execFile);
 const debian = '/usr/lib/postgresql';
 
-/** The folder of the newest version's programs; null where there is none. */
 function programs(): string | null {
 	if (!existsSync(debian)) return null;
 	const versions = readdirSync(debian).sort((one, other) => Number(other) - Number(one));
@@ -24,24 +23,20 @@ function programs(): string | null {
 
 const named = process.env['MAILCTL_TEST_POSTGRES'];
 
-/** Why it cannot be run here; null: it can. */
 const noPostgres: string | null =
 	named !== undefined || programs() !== null
 		? null
 		: 'PostgreSQL (Debian package postgresql) is not installed';
 
 export interface Postgres {
-	/** The URL of a new, empty database. */
 	createDatabase(): Promise<string>;
 	stop(): Promise<void>;
 }
 
 interface PostgresOfSuite extends Pick<Postgres, 'createDatabase'> {
-	/** The URL of a new schema in a database of the suite: made in a tenth of the time of a database. */
 	createProject(): Promise<string>;
 }
 
-/** A suite on one server, started before it and stopped after it; skipped with the reason where there is none. */
 export function describePostgres(name: string, suite: (server: PostgresOfSuite) => void): void {
 	const title = noPostgres === null ? name : `${name} (skipped: ${noPostgres})`;
 	describe.skipIf(noPostgres !== null)(title, () => {
@@ -69,7 +64,6 @@ export function describePostgres(name: string, suite: (server: PostgresOfSuite) 
 	});
 }
 
-/** Asks without a store, on a connection of its own. */
 export async function ask(url: string, ...texts: string[]): Promise<Record<string, unknown>[]> {
 	const client = new pg.Client({ connectionString: url });
 	await client.connect();
@@ -92,50 +86,37 @@ async function startPostgres(): Promise<Postgres> {
 	return named === undefined ? await startOwn() : serverAt(named, async () => undefined);
 }
 
-/** A server that a test may kill, restart and copy. */
 export interface OwnPostgres extends Postgres {
-	/** The URL of its folder, in which its socket is, as the host of a database URL. */
 	host: string;
-	/** SIGKILL to the server: it ends without a word and without a checkpoint. */
 	kill(): Promise<void>;
-	/** After `kill`. */
 	restart(): Promise<void>;
-	/** The URL of a new, empty database whose tables are in this folder; the log stays where it is. */
 	createDatabaseIn(folder: string): Promise<string>;
-	/** A replica that follows it; `own`: where that is. */
 	replicate(own?: Pick<ServerOptions, 'within' | 'address'>): Promise<OwnPostgres>;
 	promote(): Promise<void>;
 }
 
-/** Null where there are no programs to run one. */
 export function canRunPostgres(): boolean {
 	return programs() !== null;
 }
 
 export interface ServerOptions {
 	source?: string;
-	/** Words before its programs: of the machine on which it runs. */
 	within?: readonly string[];
-	/** Where it listens on port 5432, and wants a password. Absent: nowhere, for other tests may have any port. */
 	address?: string;
 	settings?: Readonly<Record<string, string | number>>;
-	/** An empty folder for all that it keeps, in place of one of its own. */
 	folder?: string;
 }
 
-/** The role `guarded` is asked for a password at the socket too. */
 const admission = ['local all guarded scram-sha-256', 'local all all trust', 'local replication all trust']
 	.concat('host all all all scram-sha-256', '')
 	.join('\n');
 
-// Without waiting for the disk: nothing here outlives the test.
 const usualSettings = { fsync: 'off', max_connections: 200 };
 
 export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres> {
 	const { source, within = [], address = '' } = options;
 	const bin = programs();
 	if (bin === null) throw new Error(String(noPostgres));
-	// Not below the folder of the tests: its user is to reach it.
 	const folder = options.folder ?? (await mkdtemp('/tmp/mailctl-postgres-'));
 	const data = join(folder, 'data');
 	const as = (program: string, ...words: string[]) => {
@@ -181,7 +162,6 @@ export async function startOwn(options: ServerOptions = {}): Promise<OwnPostgres
 			process.kill(Number(pid), 'SIGKILL');
 		},
 		restart: async () => {
-			// Its children end when they find out.
 			for (let tries = 1; ; tries += 1) {
 				const error = await start().then(
 					() => null,

@@ -28,14 +28,11 @@ import { runProgram, runs } from './run-program.js';
 
 const run = promisify(execFile);
 
-/** A program where it was found. */
 export interface FoundProgram {
 	path: string;
-	/** What lies above its `usr`: `/`, or a folder of unpacked packages. */
 	prefix: string;
 }
 
-/** The first place of `usr/sbin/NAME` that also has `beside` (a path below the prefix); null when there is none. */
 export function findProgram(name: string, beside = ''): FoundProgram | null {
 	const unpacked = (process.env['MAILCTL_MAIL_SERVERS'] ?? '').split(':').filter((folder) => folder !== '');
 	const installed = [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin'];
@@ -60,7 +57,6 @@ export function whyNot(program: FoundProgram | null, packageName: string): strin
 interface RootContents {
 	program: FoundProgram;
 	more?: readonly string[];
-	/** Users of its own, by name. `nobody` is there already. */
 	users: Readonly<Record<string, number>>;
 	folders: Readonly<Record<string, { owner: number; mode: number }>>;
 	files: Readonly<Record<string, string>>;
@@ -69,7 +65,6 @@ interface RootContents {
 export const nobody = 65_534;
 
 export async function makeRoot({ program, more = [], users, folders, files }: RootContents): Promise<string> {
-	// Not below the folder of the tests: users other than root are to reach it.
 	const root = await mkdtemp('/tmp/mailctl-root-');
 	await chmod(root, 0o755);
 	const target = join('/usr/sbin', basename(program.path));
@@ -102,7 +97,6 @@ async function copyProgram(
 	for (const line of linkedBy(path, prefix)) {
 		const [library] = /\/[^ ]+/.exec(line) ?? [];
 		if (library === undefined) continue;
-		// "NAME => PATH" is looked for by name; a path alone is the loader's, which has to stay.
 		const to = line.includes('=>') ? join(root, 'lib', basename(library)) : join(root, library);
 		await mkdir(dirname(to), { recursive: true });
 		await copyFile(library, to);
@@ -137,7 +131,6 @@ function accounts(users: Readonly<Record<string, number>>): Record<string, strin
  */
 const rights: readonly { what: string; attempt: (folder: string) => void }[] = [
 	{ what: 'make devices', attempt: (folder) => quietly('mknod', join(folder, 'null'), 'c', '1', '3') },
-	// A file system mounted with nodev has devices that nobody can open.
 	{ what: 'open the devices it makes', attempt: (folder) => closeSync(openSync(join(folder, 'null'), 'r')) },
 	{ what: 'give files to other users', attempt: giveAway },
 	{
@@ -146,7 +139,6 @@ const rights: readonly { what: string; attempt: (folder: string) => void }[] = [
 	},
 ];
 
-/** The first thing that this process may not do in /tmp, where roots are made, as said after "may not"; null: nothing. */
 function withheldRight(): string | null {
 	const folder = mkdtempSync('/tmp/mailctl-rights-');
 	try {

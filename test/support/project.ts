@@ -9,18 +9,14 @@ export interface Project {
 	readonly folder: string;
 	readonly db: string;
 	run(argv: readonly string[], options?: CliOptions): Promise<CliResult>;
-	/** The JSON document of a command that must end with 0 (or `code`). */
 	json(argv: readonly string[], options?: CliOptions & { code?: number }): Promise<unknown>;
 	file(name: string, content: string | Buffer): Promise<string>;
 }
 
 interface ProjectOptions {
-	/** Port of a mail server on this machine; absent: none is configured. */
 	smtp?: number;
-	/** The verified sender is news@example.com; false: there is none. */
 	sender?: false;
 	db?: string;
-	/** Of every command, beside HOME. */
 	env?: Readonly<Record<string, string>>;
 }
 
@@ -56,14 +52,12 @@ export async function makeProject({ smtp, sender, ...more }: ProjectOptions = {}
 	};
 }
 
-/** The error of a failed command with `-o json`: it is the last thing said. */
 export function errorOf(result: Pick<CliResult, 'stderr'>): Record<string, unknown> {
 	const error = said(result).at(-1)?.['error'];
 	if (typeof error !== 'object' || error === null) throw new Error(result.stderr);
 	return error as Record<string, unknown>;
 }
 
-/** What a command with `-o json` said on stderr, an object a line: `{"note": "…"}`, `{"error": {…}}`. */
 export function said({ stderr }: Pick<CliResult, 'stderr'>): Record<string, unknown>[] {
 	return stderr
 		.split('\n')

@@ -6,14 +6,12 @@ import { listenOn } from './listen.js';
 export interface TunnelProxy {
 	url: string;
 	host: string;
-	/** `host:port` of each CONNECT, and the credentials that came along. */
 	tunnels: { target: string; authorization: string | undefined }[];
 	plain: { target: string; authorization: string | undefined }[];
 	close(): Promise<void>;
 }
 
 export interface ProxyOptions {
-	/** Where every tunnel leads, whatever name was asked for. */
 	to: number;
 	refuse?: number;
 }

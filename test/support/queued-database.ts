@@ -14,7 +14,6 @@ export function openAt(path: string, options: Pick<OpenOptions, 'clock' | 'mode'
 	return isPostgres(path) ? openPostgresStore({ url: path, ...options }) : openStore(path, options);
 }
 
-/** `path`: of an empty one, in place of a file in a temporary folder. */
 export async function createQueuedDatabase(
 	count: number,
 	{ text = 'Hello #email#', path = newPath() }: { text?: string; path?: string } = {},

@@ -8,10 +8,6 @@ interface Refusing {
 	close(): Promise<void>;
 }
 
-/**
- * A server that refuses at RCPT, not before `after`, by what stands before the first dot or `@`: `full` for want of
- * room, `plain` without a code of its own, `busy` for now, others as unknown.
- */
 export async function startRefusing({ after = Promise.resolve() } = {}): Promise<Refusing> {
 	const port = await freePort();
 	const server = new SMTPServer({

@@ -12,7 +12,6 @@ export interface Run {
 export interface RunOptions {
 	cwd?: string;
 	env?: NodeJS.ProcessEnv;
-	/** Standard input; empty without it. */
 	input?: string | Uint8Array;
 	stdio?: SpawnSyncOptions['stdio'];
 }
@@ -21,11 +20,6 @@ export interface RunOptions {
 // to overlook: two outputs cut off at different places then compare as different programs.
 const maxBuffer = 1024 ** 3;
 
-/**
- * The program's status and its whole output as UTF-8.
- *
- * @throws Error when the program cannot be started, or writes more than a test may hold (1 GiB).
- */
 export function runProgram(program: string, words: readonly string[], options: RunOptions = {}): Run {
 	const { error, stdout, stderr, status, signal, pid } = spawnSync(program, words, {
 		...options,
@@ -36,7 +30,6 @@ export function runProgram(program: string, words: readonly string[], options: R
 	return { status, signal, pid, stdout: stdout ?? '', stderr: stderr ?? '' };
 }
 
-/** The program is on this machine, and ends with 0 when called so. */
 export function runs(program: string, ...words: readonly string[]): boolean {
 	return spawnSync(program, words, { stdio: 'ignore' }).status === 0;
 }

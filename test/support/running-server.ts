@@ -9,14 +9,11 @@ export interface RunningServer {
 	baseUrl: string;
 	token: string;
 	tokenFile: string;
-	/** `host:port` where it takes bounces; null: nowhere. */
 	bounceSmtp: string | null;
 	log(): string;
-	/** As SIGTERM does; gives the exit code. */
 	stop(): Promise<number>;
 }
 
-/** The first start over a database makes its token, so each database is served once. */
 export async function startServer(db: string, more: readonly string[] = []): Promise<RunningServer> {
 	const stop = new AbortController();
 	let said = '';

@@ -22,7 +22,6 @@ await sendNotifications(
 		random: Math.random,
 		allowPrivate: async () => true,
 		pollMs: 20,
-		// As long as a lease may be, so that it is a second by the machine's clock.
 		leaseMs: 600_000,
 		onEvent: (event) => process.stderr.write(`${JSON.stringify(event)}\n`),
 	},

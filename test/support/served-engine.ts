@@ -12,12 +12,10 @@ export interface ServedEngine {
 	db: string;
 	token: string;
 	sender: string;
-	/** The engine itself, as an outside witness of what was stored. */
 	engine: Api;
 	close(): Promise<void>;
 }
 
-/** Nothing is sent: messages stay as they were accepted. */
 export async function serveEngine({
 	clock,
 	settings = {},

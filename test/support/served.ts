@@ -22,7 +22,6 @@ export interface Delivered {
 	id: Uuid;
 	email: Email;
 	raw: string;
-	/** Addresses in the HTML, as they were sent. */
 	pixel: string;
 	links: string[];
 }
@@ -31,13 +30,10 @@ export interface Served {
 	url: string;
 	store: Store;
 	engine: Engine;
-	/** What the pages work with; a test may put something else in place of a port. */
 	ports: TrackingPorts;
 	deliver(request: Partial<SendRequest>): Promise<Delivered>;
-	/** Adds to the time of day, in seconds: who reads a mail does so later than its delivery. */
 	later(seconds: number): void;
 	failures: unknown[];
-	/** Waits until what was answered is recorded. */
 	settled(): Promise<void>;
 	close(): Promise<void>;
 }

@@ -12,11 +12,9 @@ export interface Serving {
 	readonly process: ChildProcess;
 	readonly url: string;
 	readonly token: string;
-	/** Of the first start, which makes one. */
 	readonly tokenFile: string;
 	stderr(): string;
 	log(): Record<string, unknown>[];
-	/** Sends the signal and gives the exit code; `null`: a signal ended it. */
 	stop(signal?: NodeJS.Signals): Promise<number | null>;
 	fetch(path: string, init?: RequestInit & { token?: string | null }): Promise<Response>;
 }
@@ -24,20 +22,17 @@ export interface Serving {
 export interface ServingOptions {
 	project?: Project;
 	smtp?: number;
-	/** A free one when absent. */
 	port?: number;
 	args?: readonly string[];
 	env?: Readonly<Record<string, string>>;
 }
 
-/** Started, and listening, on a project of its own unless one is given. */
 export async function startServing(options: ServingOptions = {}): Promise<Serving> {
 	const smtp = options.smtp === undefined ? {} : { smtp: options.smtp };
 	const project = options.project ?? (await makeProject(smtp));
 	return { project, ...(await serveDatabase(project.db, options)) };
 }
 
-/** The same for a database that is there. */
 export async function serveDatabase(
 	db: string,
 	{ port = 0, args = [], env = {} }: Pick<ServingOptions, 'port' | 'args' | 'env'> = {},

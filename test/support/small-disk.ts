@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { runProgram } from './run-program.js';
 
-/** A folder on a disk of so many MiB, below `parent`; null: none can be mounted here. */
 export function smallDisk(size: number, parent = tmpdir()): string | null {
 	const folder = mkdtempSync(join(parent, 'mailctl-disk-'));
 	if (process.getuid?.() !== 0) return null;
@@ -15,7 +14,6 @@ export function smallDisk(size: number, parent = tmpdir()): string | null {
 	return folder;
 }
 
-/** Takes the room that is left but for so many bytes, until the file `ballast` is removed. */
 export function fill(folder: string, but = 0): void {
 	const ballast = join(folder, 'ballast');
 	runProgram('sh', ['-c', `cat /dev/zero > "${ballast}" 2>/dev/null || true`]);

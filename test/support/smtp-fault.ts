@@ -21,30 +21,23 @@ export type FaultPhase =
 
 export type Fault =
 	| { answer: string; thenClose?: boolean }
-	/** Says nothing until it is told what to do. */
 	| { later: Promise<Fault> }
-	/** Says nothing more and ends its side, but goes on reading. */
 	| { halfClose: true }
 	| { drop: true }
 	| { hang: true }
-	/** One byte of a good-looking answer every `everyMs`. */
 	| { drip: string; everyMs: number }
-	/** One line of so many bytes without an end. */
 	| { flood: number };
 
 export interface FaultScript {
 	at?: Partial<Record<FaultPhase, Fault>>;
-	/** Asked before `at`: by recipient, by count and so on. `undefined` = nothing special. */
 	on?: (phase: FaultPhase, line: string, connection: { number: number; mails: number }) => Fault | undefined;
 	ehlo?: readonly string[];
-	/** PEM texts, for STARTTLS (which must be among `ehlo`) or for TLS from the first byte. */
 	tls?: { key: string; cert: string; from: 'starttls' | 'start' };
 }
 
 export interface FaultServer {
 	readonly port: number;
 	readonly lines: readonly string[];
-	/** Bodies that were ended with a dot, dot-stuffed as they came. */
 	readonly bodies: readonly string[];
 	readonly connections: number;
 	close(): Promise<void>;
@@ -61,7 +54,6 @@ export async function startFaultServer(script: FaultScript): Promise<FaultServer
 		converse(socket, script, state);
 	};
 	const isImplicit = script.tls?.from === 'start';
-	// Half-open: a client that ends its side while it waits is not answered by our own end.
 	const server = isImplicit
 		? createTlsServer({ ...script.tls }, onConnection).on('tlsClientError', () => undefined)
 		: createServer({ allowHalfOpen: true }, onConnection);
@@ -91,7 +83,6 @@ function converse(socket: Socket, script: FaultScript, state: State): void {
 
 type Connection = { number: number; mails: number };
 
-/** Does what it is told for this phase, and answers that; nothing told: the usual answer. */
 function react(
 	socket: Socket,
 	script: FaultScript,
@@ -104,7 +95,6 @@ function react(
 	return fault;
 }
 
-/** Connections on which the server says nothing more. */
 const mute = new WeakSet<Socket>();
 
 function talk(socket: Socket, script: FaultScript, state: State, connection: Connection): void {
@@ -186,7 +176,6 @@ function greeting(keywords: readonly string[]): string {
 		.join('\r\n');
 }
 
-/** True: the server says nothing more on this connection. */
 function commit(socket: Socket, fault: Fault): boolean {
 	if ('answer' in fault) {
 		socket.write(`${fault.answer}\r\n`);

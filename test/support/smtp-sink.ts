@@ -11,12 +11,10 @@ export interface SmtpSink {
 	readonly port: number;
 	readonly received: readonly Received[];
 	readonly connections: number;
-	/** Resolves when `count` messages have come. */
 	until(count: number): Promise<void>;
 	close(): Promise<void>;
 }
 
-/** Offers no STARTTLS and no login unless `options` say so. */
 export async function startSmtpSink(options: SMTPServerOptions = {}): Promise<SmtpSink> {
 	const received: Received[] = [];
 	const waiting: { count: number; resolve: () => void }[] = [];
@@ -59,7 +57,6 @@ export async function startSmtpSink(options: SMTPServerOptions = {}): Promise<Sm
 	};
 }
 
-/** The Message-ID of a raw message, without brackets. */
 export function messageIdIn(raw: Buffer): string {
 	return /^Message-ID: <([^>]+)>/im.exec(raw.toString('latin1'))?.[1] ?? '';
 }

@@ -1,7 +1,6 @@
 /** A client of an SMTP server that says what it is told, and nothing else. */
 import { connect } from 'node:net';
 
-/** Sends each text to `host:port` once the last was answered; the last lines of the replies, the greeting first. */
 export function talkSmtp(address: string, texts: readonly string[]): Promise<string[]> {
 	const colon = address.lastIndexOf(':');
 	return new Promise((resolve, reject) => {

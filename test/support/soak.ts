@@ -13,24 +13,19 @@ interface Soaked {
 
 interface SoakOptions {
 	contents: number;
-	/** Each sends its next mail when the last is accepted. */
 	clients: number;
-	/** Told every second, with the mails that have arrived. */
 	onSample?: (arrived: number, residentMb: number) => void;
 }
 
 export interface SoakResult {
-	/** From the first request to the last mail's arrival. */
 	seconds: number;
 	cpuSeconds: number;
 	peakMb: number;
 	endMb: number;
 }
 
-/** The queue may be long when the last mail is accepted; it is stuck when nothing has come for so long. */
 const stuckMs = 60_000;
 
-/** Throws when a request is refused, when a mail does not arrive, and when one arrives twice. */
 export async function soak(
 	{ url, token, pid, sink }: Soaked,
 	{ contents, clients, onSample }: SoakOptions,
@@ -64,7 +59,6 @@ export async function soak(
 	}
 }
 
-/** Waits for so many mails in all. Throws when none has come for a minute, and when more have come. */
 export async function arrived(sink: CountingSink, count: number): Promise<void> {
 	let last = { received: sink.received(), at: performance.now() };
 	while (last.received < count && performance.now() - last.at < stuckMs) {
@@ -75,7 +69,6 @@ export async function arrived(sink: CountingSink, count: number): Promise<void> 
 }
 
 function cpuSecondsOf(pid: number): number {
-	// Behind the name, which may hold blanks; Linux counts in hundredths of a second.
 	const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
 	return (Number(fields[11]) + Number(fields[12])) / 100;
 }
@@ -104,7 +97,6 @@ function post(
 	});
 }
 
-/** A request to send: some 10 KB of HTML with a style sheet, ten links and words that no other mail has. */
 export function orderMail(number: number) {
 	const of = (kind: string, at: number) =>
 		`${kind}${((number * 7_919 + at) * 2_654_435_761) % 4_294_967_291}`;

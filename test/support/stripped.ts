@@ -5,13 +5,10 @@ import { connect } from '../../src/cli/connect.js';
 import type { Connect, Connection } from '../../src/cli/frame/connection.js';
 
 interface StrippedOptions {
-	/** Extensions that stay; none of them by default, and the service is unknown then. */
 	keep?: readonly (keyof Extensions)[];
-	/** Changes what the API does, after it is stripped. */
 	change?: (api: Api) => Api;
 }
 
-/** `--db` names the database behind it; the command line sees a deployment without an engine of its own. */
 export function stripped({ keep = [], change = (api) => api }: StrippedOptions = {}): Connect {
 	return async (target, dependencies): Promise<Connection> => {
 		const connection = await connect(target, dependencies);

@@ -5,11 +5,9 @@
 
 export type Reason = 'COMPLAINED' | 'HARDBOUNCED' | 'UNSUBSCRIBED' | 'SOFTBOUNCED' | 'MANUAL';
 
-/** Strongest first. */
 const order: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL'];
 const stopsAll: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED'];
 const byNameOnly: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED', 'MANUAL'];
-/** Reasons that a file may bring. */
 const imposing: readonly Reason[] = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED'];
 const week = 7 * 86_400_000_000;
 
@@ -33,7 +31,6 @@ export interface ModelMessage {
 	isErased: boolean;
 }
 
-/** `list` null: of all lists. `end` null: none. */
 interface Suppression {
 	address: string;
 	reason: Reason;
@@ -49,14 +46,12 @@ export class SuppressionModel {
 	readonly #erased = new Set<string>();
 	#suppressions: Suppression[] = [];
 
-	/** All that stand, as `REASON list`. */
 	all(address: string, now: number): string[] {
 		return this.#suppressions
 			.filter((one) => one.address === address && (one.end === null || one.end > now))
 			.map(({ reason, list }) => `${reason} ${list}`);
 	}
 
-	/** Those against mail of a list; mail of none is stopped by each. */
 	#about(address: string, list: number | null): Suppression[] {
 		return this.#suppressions.filter(
 			(one) => one.address === address && (list === null || one.list === null || one.list === list),
@@ -90,7 +85,6 @@ export class SuppressionModel {
 		}
 	}
 
-	/** With or without an end; `list` null: of all lists. */
 	add(suppression: Suppression, now: number): void {
 		const { address, reason, list, end } = suppression;
 		const before = this.#suppressions.find(
@@ -104,12 +98,10 @@ export class SuppressionModel {
 		if (end === null) this.#stop(list === null ? rows : rows.filter((row) => row.list === list), reason);
 	}
 
-	/** By name: of an erased person nothing is to be kept. */
 	addByName(suppression: Suppression, now: number): void {
 		if (!this.#erased.has(suppression.address)) this.add(suppression, now);
 	}
 
-	/** `list` null: whatever they are of. */
 	remove(address: string, reason: Reason | null, list: number | null, now: number): void {
 		this.#suppressions = this.#suppressions.filter(
 			(one) =>
@@ -141,7 +133,6 @@ export class SuppressionModel {
 		this.rows.push({ list, address, isActive: reason === null, reason, softBounces: 0, since: null });
 	}
 
-	/** `reason`: the text of the file, in any case; null for none. */
 	import(
 		list: number,
 		address: string,
@@ -165,7 +156,6 @@ export class SuppressionModel {
 		if (imposed !== undefined) this.add({ address, reason: imposed, list: of, end: null }, now);
 	}
 
-	/** What waits for an address the row had before is found at the lease, for there is no index by person. */
 	delete(row: ModelRow): void {
 		this.rows = this.rows.filter((one) => one !== row);
 		for (const message of this.messages) {
@@ -199,7 +189,6 @@ export class SuppressionModel {
 		this.#erased.delete(address);
 	}
 
-	/** False: refused. */
 	activate(row: ModelRow, now: number): boolean {
 		if (this.#isBound(row.address, row.list)) return false;
 		this.#lift(row.address, row.list, now);
@@ -211,7 +200,6 @@ export class SuppressionModel {
 		if (row.isActive) Object.assign(row, { isActive: false, reason: null });
 	}
 
-	/** False: refused. An unsubscription goes with the row, for its list. */
 	move(row: ModelRow, address: string, now: number): boolean {
 		if (row.address === address) return true;
 		if (this.rowIn(row.list, address) !== null || this.#erased.has(address)) return false;
@@ -230,7 +218,6 @@ export class SuppressionModel {
 		return !standing.some((one) => stopsAll.includes(one));
 	}
 
-	/** Null: there is no message. */
 	send(address: string, type: ModelMessage['type'], list: number | null, now: number): ModelMessage | null {
 		const everywhere = this.#ofAddress(address);
 		const only = everywhere.length === 1 ? (everywhere[0] ?? null) : null;
@@ -246,7 +233,6 @@ export class SuppressionModel {
 		return message;
 	}
 
-	/** Whether a worker is given it now; else it is canceled. */
 	lease(message: ModelMessage, now: number): boolean {
 		const isPersonActive = message.row === null || (this.rows.includes(message.row) && message.row.isActive);
 		const isFree = this.#mayGet(message.address, message.list, message.type, now);
@@ -273,7 +259,6 @@ export class SuppressionModel {
 		this.add({ address, reason, list: null, end: null }, now);
 	}
 
-	/** From the list of the message; from all where it has none, or no longer, or the person or the setting says so. */
 	unsubscribe({ address, list, row, isErased }: ModelMessage, isFromAll: boolean, now: number): void {
 		if (isErased) return;
 		const isOfList = list !== null && this.lists.has(list) && !isFromAll && this.scope === 'list';

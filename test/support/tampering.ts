@@ -6,18 +6,15 @@ export interface Passing {
 	method: string;
 	path: string;
 	token: string | null;
-	/** Parsed JSON; undefined: none. */
 	body: unknown;
 }
 
 export interface Answered {
 	status: number;
 	headers: Record<string, string>;
-	/** Parsed JSON, or the text as it came. */
 	body: unknown;
 }
 
-/** `ask` goes on to the deployment, changed or not; without it nothing reaches the deployment. */
 export type Tamper = (passing: Passing, ask: (passing: Passing) => Promise<Answered>) => Promise<Answered>;
 
 interface TamperingProxy {

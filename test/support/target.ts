@@ -4,14 +4,11 @@ import { listenOn } from './listen.js';
 
 export interface NotifiedTarget {
 	url: string;
-	/** Bodies as they came. */
 	received: string[];
-	/** The header of each request; null without it. */
 	authorizations: (string | null)[];
 	close(): Promise<void>;
 }
 
-/** Answers every request with `status`. */
 export async function startTarget(status: number): Promise<NotifiedTarget> {
 	const received: string[] = [];
 	const authorizations: (string | null)[] = [];

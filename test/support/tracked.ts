@@ -2,7 +2,6 @@
 import { openStore } from '../../src/store/open.js';
 import type { TrackedEvent } from '../../src/store/store.js';
 
-/** `at`: ISO. */
 export async function track(
 	db: string,
 	at: string,

@@ -3,9 +3,6 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CliOptions, CliResult } from './cli.js';
 
-/**
- * Each answer is what is typed once stderr shows the text before it, or makes that; Enter follows unless the keys are all.
- */
 export function typing(
 	answers: readonly (readonly [question: string, answer: string | (() => Promise<string>), keys?: 'all'])[],
 	run: (options: CliOptions) => Promise<CliResult>,
@@ -16,7 +13,6 @@ export function typing(
 	let read = 0;
 	let heard = 0;
 	let isOver = false;
-	/** Until nothing has been drawn for a while: a prompt drops keys while it looks for choices. */
 	const quiet = async () => {
 		for (let before = -1; !isOver && before !== heard; ) {
 			before = heard;
@@ -25,7 +21,6 @@ export function typing(
 	};
 	const type = async (answer: string | (() => Promise<string>), enter: string) => {
 		const typed = typeof answer === 'string' ? answer : await answer();
-		// The text may stand before its prompt, which drops what came before its first drawing.
 		while (!isOver && stdin.readableFlowing !== true) await delay(5);
 		await quiet();
 		stdin.write(typed);

@@ -6,7 +6,6 @@ import { connectTo } from './fake-deployment.js';
 export interface Answer {
 	status?: number;
 	headers?: Readonly<Record<string, string>>;
-	/** A text is the body itself; anything else is written as JSON. */
 	body?: unknown;
 }
 
@@ -16,7 +15,6 @@ export interface Wire {
 	targets: Target[];
 }
 
-/** `answer` is asked for each request; an Error is thrown instead of answered. */
 export function wireOf(answer: (request: WireRequest) => Answer | Error): Wire {
 	const asked: WireRequest[] = [];
 	const targets: Target[] = [];

@@ -18,7 +18,6 @@ const [path = '', port = '', leaseMs = '400', minutes = '0', poison = ''] = proc
 const ahead = { now: () => systemClock.now() + Number(minutes) * 60 * microsPerSecond };
 const clock = minutes === '0' ? systemClock : ahead;
 const opening = { clock, mode: 'existing', role: 'worker' } as const;
-// As `mailctl worker` opens it.
 const store = isPostgres(path)
 	? await openAt(path, opening)
 	: await openThreadedStore(path, { ...opening, isOneThread: true, upkeep: 'with_commits' });

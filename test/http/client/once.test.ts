@@ -6,7 +6,6 @@ import { type Client, createClient } from '../../../src/http/client/client.js';
 import { clientOptions } from '../../support/client.js';
 import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
 
-/** A wire that passes everything on, but cuts the connection in place of the next answers to what matches. */
 interface Wire {
 	url: string;
 	lose(start: string, times: number): void;

@@ -62,7 +62,6 @@ describe('a deployment that is', () => {
 		['a bomb', { kind: 'bomb', encoding: 'gzip', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
 	])('%s does not tell, is asked as every GET, and never counts as a send that may have happened', async (_, act, code, asked) => {
 		service.introduce(act);
-		// What never comes need not be waited for.
 		const timeoutMs = act.kind === 'silent' || act.kind === 'drip' ? 1_500 : 60_000;
 		const { api } = client({ remote: { retries: 1, timeoutMs } });
 		await expect(api.capabilities()).rejects.toMatchObject({ name: 'ApiError', code, unanswered: false });

@@ -186,7 +186,6 @@ describe('what may have been processed is tried again where twice is once', () =
 			code: 'unavailable',
 			unanswered: true,
 		});
-		// The same key again would have been answered as the first time: so nothing was done.
 		const refused: Act = { kind: 'json', status: 400, body: { to: ['Bad.'] } };
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, refused);

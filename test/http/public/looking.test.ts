@@ -12,7 +12,6 @@ const agents = {
 	prefetch: { 'User-Agent': 'Mozilla/5.0 Chrome/120.0', 'Sec-Purpose': 'prefetch;prerender' },
 	none: { 'User-Agent': '' },
 };
-/** Events may be added (who opened what); none of these may change. */
 const tables = ['lists', 'subscribers', 'suppressions', 'erased', 'campaigns', 'submissions'];
 
 describe('looking at what is public', () => {
@@ -46,7 +45,6 @@ describe('looking at what is public', () => {
 			([, url = '']) => url,
 		);
 		const all = [...shown, unsubscribeUrl(mail)].filter((url) => url.startsWith(served.url));
-		// A mail program may ask for more than it was given: variants of the page that unsubscribes.
 		const leaving = unsubscribeUrl(mail);
 		return [
 			...all,

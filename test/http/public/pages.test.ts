@@ -111,7 +111,6 @@ describe('every page', () => {
 				'X-Content-Type-Options': 'nosniff',
 				'X-Robots-Tag': 'noindex, nofollow',
 			});
-			// Styles ask for nothing either.
 			expect(style).not.toMatch(/url\(|@import/);
 		}
 	});
@@ -185,7 +184,6 @@ function colors(declarations: string): Record<string, string> {
 	);
 }
 
-/** WCAG 2.1, "contrast ratio". */
 function contrast(a: string, b: string): number {
 	const [dark = 0, light = 0] = [luminance(a), luminance(b)].sort((x, y) => x - y);
 	return (light + 0.05) / (dark + 0.05);

@@ -13,13 +13,11 @@ describe('the language of a page', () => {
 		['de-CH', 'de'],
 		['pt-BR,pt;q=0.9,en-US;q=0.8,en;q=0.7', 'pt'],
 		['ja-Latn-hepburn', 'ja'],
-		// By weight, not by place; among equals by place.
 		['en;q=0.5, fr;q=0.9', 'fr'],
 		['en ; q=0.5 ,\tfr ; Q=0.9', 'fr'],
 		['sv, de', 'sv'],
 		['nl;q=0.8, pl;q=0.8', 'nl'],
 		['de-CH, en;q=0.9, de;q=0.1', 'de'],
-		// What is not ours gives way to what is.
 		['no, da;q=0.9, it;q=0.2', 'it'],
 		['no', 'en'],
 		['eng', 'en'],
@@ -35,7 +33,6 @@ describe('the language of a page', () => {
 		['en;q=0.1, *;q=0.5', 'de'],
 		['no, *;q=0.1', 'en'],
 		['*;q=0', 'en'],
-		// Garbage is skipped, not guessed at.
 		['de;q=2, fr;q=0.1', 'fr'],
 		['de;q=-1, fr;q=0.1', 'fr'],
 		['de;q=x, fr;q=0.1', 'fr'],

@@ -204,7 +204,6 @@ describe('a link', () => {
 		expect(events()).toEqual([
 			expect.objectContaining({ type: 'REDIRECTED', link: 0, machine: 0, url: targets[0] }),
 			expect.objectContaining({ type: 'REDIRECTED', link: 1, machine: 0, url: targets[1] }),
-			// Three links within ten seconds.
 			expect.objectContaining({ type: 'REDIRECTED', link: 2, machine: 1, url: targets[2] }),
 		]);
 	});

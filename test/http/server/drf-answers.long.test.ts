@@ -27,7 +27,6 @@ const ownWay: Readonly<Record<string, string>> = {
 
 const needed = ['This field is required.'];
 
-/** What is said beside all else, where the framework checks fields together only once each is valid (api-decisions 42). */
 const alsoSaid: Readonly<Record<string, object>> = {
 	'send: nothing': { subject: needed, text_body: needed, html_body: needed },
 	'send: no body and a wrong address': { text_body: needed, html_body: needed },
@@ -50,7 +49,6 @@ async function perform({ request }: Recorded): Promise<Answer> {
 	});
 }
 
-/** Each question is asked of the same few records, as it was when it was recorded. */
 async function start(): Promise<void> {
 	deployment = await deploy();
 	await deployment.store.writes.putSettings({ values: { public_url: 'http://testserver' }, now: 0 });
@@ -65,7 +63,6 @@ function masked(text: string): string {
 		.replace(/JSON parse error - .*"/, 'JSON parse error - …"');
 }
 
-/** Looking at what a HEAD of run_test would do is refused, and so not allowed. */
 function allowed(header: string | undefined, path: string): string | null {
 	return header === undefined ? null : path.endsWith('/run_test/') ? header.replace(' HEAD,', '') : header;
 }
@@ -90,14 +87,12 @@ describe('the recorded answers', () => {
 		expect(answer.headers.get('www-authenticate')).toBe(headers['WWW-Authenticate'] ?? null);
 		const text = masked(answer.text);
 		if (body === '') expect(text).toBe('');
-		// In DRF complaints stand in the order in which a serializer declares its fields; the document has another.
 		else if (status === 400)
 			expect(JSON.parse(text)).toEqual({
 				...JSON.parse(masked(JSON.stringify(body))),
 				...alsoSaid[one.name],
 			});
 		else expect(text).toBe(JSON.stringify(body));
-		// No blanks after separators, non-ASCII as it is.
 		if (answer.text !== '') expect(answer.text).toBe(JSON.stringify(answer.body));
 	});
 });

@@ -16,7 +16,6 @@ export function randomFrom(seed: number): () => number {
 export interface Hostile {
 	bytes: Buffer;
 	count: number;
-	/** What to do after writing: wait for the server to close, or cut at once. */
 	ending: 'wait' | 'cut';
 }
 
@@ -36,19 +35,8 @@ export function hostileConnection(random: () => number): Hostile {
 }
 
 const table = Object.values(operations);
-/** What is deleted cannot be attacked any more. */
 const sparing = table.filter(({ method, path }) => method !== 'DELETE' && !path.endsWith('/clear/'));
-const ownPaths = [
-	'/',
-	'/healthz',
-	'/readyz',
-	'/metrics',
-	'/openapi.json',
-	'/o/abc.gif',
-	'/c/x',
-	'/u/y',
-	'/v/z',
-];
+const ownPaths = '/ /healthz /readyz /metrics /openapi.json /o/abc.gif /c/x /u/y /v/z'.split(' ');
 const known = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
 const unknown = ['PROPFIND', 'get', 'FETCH', 'PURGE'];
 const uuid = '7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11';
@@ -72,26 +60,10 @@ const ids = [
 	'é',
 	'1;x=1',
 ];
-const parameters = [
-	'page',
-	'page_size',
-	'email__icontains',
-	'email__exact',
-	'is_active',
-	'date_from',
-	'date_to',
-	'campaign_unique_id',
-	'event_types',
-	'status',
-	'to',
-	'since',
-	'submission',
-	'campaign',
-	'tag',
-	'human',
-	'__proto__',
-	'x',
-];
+const parameters = (
+	'page page_size email__icontains email__exact is_active date_from date_to campaign_unique_id ' +
+	'event_types status to since submission campaign tag human __proto__ x'
+).split(' ');
 const words = [
 	'1',
 	'0',
@@ -297,7 +269,6 @@ function maker(random: () => number) {
 		const kind = random();
 		const length = `Content-Length: ${content.length}`;
 		if (kind < 0.86) return { lines: [length], octets: content };
-		// Often enough that one is met in time: 413 is due when the requests before it on its connection are answered.
 		if (kind < 0.88) return { lines: ['Content-Length: 20000000'], octets: content };
 		if (kind < 0.985) return { lines: ['Transfer-Encoding: chunked'], octets: chunked(content) };
 		if (kind < 0.988) return { lines: [length, 'Transfer-Encoding: chunked'], octets: chunked(content) };

@@ -8,7 +8,6 @@ import { ask, type Deployment, deploy, tokens } from './serving.js';
 import { dial, type WireAnswer } from './wire.js';
 
 const wanted = Number(process.env['MAILCTL_REQUESTS'] ?? 10_000);
-/** Of each request, at most: 20 MiB of thirty thousand. */
 const keptBytes = 700;
 const atOnce = 32;
 const seed = 20_261_121;
@@ -16,7 +15,6 @@ const seed = 20_261_121;
 let deployment: Deployment;
 const statuses = new Map<number, number>();
 const logged = { lines: 0, withSecrets: [] as string[], errors: [] as string[] };
-/** Long enough to be none of the words of an answer. */
 const secrets = Object.values(tokens);
 const holdsSecret = (text: string) => secrets.some((secret) => text.includes(secret.slice(5)));
 
@@ -27,7 +25,6 @@ beforeAll(async () => {
 		if (holdsSecret(text)) logged.withSecrets.push(text);
 		if ('level' in line || ('status' in line && Number(line.status) >= 500)) logged.errors.push(text);
 	};
-	// What is not given back of memory and places would be used up long before the end, and 503 the answer.
 	const limits = { maxBytesInFlight: 4 * 1024 * 1024, maxRequests: 2000 };
 	const times = { headersTimeoutMs: 1000, requestTimeoutMs: 1500, checkIntervalMs: 100, lingerMs: 50 };
 	deployment = await deploy({ server: { log, limits: { ...limits, ...times } }, handler: { log } });
@@ -37,7 +34,6 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.close());
 
-/** Says it, and gives whole answers until the server closes. */
 async function attack({ bytes, ending }: Hostile): Promise<WireAnswer[]> {
 	const wire = await dial(deployment.server.url);
 	await new Promise<void>((resolve) => wire.socket.write(bytes, () => resolve()));
@@ -60,7 +56,6 @@ function judge(answer: WireAnswer): void {
 	if (answer.headers['content-type'] === 'application/json' && answer.body !== '') JSON.parse(answer.body);
 }
 
-/** Bytes of the heap that are in use, after a collection. */
 function heapInUse(): number {
 	setFlagsFromString('--expose-gc');
 	const collect: unknown = runInNewContext('gc');
@@ -84,7 +79,6 @@ describe('a hostile client', () => {
 		expect(logged.errors.slice(0, 3)).toEqual([]);
 		expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([]);
 		expect(logged.withSecrets).toEqual([]);
-		// Each kind of answer was met: the requests were not all refused at the door.
 		expect([...statuses.keys()]).toEqual(
 			expect.arrayContaining([200, 201, 204, 400, 401, 403, 404, 405, 413, 414, 415, 417, 431]),
 		);

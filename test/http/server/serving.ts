@@ -30,14 +30,11 @@ export interface DeploymentOptions {
 	handler?: Partial<HandlerOptions>;
 	server?: Partial<ServerOptions>;
 	ports?: Partial<EnginePorts>;
-	/** A file or URL; absent: a database in memory. */
 	database?: string;
 	clock?: Clock;
-	/** Random when absent. */
 	newId?: () => string;
 }
 
-/** An empty project with the sender news@example.com and a token of each scope. */
 export async function deploy(options: DeploymentOptions = {}): Promise<Deployment> {
 	const clock = options.clock ?? systemClock;
 	const { database = ':memory:' } = options;
@@ -100,20 +97,16 @@ export interface Answer {
 	status: number;
 	headers: Headers;
 	text: string;
-	/** Parsed when it is JSON. */
 	body: unknown;
 }
 
 export interface Asking {
 	token?: string | null;
 	headers?: Record<string, string>;
-	/** Sent as JSON. */
 	body?: unknown;
-	/** Sent as it is. */
 	raw?: string | Uint8Array;
 }
 
-/** One request with the admin's token unless another is given. */
 export async function ask(
 	{ server }: Pick<Deployment, 'server'>,
 	method: string,

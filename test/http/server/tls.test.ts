@@ -36,17 +36,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		folder = mkdtempSync(join(tmpdir(), 'mailctl-tls-'));
 		const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
 		const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
-		const make = [
-			'req',
-			'-x509',
-			'-newkey',
-			'ec',
-			'-pkeyopt',
-			'ec_paramgen_curve:P-256',
-			'-nodes',
-			'-days',
-			'2',
-		];
+		const make = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2'.split(' ');
 		runProgram('openssl', [...make, '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
 		tls = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
 		deployment = await deploy({ server: { tls } });

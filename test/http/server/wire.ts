@@ -11,15 +11,12 @@ export interface WireAnswer {
 export interface Wire {
 	socket: Socket;
 	write(text: string | Uint8Array): void;
-	/** The next whole answer; null when the server has ended the connection before it. `HEAD` answers have no body. */
 	read(method?: string): Promise<WireAnswer | null>;
-	/** Resolves when the server has ended or cut the connection. */
 	closed(): Promise<void>;
 	received(): string;
 	destroy(): void;
 }
 
-/** `url` as a server names it, plain HTTP. */
 export async function dial(url: string): Promise<Wire> {
 	const { hostname, port } = new URL(url);
 	const socket = connect(Number(port), hostname);

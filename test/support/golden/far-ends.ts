@@ -6,15 +6,12 @@ import { type SmtpSink, startSmtpSink } from '../smtp-sink.js';
 import { startTarget } from '../target.js';
 
 interface FarEnds {
-	/** For `{name}` in a call. */
 	values: Record<string, string>;
-	/** Hosts and ports as the records name them. */
 	names: Record<string, string>;
 	sink: SmtpSink;
 	close(): Promise<void>;
 }
 
-/** What a mail server says to the first part of an address. */
 const refusals: Readonly<Record<string, readonly [code: number, text: string]>> = {
 	refused: [550, '5.1.1 no such user'],
 	later: [451, '4.7.1 try again later'],
@@ -71,7 +68,6 @@ interface Faulty {
 
 const page = { count: 0, next: null, previous: null, results: [] };
 
-/** Besides these every number from 300 on is a status. */
 const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
 	cut: (response) => response.socket?.destroy(),
 	silent: () => {},
@@ -87,13 +83,11 @@ const faults: Readonly<Record<string, (response: ServerResponse) => void>> = {
 	'503': (response) => response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>503</h1>'),
 };
 
-/** A deployment that fails as the first part of its path says: `http://…/500`, `http://…/cut`. */
 async function startFaulty(): Promise<Faulty> {
 	const server = createServer((request, response) => {
 		const [, fault = '', ...rest] = (request.url ?? '').split('/');
 		request.resume();
 		request.on('end', () => {
-			// Whether it is one of ours is answered soundly: it is not.
 			if (request.method === 'GET' && rest.join('') === '')
 				return json(response, 404, { detail: 'Not found.' });
 			const act =

@@ -8,21 +8,17 @@ import { createRequire } from 'node:module';
 import { PassThrough, Writable } from 'node:stream';
 import { programPath } from '../cli.js';
 
-// What libraries ask this process for is the same everywhere: local time, and the colours of prompts.
 process.env['TZ'] = 'UTC';
 process.env['NO_COLOR'] = '1';
 delete process.env['FORCE_COLOR'];
 
-/** The moment at which every call happens: 2026-11-21T12:00:00Z. */
 export const moment = '1795262400';
 
 export interface Call {
 	argv: readonly string[];
 	env: Readonly<Record<string, string>>;
-	/** Standard input, or what is typed at a terminal: a line for each question. */
 	stdin?: string | Buffer;
 	columns?: number;
-	/** Comes once stderr shows `at`. */
 	signal?: { name: 'SIGINT' | 'SIGTERM'; at: string };
 }
 
@@ -40,7 +36,6 @@ export function runCall(call: Call): Promise<Outcome> {
 	return inProcesses && call.columns === undefined ? runProcess(call) : runHere(call);
 }
 
-/** Runs one call as a process of its own. */
 async function runProcess({ argv, env, stdin, signal }: Call): Promise<Outcome> {
 	const child = spawn(process.execPath, [programPath, ...argv], { env: { ...processEnv(), ...env } });
 	child.stdin.on('error', () => {});
@@ -57,7 +52,6 @@ async function runProcess({ argv, env, stdin, signal }: Call): Promise<Outcome> 
 	return { code, stdout: textOf(stdout), stderr: textOf(stderr) };
 }
 
-/** What a process needs of this one's environment, and nothing that names its user. */
 function processEnv(): Record<string, string> {
 	return { PATH: process.env['PATH'] ?? '', TZ: 'UTC' };
 }
@@ -71,7 +65,6 @@ async function runHere({ argv, env, stdin, columns, signal }: Call): Promise<Out
 	const stdout = capture(columns);
 	const stderr = capture(columns, (text) => {
 		const answer = /\?/.test(text) ? answers.shift() : undefined;
-		// The prompt listens once it has been drawn.
 		if (answer !== undefined) setImmediate(() => input.write(`${answer}\n`));
 		signalOnce(text);
 	});
@@ -85,12 +78,10 @@ async function runHere({ argv, env, stdin, columns, signal }: Call): Promise<Out
 	return { code, stdout: stdout.text(), stderr: withoutWaiting(stderr.text()) };
 }
 
-/** A busy machine shows for a moment what is waited for: of a line that is drawn over only the last drawing is left. */
 function withoutWaiting(text: string): string {
 	return text.replace(/\r\x1b\[K[^\r\n]*(?=\r\x1b\[K)/g, '').replaceAll('\r\x1b[K', '');
 }
 
-/** Sends the signal when stderr holds what it waits for, and no second time. */
 function onceSaid(signal: Call['signal'], send: (name: 'SIGINT' | 'SIGTERM') => void) {
 	let isSent = false;
 	return (text: string) => {
@@ -111,7 +102,6 @@ function capture(columns: number | undefined, heard?: (text: string) => void) {
 	});
 	const more = columns === undefined ? {} : { columns };
 	return {
-		// Like the process's own streams it cannot be ended: a prompt tries to when it is answered.
 		stream: Object.assign(stream, { isTTY: columns !== undefined, end: () => stream, ...more }),
 		text: () => textOf(chunks),
 	};

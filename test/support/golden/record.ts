@@ -3,19 +3,16 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Outcome } from './program.js';
 
-/** One call: `$` the line, `|` standard output, `!` standard error, `=` the exit code. */
 export function blockOf(line: string, { code, stdout, stderr }: Outcome): string {
 	return `${[`$ ${line}`, ...marked('|', stdout), ...marked('!', stderr), `= ${code}`].join('\n')}\n`;
 }
 
-/** Holds the text to `test/goldens/NAME`; `npm run goldens` writes it there. */
 export async function expectGolden(name: string, text: string): Promise<void> {
 	const meant =
 		'If it is meant: npm run goldens, read the diff, and give the reason in test/goldens/intended.md.';
 	await expect(text, meant).toMatchFileSnapshot(join(import.meta.dirname, '../../goldens', name));
 }
 
-/** Each line behind its mark; a last line without its end says so. */
 function marked(mark: string, text: string): string[] {
 	if (text === '') return [];
 	const lines = text.split('\n');
@@ -27,7 +24,6 @@ function marked(mark: string, text: string): string[] {
 	];
 }
 
-/** Controls but tabs within the line; blanks at its end are shown. */
 function visible(line: string): string {
 	return line
 		.replace(

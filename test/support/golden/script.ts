@@ -20,13 +20,11 @@ export type WayName = 'local' | 'served' | 'foreign';
 
 export interface ScriptCall extends ShellLine {
 	kind: 'call';
-	/** As the record shows it. */
 	line: string;
 	ways: readonly WayName[];
 	columns: number | null;
 	namesNoTarget: boolean;
 	signal: NonNullable<Call['signal']> | null;
-	/** The first word of its output is kept by this name. */
 	keepAs: string | null;
 }
 
@@ -39,7 +37,6 @@ export type ScriptLine =
 const folder = join(import.meta.dirname, '../../goldens/calls');
 const wayNames: readonly WayName[] = ['local', 'served', 'foreign'];
 
-/** All lines of all files. Throws for a line that it cannot read. */
 export function readScript(): ScriptLine[] {
 	const names = readdirSync(folder).sort();
 	return names.flatMap((name) => parseScript(readFileSync(join(folder, name), 'utf8')));

@@ -1,6 +1,5 @@
 /** Replaces what no run can have in common with another, and nothing else: one table. */
 
-/** What is found, and the name that stands for all of it. `$1` and `$2` are what stays around it. */
 const plain: readonly (readonly [what: string, pattern: RegExp, replacement: string])[] = [
 	[
 		'drawings of a progress line, of which a fast machine makes none',
@@ -60,18 +59,11 @@ const numbered: readonly (readonly [name: string, pattern: RegExp])[] = [
 	['secret', /\bwhsec_[A-Za-z0-9+/]{43}=/g],
 	['job', /(?<=\bsend-)[0-9a-f]{12}\b/g],
 	['run', /(?<=20261121[Tt]120000[-_])[0-9a-f]{6}(?![0-9a-f])/g],
-	// A soft line break of quoted-printable may stand in it.
 	['link', /(?<=\/[couv]\/)[\w-]{20,}(?:=\\x0d\n\| [\w-]+)?/g],
 ];
 
-/** Gives the text with names in place of what is not determined; `known` adds names for this text alone. */
 type Settler = (text: string, known?: Readonly<Record<string, string>>) => string;
 
-/**
- * One for each file of records: numbers go on from one record to the next.
- *
- * @param known What has a name of its own: the names, and what they stand for.
- */
 export function createSettler(known: Readonly<Record<string, string>> = {}): Settler {
 	const seen = new Map<string, string>();
 	const counts = new Map<string, number>();

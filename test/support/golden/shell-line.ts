@@ -2,13 +2,11 @@
 
 export interface ShellLine {
 	env: Record<string, string>;
-	/** Words after `mailctl`. */
 	argv: string[];
 	input: string | null;
 	text: string | null;
 }
 
-/** Throws for a line that does not run `mailctl`. */
 export function parseShellLine(line: string): ShellLine {
 	const words = [...line.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) =>
 		word.replaceAll(/'([^']*)'|"([^"]*)"/g, (_, single?: string, double?: string) => single ?? double ?? ''),

@@ -11,12 +11,9 @@ import { readScript, type ScriptCall, type ScriptLine, type WayName } from './sc
 import { createSettler } from './settled.js';
 
 interface Target {
-	/** In front of every call that names no target itself. */
 	words: readonly string[];
 	env: Readonly<Record<string, string>>;
-	/** Hosts and secrets as the record names them. */
 	names: Readonly<Record<string, string>>;
-	/** Until nothing is under way there any more. */
 	rest(): Promise<void>;
 	close(): Promise<void>;
 }
@@ -24,14 +21,11 @@ interface Target {
 const files = join(import.meta.dirname, '../../goldens/files');
 const env = { TERM: 'xterm', LANG: 'C.UTF-8', SOURCE_DATE_EPOCH: moment };
 
-/** Runs every call of the script that goes this way, in a folder of its own; gives the record. */
 export async function recordWay(name: WayName): Promise<string> {
-	// Not below a folder of the tests: paths are as long everywhere, and so are the tables that show them.
 	const folder = await mkdtemp('/tmp/mailctl-golden-');
 	const before = process.cwd();
 	process.chdir(folder);
 	await cp(files, folder, { recursive: true });
-	// Whatever the checkout made of it: that others may read it is warned of.
 	await chmod('mailctl.key', 0o644);
 	const ends = await startFarEnds();
 	const target = await openers[name](ends.values['smtp'] ?? '');
@@ -62,7 +56,6 @@ export async function recordWay(name: WayName): Promise<string> {
 interface Scene {
 	values: Readonly<Record<string, string>>;
 	target: Target;
-	/** What came since it was asked last: recipient and subject of each. */
 	mails: () => string;
 }
 
@@ -96,7 +89,6 @@ function wordsFor(argv: readonly string[], { words }: Target): readonly string[]
 	return at === -1 ? words : [...words.slice(0, at), ...words.slice(at + 2)];
 }
 
-/** In the order of their recipients: which of two connections was first is chance. */
 function mailsOf(sink: SmtpSink): () => string {
 	let seen = 0;
 	return () => {
@@ -157,7 +149,6 @@ async function initialize(smtp: string): Promise<void> {
 	await onDatabase('engine', 'settings', 'set', 'allow_private_webhooks', 'true');
 }
 
-/** Output of a call on the database that must end with 0. */
 async function onDatabase(...argv: string[]): Promise<string> {
 	const call = { argv: ['--db', 'news.db', ...argv], env: { ...env, HOME: process.cwd() } };
 	const { code, stdout, stderr } = await runCall(call);
@@ -165,7 +156,6 @@ async function onDatabase(...argv: string[]): Promise<string> {
 	return stdout;
 }
 
-/** The server has nothing left that it could do now. */
 async function idle(): Promise<void> {
 	for (;;) {
 		const stats = JSON.parse(await onDatabase('engine', 'queue', 'stats', '-o', 'json'));

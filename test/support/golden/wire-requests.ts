@@ -1,13 +1,10 @@
 /** Requests of the record of the wire: as they are written to the socket. */
 
 export interface WireRequest {
-	/** Method and target; `{open}`, `{click}`, `{view}`, `{leave}` are those of a mail that was sent. */
 	line: string;
-	/** Of what its token may do; null: none is shown. Default: all. */
 	token?: 'admin' | 'send' | 'wrong' | null;
 	headers?: readonly string[];
 	body?: string;
-	/** How much of the answer's body the record shows: whole, or its metric names alone. Default: whole. */
 	show?: 'names' | 'head';
 }
 
