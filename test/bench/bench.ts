@@ -18,10 +18,6 @@ export interface Bench {
 	run(): Promise<BenchRow[]>;
 }
 
-export function leastOf(what: string): string {
-	return `the same ${what}, of a program without checks`;
-}
-
 export function median(values: readonly number[]): number {
 	const sorted = [...values].sort((a, b) => a - b);
 	return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

@@ -3,13 +3,11 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:cry
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';
 import { isInstalled } from '../support/run-program.js';
-import { type Bench, type BenchRow, leastOf, median, skippedRow } from './bench.js';
+import { type Bench, type BenchRow, median, skippedRow } from './bench.js';
 import { syncMs } from './disk.js';
-import { stageLeast } from './least.js';
 import { type Subject, sendWithWorker, stage, startSink, textOf } from './send.bench.js';
 import { newPlace } from './server.js';
 
-const connections = 5;
 const rounds = Number(process.env['ROUNDS'] ?? 5);
 const messages = 50_000;
 const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
@@ -36,29 +34,23 @@ async function measure(): Promise<BenchRow[]> {
 	const sink = await startSink();
 	try {
 		stage(place, sink.port, subject);
-		const pem = String(key.export({ type: 'pkcs8', format: 'pem' }));
-		const sendWithLeast = stageLeast(place, { port: sink.port, connections, key: pem });
 		const name = ['--domain', 'example.org', '--selector', 's1'];
 		place.run('engine', 'dkim', 'add', ...name, '--type', 'rsa', '-q');
 		const limit: number[] = [];
 		const ours: number[] = [];
-		const least: number[] = [];
 		for (let round = 0; round < rounds; round++) {
 			limit.push(await signaturesPerSecond());
 			ours.push(messages / (await sendWithWorker(place, subject)).seconds);
-			least.push(await sendWithLeast());
 		}
-		const row = (what: string, values: readonly number[], goal: string): BenchRow => ({
-			what,
-			limit: `${cpus().length} cores / time of a signature`,
-			limitMedian: `${Math.round(median(limit))}/s`,
-			oursMedian: `${Math.round(median(values))}/s`,
-			ratio: median(values) / median(limit),
-			goal,
-		});
 		return [
-			row(`${subject.what} (fdatasync ${syncMs(place.folder).toFixed(2)} ms)`, ours, subject.goal),
-			row(leastOf(subject.what), least, '–'),
+			{
+				what: `${subject.what} (fdatasync ${syncMs(place.folder).toFixed(2)} ms)`,
+				limit: `${cpus().length} cores / time of a signature`,
+				limitMedian: `${Math.round(median(limit))}/s`,
+				oursMedian: `${Math.round(median(ours))}/s`,
+				ratio: median(ours) / median(limit),
+				goal: subject.goal,
+			},
 		];
 	} finally {
 		sink.child.kill('SIGTERM');

@@ -2,16 +2,7 @@
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
-import {
-	type Bench,
-	type BenchRow,
-	leastOf,
-	median,
-	program,
-	type Run,
-	skippedRow,
-	timedNode,
-} from './bench.js';
+import { type Bench, type BenchRow, median, program, type Run, skippedRow, timedNode } from './bench.js';
 import { newPlace, type Place, serve } from './server.js';
 
 const rows = Number(process.env['EXPORT_ROWS'] ?? 1_000_000);
@@ -33,22 +24,16 @@ export const bench: Bench = {
 			const limit: number[] = [];
 			const ours: Record<string, Run[]> = {
 				csv: [],
-				least: [],
 				ndjson: [],
 				remote: [],
-				leastRemote: [],
 				stats: [],
 			};
 			for (let round = 0; round < rounds; round += 1) {
 				limit.push(seconds(() => plainExport(place)));
 				ours['csv']?.push(await timed(place, ['export', join(place.folder, 'a.csv'), '--force']));
-				ours['least']?.push(await least([place.path, join(place.folder, 'c.csv')]));
 				ours['ndjson']?.push(await timed(place, ['export', join(place.folder, 'a.ndjson'), '--force']));
 				ours['remote']?.push(
 					await timed(place, ['export', join(place.folder, 'b.csv'), '--force', ...remote]),
-				);
-				ours['leastRemote']?.push(
-					await least(['--from', server.url, server.token, join(place.folder, 'd.csv')]),
 				);
 				ours['stats']?.push(await timed(place, ['stats', '-o', 'json']));
 			}
@@ -96,10 +81,6 @@ async function timed({ env }: Place, words: readonly string[]): Promise<Run> {
 	);
 }
 
-async function least(words: readonly string[]): Promise<Run> {
-	return await timedNode([join(process.cwd(), 'test/bench/least-export.mjs'), ...words], process.env);
-}
-
 function row(what: string, runs: readonly Run[], limit: readonly number[]): BenchRow {
 	const ours = median(runs.map((run) => run.seconds));
 	const peak = Math.max(...runs.map(({ peakMb }) => peakMb));
@@ -121,7 +102,5 @@ const goals: Readonly<Record<string, string>> = {
 };
 
 const names: Readonly<Record<string, string>> = {
-	least: leastOf('csv'),
 	remote: 'csv, from a server',
-	leastRemote: leastOf('csv from a server'),
 };

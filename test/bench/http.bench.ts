@@ -6,11 +6,10 @@ import { systemClock } from '../../src/api/datetime.js';
 import { signToken } from '../../src/delivery/tracking/tokens.js';
 import { openStore } from '../../src/store/open.js';
 import { send } from '../contract/store/fixture.js';
-import { type Bench, type BenchRow, leastOf, median, skippedRow } from './bench.js';
+import { type Bench, type BenchRow, median, skippedRow } from './bench.js';
 import { singleCommits, syncMs } from './disk.js';
 import {
 	bareServer,
-	leastServer,
 	newPlace,
 	type Place,
 	peopleFile,
@@ -42,11 +41,7 @@ export const bench: Bench = {
 		const tokens = await pixelTokens(place);
 		const server = await serve(place, '--no-worker');
 		try {
-			return [
-				...(await pages(server, place)),
-				...(await posts(server, place)),
-				...(await pixels(server, { place, tokens })),
-			];
+			return [await pages(server), await posts(server, place), await pixels(server, { place, tokens })];
 		} finally {
 			await server.stop();
 			place.remove();
@@ -54,9 +49,8 @@ export const bench: Bench = {
 	},
 };
 
-async function pages({ url, token }: Running, place: Place): Promise<BenchRow[]> {
+async function pages({ url, token }: Running): Promise<BenchRow> {
 	const bare = await bareServer(nothing);
-	const least = await leastServer(place);
 	const headers = { 'X-Secure-Token': token };
 	const path = '/sub/lists/1/subscribers/?page=3';
 	const pagesOf = (base: string) =>
@@ -64,20 +58,13 @@ async function pages({ url, token }: Running, place: Place): Promise<BenchRow[]>
 	const samples = await inTurn(
 		() => pagesOf(bare.url),
 		() => pagesOf(url),
-		() => pagesOf(least.url),
 	);
 	await bare.stop();
-	await least.stop();
 	const limit = 'node:http answering nothing';
-	return [
-		row('page of 100 subscribers', limit, samples, '≥ 0.06'),
-		row(leastOf('page'), limit, { ...samples, ours: samples.least }, '–'),
-	];
+	return row('page of 100 subscribers', limit, samples, '≥ 0.06');
 }
 
-async function posts({ url, token }: Running, place: Place): Promise<BenchRow[]> {
-	const { folder } = place;
-	const least = await leastServer(place);
+async function posts({ url, token }: Running, { folder }: Place): Promise<BenchRow> {
 	const headers = { 'X-Secure-Token': token, 'Content-Type': 'application/json' };
 	const waits: number[] = [];
 	let round = 0;
@@ -103,22 +90,16 @@ end`;
 			return singleCommits(folder, seconds);
 		},
 		() => postsTo(url),
-		() => postsTo(least.url),
 	);
-	await least.stop();
 	const limit = `single FULL commits (fdatasync ${median(waits).toFixed(2)} ms)`;
-	return [
-		row('POST subscriber, 32 clients', limit, samples, '≥ 1.5'),
-		row(leastOf('POST'), limit, { ...samples, ours: samples.least }, '–'),
-	];
+	return row('POST subscriber, 32 clients', limit, samples, '≥ 1.5');
 }
 
 async function pixels(
 	{ url }: Running,
 	{ place, tokens }: { place: Place; tokens: readonly string[] },
-): Promise<BenchRow[]> {
+): Promise<BenchRow> {
 	const bare = await bareServer(gif);
-	const least = await leastServer(place);
 	const file = join(place.folder, 'tokens');
 	writeFileSync(file, tokens.join('\n'));
 	const lua = `
@@ -133,15 +114,10 @@ end`;
 	const samples = await inTurn(
 		() => requestsPerSecond({ ...load, url: bare.url }),
 		() => requestsPerSecond({ ...load, url }),
-		() => requestsPerSecond({ ...load, url: least.url }),
 	);
 	await bare.stop();
-	await least.stop();
 	const limit = 'node:http answering the GIF';
-	return [
-		row('pixel with its event', limit, samples, '≥ 0.6'),
-		row(leastOf('pixel'), limit, { ...samples, ours: samples.least }, '–'),
-	];
+	return row('pixel with its event', limit, samples, '≥ 0.6');
 }
 
 async function pixelTokens(place: Place): Promise<string[]> {
@@ -156,19 +132,16 @@ async function pixelTokens(place: Place): Promise<string[]> {
 interface Samples {
 	limit: number[];
 	ours: number[];
-	least: number[];
 }
 
 async function inTurn(
 	limit: () => number | Promise<number>,
 	ours: () => number | Promise<number>,
-	least?: () => Promise<number>,
 ): Promise<Samples> {
-	const samples: Samples = { limit: [], ours: [], least: [] };
+	const samples: Samples = { limit: [], ours: [] };
 	for (let round = 0; round < rounds; round++) {
 		samples.limit.push(await limit());
 		samples.ours.push(await ours());
-		if (least !== undefined) samples.least.push(await least());
 	}
 	return samples;
 }

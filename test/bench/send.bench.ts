@@ -8,7 +8,6 @@ import {
 	type Bench,
 	type BenchRow,
 	ended,
-	leastOf,
 	median,
 	program,
 	type Run,
@@ -16,7 +15,6 @@ import {
 	timedNode,
 } from './bench.js';
 import { syncMs } from './disk.js';
-import { stageLeast } from './least.js';
 import { listening, newPlace, type Place, peopleFile } from './server.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 5);
@@ -71,14 +69,11 @@ async function measure(subject: Subject): Promise<BenchRow[]> {
 	const sink = await startSink();
 	try {
 		stage(place, sink.port, subject);
-		const sendWithLeast = stageLeast(place, { port: sink.port, connections });
 		const source: number[] = [];
 		const ours: Run[] = [];
-		const least: number[] = [];
 		for (let round = 0; round < rounds; round++) {
 			source.push(await sendWithSource(sink.port, subject));
 			ours.push(await sendWithWorker(place, subject));
-			least.push(await sendWithLeast());
 		}
 		const disk = `fdatasync ${syncMs(place.folder).toFixed(2)} ms`;
 		const peak = Math.round(Math.max(...ours.map(({ peakMb }) => peakMb)));
@@ -94,13 +89,6 @@ async function measure(subject: Subject): Promise<BenchRow[]> {
 				oursMedian: `${Math.round(rate)}/s, ${peak} MB`,
 				ratio: rate / median(source),
 				goal: subject.goal,
-			},
-			{
-				what: leastOf(subject.what),
-				...limit,
-				oursMedian: `${Math.round(median(least))}/s`,
-				ratio: median(least) / median(source),
-				goal: '–',
 			},
 		];
 	} finally {

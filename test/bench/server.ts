@@ -70,14 +70,6 @@ export async function bareServer(answer: string): Promise<Omit<Running, 'token'>
 	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
 }
 
-export async function leastServer({ path }: Place): Promise<Omit<Running, 'token'>> {
-	const port = await freePort();
-	const file = join(process.cwd(), 'test/bench/least-server.mjs');
-	const child = spawn(process.execPath, [file, String(port), path], { stdio: 'inherit' });
-	await listening(port);
-	return { url: `http://127.0.0.1:${port}`, child, stop: () => ended(child) };
-}
-
 export async function listening(port: number): Promise<void> {
 	const until = performance.now() + 20_000;
 	while (performance.now() < until) {

@@ -5,11 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';
-import { type Bench, type BenchRow, leastOf, median } from './bench.js';
+import { type Bench, type BenchRow, median } from './bench.js';
 
 const rounds = Number(process.env['ROUNDS'] ?? 25);
 const bin = join(process.cwd(), 'bin/mailctl.js');
-const least = join(process.cwd(), 'test/bench/least-command.cjs');
 
 export const bench: Bench = {
 	subject: `CPU seconds (user + system) of a whole process, median of ${rounds}; ROUNDS`,
@@ -27,8 +26,6 @@ export const bench: Bench = {
 			version: [] as number[],
 			list: [] as number[],
 			remote: [] as number[],
-			leastList: [] as number[],
-			leastRemote: [] as number[],
 		};
 		for (let i = 0; i < rounds; i++) {
 			samples.empty.push(cpuSeconds(['-e', '0'], env));
@@ -36,8 +33,6 @@ export const bench: Bench = {
 			samples.version.push(mailctl('--version'));
 			samples.list.push(mailctl('lists', 'list', '-o', 'tsv'));
 			samples.remote.push(mailctl(...remote, 'lists', 'list', '-o', 'tsv'));
-			samples.leastList.push(cpuSeconds([least, '--db', database, 'lists', 'list', '-o', 'tsv'], env));
-			samples.leastRemote.push(cpuSeconds([least, ...remote, 'lists', 'list', '-o', 'tsv'], env));
 		}
 		await server.stop();
 		rmSync(home, { recursive: true });
@@ -53,9 +48,7 @@ export const bench: Bench = {
 			row('--help', samples.help, '≤ 1.3'),
 			row('--version', samples.version, '≤ 1.3'),
 			row('lists list -o tsv (local)', samples.list, '≤ 2.1'),
-			row(leastOf('(local)'), samples.leastList, '–'),
 			row('lists list -o tsv (remote)', samples.remote, '≤ 2.4'),
-			row(leastOf('(remote)'), samples.leastRemote, '–'),
 		];
 	},
 };
