@@ -10,7 +10,6 @@ function errorsOf(parsed: Parsed<unknown>): unknown {
 	return parsed.kind === 'invalid' ? errorBody(parsed.errors) : null;
 }
 
-const required = ['This field is required.'];
 const notEmail = ['Enter a valid email address.'];
 const send = { from: 'a@b.no', to: ['c@d.no'], subject: 'S', text_body: 'T' };
 
@@ -24,10 +23,6 @@ describe('a subscriber', () => {
 	});
 
 	test.each([
-		['{', ['Value must be valid JSON.']],
-		['[]', ['Expected a dictionary of items but got type "list".']],
-		[7, ['Expected a dictionary of items but got type "int".']],
-		[null, ['This field may not be null.']],
 		[
 			{ a: [1], b: {}, c: 'ok' },
 			{
@@ -58,11 +53,7 @@ describe('a subscriber', () => {
 
 describe('a field', () => {
 	test.each([
-		['1a', 'This value does not match the required pattern.'],
-		['a-b', 'This value does not match the required pattern.'],
 		['a\nb', 'This value does not match the required pattern.'],
-		['a'.repeat(65), 'Ensure this field has no more than 64 characters.'],
-		['email', '"email" is a reserved variable name.'],
 		['__proto__', '"__proto__" is a reserved variable name.'],
 	])('may not be called %j', (variable, message) => {
 		expect(errorsOf(fieldFields.parse({ variable }, 'patch'))).toEqual({ variable: [message] });
@@ -121,39 +112,25 @@ describe('a send call', () => {
 	});
 
 	test.each<[string, object, object]>([
-		['no body', { text_body: undefined }, { text_body: required, html_body: required }],
-		['no subject', { subject: undefined }, { subject: required }],
-		['a blank subject', { subject: ' ' }, { subject: ['This field may not be blank.'] }],
 		[
 			'a bad template alone',
 			{ text_body: undefined, template_unique_id: 'x' },
 			{ template_unique_id: ['Must be a valid UUID.'] },
 		],
-		['nobody to send to', { to: [] }, { to: ['This list may not be empty.'] }],
-		['a bad address among good ones', { to: ['c@d.no', 'x'] }, { to: { '1': notEmail } }],
 		[
 			'1001 addresses',
 			{ to: Array(1001).fill('c@d.no') },
 			{ to: ['Ensure this field has no more than 1000 elements.'] },
 		],
-		['two senders', { from: ['a@b.no', 'c@d.no'] }, { from: notEmail }],
 		['two senders in one text', { from: 'a@b.no, c@d.no' }, { from: notEmail }],
 		['a bad sender in an array', { from: ['x'] }, { from: notEmail }],
 		['bulk copies', { type: 'BULK', cc: ['e@f.no'] }, { cc: ['BULK messages have no copies.'] }],
-		['another type', { type: 'bulk' }, { type: ['"bulk" is not a valid choice.'] }],
-		[
-			'a subject too long',
-			{ subject: 'x'.repeat(999) },
-			{ subject: ['Ensure this field has no more than 998 characters.'] },
-		],
 		[
 			'a text too long',
 			{ text_body: 'x'.repeat(2_097_153) },
 			{ text_body: ['Ensure this field has no more than 2097152 bytes.'] },
 		],
 		['no boolean', { disable_tracking: 'maybe' }, { disable_tracking: ['Must be a valid boolean.'] }],
-		['a null', { disable_tracking: null }, { disable_tracking: ['This field may not be null.'] }],
-		['a bad context', { context: { a: ['x'] } }, { context: { a: ['Not a valid string.'] } }],
 	])('is refused for %s', (_, change, expected) => {
 		expect(errorsOf(sendFields.parse({ ...send, ...change }))).toEqual(expected);
 	});
@@ -174,12 +151,6 @@ describe('a send call', () => {
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['This header may not be set.'] },
 		}));
-
-	test.each(['', 'X Y', 'X:', 'X\r\nBcc', 'Ü'])('may not name a header %j', (name) => {
-		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
-			headers: { [name]: ['This is not a valid header name.'] },
-		});
-	});
 
 	test.each(
 		(
@@ -237,7 +208,6 @@ describe('a report', () => {
 		const parsed = reportQuery.parse(query, '2026-11-21');
 		return parsed.kind === 'valid' ? [parsed.value.from, parsed.value.to] : errorBody(parsed.errors);
 	};
-	const wrong = ['Date has wrong format. Use one of these formats instead: DD.MM.YYYY.'];
 
 	test.each<[object, unknown]>([
 		[{}, ['2026-11-15', '2026-11-21']],
@@ -250,21 +220,5 @@ describe('a report', () => {
 			{ date_to: ['The report covers at most 366 days.'] },
 		],
 		[{ date_from: '02.03.2026', date_to: '01.03.2026' }, { date_to: ['The last day is before the first.'] }],
-		[
-			{ date_from: '2026-03-01', date_to: '31.02.2026' },
-			{ date_from: wrong, date_to: wrong },
-		],
-		[{ campaign_unique_id: 'x' }, { campaign_unique_id: ['Must be a valid UUID.'] }],
-		[{ event_types: ['SENT', 'X'] }, { event_types: ['"X" is not a valid choice.'] }],
 	])('%j covers %j', (query, expected) => expect(days(query)).toEqual(expected));
-
-	test('selects one type, several, or all', () => {
-		const types = (query: object) => {
-			const parsed = reportQuery.parse(query, '2026-11-21');
-			return parsed.kind === 'valid' && parsed.value.types;
-		};
-		expect(types({ event_types: 'SENT' })).toEqual(['SENT']);
-		expect(types({ event_types: ['SENT', 'OPENED', 'SENT'] })).toEqual(['SENT', 'OPENED']);
-		expect(types({})).toHaveLength(7);
-	});
 });

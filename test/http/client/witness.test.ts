@@ -1,6 +1,6 @@
 // The client on a deployment by another hand: Django REST framework with its own defaults, on a real socket.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ApiError, errorBody, listFieldErrors } from '../../../src/api/errors.js';
+import { ApiError } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
@@ -17,12 +17,6 @@ async function failure(attempt: Promise<unknown>): Promise<ApiError> {
 	);
 	if (error instanceof ApiError) return error;
 	throw error;
-}
-
-async function refusal(attempt: Promise<unknown>): Promise<[Record<string, unknown>, string[]]> {
-	const { fields, code } = await failure(attempt);
-	expect(code).toBe('invalid');
-	return [errorBody(fields ?? {}), listFieldErrors(fields ?? {}).map((one) => one.code)];
 }
 
 interface Deployment {
@@ -85,34 +79,6 @@ describe.skipIf(missing !== null)('the client on a Django deployment', () => {
 		expect(even.map(({ email }) => email)).toHaveLength(12);
 		expect(even.every(({ email }) => email.endsWith('@even.example'))).toBe(true);
 		expect(await failure(subscribers.page({ page: 9 }))).toMatchObject({ code: 'not_found' });
-	});
-
-	it('understands its complaints', async () => {
-		expect(await refusal(api.lists.create({ name: ' ' } as never))).toEqual([
-			{ name: ['This field may not be blank.'], email_reason: ['This field is required.'] },
-			['blank', 'required'],
-		]);
-		expect(await refusal(api.lists.create([] as never))).toEqual([
-			{ non_field_errors: ['Invalid data. Expected a dictionary, but got list.'] },
-			['invalid'],
-		]);
-		const subscribers = api.subscribers((await newList()).id);
-		await subscribers.create({ email: 'a@example.com' });
-		const [again] = await refusal(subscribers.create({ email: 'a@example.com' }));
-		expect(Object.keys(again)).toHaveLength(1);
-		const [unknown] = await refusal(subscribers.create({ email: 'b@example.com', meta: { nothing: 'x' } }));
-		expect(Object.keys(unknown)).toEqual(['meta']);
-		expect(await refusal(api.webhooks.create({ url: 'nonsense', type: 'CLICKED' as never }))).toEqual([
-			{ url: ['Enter a valid URL.'], type: ['"CLICKED" is not a valid choice.'] },
-			['invalid', 'invalid_choice'],
-		]);
-		const message = { from: deployment.witness.sender, subject: 's', text_body: 't' };
-		expect(await refusal(api.send({ ...message, to: ['a@example.com', 'nonsense'] }))).toEqual([
-			{ to: { 1: ['Enter a valid email address.'] } },
-			['invalid'],
-		]);
-		const [sender] = await refusal(api.send({ ...message, from: 'x@example.com', to: ['a@example.com'] }));
-		expect(Object.keys(sender)).toEqual(['from']);
 	});
 });
 
