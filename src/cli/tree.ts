@@ -35,8 +35,12 @@ export const tree: Tree = [
 	entry('api', 'one raw request', () => import('./commands/api.js')),
 	entry('sink', 'a local mail server that shows and counts what arrives', () => import('./commands/sink.js')),
 	entry('demo', 'the whole job, nothing to set up', () => import('./commands/demo.js')),
-	entry('login', 'keep a deployment and its token as a profile', () => import('./commands/login.js')),
-	entry('logout', 'forget the token of a profile', () => import('./commands/logout.js')),
+	entry('login', 'keep a deployment and its token as a profile', async () => ({
+		command: (await import('./commands/login.js')).login,
+	})),
+	entry('logout', 'forget the token of a profile', async () => ({
+		command: (await import('./commands/login.js')).logout,
+	})),
 	entry('profile', 'stored deployments and databases', () => import('./commands/profile.js')),
 	entry('config', 'settings of the profiles', () => import('./commands/config.js')),
 	entry('commands', 'all commands, for scripts', () => import('./commands/commands.js')),

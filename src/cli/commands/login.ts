@@ -1,8 +1,8 @@
 import { ApiError } from '../../api/errors.js';
 import { isMissingFile } from '../../store/url.js';
-import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
-import { confirmProtected, longestName, newName } from '../config/profiles.js';
-import { builtIn, remoteTarget } from '../config/target.js';
+import { type ConfigFile, type Profile, readConfig, readToken } from '../config/config.js';
+import { confirmProtected, longestName, newName, spokenOf } from '../config/profiles.js';
+import { builtIn, findProfile, remoteTarget } from '../config/target.js';
 import { checkToken, givenToken, refusedTokenHint } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { command, reachOptions } from '../frame/command.js';
@@ -12,9 +12,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { classify, hinted } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 
-export { login as command };
-
-const login = command({
+export const login = command({
 	name: 'login',
 	summary: 'keep a deployment and its token as a profile',
 	description:
@@ -55,15 +53,8 @@ const login = command({
 		const isDefault = options.use || config.profile === name || isFirst(cx, config);
 		const { storeLogin } = await import('../config/config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
-		const document = {
-			profile: name,
-			base_url: baseUrl,
-			service,
-			is_default: isDefault,
-			checked: service !== null,
-		};
 		await cx.out.document(
-			document,
+			{ profile: name, base_url: baseUrl, service, is_default: isDefault, checked: service !== null },
 			`logged in to ${baseUrl} as profile "${name}"${isDefault ? ', the default' : ''}`,
 		);
 		if (!isDefault)
@@ -76,7 +67,7 @@ const login = command({
 	},
 });
 
-/** A login does not replace a database of this machine as the default target. */
+/** A database of this machine stays the default target. */
 function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
 	return profile === null && !Object.hasOwn(profiles, builtIn) && isMissingFile(paths.database);
 }
@@ -113,30 +104,21 @@ function profileIn(profiles: ConfigFile['profiles'], name: string | null): Profi
 }
 
 async function askUrl(cx: CommandContext): Promise<string> {
-	const check = refusing((text) => remoteTarget(text.trim(), 'the base URL'));
-	if (cx.canAsk) return cx.ask('Base URL of the deployment:', { check });
-	throw new UsageError('missing --base-url: where the deployment is', { hint: 'or set MAILCTL_BASE_URL' });
-}
-
-function refusing(read: (text: string) => unknown): (text: string) => Promise<string | null> {
-	return async (text) => refusalOf(() => read(text));
+	if (!cx.canAsk)
+		throw new UsageError('missing --base-url: where the deployment is', { hint: 'or set MAILCTL_BASE_URL' });
+	return cx.ask('Base URL of the deployment:', {
+		check: async (text) => refusalOf(() => remoteTarget(text.trim(), 'the base URL')),
+	});
 }
 
 /** The profile that is this deployment already, else the name of its host. */
 function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 	const same = Object.keys(profiles).filter((name) => profiles[name]?.baseUrl === baseUrl);
 	if (profile !== null && same.includes(profile)) return profile;
-	const { hostname } = new URL(baseUrl);
-	const [first] = same;
-	const name =
-		first ??
-		hostname
-			.replace(/^[^A-Za-z0-9]+|\]$/g, '')
-			.replaceAll(':', '-')
-			.slice(0, longestName);
-	const taken = first === undefined && Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-	if (taken === undefined) return name;
-	throw new UsageError(`profile "${name}" is ${taken.baseUrl ?? 'a database'}, not ${baseUrl}`, {
+	const host = new URL(baseUrl).hostname.replace(/^[^A-Za-z0-9]+|\]$/g, '').replaceAll(':', '-');
+	const name = same[0] ?? host.slice(0, longestName);
+	if (same.length > 0 || !Object.hasOwn(profiles, name)) return name;
+	throw new UsageError(`profile "${name}" is ${profiles[name]?.baseUrl ?? 'a database'}, not ${baseUrl}`, {
 		hint: 'give --profile NAME',
 	});
 }
@@ -148,24 +130,23 @@ async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 		throw new UsageError('missing --token-stdin or --token-file: the API token', {
 			hint: 'or set MAILCTL_TOKEN',
 		});
-	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check: refusing(checkToken) }));
+	return checkToken(
+		await cx.askSecret(`API token for ${baseUrl}:`, {
+			check: async (text) => refusalOf(() => checkToken(text)),
+		}),
+	);
 }
 
-/** What a valid token may not do; throws any other error again. */
-function lackOf(error: unknown): string {
-	if (!(error instanceof ApiError) || error.code !== 'permission_denied' || error.scopes === null)
-		throw error;
-	return `this token may ${error.scopes.held.join(' and ')} and reads nothing`;
-}
-
-/** One cheap request. A refused token, no answer and an answer of something else end here: nothing is stored. */
+/** One cheap request; nothing is stored after an error. A valid token that may only send is accepted. */
 async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
 	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
 	try {
-		const lacks = await api.lists.page({ page_size: 1 }, { signal: cx.signal }).then(() => null, lackOf);
-		const { service } = await api.capabilities();
-		if (lacks !== null) await cx.note(lacks);
-		return service;
+		await api.lists.page({ page_size: 1 }, { signal: cx.signal }).catch(async (error: unknown) => {
+			if (!(error instanceof ApiError) || error.code !== 'permission_denied' || error.scopes === null)
+				throw error;
+			await cx.note(`this token may ${error.scopes.held.join(' and ')} and reads nothing`);
+		});
+		return (await api.capabilities()).service;
 	} catch (error) {
 		throw cx.signal.aborted ? error : untried(cx, baseUrl, error);
 	} finally {
@@ -181,13 +162,43 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 		const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
 		return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 	}
-	const isFound = error.code !== 'not_found';
-	const { code, exit, message, retryable } = classify(
-		isFound
-			? error
-			: new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`),
-	);
+	const told =
+		error.code === 'not_found'
+			? new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`)
+			: error;
+	const { code, exit, message, retryable } = classify(told);
 	if (code !== 'network' && code !== 'bad_answer') return hinted(error, [unstored]);
 	const look: Hint = [mailctl('--base-url', baseUrl, 'doctor'), ' looks at each step of the way there'];
 	return new CliError(code, exit, message, { hint: joinHints([look, unstored]), retryable, cause: error });
 }
+
+export const logout = command({
+	name: 'logout',
+	summary: 'forget the token of a profile',
+	description:
+		'The profile itself stays, and so does the token at the deployment: revoke it there if it leaked.',
+	writes: true,
+	profiles: true,
+	reach: ['profile'],
+	columns: answer('profile', 'removed'),
+	output: '{"profile", "removed"}',
+	exits: [78],
+	examples: ['mailctl logout --profile prod'],
+	run: async (cx) => {
+		const name = spokenOf(cx, undefined);
+		const stored = readToken(cx.paths, name);
+		// A token may outlive its profile in a file that was edited by hand.
+		const profile = stored === null ? findProfile(readConfig(cx.paths), name) : {};
+		await confirmProtected(cx, name, readConfig(cx.paths).profiles[name] ?? profile);
+		if (cx.dryRun)
+			return cx.wouldDo(`forget the token of profile "${name}"`, { logout: name, removed: stored !== null });
+		const { removeToken } = await import('../config/config-write.js');
+		const removed = stored !== null && (await removeToken(cx.paths, name));
+		await cx.out.document(
+			{ profile: name, removed },
+			removed ? `the token of profile "${name}" is forgotten` : `no token is stored for profile "${name}"`,
+		);
+		for (const variable of ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'])
+			if (cx.io.env[variable]) await cx.warn(`${variable} is set and is used all the same`);
+	},
+});

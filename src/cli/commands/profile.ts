@@ -11,7 +11,6 @@ import {
 	tokenState,
 } from '../config/profiles.js';
 import { assertDatabaseName, builtIn, checkSetting, findProfile, remoteTarget } from '../config/target.js';
-import { checkToken } from '../config/token.js';
 import { refusalOf } from '../frame/asking.js';
 import { type CommandGroup, camel, command, kebab } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -102,9 +101,7 @@ const show = command({
 const add = command({
 	name: 'add',
 	summary: 'store a deployment or a database',
-	description:
-		'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database. On ' +
-		'a terminal it asks for what is missing, and for the token of a deployment too.',
+	description: 'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database.',
 	args: [newArg],
 	options: {
 		set: { kind: 'pairs', summary: 'a preference, as config set has them: timeout=1m' },
@@ -126,11 +123,10 @@ const add = command({
 		'mailctl profile add prod --base-url https://mail.example.com --protected',
 		"mailctl profile add trial --db news.db --allow-recipients '*@example.com' --set timeout=1m --use",
 	],
-	run: async (cx, { args, options, asked }) => {
+	run: async (cx, { args, options }) => {
 		const config = readConfig(cx.paths);
 		const name = newName(config, args.name);
-		const given = targetOf(cx);
-		const target = given ?? (await askTarget(cx, name));
+		const target = targetOf(cx, name);
 		const profile: Profile = {
 			...target,
 			...preferencesOf(options.set),
@@ -139,22 +135,13 @@ const add = command({
 		};
 		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { create: { name, ...profile } });
 		const write = await import('../config/config-write.js');
-		const { baseUrl } = target;
-		const isGuided = asked.size > 0 || given === null;
-		const token = isGuided && baseUrl !== undefined ? await askToken(cx, baseUrl) : null;
 		const { use: isDefault } = options;
-		// A token may be left over from a profile of that name that was removed by hand. `shown` comes before the
-		// write: a later failure would look like a profile that was not added.
+		// Before the write: a later failure would look like a profile that was not added.
 		const profiles = { ...config.profiles, [name]: profile };
-		const stored = shown(cx, { profile: isDefault ? name : config.profile, profiles }, name);
-		const record: Shown = token === null ? stored : { ...stored, token: 'set' };
-		const made = { ...profile };
-		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, made, { isDefault }));
-		if (token !== null && baseUrl !== undefined)
-			await write.storeLogin(cx.paths, name, { baseUrl, token, isDefault });
+		const record = shown(cx, { profile: isDefault ? name : config.profile, profiles }, name);
+		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, { ...profile }, { isDefault }));
 		await cx.out.record(record, columns);
 		if (record.token === 'not set') await cx.hint(mailctl('login', '--profile', name));
-		else if (token !== null) await cx.hint([mailctl('doctor', '--profile', name), ' tries the token']);
 	},
 });
 
@@ -268,46 +255,22 @@ function stored(config: ConfigFile, name: string, done: string): Profile {
 	throw new UsageError(`"${builtIn}" is built in and cannot be ${done}`);
 }
 
-/** Null: none is given. */
-function targetOf({ globals: { baseUrl, db } }: CommandContext): Profile | null {
+function targetOf({ globals: { baseUrl, db } }: CommandContext, name: string): Profile {
 	if (baseUrl !== undefined && db !== undefined)
 		throw new UsageError('--base-url and --db both name a target; give one');
-	return baseUrl === undefined && db === undefined ? null : targetProfile({ baseUrl, db });
-}
-
-async function askTarget(cx: CommandContext, name: string): Promise<Profile> {
+	if (baseUrl !== undefined) remoteTarget(baseUrl, '--base-url');
+	if (baseUrl !== undefined) return { baseUrl };
+	if (db === '') throw new UsageError('--db: an empty path');
+	if (db !== undefined) assertDatabaseName(db, '--db');
+	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
 	const add = ['profile', 'add', name] as const;
-	if (!cx.canAsk)
-		throw new UsageError('missing --base-url or --db: where the profile goes', {
-			hint: [mailctl(...add, '--base-url', 'URL'), ' or ', mailctl(...add, '--db', 'PATH')],
-		});
-	const key = await cx.choose('Where does it go?', [
-		{ name: 'a deployment of the service', value: 'baseUrl' as const },
-		{ name: 'a database: a file of this machine, or PostgreSQL', value: 'db' as const },
-	]);
-	const read = (text: string) => targetProfile({ [key]: text.trim() });
-	const check = async (text: string) => refusalOf(() => read(text));
-	const question = key === 'baseUrl' ? 'Base URL of the deployment:' : 'Path of the file, or postgres://…:';
-	return read(await cx.ask(question, { check }));
-}
-
-/** It is not tried, as no other part of the profile is. Null: none yet. */
-async function askToken(cx: CommandContext, baseUrl: string): Promise<string | null> {
-	const check = async (text: string) => (text.trim() === '' ? null : refusalOf(() => checkToken(text)));
-	const text = await cx.askSecret(`API token for ${baseUrl} (without one: Enter):`, { check });
-	return text.trim() === '' ? null : checkToken(text);
+	throw new UsageError('missing --base-url or --db: where the profile goes', {
+		hint: [mailctl(...add, '--base-url', 'URL'), ' or ', mailctl(...add, '--db', 'PATH')],
+	});
 }
 
 async function whyNotNew({ paths }: CommandContext, name: string): Promise<string | null> {
 	return refusalOf(() => newName(readConfig(paths), name));
-}
-
-function targetProfile({ baseUrl, db }: Partial<Record<'baseUrl' | 'db', string | undefined>>): Profile {
-	if (baseUrl !== undefined) remoteTarget(baseUrl, '--base-url');
-	if (db === '') throw new UsageError('--db: an empty path');
-	if (db !== undefined) assertDatabaseName(db, '--db');
-	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
-	return { ...(baseUrl !== undefined && { baseUrl }) };
 }
 
 function preferencesOf(pairs: Readonly<Record<string, string>>): Record<string, unknown> {

@@ -1,4 +1,3 @@
-/** Shared by the commands on suppressions: columns, arguments, options, and the parsing of `--expires`. */
 import {
 	addDays,
 	dayOf,
@@ -21,8 +20,6 @@ import {
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { type Columns, column } from '../../render/columns.js';
-import { assertAddress } from '../../verbs/address-faults.js';
-import { nameOrCount, namesOf } from '../../verbs/bulk.js';
 import { resolveList } from '../../verbs/resolve.js';
 
 export const suppressionColumns: Columns<Suppression> = [
@@ -40,34 +37,6 @@ export const suppressionColumns: Columns<Suppression> = [
 	column('date_created', 'SINCE', { time: 'day' }),
 ];
 
-/** The argument of `add` and `remove`. */
-export const addressesArg = {
-	name: 'address',
-	summary: 'e-mail addresses; - reads them from standard input, one a line',
-	many: true,
-	of: 'address',
-	ask: 'E-mail addresses:',
-} as const;
-
-/** Each once, however often it is named; all are looked at before anything is done. Throws `UsageError`. */
-export async function readAddresses(
-	cx: CommandContext,
-	texts: readonly string[],
-): Promise<readonly string[]> {
-	const found = new Map<string, string>();
-	for await (const text of namesOf(cx, texts)) {
-		const { address, key } = assertAddress(text);
-		found.set(key, address);
-	}
-	if (found.size === 0) throw new UsageError('no address was given');
-	return [...found.values()];
-}
-
-/** `ann@example.com`, `3 addresses`. */
-export function describeAddresses(addresses: readonly string[]): string {
-	return nameOrCount(addresses, 'addresses');
-}
-
 export const filterOptions = {
 	match: { kind: 'text', summary: 'only addresses that contain this', placeholder: 'TEXT' },
 	email: { kind: 'text', summary: 'only this address' },
@@ -82,7 +51,6 @@ export const expiresOption = {
 	summary: 'it ends after 30d or 12h, tomorrow, or at the beginning of a day',
 } as const;
 
-/** Throws exit 3 for a list that is not there. */
 export async function filterOf(
 	cx: CommandContext,
 	options: {
@@ -103,7 +71,7 @@ export async function filterOf(
 	};
 }
 
-/** The list of `--list`, as a field of requests; empty without the option. Throws exit 3 for an unknown one. */
+/** The list of `--list` as a field of requests. Exit 3 for an unknown one. */
 export async function listOf(cx: CommandContext, text: string | undefined): Promise<{ list_id?: number }> {
 	if (text === undefined) return {};
 	return { list_id: (await resolveList(await cx.api(), text, { signal: cx.signal })).id };
@@ -111,7 +79,7 @@ export async function listOf(cx: CommandContext, text: string | undefined): Prom
 
 const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * microsPerSecond } as const;
 
-/** As on the wire. Other dates of the command line look back (`7d`); an end can only lie ahead. */
+/** Other dates of the command line look back (`7d`); an end lies ahead. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });

@@ -77,10 +77,8 @@ export const suppressionImport = command({
 		const table = await openImport(cx, file, options);
 		try {
 			const job = { table, mapping: await mapColumns(cx, table, options), missing };
-			const layout = {
-				...layoutOfRejects(table, job.mapping),
-				isNumbered: options.rejects === undefined,
-			};
+			const isNumbered = options.rejects === undefined;
+			const layout = { ...layoutOfRejects(table, job.mapping), isNumbered };
 			if (cx.dryRun && path !== null) await foreseeRejects(cx, { path, ...layout });
 			if (cx.dryRun || path === null) {
 				const take = (rows: readonly SuppressionRow[]) => suppressions.check(rows, { signal: cx.signal });
@@ -158,10 +156,9 @@ async function work(cx: CommandContext, job: Rows, rejects: RejectsFile): Promis
 	}
 }
 
-/** A batch is one transaction, and others want to write too. */
+/** A batch is one transaction. */
 const batchRows = 1_000;
 
-/** A table, its mapping, and where its rows go. */
 interface Rows {
 	table: Table;
 	mapping: SuppressionMapping;
@@ -228,7 +225,9 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: Rows): 
 			const { line, cells } = found;
 			const row = toSuppressionRow(cells, mapping, missing);
 			if (found.kind === 'bad') refuse(line, cells, found.code, found.error);
-			else if (!isUsable(row) || seen.add(sayingOf(row))) batch.rows.push({ row, line, cells });
+			// A refused row takes nothing from a later row of the same address.
+			else if (suppressionRowFields.parse(row, 'create').kind === 'invalid' || seen.add(sayingOf(row)))
+				batch.rows.push({ row, line, cells });
 			else {
 				batch.duplicates += 1;
 				refuse(line, cells, 'duplicate', `email: ${row.email} stands in this file already.`);
@@ -244,11 +243,6 @@ async function* batches(cx: CommandContext, { table, mapping, missing }: Rows): 
 		return;
 	}
 	if (batch.rows.length + batch.rejects.length > 0) yield batch;
-}
-
-/** A refused row takes nothing from a later row of the same address. */
-function isUsable(row: SuppressionRow): boolean {
-	return suppressionRowFields.parse(row, 'create').kind === 'valid';
 }
 
 /** A row of another list, or with another end, is not a duplicate: the later end counts. */
