@@ -49,19 +49,7 @@ describe('send --list on a deployment that keeps no campaigns', () => {
 	it('reaches every active subscriber with his own variables, and says what is not known', async () => {
 		const { service, call } = await start({ subscribers });
 		const { code, stdout, stderr } = await call(
-			...[
-				'send',
-				...mail,
-				'--list',
-				'1',
-				'--campaign',
-				'november',
-				'-y',
-				'--expect-count',
-				'2',
-				'-o',
-				'json',
-			],
+			...['send', ...mail, ...'--list 1 --campaign november -y --expect-count 2 -o json'.split(' ')],
 		);
 		expect({ code, stderr }).toMatchObject({ code: 0 });
 		expect(JSON.parse(stdout)).toMatchObject({

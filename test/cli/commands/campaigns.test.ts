@@ -22,17 +22,7 @@ const content = ['send', '--from', 'news@example.com', '--list', '1', '--text', 
 const words = [...content, '--subject', 'Spring news!'];
 const agreed = [...words, '--yes', '--expect-count', '2'];
 
-const single = [
-	'send',
-	'--from',
-	'news@example.com',
-	'--to',
-	'cid@example.com',
-	'--subject',
-	'S',
-	'--text',
-	'Hi',
-];
+const single = 'send --from news@example.com --to cid@example.com --subject S --text Hi'.split(' ');
 
 interface Sent {
 	name: string;
@@ -236,11 +226,7 @@ describe('mailctl campaigns', () => {
 	it('of a single call are canceled while it waits, and refused to resume', async () => {
 		const { stderr } = await project.run([
 			...single,
-			'--to',
-			'dan@example.com',
-			'--bulk',
-			'--yes',
-			'--no-wait',
+			...'--to dan@example.com --bulk --yes --no-wait'.split(' '),
 		]);
 		const id = /[\da-f]{8}-[\da-f-]{27}/.exec(stderr)?.[0] ?? '';
 		expect(await project.json(['campaigns', 'get', id])).toMatchObject({

@@ -21,29 +21,6 @@ describe('mailctl messages', () => {
 	});
 	afterAll(() => server.close());
 
-	it('are listed newest first as the wire has them', async () => {
-		expect(await project.json(['messages', 'list'])).toEqual([
-			expect.objectContaining({ id: ids[1], state: 'deferred', date_sent: null }),
-			{
-				id: ids[0],
-				to: 'ann@example.com',
-				from: 'news@example.com',
-				subject: 'Hello',
-				type: 'TRANSACTIONAL',
-				tag: 'a',
-				campaign_unique_id: null,
-				list_id: null,
-				state: 'sent',
-				attempts: 1,
-				due_at: null,
-				date_created: '2026-11-01T10:00:00.000000',
-				date_sent: '2026-11-01T10:00:00.000000',
-				last_reply: expect.stringContaining('250'),
-				campaign: null,
-			},
-		]);
-	});
-
 	it('are filtered by state, recipient and day', async () => {
 		const list = async (...words: string[]) =>
 			((await project.json(['messages', 'list', ...words])) as { to: string }[]).map(({ to }) => to);
@@ -97,21 +74,5 @@ describe('mailctl messages', () => {
 		});
 		const shown = await project.run(['messages', 'raw', ids[0] ?? ''], { columns: 80 });
 		expect(shown.stdout).toMatch(/^Subject: Hello$/m);
-	});
-
-	it('that are unknown are exit 3; what is no UUID is exit 2', async () => {
-		const none = '00000000-0000-4000-8000-000000000000';
-		for (const verb of ['get', 'raw', 'cancel', 'retry']) {
-			expect(await project.run(['messages', verb, none])).toEqual({
-				code: 3,
-				stdout: '',
-				stderr: `error: message ${none} not found\nhint: mailctl --db ${project.db} messages list\n`,
-			});
-			expect(await project.run(['messages', verb, '7'])).toEqual({
-				code: 2,
-				stdout: '',
-				stderr: `error: "7" is no UUID of a message\nhint: mailctl --db ${project.db} messages list\n`,
-			});
-		}
 	});
 });

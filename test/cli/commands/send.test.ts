@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { withValues } from '../../support/cli.js';
-import { errorOf, makeProject, type Project, said } from '../../support/project.js';
+import { makeProject, type Project, said } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 
 const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
@@ -33,16 +33,6 @@ describe('mailctl send', () => {
 		});
 		expect(sink.received).toMatchObject([{ from: expect.stringContaining('@'), to: ['ann@example.com'] }]);
 		expect((await mailOf(0)).text?.trim()).toBe('Hi Ann');
-	});
-
-	it('prints a row a message in a pipe and nothing but them with -q', async () => {
-		const { stdout, stderr } = await project.run([...toAnn, '--to', 'bob@example.com', '-q']);
-		expect(stdout.split('\n').map((line) => line.split('\t')[0])).toEqual([
-			'ann@example.com',
-			'bob@example.com',
-			'',
-		]);
-		expect(stderr).toBe('');
 	});
 
 	it('sends one message a recipient, who sees nobody else', async () => {
@@ -100,13 +90,6 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Flag 5 #unknown#');
 	});
 
-	it('keeps the digits of a number in a file of variables', async () => {
-		const file = await project.file('context.json', '{"n": 9007199254740993, "x": 5.0}');
-		const words = ['send', '--from', 'news@example.com', '--to', 'a@example.com', '--subject', 'S'];
-		await project.json([...words, '--text', '#n# #x#', '--context-file', file]);
-		expect((await mailOf(0)).text?.trim()).toBe('9007199254740993 5.0');
-	});
-
 	it('refuses bulk mail whose person has no value for a field, sending nothing', async () => {
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
@@ -138,17 +121,12 @@ describe('mailctl send', () => {
 	});
 
 	it.each([
-		[[...hello], 2, 'no recipients: give --to, --list, --csv or --batch'],
 		[['send', '--to', 'a@example.com', '--subject', 'S', '--text', 'T'], 2, /^missing --from: /],
-		[[...toAnn.slice(0, 5), '--to', 'a@example.com'], 2, /^nothing to say: /],
-		[['send', '--from', 'news@example.com', '--to', 'a@b.co', '--text', 'T'], 2, '--subject is missing'],
 		[[...toAnn, '--text-file', '/x'], 2, '--text and --text-file both give the same part; give one'],
 		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
 		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is not a header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
 		[[...toAnn, '--again'], 2, '--again goes with --list, --csv or --batch only'],
-		[[...toAnn, '--skip-invalid'], 2, '--skip-invalid goes with --list, --csv or --batch only'],
-		[[...toAnn, '--sample', '3'], 2, '--sample goes with --list, --csv or --batch only'],
 		[[...toAnn, '--cc-each'], 2, '--cc-each goes with --cc or --bcc only'],
 		...['--rate', '--connections', '--wait-timeout'].map((flag): [string[], number, string] => [
 			[...toAnn, '--no-wait', flag, flag === '--wait-timeout' ? '1s' : '1'],
@@ -177,7 +155,6 @@ describe('mailctl send', () => {
 			5,
 			'from: Sender address is not verified. (evil@example.com)',
 		],
-		[[...toAnn, '--to', 'nobody'], 5, 'recipient 2: Enter a valid email address: it has no @ (nobody)'],
 		[
 			[...toAnn, '--to', 'a@example.com>\r\nRCPT TO:<evil@example.com'],
 			5,
@@ -203,7 +180,7 @@ describe('mailctl send', () => {
 			const result = await project.run([...words, ...dry]);
 			const said = result.stderr.split('\n');
 			const first = said.find((line) => !line.startsWith('warning: ') && !line.startsWith('hint: ')) ?? '';
-			// What only the real thing touches is not looked at in a dry run.
+			// A dry run does not touch the results.
 			if (dry.length > 0 && (words.includes('--results') || words.includes('--strict-vars'))) continue;
 			expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
 			expect(first.replace('error: ', '')).toMatch(message);
@@ -216,27 +193,11 @@ describe('mailctl send', () => {
 			...toAnn.slice(0, 3),
 			'--subject',
 			'Hi #x#',
-			'--text',
-			'T',
-			'--to',
-			'ann@example.com',
-			'--context',
+			...'--text T --to ann@example.com --context'.split(' '),
 			'x=a\r\nBcc: evil@example.com',
 		]);
 		expect(sink.received[0]?.to).toEqual(['ann@example.com']);
 		expect(textOf(0)).not.toMatch(/^Bcc:/im);
-	});
-
-	it('keeps everything in one document with -o json, errors too', async () => {
-		const words = withValues(toAnn, { '--from': 'evil@example.com' });
-		const result = await project.run([...words, '-o', 'json']);
-		expect(result.stdout).toBe('');
-		expect(errorOf(result)).toMatchObject({
-			code: 'invalid',
-			exit_code: 5,
-			details: [{ path: 'from', message: 'Sender address is not verified. (evil@example.com)' }],
-			hint: `mailctl --db ${project.db} senders add evil@example.com`,
-		});
 	});
 
 	it('sends with a template by name, whose name is the subject', async () => {
@@ -246,27 +207,10 @@ describe('mailctl send', () => {
 			'send',
 			'--from',
 			'News <news@example.com>',
-			'--to',
-			'a@b.co',
-			'--template',
-			'Welcome',
-			'--context',
-			'name=Ann',
+			...'--to a@b.co --template Welcome --context name=Ann'.split(' '),
 		]);
 		expect(textOf(0)).toMatch(/^Subject: Welcome\r$/m);
 		expect((await mailOf(0)).html).toMatch(/^<p>Hi Ann<\/p><img /);
-	});
-
-	it('is done once with one idempotency key, refused with it for another request', async () => {
-		const once = [...toAnn, '--idempotency-key', 'k1'];
-		const first = await project.json(once);
-		expect(await project.json(once)).toEqual(first);
-		expect(sink.received).toHaveLength(1);
-		const other = await project.run([...once, '--tag', 'x']);
-		expect({ code: other.code, stderr: other.stderr }).toEqual({
-			code: 5,
-			stderr: 'error: This Idempotency-Key was used for another request.\n',
-		});
 	});
 
 	it('shows the finished message and sends nothing with --preview, --eml and --dry-run', async () => {
@@ -311,32 +255,6 @@ describe('mailctl send', () => {
 			stderr: 'error: --preview html: the message has no HTML\nhint: --preview text\n',
 		});
 		expect([await messages(), sink.received]).toEqual([[], []]);
-	});
-
-	it('writes what became of each message with --results, for its owner only', async () => {
-		const path = `${project.folder}/results.csv`;
-		await project.json([...toAnn, '--results', path]);
-		const [header, row = ''] = (await readFile(path, 'utf8')).split('\r\n');
-		expect(header).toBe('line,to,id,state,code,text,attempts,campaign_unique_id');
-		expect(row).toMatch(/^,ann@example.com,[0-9a-f-]{36},sent,250,.*,1,$/);
-		expect((await stat(path)).mode & 0o777).toBe(0o600);
-	});
-
-	it('leaves messages queued with --no-wait, for a worker to send', async () => {
-		expect((await project.run([...toAnn, '--no-wait'])).stderr).toBe(
-			`hint: accepted and queued; mailctl --db ${project.db} worker sends it\n`,
-		);
-		expect(await messages()).toMatchObject([{ state: 'queued' }]);
-		expect(await project.json(['worker', '--drain'])).toEqual({
-			sent: 1,
-			queued: 0,
-			deferred: 0,
-			bounced: 0,
-			failed: 0,
-			uncertain: 0,
-			canceled: 0,
-		});
-		expect(await messages()).toMatchObject([{ state: 'sent' }]);
 	});
 
 	it('paces messages with --rate', async () => {

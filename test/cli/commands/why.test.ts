@@ -178,18 +178,7 @@ describe('mailctl why', () => {
 			...['subscribers', 'create', '-l', 'Plans', '--email', 'kim@example.com', ...now],
 		])) as { id: number };
 		await project.json([
-			...[
-				'send',
-				'--from',
-				'news@example.com',
-				'--subject',
-				'Soon',
-				'--text',
-				'Hi',
-				'--list',
-				'Plans',
-				'--yes',
-			],
+			...'send --from news@example.com --subject Soon --text Hi --list Plans --yes'.split(' '),
 			...['--expect-count', '1', '--at', '2026-11-06T09:00:00Z', '--no-wait', ...later],
 		]);
 		const answer = async () => (await why('kim@example.com')).stdout.split('\n\n')[0];

@@ -104,14 +104,6 @@ describe('mailctl messages cancel and retry', () => {
 		});
 	});
 
-	it('retry what is due now for whoever sends, and say so where nobody does', async () => {
-		const run = await project.run(['messages', 'retry', ids[0] ?? '']);
-		expect([run.code, run.stderr]).toEqual([
-			0,
-			`hint: due now; mailctl --db ${project.db} worker sends it\n`,
-		]);
-	});
-
 	it('change nothing when one of the ids is unknown', async () => {
 		const none = '00000000-0000-4000-8000-000000000000';
 		expect((await project.run(['messages', 'cancel', ids[0] ?? '', none, '--yes'])).code).toBe(3);

@@ -257,26 +257,6 @@ describe('refused with exit 2, and nothing is sent', () => {
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
 		expect(place.sink.received).toHaveLength(0);
 	});
-
-	it('standard input, which has no name', async () => {
-		const { place } = await start();
-		expect(await place.run([...mail, '--to', 'a@example.com', '--attach', '-'])).toMatchObject({ code: 2 });
-	});
-});
-
-it('takes an empty file, and the name of a path without its folders', async () => {
-	const place = await local();
-	await place.project.file('empty.txt', '');
-	const { folder } = place.project;
-	const words = [
-		...mail,
-		'--to',
-		'ann@example.com',
-		'--attach',
-		`${folder}/../${folder.split('/').at(-1)}/empty.txt`,
-	];
-	expect(await place.run(words)).toMatchObject({ code: 0 });
-	expect(await arrived(place)).toEqual([['ann@example.com', 'empty.txt', 'text/plain', '', undefined]]);
 });
 
 it('shows the images of a mail on its page', async () => {

@@ -1,8 +1,7 @@
 import iconv from 'iconv-lite';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CliResult, cli } from '../../../support/cli.js';
-import { startForeign } from '../../../support/foreign.js';
+import type { CliResult } from '../../../support/cli.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -39,14 +38,6 @@ describe('mailctl send --batch', () => {
 			['bob@example.com', 'A', 'Hi 1'],
 		]);
 		expect(sentTo()).toContain('desk@example.com');
-	});
-
-	it.each([
-		['none.ndjson', 'none.ndjson: no such file'],
-		['.', '. is a directory'],
-	])('is refused where it cannot be read: %s', async (file, message) => {
-		const run = await project.run(batch(file, 1));
-		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(`error: ${message}\n`)]);
 	});
 
 	it.each(['utf-16le', 'utf-16be'])('is refused in %s, with and without its mark', async (encoding) => {
@@ -138,32 +129,6 @@ describe('mailctl send --batch', () => {
 				});
 			expect(sentTo()).toEqual([]);
 		});
-
-		it('are so on a deployment by other hands, too', async () => {
-			const foreign = await startForeign();
-			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
-			for (const end of [['-n'], []]) {
-				const words = ['--base-url', foreign.baseUrl, ...batch(file, 2), '-o', 'json', ...end];
-				const ended = await cli(words, { env: { MAILCTL_TOKEN: 't', HOME: project.folder } });
-				expect(errorOf(ended)).toMatchObject({ exit_code: 2, details: [finding] });
-			}
-			expect(foreign.writes).toEqual([]);
-			await foreign.close();
-		});
-	});
-
-	it('each recipient has the tag of its own line', async () => {
-		const mail = { from, subject: 'A', text_body: 'Hi' };
-		const file = await requests(
-			{ ...mail, to: ['a@example.com'], tag: 'one' },
-			{ ...mail, to: ['b@example.com'], tag: 'two' },
-		);
-		await project.json(batch(file, 2));
-		const messages = (await project.json(['messages', 'list'])) as { to: string; tag: string }[];
-		expect(messages.map(({ to, tag }) => [to, tag]).sort()).toEqual([
-			['a@example.com', 'one'],
-			['b@example.com', 'two'],
-		]);
 	});
 
 	it('warns of links that nobody can follow only where there are such links', async () => {
@@ -175,15 +140,6 @@ describe('mailctl send --batch', () => {
 		expect(await warned(plain)).toBe(false);
 		expect(await warned({ ...plain, type: 'BULK' })).toBe(true);
 		expect(await warned({ ...plain, text_body: 'Leave: #unsubscribe_url#' })).toBe(true);
-	});
-
-	it('refuses words that its requests say themselves', async () => {
-		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi' });
-		const run = await project.run(batch(file, 1, '--subject', 'S'));
-		expect([run.code, run.stderr]).toEqual([
-			2,
-			expect.stringContaining('--subject does not go with --batch'),
-		]);
 	});
 
 	describe('of values that are no texts', () => {
@@ -214,14 +170,6 @@ describe('mailctl send --batch', () => {
 			const sent = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
 			expect(sent.map((one) => one.text?.trim())).toEqual([text, text]);
 		});
-
-		it('a template by another spelling of its UUID is that template', async () => {
-			const file = await requests({ to: ['a@example.com'], template_unique_id: 5 });
-			expect(await project.run(['send', '--batch', file, '--preview', 'text'])).toMatchObject({
-				code: 3,
-				stderr: expect.stringContaining('error: template 00000000-0000-0000-0000-000000000005 not found'),
-			});
-		});
 	});
 
 	it('keeps the digits of a number where a text is asked', async () => {
@@ -233,20 +181,5 @@ describe('mailctl send --batch', () => {
 		await project.json(batch(file, 1));
 		const [mail] = await Promise.all(sink.received.map(({ raw }) => PostalMime.parse(raw)));
 		expect([mail?.subject, mail?.text?.trim()]).toEqual(['9007199254740993', text]);
-	});
-
-	it('shows the first, sends it to --test-to, and plans', async () => {
-		const file = await requests({ to: ['a@example.com'], subject: 'A', text_body: 'Hi #email#', tag: 't' });
-		expect((await project.run(['send', '--batch', file, '--preview', 'text'])).stdout.trim()).toBe(
-			'Hi a@example.com',
-		);
-		expect(await project.json(['send', '--batch', file, '--dry-run'])).toMatchObject({
-			dry_run: true,
-			requests: 1,
-			recipients: 1,
-			rejected: 0,
-		});
-		await project.json(['send', '--batch', file, '--test-to', 'me@example.com']);
-		expect(sentTo()).toEqual(['me@example.com']);
 	});
 });

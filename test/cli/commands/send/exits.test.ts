@@ -140,13 +140,6 @@ describe('a send that is accepted and not sent', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ queued: 0 });
 		expect(sink.received).toHaveLength(2);
 	});
-
-	it('is 14 for a queue that is worked off, which may be done again', async () => {
-		const project = await withoutMailServer();
-		await project.json([...toAnn, '--no-wait']);
-		const ended = await project.run(['worker', '--drain', '-o', 'json']);
-		expect([ended.code, errorOf(ended)]).toMatchObject([14, { code: 'queue_paused', retryable: true }]);
-	});
 });
 
 describe('a send that no recipient gets', () => {

@@ -148,11 +148,7 @@ it('a job that is not finished, and a name that is taken, end the dry run as the
 	await project.json([
 		'send',
 		...inFolder(sends[0] ?? []),
-		'--no-wait',
-		'--again',
-		'--campaign',
-		'new',
-		'-n',
+		...'--no-wait --again --campaign new -n'.split(' '),
 	]);
 	expect(await project.json(['campaigns', 'list'])).toEqual(before);
 	const resumed = inFolder(['campaigns', 'resume', 'job 0', '--results', 'people.csv']);
@@ -181,16 +177,6 @@ it('a batch is refused for each request in the words of its job', async () => {
 	expect({ code: dry.code, errors: errors(dry) }).toEqual({ code: real.code, errors: errors(real) });
 });
 
-it('a template that would become too large is refused by its rendering', async () => {
-	const words = ['templates', 'create', '--name', 'T', '--text-file', `${project.folder}/many.txt`];
-	await project.json(words);
-	const rendered = await project.run(['templates', 'render', 'T', '--context', `k=${'x'.repeat(10_000)}`]);
-	expect(rendered).toMatchObject({
-		code: 5,
-		stderr: expect.stringContaining('the message would have 40,004,000 bytes'),
-	});
-});
-
 it('headers, names and addresses take no variables, so that no value makes them grow', async () => {
 	const words = ['send', '--from', 'N #k# <news@example.com>', '--reply-to', '#k# <r@example.com>'];
 	const more = ['--header', 'X-A: #k#', '--subject', '#k#', '--text', 'T', '--context', 'k=VALUE'];
@@ -205,14 +191,6 @@ it('headers, names and addresses take no variables, so that no value makes them 
 			'Subject: VALUE',
 		]),
 	);
-});
-
-it('a public URL that leaves no room for the link to unsubscribe is refused', async () => {
-	const url = `https://mail.example.com/${'a'.repeat(800)}`;
-	expect(await project.run(['engine', 'settings', 'set', 'public_url', url])).toMatchObject({
-		code: 2,
-		stderr: expect.stringContaining('Enter a URL of at most 800 characters.'),
-	});
 });
 
 describe('a dry run of a send to one address', () => {

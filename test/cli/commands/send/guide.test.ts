@@ -279,16 +279,7 @@ describe('send on a terminal', () => {
 
 	it('warns of recipients without a value, and leaves them out where that is chosen', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
-		await project.json([
-			'subscribers',
-			'create',
-			'-l',
-			'1',
-			'--email',
-			'bob@example.com',
-			'--meta',
-			'city=Oslo',
-		]);
+		await project.json('subscribers create -l 1 --email bob@example.com --meta city=Oslo'.split(' '));
 		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
 		const { code, shown } = await guided(mail, [
 			['❯ send it to 1 recipient, without 1 recipient', ''],

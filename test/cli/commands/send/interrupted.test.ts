@@ -34,18 +34,7 @@ it('releases nothing when it is interrupted while it stages, and drops what was 
 		};
 		return { ...connection, api };
 	};
-	const send = [
-		'send',
-		'--from',
-		'news@example.com',
-		'--list',
-		'1',
-		'--subject',
-		's',
-		'--text',
-		't',
-		'--bulk',
-	];
+	const send = 'send --from news@example.com --list 1 --subject s --text t --bulk'.split(' ');
 	const result = await project.run([...send, '--yes', '--expect-count', '1'], {
 		connect: interrupted,
 		interrupts: interrupts.signal,

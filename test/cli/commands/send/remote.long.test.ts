@@ -134,11 +134,7 @@ describe('send on a mailctl server', () => {
 			'Hi',
 			'--csv',
 			people,
-			'--yes',
-			'--expect-count',
-			'1',
-			'--campaign',
-			'j',
+			...'--yes --expect-count 1 --campaign j'.split(' '),
 		];
 		const { code, stderr } = await run([...words, '--results', results], {
 			columns: 100,
@@ -177,11 +173,7 @@ describe('send on a mailctl server', () => {
 			'Hi',
 			'--csv',
 			people,
-			'--yes',
-			'--expect-count',
-			'1',
-			'--campaign',
-			'j',
+			...'--yes --expect-count 1 --campaign j'.split(' '),
 		];
 		const { code, stderr } = await project.run(words, { connect });
 		expect([code, stderr]).toEqual([14, expect.stringContaining('campaigns get j shows how far it is')]);
@@ -374,17 +366,7 @@ describe('the finished message on a deployment', () => {
 
 	it('is refused for a sender that the deployment does not tell', async () => {
 		const { run } = await serve();
-		const words = [
-			'send',
-			'--from',
-			'who@example.org',
-			'--to',
-			'a@example.com',
-			'--subject',
-			's',
-			'--text',
-			't',
-		];
+		const words = 'send --from who@example.org --to a@example.com --subject s --text t'.split(' ');
 		expect((await run([...words, '--preview', 'text'])).code).toBe(5);
 	});
 

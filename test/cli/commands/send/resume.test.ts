@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { withValues } from '../../../support/cli.js';
 import { connectWith } from '../../../support/connect-with.js';
-import { errorOf, makeProject, type Project } from '../../../support/project.js';
+import { makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
 describe('mailctl campaigns resume, status and cancel', () => {
@@ -86,13 +86,6 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
 	});
 
-	it('stages at a speed of its own, not that of the rows staged before', async () => {
-		await breakOffStaging();
-		const { stderr } = await project.run(resume(), { columns: 100 });
-		expect(stderr).toMatch(/staging 2,000(?! ·)/);
-		expect(stderr).not.toContain('staging 2,000 ·');
-	});
-
 	it('goes on with the same command as well', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
@@ -105,11 +98,6 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		const asked = await project.run(['campaigns', 'resume', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
 		expect(sink.received).toHaveLength(0);
-		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
-	});
-
-	it('needs no file either when standard input was staged whole', async () => {
-		await breakOffBeforeRelease('-');
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
 	});
 
@@ -248,22 +236,6 @@ describe('mailctl campaigns resume, status and cancel', () => {
 });
 
 describe('campaigns by name', () => {
-	it('are exit 3 with names that are near when there is none', async () => {
-		const project = await makeProject({ smtp: 9 });
-		const people = await project.file('people.csv', 'email\nann@example.com\n');
-		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
-		await project.json([...words, '--yes', '--expect-count', '1', '--campaign', 'november', '--no-wait']);
-		for (const verb of ['resume', 'cancel']) {
-			const run = await project.run(['campaigns', verb, 'novembr', '--yes', '-o', 'json']);
-			expect(run.code).toBe(3);
-			expect(errorOf(run)).toMatchObject({
-				message: 'there is no campaign "novembr"',
-				hint: 'did you mean november?',
-			});
-		}
-		expect(await project.json(['campaigns', 'list'])).toMatchObject([{ name: 'november', state: 'sending' }]);
-	});
-
 	it('go on over a list that was only partly staged', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
@@ -276,17 +248,5 @@ describe('campaigns by name', () => {
 		const document = await project.json(['campaigns', 'resume', 'j', '--yes', '--expect-count', '2']);
 		expect(document).toMatchObject({ name: 'j', messages: { sent: 2 } });
 		await sink.close();
-	});
-
-	it('cancel what a released job has not sent', async () => {
-		const project = await makeProject({ smtp: 9 });
-		const people = await project.file('people.csv', 'email\nann@example.com\n');
-		const words = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', people];
-		await project.json([...words, '--yes', '--expect-count', '1', '--campaign', 'j', '--no-wait']);
-		const plan = await project.run(['campaigns', 'cancel', 'j', '--dry-run', '-o', 'table']);
-		expect(plan.stderr).toContain('cancel the 1 message of the campaign "j" not sent yet');
-		const document = await project.json(['campaigns', 'cancel', 'j', '--yes']);
-		expect(document).toMatchObject({ state: 'canceled', messages: { canceled: 1 } });
-		expect(await project.json(['campaigns', 'cancel', 'j', '--yes'])).toMatchObject({ state: 'canceled' });
 	});
 });

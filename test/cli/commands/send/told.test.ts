@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connect } from '../../../../src/cli/connect.js';
 import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
-import { connectWith } from '../../../support/connect-with.js';
 import { errorOf, makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
@@ -96,33 +95,6 @@ describe('the staging of a list', () => {
 	});
 });
 
-describe('the name of a job', () => {
-	it('that stands for another campaign is refused saying what to do', async () => {
-		const bad = await table(['a@example.com', 'nobody']);
-		const cutOff = connectWith((campaigns) => ({
-			...campaigns,
-			release: () => Promise.reject(new Error('the lights went out')),
-		}));
-		expect(
-			(await project.run(send(bad, 1, '--skip-invalid', '--campaign', 'e5'), { connect: cutOff })).code,
-		).toBe(1);
-		const mended = await table(['a@example.com', 'b@example.com']);
-		const run = await project.run(send(mended, 2, '--campaign', 'e5'));
-		expect([run.code, run.stderr]).toEqual([
-			5,
-			'error: the name "e5" belongs to another campaign\n' +
-				`hint: give another --campaign, or mailctl --db ${project.db} campaigns cancel e5 first: nothing of it was sent\n`,
-		]);
-		await project.json(['campaigns', 'cancel', 'e5', '--yes']);
-		expect(await project.json(send(mended, 2, '--campaign', 'e5'))).toMatchObject({ messages: { sent: 2 } });
-		const other = await project.run([...send(mended, 2, '--campaign', 'e5'), '--tag', 'x']);
-		expect([other.code, other.stderr]).toEqual([
-			5,
-			'error: the name "e5" belongs to another campaign\nhint: give another --campaign\n',
-		]);
-	});
-});
-
 describe('a job that ends early', () => {
 	/** Ctrl-C once so many messages are sent. */
 	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
@@ -151,11 +123,7 @@ describe('a job that ends early', () => {
 		const words = send(
 			await table(people(600)),
 			600,
-			'--campaign',
-			'j',
-			'--rate',
-			'5000/s',
-			'--results',
+			...'--campaign j --rate 5000/s --results'.split(' '),
 			results,
 		);
 		const cut = await project.run(words, interruptedAt(50));
@@ -179,30 +147,5 @@ describe('a job that ends early', () => {
 			'finished',
 			[{ note: 'nothing to cancel: 600 sent' }],
 		]);
-	});
-
-	it('names the process that goes on with it', async () => {
-		const cut = interruptedAt(50);
-		const besideServer: Connect = async (...words) => {
-			const connection = await cut.connect(...words);
-			const { local } = connection;
-			if (local === null) throw new Error('the database is on this machine');
-			const workers = [{ role: 'serve', host: 'h', pid: 4711, messages: 0, heard: null }];
-			const stats = async () => ({ ...(await local.queue.stats()), workers });
-			return { ...connection, local: { ...local, queue: { ...local.queue, stats } } };
-		};
-		const words = send(await table(people(600)), 600, '--campaign', 'j');
-		const run = await project.run(words, { ...cut, connect: besideServer });
-		expect([run.code, run.stderr]).toEqual([
-			130,
-			expect.stringMatching(/hint: mailctl serve \(pid 4711\) goes on .*campaigns get j shows/),
-		]);
-	});
-
-	it('says first of all what was canceled and what had been sent', async () => {
-		await project.run(send(await table(people(600)), 600, '--campaign', 'j'), interruptedAt(50));
-		const sent = sink.received.length;
-		const { stderr } = await project.run(['campaigns', 'cancel', 'j', '--yes', '-o', 'table']);
-		expect(stderr).toBe(`${600 - sent} canceled; ${sent} had been sent\n`);
 	});
 });
