@@ -43,7 +43,7 @@ const recipient =
 const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
-/** "Mailbox unavailable" also stands for policy; "disabled" and "inactive" are left to the codes. */
+/** "Mailbox unavailable" can mean a policy; the codes decide about "disabled" and "inactive". */
 export const unknownAddress = anyOf(
 	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
 	missing(

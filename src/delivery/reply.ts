@@ -107,9 +107,8 @@ export function cleanText(text: string): string {
 }
 
 /**
- * `hard`: the address is invalid. `failed`: this message is refused. `content`: so, for its content, and not
- * a bounce. `sender`: tried again, not a bounce; several in a row pause the queue. `uncertain`: perhaps
- * accepted. `infrastructure`: login, TLS, route or server; the queue pauses.
+ * A message is `failed`; for its `content` it is, without a bounce. A refused `sender` is tried again, and
+ * several in a row pause the queue, as `infrastructure` does.
  */
 export type Verdict =
 	| 'sent'
@@ -148,7 +147,7 @@ const unlessNoSender = /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/;
 const byWords = 'the text names an unknown address';
 
 /**
- * A plain 550 at RCPT stands for unknown mailboxes and for refusals by policy: its text decides. A wrong suppression
+ * A plain 550 at RCPT means an unknown mailbox or a policy: its text decides. A wrong suppression
  * loses a reader for good, while a wrong soft bounce costs one more try by a later campaign.
  */
 const rules = [

@@ -13,7 +13,7 @@ export type RowFault =
 	| 'nul' // U+0000 in a cell
 	| 'cell_too_long'
 	| 'row_too_long'
-	| 'encoding' // bytes that are no text in the encoding of the file
+	| 'encoding' // bytes that are not text in the encoding of the file
 	| 'bad_json' // a line of NDJSON that is no object, or has a value without a text form
 	| 'unknown_key'; // a key without a column: too late in the file to become one
 
@@ -97,7 +97,7 @@ export const faultMessages = {
 	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
 	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',
 	row_too_long: `longer than ${maxRowBytes / 1024 / 1024} MiB`,
-	encoding: 'bytes that are no text in the encoding of the file (--encoding names another)',
+	encoding: 'bytes that are not text in the encoding of the file (--encoding names another)',
 	nul: 'a NUL character in a cell',
 	cell_too_long: `a cell of more than ${maxCellBytes / 1024 / 1024} MiB`,
 	too_few_cells: 'too few cells',

@@ -171,7 +171,7 @@ function judgeLetters(words: ReadonlyMap<string, number>, languages: readonly st
 }
 
 interface Model {
-	/** By the previous letter, then by the letter. */
+	/** Keyed by the previous letter, then by the letter. */
 	pairs: ReadonlyMap<string, ReadonlyMap<string, number>>;
 	letters: ReadonlyMap<string, number>;
 }

@@ -46,7 +46,7 @@ function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
 function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
 	let last = end;
 	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
-	// A text of its own: cells that are kept keep the row, not the block.
+	// A new text: cells that are kept keep the row, not the block.
 	return bytes.toString('utf8', begin, last).split(delimiter);
 }
 

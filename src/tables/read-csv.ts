@@ -119,7 +119,7 @@ function showLine(line: Buffer): string {
 	let end = line.length;
 	while (end > 0 && (line[end - 1] === 10 || line[end - 1] === 13)) end -= 1;
 	const shown = line.subarray(0, Math.min(end, shownCharacters * 4)).toString();
-	// As a copy: a substring would keep the whole text in memory.
+	// Copy it: a substring would keep the whole text in memory.
 	return shown.length > shownCharacters ? Buffer.from(shown.slice(0, shownCharacters)).toString() : shown;
 }
 

@@ -176,7 +176,7 @@ function isNested(value: unknown): boolean {
 	return Array.isArray(value) || isRecord(value);
 }
 
-/** Whether a value has no cell of its own: an empty cell keeps the stored value. */
+/** Whether a value has no cell: an empty one keeps the stored value. */
 function isTyped(value: unknown): boolean {
 	if (value === null || value === '' || value instanceof JsonNumber) return true;
 	return typeof value === 'number' || typeof value === 'boolean';

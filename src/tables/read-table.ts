@@ -36,7 +36,7 @@ interface Peeked {
 	isWhole: boolean;
 }
 
-/** Throws `TableError` for a source that is no table; holds at most the sniffed prefix and one row in memory. */
+/** Throws `TableError` for a source without a table; holds at most the sniffed prefix and one row in memory. */
 export async function openTable(source: TableSource, options: TableOptions = {}): Promise<Table> {
 	const name = sourceName(source);
 	const bytes = readBytes(source, options.signal);
@@ -209,7 +209,7 @@ async function openCsv(name: string, text: AsyncIterable<Uint8Array>, options: C
 async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promise<Opened> {
 	const { header, fault, isEmpty, rows } = await readNdjson(text);
 	if (fault !== null) throw noHeader(name, fault);
-	// Without an object there are no column names; an empty list is no error, as a header alone is none.
+	// An empty list has no column names, and is valid like a header alone.
 	if (isEmpty) return { header: ['email'], rows };
 	if (header.length === 0) throw empty(name);
 	return { header, rows };

@@ -208,7 +208,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 	return { ...chosen, encoding: 'utf-16le', ...(seems?.encoding.startsWith('utf-16') && seems) };
 }
 
-/** As `findEncoding` does: behind the mark of UTF-8 the lines beyond ASCII decide where the first part has none. */
+/** The lines beyond ASCII decide where the first part, after a mark of UTF-8, has none. */
 function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
 	const isSilent = evidence !== undefined && evidence.length > 0;
 	const found = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);

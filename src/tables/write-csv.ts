@@ -5,9 +5,9 @@ export function formatCsvRow(cells: readonly string[], delimiter = ','): string 
 }
 
 /**
- * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). Where one splits lines
- * at semicolons or tabs, a cell begins after each of them, since it ignores our quotes. The apostrophe is
- * text: such a file is for reading, not for importing.
+ * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). A cell also begins after each
+ * semicolon and tab, since a spreadsheet that splits there ignores our quotes. The apostrophe is text: such a file is
+ * for reading, not for importing.
  */
 export function guardFormula(cell: string): string {
 	if (!/[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/.test(cell)) return cell;
@@ -21,8 +21,7 @@ export function guardFormula(cell: string): string {
 			guarded += `${cell.slice(written, at)}'`;
 			written = at;
 		}
-		// Quotes and blanks may come before the beginning of a cell, but not at the beginning of ours, which has quotes of
-		// its own.
+		// Quotes and blanks may come before a cell that begins within ours.
 		isStart = /[;\t\r\n]/.test(char) || (isStart && !isFormula && at > 0 && /["\s]/.test(char));
 	}
 	return guarded + cell.slice(written);

@@ -108,7 +108,7 @@ function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }
 
-/** Null: it has no cell form. What an object inherits is no text. */
+/** Null: it has no cell form. An inherited property does not count. */
 function textOf(meta: Meta, variable: string): string | null {
 	const value = meta[variable];
 	return typeof value === 'string' && value !== '' ? value : null;

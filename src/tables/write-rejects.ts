@@ -26,7 +26,7 @@ export interface RejectsOptions {
 	header: readonly string[];
 	leftOut?: readonly number[];
 	delimiter?: string;
-	/** Begins with a byte order mark: without one a spreadsheet assumes the code page of its own machine. */
+	/** Begins with a byte order mark: without one a spreadsheet assumes the code page of its machine. */
 	isMarked?: boolean;
 	resume?: boolean;
 }
@@ -248,7 +248,7 @@ async function readAt(path: string, start: number, length: number): Promise<Buff
 	}
 }
 
-/** By quotes and line feeds alone: these rows may be unreadable as rows of a table. */
+/** Quotes and line feeds alone decide: these rows may be unreadable as rows of a table. */
 async function findWholeRows(path: string): Promise<{ last: number; end: number }> {
 	let [last, end, offset] = [0, 0, 0];
 	let isQuoted = false;

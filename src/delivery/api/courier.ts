@@ -153,8 +153,8 @@ interface CallOutcome {
 }
 
 /**
- * `again`: groups that are tried apart, since one of several recipients was refused. `stop`: all further calls would be
- * refused, so the run ends; a message whose request holds its content alone fails instead.
+ * Groups in `again` are tried apart, since one of several recipients was refused. With `stop` the run ends:
+ * all further calls would be refused.
  */
 export interface Settled {
 	outcomes: readonly CallOutcome[];

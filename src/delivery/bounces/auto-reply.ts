@@ -29,7 +29,7 @@ export function autoReplySign(fields: readonly Field[]): { why: string; line: nu
 	return /^unsubscribe\b/i.test(subject) ? null : signOf(fields, signs);
 }
 
-/** As `autoReplySign`, by signs that no bounce has: a bounce of Exim is also `Auto-Submitted: auto-replied`. */
+/** Only by signs that no bounce has: a bounce of Exim is also `Auto-Submitted: auto-replied`. */
 export function plainAutoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	return signOf(
 		fields,

@@ -193,7 +193,7 @@ function judgeEntry(
 	if (address === null) return [];
 	const inText = notice === null ? null : aboutAddress(notice, address);
 	const own = readCodes(entry.diagnostic);
-	// Without a code of its own, the reply may be in the text for people.
+	// The reply may be in the text for people where the field has no code.
 	const isSilent = own.reply_code === null && own.status === null;
 	const detail = isSilent ? (inText?.detail ?? '') : '';
 	const codes = isSilent ? readCodes(detail) : own;

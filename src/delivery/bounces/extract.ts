@@ -25,9 +25,9 @@ export interface Extract {
 }
 
 /**
- * By the header alone. `system`: a name that only mail systems have, or none. `role`: a postmaster or the like, without
- * a sign of a person's program. `machine`: a sign of a program. `unknown`: an address without a name. `person`: a name,
- * an answer, a forwarded mail, a mailing list, or a mail program for people.
+ * Judged by the header alone. A `role` is a postmaster without a sign of a person's program, a `machine` has
+ * a sign of one. An `unknown` is an address without a name. A `person` has a name, answers, forwards, or
+ * writes by a mailing list or a mail program.
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
@@ -54,11 +54,11 @@ export function extract(mail: Mail): Extract {
 function senderOf(mail: Mail): Sender {
 	const from = decodeWords(fieldValue(mail.fields, 'from') ?? '').slice(0, 998);
 	const path = fieldValue(mail.fields, 'return-path') ?? '';
-	// A text without a header is no mail, so no mail system sent it.
+	// A text without a header does not come from a mail system.
 	if (mail.fields.length === 0) return 'unknown';
 	if (/<\s?>|(?:mailer-?daemon|post_master)@/i.test(from) || /^<?mailer-daemon\b/i.test(path))
 		return 'system';
-	// A mailing list may have any name, and is no mail system.
+	// A mailing list may have any name, even that of a mail system.
 	if (systemNames.test(from)) return lists.some((name) => has(mail, name)) ? 'machine' : 'system';
 	if (roleNames.test(from)) return roleOf(mail);
 	if (isPersonal(mail)) return 'person';

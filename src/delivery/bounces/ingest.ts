@@ -16,9 +16,9 @@ import { readTextBounce } from './text-bounce.js';
 import type { Verp } from './verp.js';
 
 /**
- * The outcome of a mail. `bounce`, `complaint`: recorded. `duplicate`: known before, nothing changed. `notice`: a
- * delay, a receipt, feedback that is no complaint, a bounce without a recipient of its own. `unmatched`: about no
- * message of ours, or about no recipient of it. `in_flight`: a worker is sending its message; submit it again later.
+ * A `notice` is a delay, a receipt, other feedback than a complaint, or a bounce without a recipient. An
+ * `unmatched` mail is about another message or recipient. While a worker sends the message it is `in_flight`:
+ * submit it again later.
  */
 export type Ingested =
 	| 'bounce'
@@ -118,7 +118,7 @@ function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 		}));
 }
 
-/** As in what a mail server answers itself, the enhanced code is told; `5.0.0` says nothing (RFC 3463 s.3.1). */
+/** The enhanced code says more than the reply code, except `5.0.0` (RFC 3463 s.3.1). */
 function saysMore(status: string | null): boolean {
 	return status !== null && !status.endsWith('.0.0');
 }
@@ -127,7 +127,7 @@ export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** By the return path of arrival, header or body, then by Message-ID. A forged return path does not count. */
+/** Matches by the return path of arrival, header or body, then by Message-ID; never by a forged one. */
 export function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },
@@ -184,11 +184,11 @@ function readExtract(found: Extract): Report {
 	const plain = plainAutoReplySign(mail.fields);
 	const bounce = plain === null ? readTextBounce(found) : null;
 	const isJudged = bounce?.recipients.some(({ form }) => form !== inReturnedOnly) ?? false;
-	// A bounce without a recipient of its own may be wrapped around the report itself.
+	// A bounce that names no recipient may be wrapped around the report.
 	const inner = isJudged ? null : wrappedIn(found);
 	if (inner !== null) return readExtract(inner);
 	if (bounce !== null) return bounce;
-	// A mail system's own mail is no automatic reply, even if it claims to be.
+	// A mail system never sends an automatic reply, even if a field says so.
 	const sign = plain ?? (sender === 'system' ? null : autoReplySign(mail.fields));
 	if (sign === null) return { kind: 'not_a_report', why: 'neither a report by its parts nor by its words' };
 	return { kind: 'auto_reply', why: sign.why, place: { part: '1', type: mail.type, line: sign.line } };

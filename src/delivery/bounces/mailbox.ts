@@ -99,7 +99,7 @@ const maxSeparator = 1_000;
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
-/** As ctime writes it (RFC 4155), with a time zone at either place, or as in a header. */
+/** The date of ctime (RFC 4155), with a time zone at either place, or that of a header. */
 const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
 
 /**

@@ -50,7 +50,7 @@ const maxTextLines = 5000;
 const maxLine = 1000;
 /** Larger bodies are not split: each level of a nested mail counts the lines of all levels below. */
 const maxBodyLines = 200_000;
-/** Of one mail, in other charsets. UTF-7 takes 0.8 ms a kilobyte: a mail of it stopped a server for 3 s. */
+/** Limits one mail, in other charsets. UTF-7 takes 0.8 ms a kilobyte: a mail of it stopped a server for 3 s. */
 const maxForeignText = 256 * 1024;
 
 /** Reads everything, as SMTP requires (RFC 5321 s.4.1.1.4) and the writer of a pipe, and keeps the first 4 MiB. */
@@ -80,7 +80,7 @@ function readMail(slice: Slice, path: string): Mail {
 	return { type: root.type, fields: root.fields, parts: reading.parts };
 }
 
-/** Some systems end lines by CR alone. Where there is a line feed, a single CR is an ordinary character. */
+/** Some systems end lines by CR alone. A single CR is an ordinary character where there are line feeds. */
 function withLineFeeds(text: ByteString): ByteString {
 	const header = text.slice(0, 2000);
 	return header.includes('\n') || !header.includes('\r') ? text : text.replace(/\r\n?/g, '\n');
@@ -135,7 +135,7 @@ function readPart(slice: Slice, path: string, reading: Reading): Part {
 	return part;
 }
 
-/** A line that is no field also ends the header: some systems omit the blank line, or the header. */
+/** Any other line than a field ends the header: some systems omit the blank line, or the header. */
 function splitHeader({ text, line }: Slice): { header: Line[]; body: Slice } {
 	const header: Line[] = [];
 	let at = 0;

@@ -101,7 +101,7 @@ function complaintOf(complaint: Json, mail: Json): Report {
 	};
 }
 
-/** The header as we wrote it: SES sends with a Message-ID of its own. */
+/** The header as we wrote it: SES sends with another Message-ID. */
 function returnedOf({ commonHeaders: header }: Json): ReturnedMessage | null {
 	if (!isRecord(header)) return null;
 	const to = Array.isArray(header['to']) ? header['to'].filter((one) => typeof one === 'string') : [];

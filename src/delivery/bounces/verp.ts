@@ -1,8 +1,8 @@
 /**
  * The return path of a message, `bounces+TOKEN@example.com`, identifies it in a bounce (VERP). The token is
- * signed, so that only a holder of the message can report on it: 30 bytes, key id (4), message uuid (16) and
- * HMAC-SHA256 of these cut to 80 bits (10), as 48 characters of base32, since servers may change the case of
- * local parts.
+ * signed, so that only a holder of the message can report on it. Its 30 bytes are key id (4), message uuid
+ * (16) and HMAC-SHA256 of these cut to 80 bits (10). Base32 survives servers that change the case of local
+ * parts.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';

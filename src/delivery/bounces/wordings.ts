@@ -28,7 +28,7 @@ export const delays: readonly RegExp[] = [
 /** OpenSMTPD (6.8) gives up so in a report of a delay. The code does not decide: others warn by 4.4.7. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
-/** Where a report turns from a recipient to its reader: text below is not about a recipient. */
+/** A report turns to its reader here: text below is not about a recipient. */
 export const closings: readonly RegExp[] = [
 	/^\s*(?:no action is required on your part|please note that this is only a temporary failure report)\b/i,
 ];
@@ -48,7 +48,7 @@ export const separators: readonly RegExp[] = [
 	/^[-=*_|\s]{2,80}(?:ursprüngliche nachricht|originalnachricht|message d'origine|mensaje original|messaggio originale|исходное сообщение|元のメール|原始邮件|原邮件)/i,
 ];
 
-/** Before an address: the mail was sent to this one, which stands for the refused one. */
+/** Before an address to which the mail was sent, in place of the refused one. */
 export const aliases =
 	/(?:\((?:\w{1,20} ){0,2}(?:expanded|generated|forwarded|redirected|addressed|aliased|sent)(?: from| to| as| by)?:?|\boriginal (?:address|recipient)(?: is| was)?\s?[:=]?(?: rfc822;)?)\s{0,20}$/i;
 

@@ -125,7 +125,7 @@ export function createKeyReader({
 }): KeysFor {
 	let known: { at: Micros; byDomain: ReadonlyMap<string, readonly SigningKey[]> } | null = null;
 	let reading: Promise<void> | null = null;
-	/** By secret: parsing one costs as much as signing three messages. */
+	/** Keyed by secret: parsing one costs as much as signing three messages. */
 	const parsed = new Map<string, KeyObject>();
 	const parse = (secret: string) => {
 		const key = parsed.get(secret) ?? decodeKey(secret);
@@ -161,7 +161,7 @@ interface HeaderField {
 	text: string;
 }
 
-/** `bytes` has CRLF line ends, as in mails made here. Lines that are no field are left out. */
+/** `bytes` has CRLF line ends, as in mails made here. Other lines than fields are left out. */
 export function splitMessage(bytes: Buffer): { fields: HeaderField[]; body: Buffer } {
 	const end = bytes.indexOf('\r\n\r\n');
 	const header = bytes.toString('latin1', 0, end === -1 ? bytes.length : end);

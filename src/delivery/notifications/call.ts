@@ -45,7 +45,7 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	}
 }
 
-/** A name with several addresses, all unreachable, gives an error for each, and no message of its own. */
+/** A name with several addresses, all unreachable, gives an error for each, without a message. */
 function whyOf(error: unknown): string {
 	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
 	return error instanceof Error ? error.message : String(error);

@@ -234,7 +234,7 @@ class Sender {
 		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);
 		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
 		clearTimeout(timer);
-		// Twice: one group may be on its way, with others behind it. What the store refuses lapses with its lease.
+		// Twice: one group may be on its way, with others behind it. A refused outcome lapses with its lease.
 		for (let tries = 0; this.#settlements.length > 0 && tries < storeTries; tries += 1) await this.#settle();
 		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
 	}

@@ -188,7 +188,7 @@ export class Session {
 
 	#failOpening(failure: OpeningFailure): void {
 		this.#deadline.clear();
-		// Before the end of the connection is reported, which has a reason of its own.
+		// Settle before the end of the connection is reported with another reason.
 		this.#settle({ kind: 'failed', ...failure });
 		this.#connection.close();
 	}

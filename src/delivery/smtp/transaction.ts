@@ -5,9 +5,8 @@ import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply, parseReply } from '../reply.js';
 
 /**
- * The next step after a reply. `go_on`: the next command, or the next reply. `write_body`: the server waits for it.
- * `end_empty`: the server waits for a body that must not be delivered, and has no recipient for it. `reset`: over, and
- * the server must forget the envelope. `done`: over. `close`: over, and so is the connection.
+ * The next step after a reply. With `end_empty` the server waits for a body that must not be delivered, and
+ * has no recipient for it. With `reset` it must forget the envelope. Only `close` ends the connection.
  */
 export type Move = 'go_on' | 'write_body' | 'end_empty' | 'reset' | 'done' | 'close';
 
@@ -144,7 +143,7 @@ export class MailTransaction {
 	}
 }
 
-/** A digit and garbage is no reply: its meaning is unknown. */
+/** A digit and garbage has no known meaning. */
 function isAcceptance(raw: string): boolean {
 	return /^2\d{2}(?:[ -]|$|\n)/.test(raw);
 }
@@ -187,7 +186,7 @@ function isPlainBody(bytes: Buffer): boolean {
 	return length === 0 || (bytes[length - 1] === lf && bytes[length - 2] === cr);
 }
 
-/** As octets: a text would be converted for each search. */
+/** Octets, because a text would be converted for each search. */
 const dotLines = [Buffer.from('\n.'), Buffer.from('\r.')];
 
 function canonical(bytes: Buffer): Buffer {
@@ -261,7 +260,7 @@ export interface Mail {
 	copies: readonly string[];
 	/** RFC 5322 with CRLF, not dot-stuffed; the beginning of it where there is a `rest`. */
 	bytes: Buffer;
-	/** What follows, in pieces that mails share: lines without a dot at their beginning, in ASCII. Absent: nothing. */
+	/** Further pieces that mails share: ASCII lines without a dot at their beginning. Absent: nothing. */
 	rest?: readonly Buffer[];
 }
 
@@ -270,9 +269,8 @@ export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): numb
 }
 
 /**
- * `accepted`: 2xx after the final dot. `refused`: a negative reply, in `reply.phase`. `broken`: no usable reply; the
- * phase says how far it came, `answer` = the dot was written and no intelligible reply came. `unsendable`: this server
- * cannot take the message (too large, needs SMTPUTF8); nothing was sent.
+ * A `broken` one has no usable reply. Its phase says how far it came; `answer` means that the dot was
+ * written. An `unsendable` message cannot be taken by this server, and nothing was sent.
  */
 export interface Conversation {
 	kind: 'accepted' | 'refused' | 'broken' | 'unsendable';
