@@ -1,4 +1,3 @@
-// Which messages are composed with care, and which ahead: an ordinary one costs the queue nothing.
 import { expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { Composer } from '../../src/delivery/composer.js';
@@ -27,7 +26,6 @@ const messageOf = (message: string, k: string, more: Partial<Leased> = {}): Leas
 	...more,
 });
 
-/** What the queue is told while these are composed at once. */
 async function told(messages: readonly Leased[]): Promise<string[]> {
 	const said: string[] = [];
 	const composer = new Composer({

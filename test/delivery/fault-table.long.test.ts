@@ -1,8 +1,3 @@
-/**
- * What servers do, and what must become of a message then: its state, the event, when it is tried again, the row of
- * the attempts table and the suppression. On a real database and real sockets, for personal and for bulk mail, the
- * commands one by one and together.
- */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +24,6 @@ const minute = 60_000_000;
 const clock = { now: () => now };
 const contents = createContentCache({ maxBytes: 1_000_000, askHtml: readHere });
 
-/** Each row has a person of its own in these lists, so that one database serves all of them. */
 let store: Store;
 let folder: string;
 let list_id: number;
@@ -131,7 +125,6 @@ async function judge(row: Row, type: Type, pace: Pace): Promise<void> {
 	const suppressed = (await suppressions()) - before;
 	expect(suppressed).toBe(row.expected.kind === 'bounced' ? 1 : 0);
 	expect(await isActive(to)).toBe(row.expected.kind !== 'bounced');
-	// What waits must not meet the next row's server.
 	await store.writes.changeMessage({ id, action: 'cancel', now });
 }
 

@@ -54,7 +54,7 @@ describe('messages under way', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('are no more than a crash may repeat, with those whose outcomes are not stored', () => {
+	it('stay below what a crash may repeat, including those whose outcomes are not stored', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);

@@ -162,7 +162,6 @@ describe('a mail server that takes nothing', () => {
 		const { stop } = waitless(memory);
 		await eventually(() => expect(memory.states()).toEqual({ sent: 40 }));
 		await stop();
-		// Five connections met it together; each connection after that stands for one more try.
 		expect(own.lines.filter((line) => line.startsWith('MAIL')).length).toBeLessThan(40 + 5 * 3 + 6);
 	});
 

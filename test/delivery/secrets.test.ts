@@ -1,4 +1,3 @@
-/** What a mail server says is a stranger's text: it may repeat the login, and it may hold escape sequences. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { plainSettings, testPool } from '../support/delivery.js';

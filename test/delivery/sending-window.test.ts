@@ -85,7 +85,6 @@ it('begins no message of it outside its hours, and sends the rest once when they
 	expect(result.counts).toMatchObject({ sent: count, failed: 0, uncertain: 0 });
 	expect(new Set(told.map(({ line }) => line)).size).toBe(count);
 	expect(told).toHaveLength(count);
-	// What was under way when the hours ended: three a connection.
 	expect(untilClosed[0]).toBeGreaterThanOrEqual(last);
 	expect(untilClosed[0]).toBeLessThanOrEqual(last + 5 * 3);
 	const next = told.slice(untilClosed[0]).map(({ at }) => at);

@@ -143,7 +143,7 @@ describe('a worker before a server that takes everything', () => {
 		expect(memory.states()).toEqual({ sent: 2 });
 	});
 
-	it('takes what another process has queued while a slow server still has a message of its own', async () => {
+	it('leases what another process has queued while a slow server still holds a message', async () => {
 		const memory = createMemoryQueue({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const begun: string[] = [];
@@ -167,7 +167,7 @@ describe('a worker before a server that takes everything', () => {
 	});
 });
 
-describe('a worker that is told to stop', () => {
+describe('a worker that gets the signal to stop', () => {
 	it('gives back what it has not begun, and cuts what takes too long', async () => {
 		const { server, pool, memory } = await toFaults(
 			{ at: { MAIL: { hang: true } } },
@@ -201,7 +201,6 @@ describe('a worker whose time is limited', () => {
 			leftMs: 4_000,
 		});
 		await eventually(() => expect(server?.bodies).toHaveLength(1));
-		// What it had leased and not begun is given back, for others: a connection has three messages.
 		await eventually(() => expect(memory.states()).toEqual({ leased: 3, queued: 6 }));
 		answer({ answer: '250 2.0.0 Taken' });
 		await eventually(() => expect(memory.states()).toEqual({ sent: 3, queued: 6 }));

@@ -33,7 +33,6 @@ const isRoot = process.getuid?.() === 0;
 describe('engine backup', () => {
 	it('writes one file that is a database, and says what it did', () => {
 		const { folder, db, json } = workplace();
-		// What is in the log alone belongs to it.
 		const open = new Database(db);
 		open.pragma('user_version');
 		json('subscribers', 'create', '--list', 'Readers', '--email', 'last@example.com');
@@ -113,7 +112,7 @@ describe('engine backup', () => {
 		await Promise.all([serve, worker].map((child) => (child.exitCode === null ? once(child, 'exit') : null)));
 	});
 
-	it('of a damaged database is no backup', () => {
+	it('refuses a damaged database', () => {
 		const { folder, db, run } = workplace(5_000);
 		const bytes = readFileSync(db);
 		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);

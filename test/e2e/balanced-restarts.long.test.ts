@@ -1,7 +1,3 @@
-/**
- * Two servers on one PostgreSQL behind a load balancer, restarted in turn under a constant load: every request is
- * answered, and what was acknowledged is there. `MAILCTL_KILLS` names another number of restarts of each server.
- */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';

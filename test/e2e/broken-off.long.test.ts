@@ -19,7 +19,6 @@ function envOf(home: string) {
 
 type Count = (text: string) => Promise<number>;
 
-/** A database with one list of many, each with a city; `count` asks it on a connection of its own. */
 async function fill(db: string, home: string): Promise<void> {
 	const file = join(home, 'people.csv');
 	const rows = Array.from({ length: people }, (_, at) => `p${at}@example.com,Oslo`);

@@ -1,4 +1,3 @@
-// What only the built program can get wrong: packages that are loaded on demand, files that are shipped beside it.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -29,7 +28,6 @@ const mailctl = async (words: readonly string[], env: Record<string, string> = {
 		})
 	).stdout;
 
-/** What `npm install` makes of the package, in a folder of its own. */
 async function install(name: string) {
 	const installed = join(home, name);
 	const sqlite = join(installed, 'node_modules/better-sqlite3');

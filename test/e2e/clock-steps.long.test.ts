@@ -1,5 +1,3 @@
-// The machine's clock is set while `serve` and `worker` run: each message goes out once and in time, and what is signed
-// carries the time of now. libfaketime sets the clock of the processes, and of nothing else.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';

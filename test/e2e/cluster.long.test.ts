@@ -1,7 +1,3 @@
-/**
- * `packaging/cluster` without containers: the whole topology runs from its files, which are as they are but for
- * addresses, ports and folders. Each service has an address of its own, of those that only this machine has.
- */
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';

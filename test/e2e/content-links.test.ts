@@ -1,4 +1,3 @@
-// What a browser takes for a link is what is counted, and its page is otherwise the one that was written.
 import fc from 'fast-check';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -104,7 +103,6 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 		`<table><a href="${url}">x</a><tr><td><a href="${url}2">y</a></table>`,
 		`<select><a href="${url}">x</a></select>`,
 	])('is one exactly where a browser sees it: %j', async (html) => {
-		// Chromium has a short cut for small documents without a doctype, with rules of its own for entities.
 		await expectReadAlike([`<!doctype html>${html}`]);
 	});
 

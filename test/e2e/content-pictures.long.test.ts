@@ -45,7 +45,6 @@ async function inlined(html: string): Promise<string> {
 
 interface Looks {
 	picture: Buffer;
-	/** Of the whole page, in a window that is lower than any: a picture is never lower than its window. */
 	height: number;
 }
 

@@ -1,4 +1,3 @@
-// CSS that cannot be inlined stops no mail: it goes out as written, and somebody is told.
 import { afterEach, describe, expect, it } from 'vitest';
 import { isBuilt } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';

@@ -37,7 +37,6 @@ it.skipIf(!hasStrace)(
 			['doctor', '--only', 'database', '--full'],
 			['engine', 'backup', 'copy.db', '--force'],
 		];
-		// Of the database alone, not of the program's own libraries.
 		const files = ['', '-wal'].flatMap((suffix) => ['-P', `${env.MAILCTL_DB}${suffix}`]);
 		let failed = 0;
 		for (let round = 0; round < faults; round += 1) {

@@ -1,4 +1,3 @@
-/** What is erased is in no byte of the database: not where a row was before an update moved it either. */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,3 @@
-// A 200 that something else gave in place of the service is no success; what may have happened is said to.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -81,7 +80,7 @@ describe('a release that is answered 200 with', () => {
 const releaseOf = /^POST \/ext\/mailings\/[^/]+\/release\/ /;
 
 describe('an import whose end is answered with another shape', () => {
-	it('is told, and goes on', async () => {
+	it('fails with exit 7, and goes on with --resume', async () => {
 		const { proxy, people, call } = await start();
 		await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
 		const finish = /^POST \/ext\/imports\/[^/]+\/finish\/ /;

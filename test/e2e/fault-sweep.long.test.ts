@@ -1,8 +1,3 @@
-/**
- * Commands on a database of this machine that are killed, or whose disk fails, at points over a whole run: what is one
- * change is there whole or not at all, the file is sound, and the same command completes it. `MAILCTL_KILLS` and
- * `MAILCTL_FAULTS` say how many of each command.
- */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +29,6 @@ const ann = 'p7@example.com';
 interface Work {
 	name: string;
 	words: readonly string[];
-	/** What stands before it. */
 	before: readonly (readonly string[])[];
 	/** `done`: of what is done in one stroke, all or nothing. */
 	look(db: Database.Database): 'done' | 'not done' | 'in part';
@@ -152,7 +146,6 @@ function look(work: Work, { path }: Place) {
 	return found;
 }
 
-/** What a person is told of a disk that fails: lines of errors and hints, and no place in the program. */
 function expectPlain({ stderr }: Ended): void {
 	expect(stderr).not.toMatch(/^ {4}at |\.js:\d|Error:/m);
 	expect(stderr).toMatch(/^(error|warning): /m);
@@ -171,7 +164,6 @@ function expectForgotten(work: Work, place: Place): void {
 		expect([name, readFileSync(join(place.folder, name)).includes(ann)]).toEqual([name, false]);
 }
 
-/** One command with a fault in a place of its own. Gives the exit code, null after a kill. */
 async function tryRound(work: Work, place: Place, fault: Fault): Promise<number | null> {
 	const what = JSON.stringify(fault);
 	const end = await runIn(place, work.words, fault);

@@ -1,4 +1,3 @@
-// What a server of ours writes to a socket: status lines, headers, pages; and its description of itself.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -92,7 +91,6 @@ async function placesOfAMail(): Promise<Record<string, string>> {
 	return { open: place('o'), click: place('c'), view: place('v'), leave: place('u') };
 }
 
-/** What a token hears that has asked too often. Its clock stands still, so it never gets better. */
 async function throttled(): Promise<string> {
 	await run('engine', 'settings', 'set', 'requests_per_second', '1');
 	const slow = await serveDatabase(join(folder, 'news.db'), { env });

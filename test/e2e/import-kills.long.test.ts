@@ -1,8 +1,3 @@
-/**
- * Imports into a database of this machine and through a server of ours, whose processes are killed at random moments and
- * gone on with, with the database asked without them what is there in the end. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and
- * `MAILCTL_FAULTS` name another size.
- */
 import type { ChildProcess } from 'node:child_process';
 import { copyFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -60,7 +60,6 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 		);
 		const closed = once(child, 'close');
 		await Promise.race([service.posted, closed]);
-		// Which of them is the first the program hears of is not to be known from here.
 		const again = setInterval(() => child.kill('SIGINT'), 20);
 		const [code, signal] = await closed;
 		clearInterval(again);

@@ -1,4 +1,3 @@
-// What a real mail server and we make of each other: mail taken, refused and put off; bounces sent and understood.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.js';
 import type { MailServer, MailServerOptions } from '../support/mail-server.js';
@@ -18,7 +17,6 @@ export interface MailServerSubject {
 	/** Why it cannot be run here; null: it can. */
 	why: string | null;
 	start(options: MailServerOptions): Promise<MailServer>;
-	/** What it says to an address of its own that does not exist. */
 	unknown: { code: number; enhanced: string | null; text: string };
 	/** Tests of this server alone. */
 	own(trial: () => MailServerTrial): void;
@@ -62,7 +60,7 @@ export function mailServerSuite({ name, why, start, unknown, own }: MailServerSu
 			});
 		});
 
-		it('puts off a mail, which stays queued, and the address is none the worse', async () => {
+		it('defers a mail, which stays queued, and keeps the address', async () => {
 			const { kept } = trial;
 			expect(await sendTo(kept, 'bob@example.net')).toBe(0);
 			expect(await messageTo(kept, 'bob@example.net')).toMatchObject({

@@ -1,4 +1,3 @@
-// `serve` holds what it has to and no more: while each mail brings a content of its own, and files are uploaded.
 import { createHash, randomBytes } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,8 +1,3 @@
-/**
- * A file with half a campaign sent is moved to PostgreSQL while its sender is stopped, finished there, and moved back:
- * what is exported is the same to the byte on both sides of each move, and each recipient has one mail.
- * `MAILCTL_MOVED` names another number of subscribers.
- */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

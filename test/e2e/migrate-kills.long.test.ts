@@ -52,7 +52,6 @@ describePostgres('a killed engine migrate', (server) => {
 		made += 1;
 		return join(home, `copy${made}.db`);
 	};
-	/** What the first move said of each table. */
 	let tables: unknown;
 
 	beforeAll(async () => {

@@ -1,4 +1,3 @@
-// A real OpenSMTPD takes our mail and sends its bounces back. Where it comes from: test/support/private-root.ts.
 import { expect, it } from 'vitest';
 import {
 	explained,

@@ -60,7 +60,6 @@ describe('the package', () => {
 			'dist/third-party-licences.txt',
 		]);
 		expect(built?.filter((path) => path.includes('compiled'))).toEqual([]);
-		// The client of PostgreSQL is 0.35 MB of it. Of what is unpacked the thread that composes mails is 0.17 MB. The commands themselves grow by 0.1 MB with some forty features.
 		expect(packed.size).toBeLessThan(3_600_000);
 		expect(packed.unpackedSize).toBeLessThan(14_400_000);
 	});

@@ -1,4 +1,3 @@
-// What is deployed with: the image, Compose and systemd name files, commands and options that there are.
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,3 @@
-// Rows through a pipe are kept in a file without a name: nothing of it is left by kill -9, and a full disk is told.
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readlinkSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -16,7 +16,6 @@ const env = {
 	P: programPath,
 };
 
-/** `mailctl` is a function of the script; its own status is told as `code N` on stderr. */
 function shell(script: string, more: { input?: string } = {}) {
 	const defined = `mailctl() { "$NODE" "$P" "$@"; }; cd "$HOME"; ${script}`;
 	const { stdout, stderr, status } = runProgram('bash', ['-c', defined], { env, ...more });
@@ -72,7 +71,7 @@ describe('a pipe', () => {
 		);
 	});
 
-	it('that is closed, as stdin, is no trouble', () => {
+	it('that is closed is accepted as stdin', () => {
 		expect(shell('mailctl lists list --fields name <&-')).toEqual({
 			stdout: 'Readers\n',
 			stderr: '',

@@ -49,7 +49,6 @@ const kinds: Readonly<Record<string, (presentation: Presentation) => HttpRespons
 		textMessagePage(presentation, { subject: 'Hello', text: `Dear all,\n\nread https://x.example/${long}.` }),
 };
 
-/** Of every language: a form, an answer, and a mail as text. */
 const judged = ['choice', 'done', 'text'];
 
 let server: Server;
@@ -98,7 +97,6 @@ interface Judgement {
 	violations: { id: string; nodes: { html: string }[] }[];
 }
 
-/** What axe-core finds, every rule of it but those for whole sites; its code is no part of the page. */
 async function flaws(): Promise<string[]> {
 	const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 	await page.evaluate(source);

@@ -1,5 +1,3 @@
-// Runs every example of the README and of the pages it leads to, in their order, in one home with a mail sink where the
-// README says it is, and holds what each line prints to the record.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
@@ -20,7 +18,6 @@ const run = promisify(execFile);
 let home: string;
 let sink: MailSink;
 const mails: SinkMail[] = [];
-/** Where the pages serve: 8080 there, a free one here. */
 let port: number;
 
 /** In the order of the README's table, in which a reader follows them; each stands on what those before it have made. */
@@ -121,7 +118,6 @@ describe('the README and its pages', async () => {
 				if (!existsSync(join(root, dirname(file), link))) missing.push(`${file} → ${link}`);
 		}
 		expect(missing).toEqual([]);
-		// The records of decisions are named in an index of their own.
 		const index = await readFile(join(root, 'docs/decisions/README.md'), 'utf8');
 		const isNamed = (name: string) =>
 			text.includes(`](${name})`) || index.includes(`](${name.replace('docs/decisions/', '')})`);

@@ -98,7 +98,7 @@ describe('engine restore', () => {
 		expect(await run(['engine', 'check'])).toMatchObject({ code: 0 });
 	});
 
-	it('works where there is no database, and makes its folder', () => {
+	it('works without a database, and makes its folder', () => {
 		const { folder, json } = backedUp();
 		const db = join(folder, 'far', 'away', 'news.db');
 		expect(json('--db', db, 'engine', 'restore', 'copy.db')).toMatchObject({
@@ -253,7 +253,7 @@ describe('engine restore', () => {
 		]);
 	});
 
-	it('takes no log for its own that lies where there is no database', () => {
+	it('ignores a log without a database', () => {
 		const { folder, json } = backedUp();
 		const far = join(folder, 'far.db');
 		const one = new Database(far);

@@ -58,7 +58,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await starting;
 	});
 
-	it('leaves sending to a worker of its own with --no-worker', async () => {
+	it('leaves sending to a separate worker with --no-worker', async () => {
 		const sink = await newSink();
 		const serving = await serve({ smtp: sink.port, args: ['--no-worker'] });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });

@@ -1,7 +1,3 @@
-/**
- * Commands against a service, and each command that sends against a mail server, that accepts connections and never says
- * a word: each ends by itself at `--timeout` and `--deadline`, and soon after SIGTERM.
- */
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -152,7 +148,6 @@ const sending: readonly { words: Words; codes: { timeout?: number; deadline: num
 	{ words: ['engine', 'smtp-test'], codes: { timeout: 6, deadline: 12, SIGTERM: 143 } },
 	{ words: ['send', ...mail, '--to', ann], codes: { deadline: 12, SIGTERM: 143 } },
 	{ words: ['send', ...mail, '--list', '1', ...agreed], codes: { deadline: 12, SIGTERM: 143 } },
-	// A worker without an end of its own has come to it, whatever stops it.
 	{ words: ['worker'], codes: { deadline: 0, SIGTERM: 0 } },
 	{ words: ['worker', '--drain'], codes: { deadline: 12, SIGTERM: 0 } },
 	{ words: ['serve', '--port', '0'], codes: { deadline: 0, SIGTERM: 0 } },

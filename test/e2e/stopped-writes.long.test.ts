@@ -58,7 +58,6 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 		await run(`templates create --name T --text-file ${join(home, 'text.txt')}`);
 		await run(`send ${mail} --to ann@example.com --no-wait`);
 		await run(`send ${mail} --list 1 --campaign j --yes --expect-count 1 --no-wait --transactional`);
-		// As a write of another process holds it.
 		holder = new pg.Client({ connectionString: db });
 		await holder.connect();
 	}, 120_000);

@@ -1,4 +1,3 @@
-/** What is typed at a terminal: Ctrl-C ends the process, without a key pressed afterwards, and a question can be left. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -8,7 +8,6 @@ import { cli, programPath } from '../support/cli.js';
 import { describeDatabases } from '../support/databases.js';
 import { ended } from '../support/fault-points.js';
 
-/** Absent: a file of its own, which the first command makes. */
 function workplace(db?: string) {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-together-'));
 	const env = {

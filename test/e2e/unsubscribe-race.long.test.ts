@@ -96,7 +96,6 @@ async function unsubscribeUrls(): Promise<{ to: string; url: string }[]> {
 			if (links !== null) found.push({ to, url: publicLinks(links).unsubscribe_url });
 		}
 	}
-	// By their tokens: as good as by chance, against the worker's order.
 	return found.sort((a, b) => (a.url < b.url ? -1 : 1));
 }
 

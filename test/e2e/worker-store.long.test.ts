@@ -1,4 +1,3 @@
-// A worker's store is a thread of its own: what becomes of its run when that ends.
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { text } from 'node:stream/consumers';

@@ -57,7 +57,6 @@ it('a single name is read right, or refused, or told', async () => {
 			count[reading as 'right' | 'wrong' | 'unsure'] += 1;
 		}
 	}
-	// Two letters may be anything: one in a hundred of such guesses is wrong, and is told as a guess.
 	expect(count.wrong).toBeLessThan((count.right + count.wrong) * 0.02);
 	expect(count.right).toBeGreaterThan(count.unsure);
 });

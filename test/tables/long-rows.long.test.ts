@@ -32,7 +32,7 @@ describe('a quoted cell of many megabytes', () => {
 		['letters', 'x', '2 row_too_long'],
 		['letters of several bytes', 'é', '2 row_too_long'],
 		['lines', 'some text\r\n', '2 unclosed_quote'],
-		['lines with addresses that are no rows', 'From: Ann <ann@example.com>\n', '2 unclosed_quote'],
+		['lines with addresses', 'From: Ann <ann@example.com>\n', '2 unclosed_quote'],
 	])('of %s costs its lines, and the next row is read', async (_, piece, first) => {
 		for (const size of [5, 12]) {
 			const around = { before: 'email,name\na@x.org,"', piece, after: '"\nb@x.org,Bob\n' };
@@ -87,7 +87,6 @@ describe('the clock', () => {
 				fc.constantFrom('', '"'),
 				fc.constantFrom(1, 5),
 				async (tokens, quote, size) => {
-					// Beside them is text: rows of three bytes cost what rows cost, whatever is in them.
 					const piece = `${tokens.join('')}${'words, and more of them. '.repeat(8).replaceAll(',', '')}`;
 					const around = { before: `email,name\na@x.org,${quote}`, piece, after: '"\nb@x.org,Bob\n' };
 					const first = await speedOf(around, size * mib);

@@ -110,7 +110,7 @@ describe('files that are read', () => {
 		});
 	});
 
-	it('refuses a row with what is no character in the encoding, instead of importing a mark for it', async () => {
+	it('refuses a row with an invalid character instead of importing a mark for it', async () => {
 		const bytes = Buffer.concat([
 			iconv.encode('email;имя\na@x;Анна\nb@x;', 'windows-1251'),
 			Buffer.from([0xc0, 0x98]),

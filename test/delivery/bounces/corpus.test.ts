@@ -68,7 +68,6 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 
 	it('make no address bad against codes and words', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !isHard(recorded));
-		// That project files "User unknown" behind DATA, or of some providers, as filtered, rejected or suspended.
 		const said =
 			/user unknown|unknown user|no such user|recipient not found|doesn't have an? \S+ account|does not exist/i;
 		expect(wrong.filter(({ ours }) => !said.test(ours.diagnostic ?? '')).map(({ name }) => name)).toEqual([]);
@@ -94,7 +93,6 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 	});
 });
 
-/** As the report names it, or as it was sent to. */
 function namesOf({ bytes }: { bytes: Buffer }, original: boolean): string[] {
 	const report = readReport(bytes);
 	if (report.kind !== 'bounce' && report.kind !== 'delivery_notice') return [];

@@ -10,7 +10,6 @@ export const hasCorpus = existsSync(join(folder, 'truth.json'));
 
 export const hasOtherCorpus = existsSync(join(otherFolder, 'truth.json'));
 
-/** What that project recorded of one recipient; `status` x.0.9xx is its own word for "no code in the mail". */
 export interface Recorded {
 	status: string;
 	reply: string;
@@ -36,7 +35,6 @@ export function corpusFiles(): CorpusFile[] {
 export interface NamingFile {
 	name: string;
 	bytes: Buffer;
-	/** Lower case, sorted; empty for a mail that is no bounce. */
 	recipients: readonly string[];
 }
 

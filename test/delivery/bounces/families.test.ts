@@ -1,4 +1,3 @@
-// What reports of other families are made of, in small, and what people and programs write that is none.
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import { dsn, informal, mail } from './build.js';
@@ -9,7 +8,6 @@ function named(bytes: Buffer): string[] {
 	return report.recipients.map(({ address }) => address);
 }
 
-/** What a text names as recipients, sent by a mail system. */
 const namedBy = (body: string) => named(informal(body));
 
 describe('a recipient is named', () => {
@@ -28,7 +26,7 @@ describe('a recipient is named', () => {
 			'It did not reach the following recipient(s):\n\nc=US;a= ;p=ORG;dda:SMTP=ann@example.org; on Fri, 4 Oct 2002\n    The recipient name is not recognized\n',
 		],
 		[
-			'as what an alias stands for',
+			'as the address behind an alias',
 			'The following address(es) failed:\n\n  an undisclosed address\n    (generated from ann@example.org)\n',
 		],
 		[
@@ -339,7 +337,7 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 	],
 ];
 
-describe('what is no report', () => {
+describe('any other mail', () => {
 	it.each(others)('%s', (_, header, body) => {
 		expect(['not_a_report', 'auto_reply']).toContain(readReport(mail(header, body)).kind);
 	});

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import { dsn, informal } from './build.js';
 
-// As OpenSMTPD 6.8 writes it, of a warning as of the end of its patience, but for what stands beside the address.
 const openSmtpd = (told: string, status: string) => {
 	const notice = `    A message is delayed for more than 0 seconds for the following
     list of recipients:

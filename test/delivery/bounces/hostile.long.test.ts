@@ -21,7 +21,6 @@ const own = [
 ];
 const mails = [...own, ...corpusFiles().map(({ bytes }) => bytes)];
 
-/** What repeats makes a backtracking expression slow; 100 kB of it, or as many as a caller passes on. */
 const pieces = [
 	'a',
 	' ',

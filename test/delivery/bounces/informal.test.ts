@@ -107,7 +107,7 @@ mail server.
 	},
 ];
 
-describe('a report in a form of its own', () => {
+describe('a report in a private form', () => {
 	it.each(forms)('$name', ({ body, expected }) => {
 		expect(recipientsOf(informal(body))).toEqual(expected);
 	});

@@ -16,7 +16,6 @@ const otherPath = verp?.addressFor(another) ?? '';
 const status =
 	'Reporting-MTA: dns; mx.example.org\n\nOriginal-Recipient: rfc822; Ann@example.org\nFinal-Recipient: rfc822; ann@inner.example.org\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 unknown\n';
 
-/** What the store was asked, and what it answers, one after the other; the last one again and again. */
 function store(...answers: readonly ReportOutcome[]) {
 	const asked: ReturnedReport[] = [];
 	const slept: number[] = [];

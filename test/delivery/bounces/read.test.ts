@@ -186,7 +186,7 @@ describe('a feedback report (RFC 5965)', () => {
 		});
 	});
 
-	it('is no bounce, even beside a delivery status', () => {
+	it('never bounces, even beside a delivery status', () => {
 		const status = entry('Action: failed', 'Status: 5.1.1');
 		for (const from of ['fbl@example.net', 'MAILER-DAEMON@example.net']) {
 			const bytes = mail(

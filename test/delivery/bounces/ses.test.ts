@@ -44,7 +44,7 @@ const bySns = (value: unknown) => ({
 });
 
 describe('what SES publishes', () => {
-	it('of an address that is no good is a hard bounce, with the message as we wrote it', () => {
+	it('of an unknown address is a hard bounce, with the message as we wrote it', () => {
 		const report = read(bounce());
 		expect(report).toEqual({
 			kind: 'bounce',

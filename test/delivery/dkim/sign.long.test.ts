@@ -55,7 +55,6 @@ const names = header.filter((line) => !line.startsWith(' ')).map((line) => line.
 const isSigned = (name: string) => name !== 'X-Mailer';
 const change = (text: string, from: RegExp, to: string) => text.replace(from, to);
 
-/** What somebody on the way might do, by name. */
 function tamperings(signed: Buffer): Record<string, Buffer> {
 	const text = signed.toString('latin1');
 	const changed: Record<string, string> = {

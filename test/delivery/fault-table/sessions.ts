@@ -49,7 +49,7 @@ export const logins: readonly Row[] = [
 		expected: paused(/^tls: the server offers no STARTTLS, and no password is said in clear: /),
 	},
 	{
-		name: 'STARTTLS put off',
+		name: 'STARTTLS deferred',
 		script: { ehlo: ['STARTTLS'], ...at('STARTTLS', says('454 4.7.0 Not now')) },
 		settings: secured,
 		expected: paused(/^tls: 454 4\.7\.0 Not now$/),

@@ -223,7 +223,7 @@ describe('the sender of notifications', () => {
 		expect((await running).delivered).toBe(60);
 	});
 
-	it('gives back what it holds when it is told to stop, and nothing of it counts as tried', async () => {
+	it('gives back what it holds at the signal, without counting an attempt', async () => {
 		const silent = await target(() => {});
 		const hook = await hookTo(silent.url);
 		for (let count = 0; count < 40; count++) await openedBy(`p${count}@example.org`);

@@ -1,6 +1,3 @@
-// Addresses that a notification must never reach, at each moment that one might: when a webhook is made, changed or
-// tested, when its target is connected to, and when the target answers with a redirect. A listener on loopback counts.
-
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type LookupFunction, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -95,7 +92,6 @@ describe(`${forms.length} forms of addresses that no notification may reach`, ()
 		await opened.local?.settings.set({ allow_private_webhooks: 'true' });
 		const hook = await opened.api.webhooks.create({ url: urlOf(host), type: 'OPENED' }).catch(() => null);
 		await opened.local?.settings.set({ allow_private_webhooks: 'false' });
-		// A few of them are no URL at all, whatever is allowed.
 		if (hook !== null) {
 			expect(await opened.api.webhooks.test(hook.id)).toMatchObject({ result: false, status_code: null });
 		}
@@ -118,7 +114,6 @@ describe(`${forms.length} forms of addresses that no notification may reach`, ()
 
 	it.each(forms)('%s is not followed to by a redirect', async (host) => {
 		const redirecting = createHttpServer((_request, response) => {
-			// As octets: a header holds no other characters.
 			const location = Buffer.from(urlOf(host)).toString('latin1');
 			response.writeHead(307, { location }).end();
 		});

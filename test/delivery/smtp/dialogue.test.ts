@@ -116,7 +116,7 @@ describe('a server that takes PIPELINING', () => {
 		expect(state.isClosed).toBe(false);
 	});
 
-	it('that refuses envelope and DATA is told to forget it before the next', async () => {
+	it('that refuses envelope and DATA gets RSET before the next', async () => {
 		const { send, hear, packets, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -134,7 +134,7 @@ describe('a server that takes PIPELINING', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that refuses one copy of three is told the rest, and the answer names it', async () => {
+	it('that refuses one copy of three gets the others, and the reply names it', async () => {
 		const { send, hear, ended } = talk();
 		send(mailTo('a@example.net', ['c@example.net', 'd@example.net', 'e@example.net']));
 		await hear('250 Ok', '250 Ok', '250 Ok', '450 4.2.0 Later', '250 Ok', '354 Go');
@@ -264,7 +264,7 @@ describe('what a server announced', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SIZE=20\r\n']);
 	});
 
-	it('does not let an address bring a command of its own', async () => {
+	it('does not let an address add a command', async () => {
 		const { dialogue, packets } = talk();
 		const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
 		expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });

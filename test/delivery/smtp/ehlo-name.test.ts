@@ -1,4 +1,3 @@
-// What this side calls itself in EHLO.
 import { expect, it } from 'vitest';
 import { ehloName } from '../../../src/delivery/smtp/settings.js';
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { replyOf } from '../../../src/delivery/smtp/opening.js';
 import { plainSettings } from '../../support/delivery.js';
 
-/** As nodemailer hands on what Node reports: its own `code`, and Node's beside it. */
 function failed(code: string, originalCode: string, message: string, more = {}) {
 	const error = Object.assign(new Error(message), { code, originalCode, ...more });
 	const settings = plainSettings(25, { host: 'mail.example.invalid' });
@@ -31,7 +30,7 @@ describe('a connection that the system does not make', () => {
 			failed('ETIMEDOUT', 'ETIMEDOUT', 'Connection timeout'),
 			'connect ETIMEDOUT mail.example.invalid:25: there was no answer in time',
 		],
-	])('is told as %s', (told, expected) => {
+	])('reads %s', (told, expected) => {
 		expect(told).toBe(expected);
 	});
 });

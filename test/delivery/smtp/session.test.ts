@@ -9,7 +9,6 @@ it.each(['127.0.0.1', 'localhost', '127.1'])('of many connections at once, to %s
 	const sink = await startSmtpSink({
 		onData: (stream, { envelope }, callback) => {
 			stream.resume();
-			// Of another length for each, so that what is left of the one before would show.
 			const [to] = envelope.rcptTo.map(({ address }) => address);
 			stream.on('end', () => callback(null, `queued for ${to} ${'x'.repeat(Number(to?.slice(1, 4)))}`));
 		},

@@ -1,4 +1,3 @@
-// Which mails are tracked, and that what a mail says and what its links lead to are filled with the same values.
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import { createContentCache } from '../../../src/content/cache.js';

@@ -17,7 +17,7 @@ function written(answer: () => Promise<void> = async () => undefined) {
 	return { record, sizes: () => batches.map((events) => events.length) };
 }
 
-it('events of one moment are one batch, in their order, and each is told when it is recorded', async () => {
+it('events of one moment are one batch, in their order, and each resolves when it is recorded', async () => {
 	const { record, sizes } = written();
 	await Promise.all(['a', 'b', 'c'].map((message) => record(event('OPENED', message))));
 	await record(event('REDIRECTED'));

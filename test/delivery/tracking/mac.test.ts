@@ -14,7 +14,6 @@ describe('a code of a message', () => {
 					const mac = createMac(secret, { label, length: message.length });
 					const expected = createHmac('sha256', secret).update(label).update(message).digest();
 					expect(mac(message)).toEqual(expected);
-					// What was computed before leaves nothing behind.
 					expect(mac(message)).toEqual(expected);
 				},
 			),

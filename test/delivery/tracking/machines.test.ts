@@ -1,4 +1,3 @@
-// Which opens and clicks are taken for a machine's, by what the request shows and when it comes.
 import { describe, expect, it } from 'vitest';
 import {
 	createClickWindow,
