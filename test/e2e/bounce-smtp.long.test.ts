@@ -1,9 +1,6 @@
 // Bounces handed over by SMTP: what is taken, what is refused, and that 250 means recorded.
 import { connect } from 'node:net';
-import Database from 'better-sqlite3';
-import pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { isPostgres } from '../../src/store/url.js';
 import { describeDatabases } from '../support/databases.js';
 import { makeProject, type Project } from '../support/project.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
@@ -50,20 +47,6 @@ const hello = 'EHLO mx.example.org';
 const taking = (to: string) => [hello, 'MAIL FROM:<>', `RCPT TO:<${to}>`, 'DATA', bounce];
 const ann = () => project.json(['subscribers', 'get', '-l', '1', 'ann@example.org']);
 
-/** Keeps all others from writing, until the answer is called. */
-async function lock(db: string): Promise<() => Promise<void>> {
-	if (isPostgres(db)) {
-		const client = new pg.Client({ connectionString: db });
-		await client.connect();
-		await client.query('BEGIN');
-		await client.query('LOCK TABLE messages IN ACCESS EXCLUSIVE MODE');
-		return () => client.end();
-	}
-	const other = new Database(db);
-	other.exec('BEGIN IMMEDIATE');
-	return async () => void other.close();
-}
-
 describeDatabases('serve --bounce-smtp', ({ create }) => {
 	beforeEach(async () => begin(await create()));
 	afterEach(async () => {
@@ -83,15 +66,6 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		});
 		expect(server?.log()).toContain('"bounce_smtp":"bounce"');
 		expect(server?.log()).not.toContain('ann@example.org');
-	});
-
-	it('says 451 while the database is locked, and takes the same mail later', async () => {
-		const unlock = await lock(project.db);
-		const replies = await talk(taking(returnPath));
-		await unlock();
-		expect(replies.find((reply) => /^[45]/.test(reply))).toMatch(/^451 4\.3\.0 /);
-		expect((await talk(taking(returnPath))).at(-1)).toBe('250 2.0.0 Recorded');
-		expect(await ann()).toMatchObject({ is_active: false });
 	});
 
 	it('ends with 0 within its time although somebody is connected and says nothing', async () => {

@@ -5,10 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli, isBuilt, startProgram } from '../support/cli.js';
-import { eventually } from '../support/eventually.js';
 import { listenOn } from '../support/listen.js';
 import { copyOf, onceFor } from '../support/model.js';
-import { type FaultPhase, startFaultServer } from '../support/smtp-fault.js';
 
 type Words = readonly string[];
 
@@ -194,37 +192,3 @@ async function made(folder: string, ...argv: string[]): Promise<void> {
 	const env = { HOME: folder };
 	expect(await cli(['--db', join(folder, 'news.db'), ...argv], { env })).toMatchObject({ code: 0 });
 }
-
-const silences: readonly [FaultPhase, string][] = [
-	['MAIL', 'queued'],
-	['DATA', 'queued'],
-	['dot', 'uncertain'],
-];
-
-describe.skipIf(!isBuilt)('a mail server that falls silent within a message', () => {
-	const words = ['worker', '--drain'];
-	const cases = silences.map(([phase, state]) => ({ line: words.join(' '), phase, state }));
-
-	it.concurrent.each(cases)('at $phase: $line ends at its deadline', async ({ phase, state }) => {
-		const states: string[] = [];
-		const ended = await endingOf(async (deadlineMs) => {
-			const server = await startFaultServer({ at: { [phase]: { hang: true } } });
-			const cwd = await placeWithQueue(server.port);
-			const db = join(cwd, 'news.db');
-			const isThere = () => {
-				const lines = phase === 'dot' ? server.bodies : server.lines.filter((line) => line.startsWith(phase));
-				expect(lines.length).toBeGreaterThan(0);
-			};
-			const reached = eventually(isThere);
-			reached.catch(() => undefined);
-			const all = ['--db', db, ...words];
-			const ended = await endingAt('deadline', all, { port: server.port, reached, cwd, deadlineMs });
-			const { stdout } = await cli(['--db', db, 'messages', 'list', '-o', 'json'], { env: { HOME: cwd } });
-			states.splice(0, states.length, ...JSON.parse(stdout).map(({ state }: { state: string }) => state));
-			await server.close();
-			return ended;
-		});
-		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: 12 });
-		expect(states.filter((one) => one !== 'queued')).toEqual(state === 'queued' ? [] : [state]);
-	});
-});
