@@ -3,7 +3,7 @@ import type { ImportBatch, ImportSpec } from '../api/capabilities.js';
 import { ApiError, listFieldErrors, nonFieldErrors } from '../api/errors.js';
 import type { SubscriberInput } from '../api/inputs.js';
 import type { Meta, MetaValue, Subscriber } from '../api/records.js';
-import { type GivenRow, importRowReader, type RejectedRow } from '../engine/rules/import-rows.js';
+import { importRowReader, type RejectedRow } from '../engine/rules/import-rows.js';
 import { isBusy, type Pace } from './pace.js';
 import type { SubscriberPages, Subscribers } from './subscriber-pages.js';
 
@@ -35,24 +35,11 @@ export const unknownCode = 'unknown';
 export async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
-	return intents.earlier === 'create'
-		? meetOwn(parts, row, { found, intents })
-		: meet(parts, row, { found, intents });
-}
-
-/**
- * An earlier run declared this creation and was killed before the answer. Assumption: no other client created the
- * same one in that moment.
- */
-async function meetOwn(parts: RowParts, row: ForeignRow, met: Met): Promise<RowOutcome> {
+	if (intents.earlier !== 'create') return meet(parts, row, found, intents);
+	// An earlier run was killed before the answer to this creation. Assumption: no other client made the same one.
 	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
-	const outcome = await meet(parts, row, met);
-	return outcome.kind === 'updated' || outcome.kind === 'unchanged' ? { kind: 'created' } : outcome;
-}
-
-interface Met {
-	found: { known: Known; isFresh: boolean };
-	intents: RowIntents;
+	const outcome = await meet(parts, row, found, intents);
+	return 'code' in outcome ? outcome : { kind: 'created' };
 }
 
 async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
@@ -68,7 +55,7 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 		const mayBeTaken = parts.isLast !== true && speaksOfAddress(error) && isEmailAddress(row.email);
 		const taken = mayBeTaken ? await pages.search(row.email) : null;
 		if (taken === null) return rejectedBy(error);
-		return meet(parts, row, { found: { known: taken, isFresh: true }, intents });
+		return meet(parts, row, { known: taken, isFresh: true }, intents);
 	}
 }
 
@@ -81,36 +68,28 @@ export async function deactivate(
 	if (found?.is_active) await pace.write((call) => subscribers.patch(found.id, { is_active: false }, call));
 }
 
+/** Answers of 502, 503 or 504. */
 const maxBusyAnswers = 12;
 
 /** The address was new before this call: if it is there now, this call created it. */
 async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): Promise<RowOutcome> {
 	const { subscribers, pages, pace } = parts;
-	let error = first;
-	for (let tries = 1; ; tries += 1) {
+	let error: ApiError | null = first;
+	for (let tries = 1; error !== null; tries += 1) {
 		const known = await askAgain(() => pages.search(row.email));
 		if (known === 'unknown') return unknown(error);
-		if (known !== null) return { kind: 'created' };
-		const end = endOf(error, tries);
-		if (end !== null) return end;
-		const answer = await answerTo(() => pace.write((call) => subscribers.create(creationOf(row), call)));
-		if (answer === null) return { kind: 'created' };
-		error = answer;
+		if (known !== null) break;
+		if (isBusy(error)) {
+			if (tries === maxBusyAnswers) throw error;
+		} else if (isRefusal(error) || !error.unanswered) return rejectedBy(error);
+		else if (tries > 1) return unknown(error);
+		error = await failureOf(() => pace.write((call) => subscribers.create(creationOf(row), call)));
 	}
+	return { kind: 'created' };
 }
 
-/** Null: it is repeated. Throws errors that concern every row. */
-function endOf(error: ApiError, tries: number): RowOutcome | null {
-	if (isRefusal(error)) return rejectedBy(error);
-	if (isBusy(error)) {
-		if (tries === maxBusyAnswers) throw error;
-		return null;
-	}
-	if (error.code === 'server_error' && !error.unanswered) return rejectedBy(error);
-	return tries > 1 ? unknown(error) : null;
-}
-
-async function answerTo(write: () => Promise<unknown>): Promise<ApiError | null> {
+/** Null: it was carried out. Throws errors that concern more than this row. */
+async function failureOf(write: () => Promise<unknown>): Promise<ApiError | null> {
 	try {
 		await write();
 		return null;
@@ -120,7 +99,12 @@ async function answerTo(write: () => Promise<unknown>): Promise<ApiError | null>
 	}
 }
 
-async function meet(parts: RowParts, row: ForeignRow, { found, intents }: Met): Promise<RowOutcome> {
+async function meet(
+	parts: RowParts,
+	row: ForeignRow,
+	found: { known: Known; isFresh: boolean },
+	intents: RowIntents,
+): Promise<RowOutcome> {
 	const { on_conflict, reactivate } = parts.spec;
 	if (on_conflict === 'skip') return { kind: 'unchanged' };
 	if (on_conflict === 'error') {
@@ -134,7 +118,9 @@ async function meet(parts: RowParts, row: ForeignRow, { found, intents }: Met): 
 	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
 	if (known === null) return create(parts, row, intents);
 	const patch = patchOf(row, known, reactivate);
-	return patch === null ? asItIs : update(parts, row, { id: known.id, patch, intents });
+	if (patch === null) return asItIs;
+	if (intents.earlier === null) await intents.declare('update');
+	return update(parts, row, { id: known.id, patch, intents });
 }
 
 async function update(
@@ -142,10 +128,8 @@ async function update(
 	row: ForeignRow,
 	{ id, patch, intents }: { id: number; patch: Partial<SubscriberInput>; intents: RowIntents },
 ): Promise<RowOutcome> {
-	if (intents.earlier === null) await intents.declare('update');
-	const write = () => parts.pace.write((call) => parts.subscribers.patch(id, patch, call));
 	try {
-		await repeated(write);
+		await repeated(() => parts.pace.write((call) => parts.subscribers.patch(id, patch, call)));
 		return { kind: 'updated' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
@@ -160,39 +144,41 @@ async function update(
 	}
 }
 
+/** Repeating a change is safe. */
 async function repeated(write: () => Promise<unknown>): Promise<void> {
 	for (let tries = 1; ; tries += 1) {
-		const error = await write().then(
-			() => null,
-			(failure: unknown) => failure,
-		);
-		if (error === null) return;
-		if (!(error instanceof ApiError)) throw error;
-		const mayRepeat =
-			isOpen(error) && isBusy(error) ? tries < maxBusyAnswers : error.unanswered && tries === 1;
-		if (!mayRepeat) throw error;
+		try {
+			await write();
+			return;
+		} catch (error) {
+			if (!(error instanceof ApiError && isOpen(error))) throw error;
+			if (!(isBusy(error) ? tries < maxBusyAnswers : error.unanswered && tries === 1)) throw error;
+		}
 	}
 }
 
 async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known | null> {
-	return pace
-		.read((call) => subscribers.get(id, call))
-		.catch((error: unknown) =>
-			error instanceof ApiError && error.code === 'not_found' ? null : Promise.reject(error),
-		);
+	try {
+		return await pace.read((call) => subscribers.get(id, call));
+	} catch (error) {
+		if (error instanceof ApiError && error.code === 'not_found') return null;
+		throw error;
+	}
 }
 
+/** Without the answer of the look-up nothing is known of the row. */
 async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
-	return question().catch((error: unknown) => (isUnanswered(error) ? 'unknown' : Promise.reject(error)));
+	try {
+		return await question();
+	} catch (error) {
+		if (error instanceof ApiError && error.unanswered) return 'unknown';
+		throw error;
+	}
 }
 
 /** A request throttled for too long was not carried out: that concerns every row. */
 function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
 	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
-}
-
-function isUnanswered(error: unknown): boolean {
-	return error instanceof ApiError && error.unanswered;
 }
 
 /** Assumption: on other services a refused row may also be 409 or 422. */
@@ -233,28 +219,20 @@ export type Known = Pick<Subscriber, 'id' | 'email' | 'name' | 'is_active' | 'me
 export function readRows({ columns, cells }: ImportBatch): (ForeignRow | RejectedRow)[] {
 	const width = columns.length;
 	const read = importRowReader(columns);
-	const rows: (ForeignRow | RejectedRow)[] = [];
-	for (let start = 0; start + width <= cells.length; start += width) {
-		const row = read(cells.slice(start, start + width));
-		rows.push(row.kind === 'row' ? toForeign(row) : row);
-	}
-	return rows;
+	return Array.from({ length: Math.floor(cells.length / width) }, (_, at) => {
+		const row = read(cells.slice(at * width, (at + 1) * width));
+		if (row.kind === 'rejected') return row;
+		const email = row.email.trim();
+		const hasReason = row.disable_reason !== null;
+		return {
+			...{ kind: 'row', email, key: emailKey(email), name: row.name, hasReason },
+			isActive: row.is_active ?? (hasReason ? false : null),
+			meta: new Map(row.meta),
+		};
+	});
 }
 
-function toForeign({ email, name, is_active, disable_reason, meta }: GivenRow): ForeignRow {
-	const hasReason = disable_reason !== null;
-	return {
-		kind: 'row',
-		email: email.trim(),
-		key: emailKey(email.trim()),
-		name,
-		isActive: is_active ?? (hasReason ? false : null),
-		hasReason,
-		meta: new Map(meta),
-	};
-}
-
-export function creationOf({ email, name, isActive, meta }: ForeignRow): SubscriberInput {
+function creationOf({ email, name, isActive, meta }: ForeignRow): SubscriberInput {
 	return {
 		email,
 		...(name !== null && { name }),
