@@ -193,26 +193,6 @@ describe('the details of a report', () => {
 		});
 	});
 
-	it('have all four quarters of each hour', async () => {
-		moment = Date.UTC(2026, 9, 22, 10, 5) * 1000;
-		const minutes = [5, 20, 35, 50, 70];
-		const messages = await sendTo(minutes.map((minute) => `at${minute}@example.com`));
-		for (const [at, message] of messages.entries()) {
-			moment = Date.UTC(2026, 9, 22, 10, 5 + (minutes[at] ?? 0)) * 1000;
-			await happen(message, 'OPENED');
-		}
-		const { hours, week } = await engine.ext.reports.details({ campaign_unique_id: campaign });
-		moment = now;
-		expect(hours).toMatchObject([
-			{ date: '2026-10-22T10:00', sent: 5, opened: 4 },
-			{ date: '2026-10-22T11:00', sent: 0, opened: 1 },
-		]);
-		expect(week).toMatchObject([
-			{ weekday: 4, hour: 10, sent: 5, opened: 4 },
-			{ weekday: 4, hour: 11, sent: 0, opened: 1 },
-		]);
-	});
-
 	it('show the first 72 hours, across a change of the clocks too', async () => {
 		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
 		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;
@@ -372,14 +352,5 @@ describe('the report', () => {
 		const unknown = { campaign_unique_id: '99999999-0000-4000-8000-000000000001' };
 		await refuses(engine.ext.reports.report(unknown), 'not_found');
 		expect((await engine.report(unknown)).total).toMatchObject({ sent: 0 });
-	});
-
-	it('leaves machines out for people only, and other tags out for one', async () => {
-		const [first] = await sent(2, 'a');
-		await sent(1, 'b');
-		await happen(first, 'OPENED', true);
-		expect((await engine.report({})).total).toMatchObject({ sent: 3, opened: 1 });
-		expect((await engine.ext.reports.report({ human: true })).total).toMatchObject({ sent: 3, opened: 0 });
-		expect((await engine.ext.reports.report({ tag: 'b' })).total).toMatchObject({ sent: 1, opened: 0 });
 	});
 });

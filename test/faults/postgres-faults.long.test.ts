@@ -204,23 +204,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWell(serving, project);
 	});
 
-	it('whose operator ends what is idle or slow does not end `serve`', async () => {
-		const project = await begin(await server.createDatabase());
-		for (const [name, value] of Object.entries({
-			...{ statement_timeout: '20s', idle_in_transaction_session_timeout: '200ms' },
-			...{ idle_session_timeout: '100ms' },
-		}))
-			await ask(project.admin, `ALTER DATABASE ${project.name} SET ${name} = '${value}'`);
-		const serving = await serve(project.url);
-		// Its first connections, that which listens included, are ended more than once.
-		const ended = () => ask(project.admin, ofMailctl);
-		for (let round = 0; round < 3; round += 1) {
-			expect(await serving.add()).toMatchObject({ status: 201 });
-			await eventually(async () => expect(await ended()).toEqual([{ n: '0' }]));
-		}
-		await expectWell(serving, project);
-	});
-
 	it('whose password changes is told, and `serve` goes on when it is changed back', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
@@ -239,8 +222,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 	});
 });
 
-const ofMailctl = `SELECT count(*) AS n FROM pg_stat_activity
-	WHERE usename = 'guarded' AND application_name LIKE 'mailctl%' AND datname = current_database()`;
 const others = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE usename = 'guarded' AND application_name LIKE 'mailctl%'`;
 

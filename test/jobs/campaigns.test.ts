@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { AcceptCounts, Recipient } from '../../src/api/campaigns.js';
 import type { Ack } from '../../src/api/capabilities.js';
 import { maxRowsBytes, stageRows } from '../../src/jobs/campaigns.js';
-import { refuses } from '../support/refuses.js';
 
 /** Keeps what it is put, as a campaign does: numbered, nothing twice. */
 function fakeSink(position = 0, onPut: (first: number) => void = () => {}) {
@@ -65,12 +64,6 @@ describe('staging rows of a source', () => {
 		expect([again.kept, again.completeAt()]).toEqual([[], 5]);
 	});
 
-	it('refuses a source that is shorter than what was put before', async () => {
-		const sink = fakeSink(9);
-		await refuses(stageRows({ session: { id: 'm', position: 9 }, rows: people(5), sink }), 'conflict');
-		expect([sink.kept, sink.completeAt()]).toEqual([[], null]);
-	});
-
 	it('holds a batch to 4 MiB, and never more than one batch in memory', async () => {
 		let read = 0;
 		let put = 0;
@@ -90,15 +83,6 @@ describe('staging rows of a source', () => {
 		expect(most).toBeLessThanOrEqual(9);
 	});
 
-	it('holds batches to the bytes it is told, and puts a larger row alone', async () => {
-		const sink = fakeSink();
-		async function* rows(): AsyncGenerator<Recipient> {
-			for (const length of [10, 10, 900, 10]) yield { to: 'x'.repeat(length) };
-		}
-		await stageRows({ session: { id: 'm', position: 0 }, rows: rows(), sink, batchBytes: 100 });
-		expect(sink.batches.map(({ count }) => count)).toEqual([2, 1, 1]);
-	});
-
 	it('stops after the batch in flight when it is interrupted', async () => {
 		const interrupts = new AbortController();
 		const reason = new Error('interrupted');
@@ -106,17 +90,5 @@ describe('staging rows of a source', () => {
 		const job = { session: { id: 'm', position: 0 }, rows: people(9), sink, batchRows: 2 };
 		await expect(stageRows({ ...job, signal: interrupts.signal })).rejects.toBe(reason);
 		expect([sink.kept, sink.completeAt()]).toEqual([['r0', 'r1'], null]);
-	});
-
-	it('does not take the answer to other rows for its own', async () => {
-		const sink = fakeSink();
-		const put = async (first: number, rows: readonly Recipient[]) => ({
-			...(await sink.put(first, rows)),
-			position: 99,
-		});
-		await refuses(
-			stageRows({ session: { id: 'm', position: 0 }, rows: people(2), sink: { ...sink, put } }),
-			'bad_answer',
-		);
 	});
 });

@@ -7,7 +7,6 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Imports } from '../../src/api/capabilities.js';
 import { systemClock } from '../../src/api/datetime.js';
-import { ApiError } from '../../src/api/errors.js';
 import { createImports } from '../../src/engine/imports.js';
 import { type ImportJob, type ImportTotals, runImport } from '../../src/jobs/imports.js';
 import { openStore } from '../../src/store/open.js';
@@ -16,7 +15,6 @@ import { mapHeader } from '../../src/tables/map-columns.js';
 import { openTable } from '../../src/tables/read-table.js';
 import { openRejects } from '../../src/tables/write-rejects.js';
 import { newList, newUuid } from '../contract/store/fixture.js';
-import { refuses } from '../support/refuses.js';
 import { fakeImports, type Verdict } from './sessions.js';
 
 const fields = [{ variable: 'city', name: 'City' }];
@@ -73,22 +71,6 @@ describe('an import', () => {
 			'8 too_few_cells e@x.org',
 		]);
 		expect(imports.puts.map(({ first, cells }) => [first, cells.length])).toEqual([[0, 10]]);
-	});
-
-	it('puts batches of at most so many rows, each where the one before ended', async () => {
-		const imports = fakeImports();
-		const seen: number[] = [];
-		const { job } = await jobOf(people(12), imports, {
-			batchRows: 5,
-			onProgress: ({ read }) => seen.push(read),
-		});
-		await runImport(job);
-		expect(imports.puts.map(({ first, cells }) => [first, cells.length / 2])).toEqual([
-			[0, 5],
-			[5, 5],
-			[10, 2],
-		]);
-		expect(seen).toEqual([5, 10, 12]);
 	});
 
 	it('keeps a batch within 4 MiB as JSON, whatever the cells hold', async () => {
@@ -153,33 +135,6 @@ describe('an import that ends early', () => {
 			read: 20,
 			position: 20,
 		});
-	});
-
-	it('passes on what the deployment says, what was acknowledged staying', async () => {
-		const imports = fakeImports({
-			before: ({ first }) => {
-				if (first === 10) throw new ApiError('not_found', 'The list of this import was deleted.');
-			},
-		});
-		const { job } = await jobOf(people(100), imports, { batchRows: 10 });
-		await expect(runImport(job)).rejects.toMatchObject({
-			code: 'not_found',
-			message: 'The list of this import was deleted.',
-		});
-		expect(imports.position).toBe(10);
-	});
-
-	it('refuses an answer that does not add up', async () => {
-		const imports: Imports = {
-			...fakeImports(),
-			put: async () => ({
-				position: 3,
-				counts: { created: 2, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
-				rejects: [],
-			}),
-		};
-		const { job } = await jobOf(people(3), imports);
-		await refuses(runImport(job), 'bad_answer');
 	});
 });
 
@@ -286,10 +241,6 @@ describe('a limit of errors over several runs', () => {
 			'too_many_errors 14 of 67',
 			'done 20 of 100, complete',
 		]);
-	});
-
-	it('is told at the end, where nothing is left to be stopped', async () => {
-		expect(await runs(19)).toEqual(['too_many_errors 20 of 100, complete']);
 	});
 });
 

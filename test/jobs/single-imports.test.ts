@@ -70,18 +70,6 @@ describe('an import on a deployment that is not ours', () => {
 		});
 	});
 
-	it('gives the same counts and rejects however many requests are in flight', async () => {
-		const rows = Array.from({ length: 150 }, (_, at) => [at % 7 === 0 ? 'bad' : `p${at % 40}@example.com`]);
-		await start();
-		const one = await importRows([['email'], ...rows], { concurrency: 1 });
-		await deployment.close();
-		await start({ before: () => new Promise((done) => setImmediate(done)) });
-		const many = await importRows([['email'], ...rows], { concurrency: 16 });
-		expect(many).toEqual(one);
-		expect(one.counts).toEqual(counts({ created: 40, duplicate: 88, rejected: 22 }));
-		expect(deployment.busiest).toBe(16);
-	});
-
 	it('leaves out reasons, counts them, and takes a reason alone for inactive', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
@@ -275,15 +263,6 @@ describe('a deployment that is busy', () => {
 		});
 		await deployment.add({ email: 'ann@example.com' });
 		expect((await importRows(rows)).counts).toEqual(counts({ created: 1, updated: 1 }));
-	});
-
-	it('for longer ends the import', async () => {
-		await start({
-			before: (call) => {
-				if (call.startsWith('create')) throw busy();
-			},
-		});
-		await refuses(importRows(rows), 'unavailable');
 	});
 });
 

@@ -178,25 +178,6 @@ describe('mails composed ahead', () => {
 		});
 	});
 
-	it('go on where messages are not asked for, or asked for late and anew', async () => {
-		const ahead = threads();
-		const composer = composerWith(ahead);
-		const here = composerWith();
-		const again: Leased[] = [];
-		await whileComposing(ahead, 1_000, async () => {
-			const messages = [...batch(60), ...again.splice(0)];
-			composer.expect(messages);
-			for (const [at, message] of messages.entries()) {
-				if (at % 7 === 1) again.push(message);
-				else if (at % 3 !== 2) {
-					const mail = await composer.compose(message);
-					expect(unlent(mail)).toEqual(await here.compose(message));
-					release(mail);
-				}
-			}
-		});
-	});
-
 	it('leave what cannot be composed to the process, which says why', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);

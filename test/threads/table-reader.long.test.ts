@@ -181,13 +181,6 @@ describe('an import from such a table', () => {
 		expect(await importOf(path, { inThread: 'yes', stopAt: null })).toEqual(here);
 	});
 
-	it('counts and hands back rows of which none can be put', async () => {
-		const path = await file(`email,name\n${'a@x.org,A,too many\n'.repeat(2_000)}`);
-		const { totals, rejects } = await importOf(path, { inThread: 'yes', stopAt: null });
-		expect(totals).toMatchObject({ read: 2_000, rejected: 2_000 });
-		expect(rejects).toHaveLength(2_000);
-	});
-
 	it('goes on where it was broken off, nothing lost and nothing twice', async () => {
 		const path = await file(people(8_000));
 		const whole = await importOf(path, { inThread: 'yes', stopAt: null });

@@ -12,7 +12,7 @@ import { DatabaseMissing, UnsupportedDatabase } from '../../src/store/errors.js'
 import type { Store } from '../../src/store/store.js';
 import { spawnThread } from '../../src/threads/spawn.js';
 import { openThreadedStore, type ThreadedOptions } from '../../src/threads/threaded-store.js';
-import { newList, newSubscriber, noon } from '../contract/store/fixture.js';
+import { newList, newSubscriber } from '../contract/store/fixture.js';
 import { storeSuite } from '../contract/store.suite.js';
 import { emptyDatabase } from '../support/model.js';
 
@@ -167,12 +167,5 @@ describe('a store in threads', () => {
 			expect(await failure(call)).toMatchObject({ code: 'io', message: /thread has failed/ });
 		expect(told.map(({ code }) => code)).toEqual(['io']);
 		await store.close();
-	});
-
-	it('refuses a command that cannot be copied, and no other of the same tick', async () => {
-		const store = await opened();
-		const strange = { values: { time_zone: (() => 'UTC') as unknown as string }, now: noon };
-		const outcomes = await Promise.allSettled([newList(store), store.writes.putSettings(strange)]);
-		expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
 	});
 });

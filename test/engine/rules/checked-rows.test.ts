@@ -41,8 +41,3 @@ it('reads rows back as they were checked', () => {
 		}),
 	);
 });
-
-it('tells a name that is empty from one that is not given', () => {
-	const parsed = parseImportRows({ columns: ['email', 'name'], cells: ['a@x.org', '', 'b@x.org', null] });
-	expect(crossed(parsed).map((one) => one.kind === 'row' && one.name)).toEqual(['', null]);
-});

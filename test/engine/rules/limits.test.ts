@@ -3,7 +3,6 @@ import {
 	formatLimit,
 	limitsOn,
 	parseLimits,
-	rateLimit,
 	type SendLimit,
 	whyNeverMet,
 	whyTwice,
@@ -79,12 +78,6 @@ describe('limits as they are written', () => {
 		['all', '1000/24h', '1000/d'],
 	] as const)('are shown in one form: %s %s as %s', (scope, text, shown) => {
 		expect(parsed(scope, text).map(formatLimit)).toEqual([shown]);
-	});
-
-	it('make of a rate a limit, between whole numbers too', () => {
-		expect(rateLimit(50)).toEqual({ scope: 'all', domain: '', count: 50, window: second });
-		expect(rateLimit(0.5)).toEqual({ scope: 'all', domain: '', count: 1, window: 2 * second });
-		expect(rateLimit(2.5)).toEqual({ scope: 'all', domain: '', count: 3, window: 1.2 * second });
 	});
 });
 

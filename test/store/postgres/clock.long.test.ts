@@ -1,5 +1,5 @@
 /** Machines whose clocks differ work on one database by its server's clock. */
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type Clock, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import { connect } from '../../../src/cli/connect.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
@@ -26,16 +26,6 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		return [await open(clockAhead(0)), await open(clockAhead(10 * minute))] as const;
 	}
 
-	it('take no lease of each other before its end', async () => {
-		const [right, ahead] = await openTwo();
-		await verify(right.store);
-		await send(right.store, ['ann@example.org'], { now: right.now() });
-		const lease = ({ store, now }: typeof right) =>
-			store.queue.lease({ owner: 'one', now: now(), until: now() + 2 * minute, max: 10, scope: null });
-		expect(await lease(right)).toHaveLength(1);
-		expect(await lease(ahead)).toEqual([]);
-	});
-
 	it('find due at once what the other accepted, and not before its time what the other deferred', async () => {
 		const [right, ahead] = await openTwo();
 		await verify(right.store);
@@ -53,21 +43,6 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		await right.store.queue.settle({ settlements: [{ message, fence, at: right.now(), outcome }] });
 		expect(await lease(ahead)).toEqual([]);
 		expect((await ahead.store.reads.queueState({ now: ahead.now() })).due).toBe(0);
-	});
-
-	it('see that the other one lives', async () => {
-		const url = await server.createProject();
-		const open = async (by: number) => {
-			const store = await openPostgresStore({ url, clock: clockAhead(by), mode: 'create', role: 'worker' });
-			onTestFinished(() => store.close());
-			return store;
-		};
-		for (const store of [await open(0), await open(10 * minute)])
-			await vi.waitFor(async () => {
-				const now = store.clock?.now() ?? 0;
-				const others = await store.writes.rewriteSecrets({ as: 'plain', isTrial: true, now });
-				expect(others.map(({ role }) => role)).toEqual(['worker']);
-			}, 10_000);
 	});
 
 	it('send each message once', async () => {

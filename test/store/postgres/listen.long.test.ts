@@ -51,21 +51,6 @@ describePostgres('processes that wake each other', (server) => {
 		await eventually(() => expect(wakes()).toBe(3));
 	});
 
-	it('do not wake those of another project of the database, nor listeners that stopped', async () => {
-		const [one, other] = [await server.createProject(), await server.createProject()];
-		const writer = await open(one, 'cli');
-		await verify(writer);
-		const here = await listenOn(one);
-		const there = await listenOn(other);
-		await eventually(() => expect([here.wakes(), there.wakes()]).toEqual([1, 1]));
-		here.stop();
-		const still = await listenOn(one);
-		await eventually(() => expect(still.wakes()).toBe(1));
-		await send(writer, ['ann@example.org']);
-		await eventually(() => expect(still.wakes()).toBe(2));
-		expect([here.wakes(), there.wakes()]).toEqual([1, 1]);
-	});
-
 	it('connect again, and look once, after the connection that listens was ended', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
@@ -79,33 +64,5 @@ describePostgres('processes that wake each other', (server) => {
 		await eventually(() => expect(wakes()).toBe(2));
 		await send(writer, ['ann@example.org']);
 		await eventually(() => expect(wakes()).toBe(3));
-	});
-
-	it('listen nowhere where the URL says so, and where it says otherwise', async () => {
-		const url = await server.createProject();
-		const listeners = async () => {
-			const [row] = await ask(
-				url.replace(/\?.*/, ''),
-				`SELECT count(*)::int AS n FROM pg_stat_activity
-				WHERE query LIKE 'LISTEN%' AND datname = current_database() AND application_name = 'mailctl worker'`,
-			);
-			return row?.['n'];
-		};
-		await expect.poll(listeners, { timeout: 10_000 }).toBe(0);
-		const off = await openPostgresStore({
-			url: `${url}&listen=off`,
-			clock: systemClock,
-			mode: 'create',
-			role: 'worker',
-		});
-		onTestFinished(() => off.close());
-		off.onReady?.(() => undefined);
-		await off.reads.getSettings();
-		expect(await listeners()).toBe(0);
-		const elsewhere = await listenOn(`${url}&listen=${encodeURIComponent('127.0.0.1:1')}`);
-		await expect(
-			openPostgresStore({ url: `${url}&listen=a%20b`, clock: systemClock, mode: 'create' }),
-		).rejects.toThrow('HOST:PORT');
-		expect(elsewhere.wakes()).toBe(0);
 	});
 });

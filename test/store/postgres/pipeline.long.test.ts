@@ -57,15 +57,6 @@ describePostgres('a write without an answer', (server) => {
 		expect(await names()).toHaveLength(2);
 	});
 
-	it('comes before the question that follows it', async () => {
-		const { database } = await open();
-		const count = await database.write(async ({ sql }) => {
-			put(sql, 'new');
-			return await sql.number('SELECT count(*) FROM places');
-		});
-		expect(count).toBe(2);
-	});
-
 	it('is under way before the next is asked, if it is large', async () => {
 		const { database } = await open();
 		const clock = (sql: Sql, given: string) =>

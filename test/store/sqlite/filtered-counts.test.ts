@@ -59,13 +59,6 @@ describe('a count of a filter', () => {
 		]);
 	});
 
-	it('is made again after a change by its own connection', () => {
-		const { read, db } = scanned();
-		read(1);
-		db.exec('UPDATE subscribers SET x = 0 WHERE x = 1');
-		expect(read(1)).toEqual({ count: 1, calls: 4 });
-	});
-
 	it('does not come from a state that others have not committed', () => {
 		const { read, other } = scanned();
 		read(1);

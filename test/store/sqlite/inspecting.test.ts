@@ -47,21 +47,6 @@ describe('looking at a SQLite database', () => {
 		expect(readFileSync(path)).toEqual(before);
 	});
 
-	it('tells a process that had it open from its records', () => {
-		const writer = new Database(path);
-		writer
-			.prepare(`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
-			VALUES ('p', 'serve', 'h', 1, ?, ?)`)
-			.run(noon, noon + 60_000_000);
-		writer.close();
-		const found = inspectSqlite({ path });
-		expect([found.newest('records'), found.newest('records and heartbeats')]).toEqual([
-			noon,
-			noon + 60_000_000,
-		]);
-		found.close();
-	});
-
 	it('reads a log that was left beside the file itself, through a link to it too, and does not copy it back', async () => {
 		const writer = new Database(path);
 		writer.exec("UPDATE settings SET value = 'UTC'");

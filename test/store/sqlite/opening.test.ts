@@ -1,9 +1,7 @@
 /** What opening a SQLite database makes, refuses and says. */
 
 import {
-	chmodSync,
 	existsSync,
-	mkdirSync,
 	mkdtempSync,
 	readdirSync,
 	readFileSync,
@@ -18,11 +16,11 @@ import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { StoreError } from '../../../src/api/errors.js';
 import { processPlace } from '../../../src/store/core/processes.js';
-import { DatabaseMissing, UnsupportedDatabase } from '../../../src/store/errors.js';
-import { inspectStore, openStore } from '../../../src/store/open.js';
+import { DatabaseMissing } from '../../../src/store/errors.js';
+import { openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
 import { findOthers } from '../../../src/store/sqlite/core.js';
-import { migrate, migrations, schemaVersion } from '../../../src/store/sqlite/migrations.js';
+import { migrate, migrations } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 import type { Store } from '../../../src/store/store.js';
 import { fixedClock, newList, noon } from '../../contract/store/fixture.js';
@@ -66,13 +64,6 @@ describe('opening a SQLite database', () => {
 		}
 	});
 
-	it('leaves the permissions of what is there alone', async () => {
-		mkdirSync(join(folder, 'mine'), { mode: 0o755 });
-		chmodSync(join(folder, 'mine'), 0o755);
-		await (await open('create', join(folder, 'mine', 'mailctl.db'))).close();
-		expect(statSync(join(folder, 'mine')).mode & 0o777).toBe(0o755);
-	});
-
 	it('refuses a named database that is missing, and makes nothing', async () => {
 		const error = await failure(open('existing'));
 		expect(error).toBeInstanceOf(DatabaseMissing);
@@ -107,20 +98,6 @@ describe('opening a SQLite database', () => {
 		expect(made).toEqual([0]);
 	});
 
-	it('keeps what was written', async () => {
-		const store = await open();
-		await newList(store, 'Kept');
-		await store.close();
-		const again = await open('existing');
-		expect((await again.reads.getList({ id: 1 }))?.name).toBe('Kept');
-		await again.close();
-		expect(readdirSync(folder)).toEqual(['mailctl.db']);
-	});
-
-	it('looks into no database of a server', () => {
-		expect(() => inspectStore('postgres://localhost/x')).toThrow(UnsupportedDatabase);
-	});
-
 	it('refuses a file that is no database, a directory, and a database of somebody else', async () => {
 		writeFileSync(path, 'email,name\nann@example.org,Ann\n'.repeat(100));
 		expect(await codeOf(open())).toBe('not_a_database');
@@ -130,13 +107,6 @@ describe('opening a SQLite database', () => {
 		const before = readFileSync(other);
 		expect(await codeOf(open('create', other))).toBe('not_a_database');
 		expect(readFileSync(other).equals(before), 'it is left as it was').toBe(true);
-	});
-
-	it('takes an empty file for a new database', async () => {
-		writeFileSync(path, '');
-		const store = await open('existing');
-		expect((await store.reads.status()).schema_version).toBe(schemaVersion);
-		await store.close();
 	});
 
 	it('migrates once no living process uses the older schema, and refuses a newer one', async () => {
@@ -175,11 +145,6 @@ describe('opening a SQLite database', () => {
 		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
 		expect(findOthers(createSql(db), me, noon)).toEqual([]);
 		db.close();
-	});
-
-	it('says that a file cannot be made where nobody may write', async () => {
-		const place = '/proc/mailctl/mailctl.db';
-		expect(await codeOf(open('create', place))).toBe('io');
 	});
 
 	it('says that the database is locked when another process keeps it so', async () => {

@@ -44,15 +44,6 @@ describe('a batch in slices', () => {
 		expect(await line.put(command(0, ...people))).toMatchObject(whole);
 		expect(core.getList({ id: 1 })?.active_subscribers_count).toBe(3);
 	});
-
-	it('may be empty', async () => {
-		const { line, command, groups } = startLine(twoRows);
-		expect(await line.put(command(0))).toMatchObject({
-			kind: 'acknowledged',
-			ack: { position: 0, rejects: [] },
-		});
-		expect(groups()).toBe(1);
-	});
 });
 
 describe('batches put before the one ahead is answered', () => {
@@ -136,15 +127,6 @@ describe('batches put before the one ahead is answered', () => {
 			[5, 'a@x.org'],
 			[7, 'c@x.org'],
 		]);
-	});
-
-	it('wait while the one ahead is cut by the lock', async () => {
-		const { line, command } = startLine(twoRows);
-		const acks = await Promise.all([
-			line.put(command(0, 'a@x.org', 'b@x.org', 'c@x.org')),
-			line.put(command(3, 'd@x.org')),
-		]);
-		expect(acks).toMatchObject([{ ack: { position: 3 } }, { ack: { position: 4 } }]);
 	});
 
 	it('are not taken after one that failed, and those of another session are', async () => {

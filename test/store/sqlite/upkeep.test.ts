@@ -33,12 +33,6 @@ describe('upkeep', () => {
 	};
 	const copied = () => (db.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[])[0]?.checkpointed;
 
-	it('leaves a short log alone', () => {
-		writePages(500);
-		tendLog(db, 0);
-		expect(copied()).toBe(0);
-	});
-
 	it('copies a long log back, and lets it be while somebody writes', () => {
 		writePages(1_500);
 		const before = logBytes();

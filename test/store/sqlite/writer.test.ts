@@ -43,13 +43,6 @@ describe('the writer', () => {
 		expect(groups).toBe(1);
 	});
 
-	it('resolves after the commit, never before', async () => {
-		const order: string[] = [];
-		const write = writer.write(() => order.push('written'));
-		await write.then(() => order.push(db.inTransaction ? 'open' : 'committed'));
-		expect(order).toEqual(['written', 'committed']);
-	});
-
 	it('rejects a failing operation alone, with all it changed', async () => {
 		const failing = writer.write(() => {
 			db.exec('INSERT INTO t VALUES (9)');
@@ -124,12 +117,6 @@ describe('the writer', () => {
 		await expect(load(areChecked)).rejects.toThrow('damaged');
 		expect(areChecked()).toBe(true);
 		expect(rows()).toEqual([]);
-	});
-
-	it('begins another group when one has taken long', async () => {
-		maxGroupMs = 0;
-		await Promise.all([insert(1), insert(2), insert(3)]);
-		expect(groups).toBe(3);
 	});
 
 	it('ends a group that takes longer than its commit is worth, and answers before the next', async () => {
