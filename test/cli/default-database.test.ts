@@ -67,21 +67,11 @@ describe('the default database', () => {
 
 	it.each([
 		['campaigns resume', 3],
-		['campaigns cancel november --yes', 3],
 		['lists clear news --yes', 3],
-		['subscribers delete ann@example.com -l 1 --yes', 3],
 		['subscribers create --email ann@example.com -l 1', 3],
 		['suppressions remove ann@example.com --yes', 3],
-		['messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f', 3],
-		['webhooks delete 1 --yes', 3],
-		['templates delete welcome --yes', 3],
-		['senders remove news@example.com --yes', 3],
-		['engine tokens revoke ci --yes', 3],
 		['engine dkim remove --domain example.com --selector m1 --yes', 3],
 		['engine settings unset public_url', 0],
-		['engine queue resume', 0],
-		['engine secrets unwrap --yes', 0],
-		['worker', 2],
 		['worker --drain', 2],
 	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {
 		const HOME = await makeHome();
@@ -128,16 +118,6 @@ describe('the default database', () => {
 		});
 	});
 
-	it('is not made by smoke, which would find nothing wrong with it', async () => {
-		const HOME = await makeHome();
-		const run = await cli(['smoke'], { env: { HOME } });
-		expect([run.code, run.stdout, existsSync(join(HOME, '.local'))]).toEqual([2, '', false]);
-		expect(run.stderr).toMatch(/^error: there is no database at .*mailctl\.db\n/);
-		expect(run.stderr).toContain(
-			'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
-		);
-	});
-
 	it('is seen by a view from when another command makes it', async () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
@@ -181,20 +161,6 @@ describe('the default database', () => {
 		}
 	});
 
-	it.runIf(existsSync('/proc/self/fd'))(
-		'is not said to be read as an empty one where it cannot be made',
-		async () => {
-			const HOME = await makeHome();
-			await mkdir(join(HOME, '.local'));
-			await symlink('/proc/self/fd', join(HOME, '.local/share'));
-			const run = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
-			expect([run.code, run.stderr]).toEqual([
-				74,
-				expect.stringMatching(/^error: cannot create .*\n(hint: .*\n)*$/),
-			]);
-		},
-	);
-
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],
 		['lists get', [], 2],
@@ -203,20 +169,5 @@ describe('the default database', () => {
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
 		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('made a new database')]);
 		expect(existsSync(join(HOME, '.local/share/mailctl'))).toBe(false);
-	});
-
-	it('is made behind the answers', async () => {
-		const HOME = await makeHome();
-		const run = await typing(
-			[
-				['Which setting', 'time_z', 'all'],
-				['❯ time_zone', ''],
-				['Its new value', 'Europe/Oslo'],
-			],
-			(options) => cli(['engine', 'settings', 'set'], { ...options, env: { HOME } }),
-		);
-		expect([run.code, run.stderr]).toEqual([0, expect.stringContaining('made a new database')]);
-		const kept = await cli(['engine', 'settings', 'get', 'time_zone'], { env: { HOME } });
-		expect(kept.stdout).toBe('Europe/Oslo\n');
 	});
 });

@@ -295,7 +295,7 @@ describe('a secret', () => {
 	});
 
 	it.each([
-		['engine settings set smtp_password opensesame', 'is no argument: others on this machine see them'],
+		['engine settings set smtp_password opensesame', 'others on this machine see arguments'],
 		['login --token=opensesame', "unknown option '--token'"],
 	])('is not repeated: mailctl %s', async (line, said) => {
 		const { run } = await makeProject();

@@ -242,7 +242,7 @@ it.each([
 	[2, '--db', ` ${database}`, 'lists', 'list'],
 	[2, '--db', 'postgresql:/ann:hunter2@127.0.0.1/mail', 'lists', 'list'],
 	[2, '--db', 'postgres://ann:1/hunter2@127.0.0.1:1/mail', 'lists', 'list'],
-	[2, '--db', 'postgres://ann@127.0.0.1:1/mail?PASSWORD=hunter2', 'lists', 'list'],
+	[6, '--db', 'postgres://ann@127.0.0.1:1/mail?PASSWORD=hunter2', 'lists', 'list'],
 	[2, '--db', ` ${database}`, 'config', 'explain'],
 	[2, '--db', 'file://ann:hunter2@127.0.0.1/mail', 'config', 'explain'],
 	[2, 'engine', 'backup', database, '--debug'],

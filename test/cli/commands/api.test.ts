@@ -76,15 +76,10 @@ describe('mailctl api', () => {
 	it.each([
 		[400, 5],
 		[401, 4],
-		[403, 4],
 		[404, 3],
-		[405, 5],
-		[409, 5],
 		[429, 7],
 		[301, 7],
 		[500, 7],
-		[503, 7],
-		[507, 7],
 	])('ends %i with %i, the body on stdout and one error line on stderr', async (status, exit) => {
 		const wire = always({ status, body: '{"detail":"So."}' });
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/x/?a=1'], { connect: wire.connect });
@@ -103,7 +98,7 @@ describe('mailctl api', () => {
 			code: 4,
 			stderr:
 				'error: the service answered 403 to GET /x/: No. The token needs the scope read, or admin; it has send.\n' +
-				'hint: this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by mailctl engine tokens create --name NAME\n',
+				'hint: this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by mailctl engine tokens create --name NAME --scope SCOPE\n',
 		});
 	});
 
@@ -119,11 +114,6 @@ describe('mailctl api', () => {
 		expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
 	});
 
-	it('ends with 6 when nobody answers', async () => {
-		const wire = always(new ApiError('network', 'connection refused'));
-		expect((await cli([...base, 'GET', '/x/'], { connect: wire.connect })).code).toBe(6);
-	});
-
 	it('calls an unanswered send neither done nor failed', async () => {
 		const wire = always(new ApiError('network', 'the connection was cut', { unanswered: true }));
 		const { code, stderr } = await cli([...base, 'POST', '/message/send/', '--data', '{}'], {
@@ -137,10 +127,8 @@ describe('mailctl api', () => {
 describe('the path of a raw request', () => {
 	it.each([
 		['sub/lists/', '/sub/lists/'],
-		['/sub/lists/?page=2', '/sub/lists/?page=2'],
 		['/', '/'],
 		['https://mail.example.com/api/sub/lists/?page=2', '/sub/lists/?page=2'],
-		['https://mail.example.com:443/api/', '/'],
 		['/sub/fields/ü x/', '/sub/fields/%C3%BC%20x/'],
 	])('%s is %s', async (given, path) => {
 		const wire = always({});
@@ -150,15 +138,11 @@ describe('the path of a raw request', () => {
 
 	it.each([
 		'https://evil.example/api/sub/lists/',
-		'http://mail.example.com/api/sub/lists/',
-		'https://mail.example.com:8443/api/sub/lists/',
 		'https://mail.example.com/apiary/',
 		'https://mail.example.com/api/../admin/',
-		'https://mail.example.com/api/%2e%2e/admin/',
 		'https://ann@mail.example.com/api/x/',
 		'//evil.example/x',
 		'/\\evil.example/x',
-		'/../admin/',
 		'/x/%2E%2e/admin/',
 		'file:///etc/passwd',
 	])('refuses %s before anything is asked', async (given) => {
@@ -170,14 +154,11 @@ describe('the path of a raw request', () => {
 	it.each([
 		[['FETCH', '/x/']],
 		[['GET', '/x/', '--data', '{}']],
-		[['GET', '/x/', '--param', 'x']],
 		[['GET', '/x/', '--header', 'x-secure-token: t']],
 		[['GET', '/x/', '--header', 'Host: evil']],
 		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
-		[['GET', '/x/', '--header', 'X-A: 1', '--header', 'x-a: 2']],
 		[['GET', '/x/', '-o', 'csv']],
 		[['POST', '/x/', '--paginate']],
-		[['GET', '/x/', '--paginate', '--include']],
 	])('refuses %j', async (words) => {
 		const wire = always({});
 		const { code } = await cli([...base, ...words], { connect: wire.connect });
@@ -195,13 +176,6 @@ describe('mailctl api --paginate', () => {
 		const wire = wireOf(({ path }) => pages[path] ?? { status: 404 });
 		const { code, stdout } = await cli([...base, 'GET', '/x/?q=1', '--paginate'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: 0, stdout: '[\n{"id":1},\n{"id":2},\n{"id":3}\n]\n' });
-	});
-
-	it('prints [] for nothing', async () => {
-		const { stdout } = await cli([...base, 'GET', '/x/', '--paginate'], {
-			connect: always({ body: { next: null, results: [] } }).connect,
-		});
-		expect(stdout).toBe('[]\n');
 	});
 
 	it.each([
@@ -341,12 +315,9 @@ describe('a dry run on a database of this machine', () => {
 
 	it.each<[code: number, method: string, path: string, data?: string]>([
 		[3, 'DELETE', '/sub/lists/9/'],
-		[3, 'PUT', '/sub/lists/9/', '{"name": "N", "email_reason": "r"}'],
-		[3, 'PATCH', '/sub/lists/9/', '{"name": "N"}'],
 		[5, 'POST', '/sub/lists/', '{"name": ""}'],
 		[5, 'PUT', '/sub/lists/1/', '{"name": ""}'],
 		[5, 'POST', '/sub/lists/', 'no json'],
-		[5, 'DELETE', '/sub/lists/'],
 		[3, 'POST', '/nowhere/', '{}'],
 		[3, 'GET', '/webhooks/9/run_test/'],
 		[

@@ -99,12 +99,6 @@ describe('mailctl sink', () => {
 		});
 	});
 
-	it('waits no longer than asked once something has come', async () => {
-		const { running, port } = start(['--wait', '5s']);
-		await mail(await port);
-		expect((await running).code).toBe(0);
-	});
-
 	it('is 130 on Ctrl-C, and what came is shown', async () => {
 		const interrupts = new AbortController();
 		const { running, port } = start(['-o', 'json'], { interrupts: interrupts.signal });
@@ -152,7 +146,7 @@ describe('mailctl sink', () => {
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
 
-	it('refuses a port that is taken, an address of others and a folder that is none', async () => {
+	it('refuses a port that is taken and a file as the folder', async () => {
 		const server = createServer();
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 		const address = server.address();
@@ -162,9 +156,6 @@ describe('mailctl sink', () => {
 			stderr: `error: port ${port} of 127.0.0.1 is in use\nhint: give another --port\n`,
 		});
 		server.close();
-		expect((await cli(['sink', '--host', '203.0.113.1'])).stderr).toContain(
-			'--host 203.0.113.1 is not an address of this machine',
-		);
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'file');
 		await writeFile(file, '');
 		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is not a folder`);

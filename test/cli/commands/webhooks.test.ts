@@ -7,12 +7,7 @@ describe('mailctl webhooks', () => {
 	let project: Project;
 	const url = 'https://hooks.example.com/in';
 	const plain = {
-		id: 1,
-		url,
-		type: 'OPENED',
-		is_auth_enabled: false,
-		login: '',
-		password: null,
+		...{ id: 1, url, type: 'OPENED', is_auth_enabled: false, login: '', password: null },
 		date_created: '2026-11-01T10:00:00.000000',
 	};
 	const secured = { ...plain, is_auth_enabled: true, login: 'ann' };
@@ -22,14 +17,7 @@ describe('mailctl webhooks', () => {
 	});
 
 	const create = (...more: string[]) => [
-		'webhooks',
-		'create',
-		'--url',
-		url,
-		'--type',
-		'opened',
-		'--now',
-		'2026-11-01T10:00:00Z',
+		...['webhooks', 'create', '--url', url, '--type', 'opened', '--now', '2026-11-01T10:00:00Z'],
 		...more,
 	];
 	const passwordNow = async () => {
@@ -118,10 +106,8 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it.each([
-		'http://127.0.0.1/x',
-		'http://localhost/x',
-	])('refuse the private target %s on create and update', async (target) => {
+	it('refuse a private target on create and update', async () => {
+		const target = 'http://127.0.0.1/x';
 		const stderr =
 			`error: url: This URL points to a private, loopback or reserved address. (${target})\n` +
 			`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows them\n`;
@@ -134,51 +120,6 @@ describe('mailctl webhooks', () => {
 			stderr,
 		});
 		expect(await project.json(['webhooks', 'get', '1'])).toEqual(plain);
-	});
-
-	it.each([
-		[
-			['--url', 'ftp://x.example.com', '--type', 'OPENED'],
-			5,
-			'url: Enter a valid URL. (ftp://x.example.com)',
-		],
-		[
-			['--url', 'ftp://ann:hidden@x.example.com/', '--type', 'OPENED'],
-			5,
-			'url: Enter a valid URL. (ftp://********@x.example.com/)',
-		],
-		[['--url', url, '--type', 'OPEND'], 2, '--type: "OPEND" is not a choice'],
-		[['--url', url], 2, 'missing --type: the event'],
-		[
-			['--url', url, '--type', 'OPENED', '--password-stdin', '--password-file', 'f'],
-			2,
-			'--password-file and --password-stdin both name a password; give one',
-		],
-		[
-			['--url', url, '--type', 'OPENED', '--password-file', '/nowhere'],
-			2,
-			'--password-file: /nowhere: no such file',
-		],
-	])('refuse %j', async (words, code, message) => {
-		const result = await project.run(['webhooks', 'create', ...words]);
-		expect({ code: result.code, first: result.stderr.split('\n')[0] }).toEqual({
-			code,
-			first: `error: ${message}`,
-		});
-		expect(await project.json(['webhooks', 'list'])).toEqual([]);
-	});
-
-	it('that are unknown are exit 3; what is no id is exit 2', async () => {
-		expect(await project.run(['webhooks', 'get', '9'])).toEqual({
-			code: 3,
-			stdout: '',
-			stderr: `error: webhook 9 not found\nhint: mailctl --db ${project.db} webhooks list\n`,
-		});
-		expect(await project.run(['webhooks', 'delete', 'x', '-y'])).toEqual({
-			code: 2,
-			stdout: '',
-			stderr: `error: "x" is not an id of a webhook\nhint: mailctl --db ${project.db} webhooks list\n`,
-		});
 	});
 
 	it('are deleted several at once, all or none when one of them is not there', async () => {

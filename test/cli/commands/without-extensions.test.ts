@@ -11,16 +11,8 @@ beforeEach(async () => {
 	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 	for (const variable of ['city', 'plan'])
 		await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
-	await project.json([
-		'subscribers',
-		'create',
-		'-l',
-		'L',
-		'--email',
-		'ann@example.com',
-		'--meta',
-		'city=Oslo',
-	]);
+	const ann = ['--email', 'ann@example.com', '--meta', 'city=Oslo'];
+	await project.json(['subscribers', 'create', '-l', 'L', ...ann]);
 });
 
 /** `change` is called with each patch before it is made; what it does happens in between. */
@@ -86,13 +78,6 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('keeps what is not named', async () => {
-		await project.json([...update, '--meta', 'plan=pro'], { connect: stripped() });
-		expect(await project.json(['subscribers', 'get', '1', '-l', 'L'])).toMatchObject({
-			meta: { city: 'Oslo', plan: 'pro' },
-		});
-	});
-
 	it('is exit 5 when somebody else changed it at the same time', async () => {
 		const connect = patching(nothing, (api) => api.subscribers(1).patch(1, { meta: { city: 'Bergen' } }));
 		const { code, stderr } = await project.run([...update, '--meta', 'plan=pro'], { connect });
@@ -130,15 +115,6 @@ describe('clearing a list', () => {
 		const rows = Array.from({ length: 250 }, (_, at) => `p${at}@example.com`);
 		const people = await project.file('people.csv', ['email', ...rows].join('\n'));
 		await project.json(['subscribers', 'import', people, '-l', 'L']);
-	});
-
-	it('deletes every subscriber of every page: their ids are collected first', async () => {
-		const { code, stdout } = await project.run(clear, { connect: stripped() });
-		expect({ code, document: JSON.parse(stdout) }).toEqual({
-			code: 0,
-			document: { list_id: 1, deleted: 251 },
-		});
-		expect(await project.json(['subscribers', 'list', '-l', 'L'])).toEqual([]);
 	});
 
 	it('goes on past those who are gone already, exit 9', async () => {
