@@ -3,7 +3,7 @@ import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import { refusal, suppressedText } from '../../api/refusals.js';
-import { type NewSuppression, type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
+import { type SuppressionReason, suppressionReasons } from '../../api/suppressions.js';
 import type { RejectedRow } from './import-rows.js';
 
 const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
@@ -119,7 +119,7 @@ export function additionOf(
 	return wanted.expires_at === null || wanted.expires_at > stored.expires_at ? 'updated' : 'unchanged';
 }
 
-export function refusalOf(row: NewSuppression, now: Micros): RejectedRow | null {
+export function refusalOf(row: { expires_at: Micros | null }, now: Micros): RejectedRow | null {
 	if (!hasEnded(row, now)) return null;
 	return { kind: 'rejected', code: 'expired', error: 'expires_at: This time is past.' };
 }

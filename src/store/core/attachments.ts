@@ -9,54 +9,51 @@ import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
-import { each, type Sql } from './sql.js';
+import { column, conditionsOf, each, insertInto, type Sql } from './sql.js';
 
+/** How long an upload stays that no content names. */
 const unnamedFor: Micros = microsPerDay;
+/** One that is found stays at least so long, to be named. */
 const atLeast: Micros = microsPerDay / 24;
 const mostDropped = 10;
-
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
 
 export function createAttachments(sql: Sql) {
 	return {
-		findAttachment: async ({ sha256, now, ...seen }) => {
-			const { where, values } = uploadedBy(seen);
-			return (
-				(await sql.get<StoredBytes>(
-					`SELECT sha256, size
-					FROM attachments
-					WHERE sha256 = ? AND (expires_at IS NULL OR expires_at > ?) AND ${where}`,
-					[sha256, now + atLeast, ...values],
-				)) ?? null
-			);
-		},
+		findAttachment: async ({ sha256, now, ...seen }) =>
+			await findFile(sql, sha256, seen, ['(expires_at IS NULL OR expires_at > ?)', now + atLeast]),
 		getAttachment: async ({ sha256 }) =>
-			(await sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM attachments WHERE sha256 = ?', [sha256]))
-				?.bytes ?? null,
+			(await column<Uint8Array>(sql, 'SELECT bytes FROM attachments WHERE sha256 = ?', [sha256]))[0] ?? null,
 		putAttachment: async ({ sha256, bytes, owner, now }) => {
+			const size = bytes.length;
 			await dropExpiredAttachments(sql, { now, limit: mostDropped });
-			if (owner !== undefined && (await hasTooMuch(sql, { owner, sha256, size: bytes.length, now })))
-				return null;
-			sql.write(
-				`INSERT INTO attachments (sha256, size, created_at, expires_at, bytes)
-				VALUES (?, ?, ?, ?, ?)
-				ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE attachments.expires_at IS NOT NULL`,
-				[sha256, bytes.length, now, now + unnamedFor, bytes],
+			if (owner !== undefined && (await hasTooMuch(sql, { owner, sha256, size, now }))) return null;
+			insertInto(
+				sql,
+				'attachments',
+				{ sha256, size, created_at: now, expires_at: now + unnamedFor, bytes },
+				'ON CONFLICT (sha256) DO UPDATE SET expires_at = excluded.expires_at WHERE attachments.expires_at IS NOT NULL',
 			);
 			if (owner !== undefined)
-				sql.write('INSERT INTO attachment_owners VALUES (?, ?) ON CONFLICT DO NOTHING', [sha256, owner]);
-			return { sha256, size: bytes.length };
+				insertInto(sql, 'attachment_owners', { sha256, owner }, 'ON CONFLICT DO NOTHING');
+			return { sha256, size };
 		},
 	} satisfies Partial<Operations>;
 }
 
-/** A client that sees its own records alone knows a file by having uploaded it, not by its hash. */
-function uploadedBy({ only_of }: Seen): { where: string; values: string[] } {
-	return only_of === undefined ? { where: 'TRUE', values: [] } : { where: isOwner, values: [only_of] };
-}
-
 const isOwner =
 	'EXISTS (SELECT 1 FROM attachment_owners o WHERE o.sha256 = attachments.sha256 AND o.owner = ?)';
+
+/** A client that sees its own records alone knows a file by having uploaded it, not by its hash. */
+async function findFile(
+	sql: Sql,
+	sha256: string,
+	{ only_of }: Seen,
+	more: readonly [string, number?] = ['TRUE'],
+): Promise<StoredBytes | null> {
+	const { where, values } = conditionsOf([['sha256 = ?', sha256], more, [isOwner, only_of]]);
+	return (await sql.get<StoredBytes>(`SELECT sha256, size FROM attachments WHERE ${where}`, values)) ?? null;
+}
 
 async function hasTooMuch(
 	sql: Sql,
@@ -89,14 +86,8 @@ export async function attachmentErrors(
 	files: readonly Attachment[] = [],
 	seen: Seen = {},
 ): Promise<FieldErrors | null> {
-	const { where, values } = uploadedBy(seen);
-	const found = await each(sql, files, ({ sha256 }) =>
-		sql.get<{ size: number }>(`SELECT size FROM attachments WHERE sha256 = ? AND ${where}`, [
-			sha256,
-			...values,
-		]),
-	);
-	const missing = files[found.indexOf(undefined)];
+	const found = await each(sql, files, ({ sha256 }) => findFile(sql, sha256, seen));
+	const missing = files[found.indexOf(null)];
 	return missing === undefined
 		? sizeFault(found.map((file) => file?.size ?? 0))
 		: notUploaded(missing.sha256);
@@ -104,15 +95,10 @@ export async function attachmentErrors(
 
 export function nameAttachments(sql: Sql, content_sha256: string, files: readonly Attachment[] = []): void {
 	for (const [position, { name, type, sha256, content_id = null }] of files.entries()) {
-		sql.write(
-			`INSERT INTO content_attachments (content_sha256, position, name, type, sha256, content_id)
-			VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO NOTHING`,
-			[content_sha256, position, name, type, sha256, content_id],
-		);
-		sql.write('UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL', [
-			sha256,
-		]);
+		const row = { content_sha256, position, name, type, sha256, content_id };
+		insertInto(sql, 'content_attachments', row, 'ON CONFLICT DO NOTHING');
+		const isNamed = 'UPDATE attachments SET expires_at = NULL WHERE sha256 = ? AND expires_at IS NOT NULL';
+		sql.write(isNamed, [sha256]);
 	}
 }
 
@@ -129,11 +115,7 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 }
 
 /** Deletes a content that no submission has any more, and the files that only it named; see `dropUnnamed`. */
-export async function dropContent(
-	sql: Sql,
-	content_sha256: string,
-	when: { now: Micros } | 'at once',
-): Promise<void> {
+export async function dropContent(sql: Sql, content_sha256: string, now: Micros | null): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
 		// submissions_of_content, as the foreign key's check does
@@ -142,26 +124,19 @@ export async function dropContent(
 			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
 		[content_sha256],
 	);
-	if (changes > 0)
-		dropUnnamed(
-			sql,
-			files.map(({ sha256 }) => sha256),
-			when,
-		);
+	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
 /**
- * Deletes those that no content names: at once, or as an upload that no content names in time, for one that was uploaded
- * or found meanwhile is named in a moment.
+ * Deletes a file that no content names. `now`: it expires as an upload, since one that was found meanwhile is named in a
+ * moment; null: it goes at once.
  */
-export function dropUnnamed(sql: Sql, files: readonly string[], when: { now: Micros } | 'at once'): void {
+export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
 	// contents_of_attachment
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
-	for (const sha256 of files)
-		if (when === 'at once') sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);
-		else
-			sql.write(`UPDATE attachments SET expires_at = ? WHERE sha256 = ? AND ${isUnnamed}`, [
-				when.now + unnamedFor,
-				sha256,
-			]);
+	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);
+	else {
+		const expiring = `UPDATE attachments SET expires_at = ? WHERE sha256 = ? AND ${isUnnamed}`;
+		sql.write(expiring, [now + unnamedFor, sha256]);
+	}
 }

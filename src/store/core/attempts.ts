@@ -1,11 +1,10 @@
 /**
  * Attempts of messages. The one that sent a message has no row where the message has all of it: the number, the time and
- * the reply in a line. That is nearly every attempt, and a fifth of the room of a message.
+ * the reply in a line. Nearly every attempt is one of these, and its row would take a fifth of the room of a message.
  */
-import type { Micros } from '../../api/datetime.js';
+import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { DeliveryAttempt } from '../../api/records.js';
 import { type DeliveryOutcome, type Reply, readReplyLine, replyLine } from '../../engine/rules/outcomes.js';
-import { type AttemptRow, toAttempt } from './rows.js';
 import type { Insertion, Sql } from './sql.js';
 
 export interface Attempt {
@@ -28,10 +27,8 @@ const intoAttempts: Insertion = {
 };
 
 export function writeAttempts(sql: Sql, attempts: readonly Attempt[]): void {
-	write(
-		sql,
-		attempts.filter(({ kind, reply }) => kind !== 'sent' || !isInLine(reply)),
-	);
+	const wanted = attempts.filter(({ kind, reply }) => kind !== 'sent' || !isInLine(reply));
+	write(sql, wanted);
 }
 
 function write(sql: Sql, attempts: readonly Attempt[]): void {
@@ -56,7 +53,7 @@ export interface SentMessage {
 }
 
 export async function attemptsOf(sql: Sql, message: SentMessage): Promise<DeliveryAttempt[]> {
-	const rows = await sql.all<AttemptRow>(
+	const rows = await sql.all<Omit<DeliveryAttempt, 'at'> & { at: Micros }>(
 		`SELECT number, at, outcome, phase, code, enhanced, text
 		FROM attempts
 		WHERE message_id = ?
@@ -64,8 +61,11 @@ export async function attemptsOf(sql: Sql, message: SentMessage): Promise<Delive
 		[message.id],
 	);
 	const sent = sentAttempt(message);
-	const isKept = sent === null || rows.some(({ number }) => number === sent.number);
-	return (isKept ? rows : [...rows, { ...sent, outcome: 'sent' as const, ...sent.reply }]).map(toAttempt);
+	if (sent !== null && rows.every(({ number }) => number !== sent.number)) {
+		const { phase, code, enhanced, text } = sent.reply;
+		rows.push({ number: sent.number, at: sent.at, outcome: 'sent', phase, code, enhanced, text });
+	}
+	return rows.map((row) => ({ ...row, at: formatDateTime(row.at) }));
 }
 
 function sentAttempt({ id, attempts, sent_at, last_reply, courier }: SentMessage): Attempt | null {
@@ -73,18 +73,7 @@ function sentAttempt({ id, attempts, sent_at, last_reply, courier }: SentMessage
 	return { id, number: attempts, kind: 'sent', at: sent_at, reply: readReplyLine(last_reply) };
 }
 
-export async function keepSentAttempt(sql: Sql, id: number): Promise<void> {
-	const message = await sql.get<SentMessage>(
-		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
-		WHERE m.id = ?`,
-		[id],
-	);
-	if (message !== undefined) keepAttempt(sql, message);
-}
-
+/** Makes the row of the attempt that sent a message, before the message changes. */
 export function keepAttempt(sql: Sql, message: SentMessage): void {
 	const sent = sentAttempt(message);
 	if (sent !== null) write(sql, [sent]);

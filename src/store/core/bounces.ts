@@ -1,7 +1,11 @@
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import type { MessageState, Uuid } from '../../api/records.js';
-import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
-import { type Finding, findingsOf, type Recipients } from '../../engine/rules/reported-recipients.js';
+import {
+	type Finding,
+	findingsOf,
+	type Recipients,
+	type ReturnedReport,
+} from '../../engine/rules/reported-recipients.js';
 import { erasedAddress } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
 import type { RecordedReport, ReportEffect, ReportOutcome, TrackedEvent } from '../store.js';
@@ -10,7 +14,7 @@ import { recordEvents } from './events.js';
 import { createTally } from './figures/tally.js';
 import { readRecipients, reportedSoftBounce, type Stop } from './recipients.js';
 import { readEnvelope } from './rows.js';
-import { exists, type Sql } from './sql.js';
+import { column, exists, insertInto, type Sql } from './sql.js';
 
 interface ReturnedRow extends SentMessage {
 	campaign: Uuid | null;
@@ -19,14 +23,19 @@ interface ReturnedRow extends SentMessage {
 	envelope: string;
 }
 
-export function createBounces(sql: Sql) {
+interface Change {
+	finding: Finding;
+	effect: ReportEffect;
+}
+
+export function createEvents(sql: Sql) {
 	return {
+		recordEvents: ({ events }) => recordEvents(sql, events),
 		recordReport: (report) => recordReport(sql, report),
 		foreseeReport: async (report) => {
 			const foreseen = await assess(sql, report);
 			if (foreseen.kind !== 'recorded') return foreseen;
-			const { effect, address } = foreseen;
-			return { kind: 'recorded', effect, address };
+			return { kind: 'recorded', effect: foreseen.effect, address: foreseen.address };
 		},
 	} satisfies Partial<Operations>;
 }
@@ -39,12 +48,16 @@ async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOut
 	const assessment = await assess(sql, report);
 	if (assessment.kind !== 'recorded') return assessment;
 	const { effect, address, message, changes, isAboutTo } = assessment;
-	rememberMail(sql, message, report, effect);
+	const { sha256, at } = report;
+	insertInto(sql, 'bounce_reports', { sha256, message_id: message.id, kind: effect, at });
 	await sql.together([
-		() => stopCopies(sql, changes),
-		() => bounceMessage(sql, changes),
+		() => stopCopies(sql, report, changes),
+		() => bounceMessage(sql, message, report, changes),
 		async () => {
-			if (effect === 'complaint') await countComplaint(sql, message, report);
+			if (effect !== 'complaint') return;
+			const tally = await createTally(sql);
+			tally.add({ at, campaign: message.campaign, type: 'COMPLAINED', audience: 'all' });
+			tally.write();
 		},
 	]);
 	if (isAboutTo && effect === 'soft_bounce' && !changes[0]?.finding.uncounted)
@@ -65,26 +78,21 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	const findings = findingsOf(recipientsOf(message), report);
 	if (findings.length === 0) return { kind: 'unmatched' };
 	const changes = findings.flatMap((finding): Change[] => {
-		const effect = effectOf(told, { report, finding });
-		return effect === null ? [] : [{ message, report, finding, effect }];
+		const effect = effectOf(told, report, finding);
+		return effect === null ? [] : [{ finding, effect }];
 	});
 	const [first] = changes;
 	if (first === undefined) return { kind: 'known' };
 	const { effect, finding } = first;
-	return {
-		kind: 'recorded',
-		effect,
-		address: finding.address,
-		message,
-		changes,
-		isAboutTo: findings[0]?.isTo === true,
-	};
+	const isAboutTo = findings[0]?.isTo === true;
+	return { kind: 'recorded', effect, address: finding.address, message, changes, isAboutTo };
 }
 
 async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<ReadonlySet<string>> {
-	const rows = await sql.all<{ told: string }>(
+	const told = await column<string>(
+		sql,
 		// bounce_reports_of_message
-		`SELECT f.type AS told
+		`SELECT f.type
 		FROM messages m
 		JOIN message_firsts f ON f.message_id = m.id
 		WHERE m.uuid = ? AND f.type IN ('SOFTBOUNCED', 'HARDBOUNCED')
@@ -95,27 +103,7 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 		WHERE m.uuid = ? AND r.kind = 'complaint'`,
 		[message, message],
 	);
-	return new Set(rows.map(({ told }) => told));
-}
-
-function rememberMail(
-	sql: Sql,
-	message: ReturnedRow,
-	{ sha256, at }: ReturnedReport,
-	kind: ReportEffect,
-): void {
-	sql.write('INSERT INTO bounce_reports (sha256, message_id, kind, at) VALUES (?, ?, ?, ?)', [
-		sha256,
-		message.id,
-		kind,
-		at,
-	]);
-}
-
-async function countComplaint(sql: Sql, { campaign }: ReturnedRow, { at }: ReturnedReport): Promise<void> {
-	const tally = await createTally(sql);
-	tally.add({ at, campaign, type: 'COMPLAINED', audience: 'all' });
-	tally.write();
+	return new Set(told);
 }
 
 /** Nothing is recorded of an erased person. A message that was never sent cannot have come back. */
@@ -137,77 +125,65 @@ function recipientsOf({ to_key, envelope }: ReturnedRow): Recipients {
 	return { to: to_key, copies: [...new Set(copies)].filter((key) => key !== to_key) };
 }
 
-interface Application {
-	message: ReturnedRow;
-	report: ReturnedReport;
-	finding: Finding;
-}
-
-interface Change extends Application {
-	effect: ReportEffect;
-}
-
-/** The effect of a finding; null where the same was known of this recipient. Of a copy only its address is known. */
+/** Null where the same was known of this recipient. A copy is known by its address alone. */
 function effectOf(
 	told: ReadonlySet<string>,
-	{ report, finding }: Omit<Application, 'message'>,
+	report: ReturnedReport,
+	{ isTo, hard }: Finding,
 ): ReportEffect | null {
-	if (report.kind === 'complaint') return finding.isTo && told.has('complaint') ? null : 'complaint';
-	const effect = finding.hard ? 'hard_bounce' : 'soft_bounce';
-	if (!finding.isTo) return effect;
-	const isKnown = told.has('HARDBOUNCED') || (!finding.hard && told.has('SOFTBOUNCED'));
-	return isKnown ? null : effect;
+	if (report.kind === 'complaint') return isTo && told.has('complaint') ? null : 'complaint';
+	const isKnown = isTo && (told.has('HARDBOUNCED') || (!hard && told.has('SOFTBOUNCED')));
+	if (isKnown) return null;
+	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
 /** Complaints, and hard bounces of copies, which change only an address: the message's state is that of its `to`. */
-async function stopCopies(sql: Sql, changes: readonly Change[]): Promise<void> {
-	const stops = changes.flatMap(({ report, finding: { address, hard, isTo } }): Stop[] => {
-		const of = { address, list_id: null, now: report.at };
-		if (report.kind === 'complaint') return [{ ...of, reason: 'COMPLAINED', source: 'COMPLAINT' }];
-		return hard && !isTo ? [{ ...of, reason: 'HARDBOUNCED', source: 'BOUNCE' }] : [];
+async function stopCopies(
+	sql: Sql,
+	{ kind, at: now }: ReturnedReport,
+	changes: readonly Change[],
+): Promise<void> {
+	const stops = changes.flatMap(({ finding: { address, hard, isTo } }): Stop[] => {
+		if (kind === 'complaint')
+			return [{ address, list_id: null, reason: 'COMPLAINED', source: 'COMPLAINT', now }];
+		return hard && !isTo ? [{ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now }] : [];
 	});
-	const recipients = await readRecipients(
-		sql,
-		stops.map(({ address }) => address),
-	);
+	const addresses = stops.map(({ address }) => address);
+	const recipients = await readRecipients(sql, addresses);
 	for (const stop of stops) recipients.stop(stop);
 	recipients.write();
 }
 
-async function bounceMessage(sql: Sql, changes: readonly Change[]): Promise<void> {
+const mayBounce: readonly MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
+
+async function bounceMessage(
+	sql: Sql,
+	message: ReturnedRow,
+	{ kind, at, message: uuid }: ReturnedReport,
+	changes: readonly Change[],
+): Promise<void> {
 	const events: TrackedEvent[] = [];
-	for (const change of changes) {
-		const { report, finding, effect } = change;
-		if (report.kind === 'complaint' || !finding.isTo) continue;
+	for (const { finding, effect } of changes) {
+		if (kind === 'complaint' || !finding.isTo) continue;
+		const { smtp_code, diagnostic, uncounted } = finding;
 		const isHard = effect === 'hard_bounce';
-		if (isHard) setState(sql, change, { to: 'bounced', from: mayBounce });
-		else setState(sql, change, { to: 'failed', from: ['sent', 'uncertain'] });
-		if (finding.uncounted) continue;
+		if ((isHard ? mayBounce : ['sent', 'uncertain']).includes(message.state)) {
+			keepAttempt(sql, message);
+			sql.write(
+				'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
+				[isHard ? 'bounced' : 'failed', lastReply(finding), message.id],
+			);
+		}
+		if (uncounted) continue;
 		events.push({
-			...{ message: report.message, type: isHard ? 'HARDBOUNCED' : 'SOFTBOUNCED', at: report.at },
-			...{ link: null, machine: false, ip: null, user_agent: null, url: null },
-			...{ smtp_code: finding.smtp_code, diagnostic: finding.diagnostic },
+			...{ message: uuid, type: isHard ? 'HARDBOUNCED' : 'SOFTBOUNCED', at, link: null, machine: false },
+			...{ ip: null, user_agent: null, url: null, smtp_code, diagnostic },
 		});
 	}
 	await recordEvents(sql, events);
 }
 
-const mayBounce: readonly MessageState[] = ['sent', 'uncertain', 'failed', 'queued', 'deferred'];
-
-function setState(
-	sql: Sql,
-	{ message, finding }: Application,
-	{ to, from }: { to: MessageState; from: readonly MessageState[] },
-): void {
-	if (!from.includes(message.state)) return;
-	keepAttempt(sql, message);
-	sql.write(
-		'UPDATE messages SET state = ?, wake_at = NULL, last_reply = coalesce(?, last_reply) WHERE id = ?',
-		[to, lastReply(finding), message.id],
-	);
-}
-
-/** The reply with its code once, where the text has none of its own; null without either. */
+/** The reply, behind its code where the text lacks that. */
 function lastReply({ smtp_code: code, diagnostic: text }: Finding): string | null {
 	if (code === null || text === null) return text ?? code;
 	return new RegExp(`(?:^|\\D)${code.replaceAll('.', '\\.')}(?!\\d)`).test(text) ? text : `${code} ${text}`;

@@ -1,12 +1,13 @@
 /**
  * When messages of a campaign may leave: not before its start, and within its window of each day. Its row holds the moment
- * before which nothing is leased, so that a lease looks at one row of each open campaign, however many messages wait. Its
- * state is that of its messages to people.
+ * before which nothing is leased, so that a lease looks at one row of each open campaign, however many messages wait. The
+ * state of a campaign is that of its messages to people.
  */
 import type { CampaignPlan } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';
-import { closing, opening, parseWindow, type Window } from '../../api/schema/sending-times.js';
+import { closing, opening, parseWindow } from '../../api/schema/sending-times.js';
+import { timeOf } from './rows.js';
 import type { Sql } from './sql.js';
 
 export interface WindowRow {
@@ -19,38 +20,37 @@ export interface WindowRow {
 
 export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
 
-export const isOpenNow = '(g.opens_at IS NULL OR g.opens_at <= ?)';
-
 export function leavesAt(wakes: string): string {
 	return `CASE WHEN g.opens_at > ${wakes} THEN g.opens_at ELSE ${wakes} END`;
 }
 
 export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now: Micros): Micros | null {
 	const from = Math.max(now, starts_at ?? now);
-	const window = windowOf({ send_window });
+	const window = send_window === null ? null : parseWindow(send_window);
 	const opens = window === null ? from : opening(window, time_zone ?? 'UTC', from);
 	return opens > now ? opens : null;
 }
 
-/** `leave_by`: messages leased now may begin before it; null: at any time. Closed: the row is told until when. */
+/** `leave_by`: messages leased now may begin before it; null: at any time. Where it is closed, the row gets the next opening. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,
 	now: Micros,
 ): Promise<{ isOpen: boolean; leave_by: Micros | null }> {
+	const openAt = (opens: Micros | null) =>
+		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
 		// A clock that was ahead for a time has put it off too far.
-		if (opens === null || opens < row.opens_at)
-			sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
+		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
-	const window = windowOf(row);
+	const window = row.send_window === null ? null : parseWindow(row.send_window);
 	if (window === null) return { isOpen: true, leave_by: null };
 	const timeZone = row.time_zone ?? 'UTC';
 	const opens = opening(window, timeZone, now);
 	if (opens === now) return { isOpen: true, leave_by: closing(window, timeZone, now) };
-	sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
+	openAt(opens);
 	return { isOpen: false, leave_by: null };
 }
 
@@ -58,22 +58,16 @@ export function planOf(
 	row: WindowRow & { state: string; last_leased_at: Micros },
 	now: Micros,
 ): { plan?: CampaignPlan } {
-	const { starts_at, opens_at, send_window, time_zone } = row;
-	if (starts_at === null && send_window === null) return {};
+	const { starts_at, opens_at, send_window: window, time_zone } = row;
+	if (starts_at === null && window === null) return {};
 	const isWaiting = row.state === 'released' && opens_at !== null && opens_at > now;
 	return {
 		plan: {
-			starts_at: starts_at === null ? null : formatDateTime(starts_at),
-			window: send_window,
-			time_zone: time_zone ?? 'UTC',
+			...{ starts_at: timeOf(starts_at), window, time_zone: time_zone ?? 'UTC' },
 			opens_at: isWaiting ? formatDateTime(opens_at) : null,
 			is_planned: isWaiting && row.last_leased_at === 0,
 		},
 	};
-}
-
-function windowOf({ send_window }: Pick<WindowRow, 'send_window'>): Window | null {
-	return send_window === null ? null : parseWindow(send_window);
 }
 
 /**

@@ -2,14 +2,13 @@ import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.j
 import type { MessageState, Uuid } from '../../api/records.js';
 import type { Operations } from '../operations.js';
 import type { Settlement, UnfinishedMessage } from '../queue.js';
-import { exists, type Sql } from './sql.js';
+import { column, exists, type Sql } from './sql.js';
 
 const mostDeaths = 3;
 
 /**
  * How long a message waits after a worker ended on it. Other messages go first, so it cannot stop the queue. A process
- * that something else ends at each start does not meet the same message each time, and one that is killed now and then
- * does not make an innocent message fail.
+ * that something else ends at each start meets another message each time, and an innocent one does not fail.
  */
 const stepBackMicros: Micros = 60 * microsPerSecond;
 
@@ -43,10 +42,8 @@ export function createCompositions(sql: Sql) {
 }
 
 export function forgetCompositions(sql: Sql, { id, fence }: { id: number; fence?: number }): void {
-	sql.write('DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)', [
-		id,
-		fence ?? null,
-	]);
+	const forgotten = 'DELETE FROM compositions WHERE message_id = ? AND fence = coalesce(?, fence)';
+	sql.write(forgotten, [id, fence ?? null]);
 }
 
 interface DueMessage {
@@ -57,42 +54,28 @@ interface DueMessage {
 	attempts: number;
 }
 
+export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
+
 /**
  * For one lease operation: whether a due message goes as usual, with care, or not now. A lost lease says nothing about
- * the about two hundred messages that the worker held, only about the one it composed. That message waits from now on
- * (`waits`), and fails at the third death (`fatal`).
+ * the about two hundred messages that the worker held, only about the one it composed. It waits from now on (`waits`),
+ * and fails at the third death (`fatal`).
  */
-export async function openCompositions(
-	sql: Sql,
-	now: Micros,
-): Promise<{ judge(message: DueMessage): Promise<'free' | 'careful' | 'waits' | 'fatal'> }> {
+export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	// One statement for a hundred messages, as such messages are rare.
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
-	return {
-		judge: async (message) => {
-			const isLost = message.state === 'leased';
-			const fences = hasAny ? await fencesOf(sql, message.id) : [];
-			if (!isLost || !fences.includes(message.fence)) return isLost || fences.length > 0 ? 'careful' : 'free';
-			if (fences.length >= mostDeaths) return 'fatal';
-			stepBack(sql, message, now + stepBackMicros);
-			return 'waits';
-		},
+	return async ({ id, fence, state, attempts }) => {
+		const isLost = state === 'leased';
+		const composed = 'SELECT fence FROM compositions WHERE message_id = ?';
+		const fences = hasAny ? await column<number>(sql, composed, [id]) : [];
+		if (!isLost || !fences.includes(fence)) return isLost || fences.length > 0 ? 'careful' : 'free';
+		if (fences.length >= mostDeaths) return 'fatal';
+		const until = now + stepBackMicros;
+		sql.write('UPDATE messages SET state = ?, due_at = ?, wake_at = ?, lease_owner = NULL WHERE id = ?', [
+			...[attempts > 0 ? 'deferred' : 'queued', until, until, id],
+		]);
+		return 'waits';
 	};
-}
-
-async function fencesOf(sql: Sql, id: number): Promise<number[]> {
-	return (await sql.all<{ fence: number }>('SELECT fence FROM compositions WHERE message_id = ?', [id])).map(
-		({ fence }) => fence,
-	);
-}
-
-function stepBack(sql: Sql, { id, attempts }: DueMessage, until: Micros): void {
-	sql.write(
-		`UPDATE messages
-		SET state = ?, due_at = ?, wake_at = ?, lease_owner = NULL
-		WHERE id = ?`,
-		[attempts > 0 ? 'deferred' : 'queued', until, until, id],
-	);
 }
 
 const shownMicros: Micros = 7 * microsPerDay;

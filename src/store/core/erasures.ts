@@ -1,7 +1,7 @@
 /**
  * Erasure of a person. Messages stay as figures, without address, variables, replies or places of opens. A submission
  * without another recipient also loses its context, copies and content. The address also goes from copies of other
- * people's messages and from kept answers. Of the address only a keyed hash stays.
+ * people's messages and from kept answers. A keyed hash of the address stays.
  */
 import { randomUUID } from 'node:crypto';
 import { type EmailKey, parseMailbox } from '../../api/address.js';
@@ -10,52 +10,57 @@ import { erasedAddress, erasedHash } from '../../engine/rules/subscription.js';
 import type { StoredKey } from '../keys.js';
 import type { Command, Operations } from '../operations.js';
 import { dropContent } from './attachments.js';
-import { keepSentAttempt } from './attempts.js';
+import { keepAttempt, type SentMessage } from './attempts.js';
 import { findKeys, insertKey } from './keys.js';
 import { counterMove, moveCounters } from './list-counters.js';
-import { eraseOld } from './retention/old-messages.js';
 import { emailColumn, readEnvelope } from './rows.js';
-import { exists, type Sql } from './sql.js';
+import { column, exists, insertInto, type Sql } from './sql.js';
 
-type EraseCommand = Command<'erasePerson'>;
-
-/** Each runs in one transaction of the caller. What an erasure deletes is overwritten with zeros. */
+/** Each runs in one transaction of the caller, and overwrites what it deletes with zeros. */
 export function createErasures(sql: Sql) {
 	return {
 		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
 		liftErasure: async ({ email_key }) => {
 			let lifted = 0;
-			for (const { secret } of await erasureKeys(sql))
-				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', [erasedHash(secret, email_key)]))
-					.changes;
+			for (const { secret } of await erasureKeys(sql)) {
+				const hash = erasedHash(secret, email_key);
+				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', [hash])).changes;
+			}
 			return lifted > 0;
 		},
 	} satisfies Partial<Operations>;
 }
 
-async function erase(
+export async function erase(
 	sql: Sql,
-	{ email_key, fresh, now }: EraseCommand,
+	{ email_key, fresh, now }: Command<'erasePerson'>,
 ): ReturnType<Operations['erasePerson']> {
 	const addresses = await writtenForms(sql, email_key);
 	const { messages, canceled } = await eraseMessages(sql, email_key);
-	await eraseTraces(sql, email_key, addresses);
-	eraseOld(sql, email_key);
+	await eraseCopies(sql, email_key, addresses);
+	for (const text of addresses) for (const table of textTables) await replaceIn(sql, table, text);
+	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', [email_key]);
+	// old_messages_of_address
+	sql.write('DELETE FROM old_messages WHERE to_key = ?', [email_key]);
 	const subscribers = await deleteSubscribers(sql, email_key);
 	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', [email_key])).changes;
-	await remember(sql, { email_key, fresh, now });
+	if ((await erasureKeys(sql)).length === 0) insertKey(sql, { purpose: 'erasure', ...fresh, now });
+	const [key = fresh] = await erasureKeys(sql);
+	const email_hash = erasedHash(key.secret, email_key);
+	insertInto(sql, 'erased', { email_hash, key_id: key.id, erased_at: now }, 'ON CONFLICT DO NOTHING');
 	return { subscribers, messages, canceled, suppressions };
 }
 
 /** The address as it is compared and as it was typed: texts of answers and replies quote either form. */
 export async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
-	const typed = await sql.all<{ email: string }>(
+	const typed = await column<string>(
+		sql,
 		`SELECT ${emailColumn} FROM subscribers WHERE email_key = ?
 		UNION
 		SELECT to_email FROM messages WHERE to_key = ?`,
 		[email_key, email_key],
 	);
-	return [...new Set([email_key, ...typed.map(({ email }) => email)])];
+	return [...new Set([email_key, ...typed])];
 }
 
 async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number> {
@@ -64,43 +69,28 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active, created_at',
 		[email_key],
 	);
-	for (const { list_id, is_active, created_at } of rows) {
+	for (const { list_id, is_active, created_at } of rows)
 		moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
-	}
 	return rows.length;
-}
-
-async function remember(sql: Sql, { email_key, fresh, now }: EraseCommand): Promise<void> {
-	if ((await erasureKeys(sql)).length === 0) {
-		insertKey(sql, { purpose: 'erasure', ...fresh, now });
-	}
-	const [key] = await erasureKeys(sql);
-	if (key === undefined) throw new Error('the key of erasures is missing');
-	sql.write('INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', [
-		erasedHash(key.secret, email_key),
-		key.id,
-		now,
-	]);
-}
-
-export interface ErasedMessages {
-	messages: number;
-	canceled: number;
 }
 
 /**
  * A leased message is canceled too. Its fence moves on, so the outcome, whose reply may quote the address, is not
  * recorded. The message may still have arrived.
  */
-export async function eraseMessages(sql: Sql, address: EmailKey): Promise<ErasedMessages> {
-	const own = await sql.all<{ id: number; submission_seq: number; wake_at: number | null }>(
+async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
+	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		// messages_of_address
-		'SELECT id, submission_seq, wake_at FROM messages WHERE to_key = ?',
+		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE m.to_key = ?`,
 		[address],
 	);
-	for (const { id } of own) {
-		await keepSentAttempt(sql, id);
-		eraseMessage(sql, id);
+	for (const message of own) {
+		keepAttempt(sql, message);
+		eraseMessage(sql, message.id);
 	}
 	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) await eraseSubmission(sql, seq);
 	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
@@ -118,33 +108,25 @@ function eraseMessage(sql: Sql, id: number): void {
 		[randomUUID(), erasedAddress, erasedAddress, id],
 	);
 	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", [id]);
-	sql.write(
-		'UPDATE events SET ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL WHERE message_id = ?',
-		[id],
-	);
-	eraseDeliveries(sql, id);
-}
-
-/** Webhook deliveries name the address, and their answers may too: they are deleted, sent or not. */
-function eraseDeliveries(sql: Sql, message_id: number): void {
+	const places = 'ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL';
+	sql.write(`UPDATE events SET ${places} WHERE message_id = ?`, [id]);
+	// Webhook deliveries name the address, and their answers may too: they are deleted, sent or not.
 	sql.write(
 		`DELETE FROM webhook_attempts
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
-		[message_id],
+		[id],
 	);
 	// webhook_deliveries_of_message
-	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [message_id]);
+	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [id]);
 }
 
 /**
- * A submission with other recipients stays: they share its context and content. So does that of a campaign, which may
- * still take rows, unless its rows are requests of their own.
+ * A submission with other recipients stays: they share its context and content. The one of a campaign, which may still
+ * take rows, stays too, unless each of its rows is a request.
  */
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
-	const isShared = await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?', [
-		seq,
-		erasedAddress,
-	]);
+	const others = 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?';
+	if (await exists(sql, others, [seq, erasedAddress])) return;
 	const row = await sql.get<{ envelope: string; content_sha256: string }>(
 		`SELECT s.envelope, s.content_sha256
 		FROM submissions s
@@ -152,44 +134,30 @@ async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 		WHERE s.seq = ? AND (g.seq IS NULL OR g.requests = 1)`,
 		[seq],
 	);
-	if (row === undefined || isShared) return;
+	if (row === undefined) return;
 	sql.write(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline, used_at)
 		VALUES ('erased', '(erased)', '(erased)', NULL, 0, 0)
 		ON CONFLICT DO NOTHING`,
 	);
-	const { from } = readEnvelope(row.envelope);
 	sql.write("UPDATE submissions SET context = '{}', envelope = ?, content_sha256 = 'erased' WHERE seq = ?", [
-		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
-		seq,
+		...[onlyFrom(row.envelope), seq],
 	]);
-	await dropContent(sql, row.content_sha256, 'at once');
+	await dropContent(sql, row.content_sha256, null);
 }
 
-/**
- * `addresses`: every way the address was written. Walks the submissions with copies, the rows of campaigns without a
- * message and the answers of a day, as no index leads to an address in them: erasures are rare.
- */
-export async function eraseTraces(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
-	await eraseCopies(sql, address, addresses);
-	for (const table of answerTables) await replaceIn(sql, table, addresses);
-	for (const text of addresses) await eraseResults(sql, text);
-	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', [address]);
+export function onlyFrom(envelope: string): string {
+	return JSON.stringify({ from: readEnvelope(envelope).from, reply_to: [], cc: [], bcc: [], headers: {} });
 }
-
-/** Columns with JSON of ours in which an address may stand, and the key of their rows. */
-const answerTables = [
-	{ name: 'idempotency_keys', column: 'answer', key: ['scope', 'key'] },
-	{ name: 'import_acks', column: 'ack', key: ['import_seq', 'first'] },
-	{ name: 'campaign_acks', column: 'ack', key: ['campaign_seq', 'first'] },
-] as const;
 
 /** Submissions that name an address beside the sender's and the recipients': submissions_with_copies, in its words. */
 export function hasCopies({ dialect: { position } }: Sql, envelope: string): string {
 	return `${position}(${envelope}, '"reply_to":[],"cc":[],"bcc":[]') = 0`;
 }
 
+/** Walks the submissions with copies, as no index leads to an address in them: erasures are rare. */
 async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
+	const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 	for (const text of addresses) {
 		const found = await sql.all<{ seq: number; envelope: string }>(
 			`SELECT seq, envelope
@@ -199,7 +167,6 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 		);
 		for (const { seq, envelope } of found) {
 			const stored = readEnvelope(envelope);
-			const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 			const { reply_to, cc, bcc } = stored;
 			const rest = { ...stored, reply_to: kept(reply_to), cc: kept(cc), bcc: kept(bcc) };
 			sql.write('UPDATE submissions SET envelope = ? WHERE seq = ?', [JSON.stringify(rest), seq]);
@@ -207,44 +174,30 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
+/** Columns with texts or JSON of ours in which an address may stand, and the key of their rows: of a day, or of few rows. */
+const textTables = [
+	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
+	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },
+	{ table: 'campaign_acks', name: 'ack', key: ['campaign_seq', 'first'], where: 'TRUE' },
+	// campaign_results_refused
+	{ table: 'campaign_results', name: 'to_email', key: ['campaign_seq', 'n'], where: 'to_email IS NOT NULL' },
+	{ table: 'campaign_results', name: 'error', key: ['campaign_seq', 'n'], where: 'to_email IS NOT NULL' },
+] as const;
+
 async function replaceIn(
 	sql: Sql,
-	{ name, column, key: [major, minor] }: (typeof answerTables)[number],
-	addresses: readonly string[],
+	{ table, name, key: [major, minor], where }: (typeof textTables)[number],
+	address: string,
 ): Promise<void> {
-	for (const text of addresses) {
-		const inner = JSON.stringify(text).slice(1, -1);
-		const found = await sql.tuples<[string, string | number, string | number]>(
-			`SELECT ${column}, ${major}, ${minor}
-			FROM ${name}
-			WHERE ${sql.dialect.position}(lower(${column}), lower(?)) > 0`,
-			[inner],
-		);
-		for (const [answer, ...key] of found) {
-			sql.write(`UPDATE ${name} SET ${column} = ? WHERE ${major} = ? AND ${minor} = ?`, [
-				withoutAddress(answer, inner),
-				...key,
-			]);
-		}
-	}
-}
-
-async function eraseResults(sql: Sql, address: string): Promise<void> {
-	const found = await sql.all<{ campaign_seq: number; n: number; to_email: string; error: string | null }>(
-		`SELECT campaign_seq, n, to_email, error
-		FROM campaign_results
-		WHERE to_email IS NOT NULL
-			AND ${sql.dialect.position}(lower(to_email || ' ' || coalesce(error, '')), lower(?)) > 0`,
-		[address],
+	const inner = table === 'campaign_results' ? address : JSON.stringify(address).slice(1, -1);
+	const found = await sql.tuples<[string, string | number, string | number]>(
+		`SELECT ${name}, ${major}, ${minor}
+		FROM ${table}
+		WHERE ${where} AND ${sql.dialect.position}(lower(${name}), lower(?)) > 0`,
+		[inner],
 	);
-	for (const { campaign_seq, n, to_email, error } of found) {
-		sql.write('UPDATE campaign_results SET to_email = ?, error = ? WHERE campaign_seq = ? AND n = ?', [
-			withoutAddress(to_email, address),
-			error === null ? null : withoutAddress(error, address),
-			campaign_seq,
-			n,
-		]);
-	}
+	const changed = `UPDATE ${table} SET ${name} = ? WHERE ${major} = ? AND ${minor} = ?`;
+	for (const [text, ...key] of found) sql.write(changed, [withoutAddress(text, inner), ...key]);
 }
 
 /** `ann@example.com` is not part of `joann@example.com` or `ann@example.com.au`, but may end a sentence. */

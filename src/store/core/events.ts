@@ -2,7 +2,6 @@ import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves, isReading, isTooSoon } from '../../engine/rules/outcomes.js';
 import { erasedAddress, suppressedList, type UnsubscribeScope } from '../../engine/rules/subscription.js';
-import type { Operations } from '../operations.js';
 import type { TrackedEvent } from '../store.js';
 import { type BouncedMessage, createTally, type Tally } from './figures/tally.js';
 import { cancelMessage } from './messages/actions.js';
@@ -28,10 +27,12 @@ interface TrackedRow extends Receiver {
 	sent_at: Micros | null;
 }
 
-export function createEvents(sql: Sql) {
-	return {
-		recordEvents: ({ events }) => recordEvents(sql, events),
-	} satisfies Partial<Operations>;
+/** `message` null: retention has deleted it. */
+interface Recorded {
+	event: TrackedEvent;
+	receiver: Receiver;
+	message: TrackedRow | null;
+	isFirst: boolean;
 }
 
 /**
@@ -44,60 +45,34 @@ export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): P
 	const [messages, old, counting, scope] = await sql.together([
 		() => findTracked(sql, events),
 		() => findOldOnes(sql, others),
-		// Behind the locks of the messages.
+		// It follows the locks of the messages.
 		() => openCounting(sql, uuidsOf(events)),
 		async () => (others.length === 0 ? 'list' : await unsubscribeScope(sql)),
 	]);
-	const recorded: Recorded[] = [];
-	const changes: Change[] = [];
-	for (const event of [...events.filter(isReading), ...others]) {
-		const message = messages.get(event.message);
-		const receiver = old.get(event.message);
+	const changes: Recorded[] = [];
+	const rows: Parameters<Sql['writeAll']>[1][number][] = [];
+	for (const reported of [...events.filter(isReading), ...others]) {
+		const message = messages.get(reported.message);
+		const receiver = old.get(reported.message);
 		if (message === undefined) {
-			if (receiver !== undefined && event.type === 'UNSUBSCRIBED') changes.push({ event, receiver });
+			if (receiver !== undefined && reported.type === 'UNSUBSCRIBED')
+				changes.push({ event: reported, receiver, message: null, isFirst: false });
 			continue;
 		}
 		// Nothing is recorded of an erased person, even when an old link is followed.
 		if (message.to_key === erasedAddress) continue;
-		const one = countOne(counting, message, event);
-		recorded.push(one);
-		if (!isReading(event)) changes.push(one);
+		const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
+		const isFirst = counting.count(message, event);
+		rows.push([
+			...[message.id, event.type, event.at, event.link, flag(event.machine)],
+			...[event.ip, event.user_agent, event.url, event.smtp_code, event.diagnostic],
+		]);
+		if (!isReading(event)) changes.push({ event, receiver: message, message, isFirst });
 	}
-	writeEvents(sql, recorded);
+	sql.writeAll(intoEvents, rows);
 	await sql.together([() => changeRecipients(sql, changes, scope), () => counting.notices.write()]);
 	counting.write();
 }
-
-async function changeRecipients(
-	sql: Sql,
-	changes: readonly Change[],
-	scope: UnsubscribeScope,
-): Promise<void> {
-	if (changes.length === 0) return;
-	const recipients = await readRecipients(sql, changes.flatMap(addressesOf));
-	for (const change of changes) changeRecipient(sql, { recipients, scope }, change);
-	recipients.write();
-}
-
-interface Recorded {
-	event: TrackedEvent;
-	message: TrackedRow;
-	isFirst: boolean;
-}
-
-interface LateUnsubscription {
-	event: TrackedEvent;
-	receiver: Receiver;
-}
-
-type Change = Recorded | LateUnsubscription;
-
-function countOne(counting: Counting, message: TrackedRow, reported: TrackedEvent): Recorded {
-	const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
-	return { event, message, isFirst: counting.count(message, event) };
-}
-
-const asked = { message: 'TEXT' } as const;
 
 function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	const [first, ...more] = events;
@@ -122,7 +97,7 @@ async function findTracked(
 		JOIN submissions s ON s.seq = m.submission_seq
 		WHERE m.uuid = ?
 		${sql.dialect.lockRows('m')}`,
-		asked,
+		{ message: 'TEXT' },
 		uuidsOf(events).map((uuid) => [uuid]),
 	);
 	return new Map(rows.map((row) => [row.uuid, row]));
@@ -152,54 +127,40 @@ const intoEvents: Insertion = {
 	conflict: '',
 };
 
-function writeEvents(sql: Sql, recorded: readonly Recorded[]): void {
-	sql.writeAll(
-		intoEvents,
-		recorded.map(({ event, message }) => [
-			...[message.id, event.type, event.at, event.link, flag(event.machine)],
-			...[event.ip, event.user_agent, event.url, event.smtp_code, event.diagnostic],
-		]),
-	);
-}
-
-/**
- * Both addresses where the subscriber's address has changed since: the person who followed the link leaves the list.
- */
-function addressesOf(change: Change): string[] {
-	const { to_key, moved_to } = 'receiver' in change ? change.receiver : change.message;
-	return change.event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
-}
-
-function changeRecipient(
+async function changeRecipients(
 	sql: Sql,
-	{ recipients, scope }: { recipients: Recipients; scope: UnsubscribeScope },
-	change: Change,
-): void {
-	const { event } = change;
-	const now = event.at;
+	changes: readonly Recorded[],
+	scope: UnsubscribeScope,
+): Promise<void> {
+	if (changes.length === 0) return;
+	const recipients = await readRecipients(sql, changes.flatMap(addressesOf));
+	for (const change of changes) changeRecipient(sql, recipients, scope, change);
+	recipients.write();
+}
+
+/** Both where the subscriber's address has changed since: the person who followed the link leaves the list. */
+function addressesOf({ event, receiver: { to_key, moved_to } }: Recorded): string[] {
+	return event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
+}
+
+function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeScope, change: Recorded): void {
+	const { event, receiver, message, isFirst } = change;
+	const { at: now } = event;
+	const address = receiver.to_key;
 	if (event.type === 'UNSUBSCRIBED') {
 		// Each time, not only the first: the address may have been subscribed again in between.
-		const { list_id } = 'receiver' in change ? change.receiver : change.message;
-		const list = suppressedList('UNSUBSCRIBED', list_id, event.from_all_lists === true ? 'all' : scope);
+		const wanted = event.from_all_lists === true ? 'all' : scope;
+		const list_id = suppressedList('UNSUBSCRIBED', receiver.list_id, wanted);
 		for (const address of addressesOf(change))
-			recipients.stop({ address, list_id: list, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
-		return;
-	}
-	if ('receiver' in change) return;
-	const { message, isFirst } = change;
-	const address = message.to_key;
-	if (event.type === 'HARDBOUNCED') {
+			recipients.stop({ address, list_id, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
+	} else if (event.type === 'HARDBOUNCED') {
 		recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now });
-		stopWaiting(sql, message);
-	}
-	if (event.type === 'SOFTBOUNCED' && isFirst) recipients.softBounce(address, now);
-}
-
-// A report may come before the next attempt, which is then pointless.
-function stopWaiting(sql: Sql, message: TrackedRow): void {
-	if (message.state !== 'deferred' && message.state !== 'queued') return;
-	cancelMessage(sql, message.id, null);
-	message.state = 'canceled';
+		// A report may come before the next attempt, which is then pointless.
+		if (message?.state === 'deferred' || message?.state === 'queued') {
+			cancelMessage(sql, message.id, null);
+			message.state = 'canceled';
+		}
+	} else if (event.type === 'SOFTBOUNCED' && isFirst) recipients.softBounce(address, now);
 }
 
 export interface CountedEvent extends NoticedEvent {
@@ -215,17 +176,6 @@ export interface CountedMessage {
 	content_sha256?: string;
 }
 
-export interface Counting {
-	readonly tally: Tally;
-	readonly notices: Notices;
-	/**
-	 * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
-	 * machine and by human. Later events change only an internal count.
-	 */
-	count(message: CountedMessage, event: CountedEvent): boolean;
-	write(): void;
-}
-
 interface FirstRow {
 	message_id: number;
 	type: string;
@@ -237,70 +187,83 @@ interface FirstRow {
 
 const noLink = -1;
 
+export class Counting {
+	readonly tally: Tally;
+	readonly notices: Notices;
+	readonly #sql: Sql;
+	readonly #rows = new Map<number, FirstRow[]>();
+	readonly #changed = new Set<FirstRow>();
+
+	constructor(sql: Sql, tally: Tally, notices: Notices, stored: readonly FirstRow[]) {
+		this.#sql = sql;
+		this.tally = tally;
+		this.notices = notices;
+		for (const row of stored) this.#of(row.message_id).push(row);
+	}
+
+	/**
+	 * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
+	 * machines and by people. Later events change only an internal count.
+	 */
+	count(message: CountedMessage, event: CountedEvent): boolean {
+		const { type, at } = event;
+		const own = this.#of(message.id);
+		const firsts = firstsOf(own, event);
+		const before = bouncedOf(message, own);
+		for (const { audience, from, to } of figureMoves(firsts, event)) {
+			const figure = { campaign: message.campaign, type, audience };
+			if (from !== null) this.tally.add({ ...figure, at: from, by: -1 });
+			this.tally.add({ ...figure, at: to });
+		}
+		const link = event.link ?? noLink;
+		const machine = flag(event.machine);
+		const known = own.find((row) => row.type === type && row.link === link && row.machine === machine);
+		const row = known ?? { message_id: message.id, type, link, machine, first_at: at, count: 0 };
+		if (known === undefined) {
+			own.push(row);
+			this.notices.add(message.id, event);
+		}
+		row.first_at = Math.min(row.first_at, at);
+		row.count += 1;
+		this.#changed.add(row);
+		countDetails(this.tally, message, event, firsts);
+		if (isBounce(event)) this.tally.moveBounced(before, bouncedOf(message, own));
+		return firsts.all === null;
+	}
+
+	write(): void {
+		const values = [...this.#changed].map((row) => [
+			...[row.message_id, row.type, row.link, row.machine],
+			...[row.first_at, row.count],
+		]);
+		this.#sql.writeAll(intoFirsts, values);
+		this.#changed.clear();
+		this.tally.write();
+	}
+
+	#of(message: number): FirstRow[] {
+		const known = this.#rows.get(message) ?? [];
+		this.#rows.set(message, known);
+		return known;
+	}
+}
+
 /** For one operation, of these messages, whose rows are locked before. One round trip, with what is asked beside it. */
 export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise<Counting> {
 	const [tally, notices, stored] = await sql.together([
 		() => createTally(sql),
 		async () => (messages.length === 0 ? noNotices : await openNotices(sql)),
-		async () => (messages.length === 0 ? [] : await readFirsts(sql, messages)),
+		() =>
+			sql.allOf<FirstRow>(
+				`SELECT f.message_id, f.type, f.link, f.machine, f.first_at, f.count
+				FROM messages m
+				JOIN message_firsts f ON f.message_id = m.id
+				WHERE m.uuid = ?`,
+				{ message: 'TEXT' },
+				messages.map((message) => [message]),
+			),
 	]);
-	const rows = new Map<number, FirstRow[]>();
-	const rowsOf = (message: number) => {
-		const known = rows.get(message) ?? [];
-		rows.set(message, known);
-		return known;
-	};
-	for (const row of stored) rowsOf(row.message_id).push(row);
-	const changed = new Set<FirstRow>();
-	return {
-		tally,
-		notices,
-		count: (message, event) => {
-			const { type, at } = event;
-			const own = rowsOf(message.id);
-			const firsts = firstsOf(own, event);
-			const before = bouncedOf(message, own);
-			for (const { audience, from, to } of figureMoves(firsts, event)) {
-				const figure = { campaign: message.campaign, type, audience };
-				if (from !== null) tally.add({ ...figure, at: from, by: -1 });
-				tally.add({ ...figure, at: to });
-			}
-			const link = event.link ?? noLink;
-			const machine = flag(event.machine);
-			const known = own.find((row) => row.type === type && row.link === link && row.machine === machine);
-			const row = known ?? { message_id: message.id, type, link, machine, first_at: at, count: 0 };
-			if (known === undefined) {
-				own.push(row);
-				notices.add(message.id, event);
-			}
-			row.first_at = Math.min(row.first_at, at);
-			row.count += 1;
-			changed.add(row);
-			countDetails(tally, message, event, firsts);
-			if (isBounce(event)) tally.moveBounced(before, bouncedOf(message, own));
-			return firsts.all === null;
-		},
-		write: () => {
-			const values = [...changed].map((row) => [
-				...[row.message_id, row.type, row.link, row.machine],
-				...[row.first_at, row.count],
-			]);
-			sql.writeAll(intoFirsts, values);
-			changed.clear();
-			tally.write();
-		},
-	};
-}
-
-async function readFirsts(sql: Sql, messages: readonly Uuid[]): Promise<FirstRow[]> {
-	return await sql.allOf<FirstRow>(
-		`SELECT f.message_id, f.type, f.link, f.machine, f.first_at, f.count
-		FROM messages m
-		JOIN message_firsts f ON f.message_id = m.id
-		WHERE m.uuid = ?`,
-		{ message: 'TEXT' },
-		messages.map((message) => [message]),
-	);
+	return new Counting(sql, tally, notices, stored);
 }
 
 const intoFirsts: Insertion = {
@@ -333,16 +296,13 @@ function firstsOf(rows: readonly FirstRow[], { type, link }: CountedEvent): Link
 	return firsts;
 }
 
-function bouncedOf(
-	{ tag, campaign, sent_at: sent }: CountedMessage,
-	rows: readonly FirstRow[],
-): BouncedMessage {
-	const first = (type: string) =>
-		rows.reduce<Micros | null>(
-			(first, row) => (row.type === type ? Math.min(first ?? row.first_at, row.first_at) : first),
-			null,
-		);
-	return { tag, campaign, sent, soft: first('SOFTBOUNCED'), hard: first('HARDBOUNCED') };
+function bouncedOf({ tag, campaign, sent_at: sent }: CountedMessage, rows: readonly FirstRow[]) {
+	const bounced: BouncedMessage = { tag, campaign, sent, soft: null, hard: null };
+	for (const { type, first_at } of rows) {
+		const kind = type === 'SOFTBOUNCED' ? 'soft' : type === 'HARDBOUNCED' ? 'hard' : null;
+		if (kind !== null) bounced[kind] = Math.min(bounced[kind] ?? first_at, first_at);
+	}
+	return bounced;
 }
 
 function isBounce({ type }: CountedEvent): boolean {

@@ -1,4 +1,5 @@
 import { type Micros, microsPerDay } from '../../api/datetime.js';
+import { type Retention, retentionOf, retentionSettings } from '../../engine/rules/retention.js';
 import { dropExpiredAttachments } from './attachments.js';
 import { dropBodies } from './retention/bodies.js';
 import { dropEvents, dropLeftOut, dropMessages, dropOfCampaigns } from './retention/messages.js';
@@ -49,6 +50,22 @@ async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limi
 	);
 }
 
-async function dropHeartbeats(sql: Sql, { now }: { now: Micros; limit: number }) {
+async function dropHeartbeats(sql: Sql, { now }: { now: Micros }) {
 	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
+}
+
+/** What is as old as this, or older, goes; null: nothing does. */
+export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
+	const rows = await sql.tuples<[name: string, value: string]>(
+		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,
+	);
+	return cutoffsOf(Object.fromEntries(rows), now);
+}
+
+export function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
+	const { messages, events, bodies } = retentionOf(values);
+	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
+	// The time of a body's last send is exact to a day.
+	const sent = bodies === null ? null : bodies + microsPerDay;
+	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

@@ -1,48 +1,41 @@
 import type { Field } from '../../api/records.js';
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { type FieldRow, parseRecord, selectPage, toField, writtenOf } from './rows.js';
-import { exists, type Sql } from './sql.js';
+import { type Dated, dated, parseRecord, selectPage, writtenOf } from './rows.js';
+import { column, exists, insertNumbered, type Sql } from './sql.js';
 
-const columns = 'id, variable, name, created_at';
+const columns = 'id, variable, name, created_at AS date_created';
 
 export function createFields(sql: Sql) {
 	return {
-		pageFields: (page) => selectPage(sql, { columns, from: 'fields', order: 'id' }, page, toField),
-		getField: ({ id }) => getField(sql, id),
+		pageFields: (page) =>
+			selectPage(sql, { columns, from: 'fields', order: 'id' }, page, (row: Dated<Field>) => dated(row)),
+		getField: ({ id }) => findField(sql, id),
 		countFieldUses: async ({ id }) => {
 			const row = await findField(sql, id);
-			if (row === null) return 0;
 			let uses = 0;
-			await eachUse(sql, row.variable, async () => {
-				uses += 1;
-			});
+			if (row !== null)
+				await eachUse(sql, row.variable, async () => {
+					uses += 1;
+				});
 			return uses;
 		},
-		createField: async ({ input, now }) => {
-			if (await isVariableTaken(sql, input.variable, 0))
-				return { kind: 'refused', errors: notUnique('variable') };
-			const id = await sql.number(
-				'INSERT INTO fields (variable, name, created_at) VALUES (?, ?, ?) RETURNING id',
-				[input.variable, input.name, now],
-			);
-			return writtenOf(await getField(sql, id));
+		createField: async ({ input: { variable, name }, now }) => {
+			if (await isVariableTaken(sql, variable, 0)) return { kind: 'refused', errors: notUnique('variable') };
+			const id = await insertNumbered(sql, 'fields', { variable, name, created_at: now });
+			return writtenOf(await findField(sql, id));
 		},
 		patchField: async ({ id, patch }) => {
-			const row = await findField(sql, id);
-			if (row === null) return { kind: 'not_found' };
-			const variable = patch.variable ?? row.variable;
+			const stored = await findField(sql, id);
+			if (stored === null) return { kind: 'not_found' };
+			const { variable, name } = { ...stored, ...patch };
 			if (await isVariableTaken(sql, variable, id)) return { kind: 'refused', errors: notUnique('variable') };
-			sql.write('UPDATE fields SET variable = ?, name = ? WHERE id = ?', [
-				variable,
-				patch.name ?? row.name,
-				id,
-			]);
-			if (variable !== row.variable)
-				await eachUse(sql, row.variable, async (one, { [row.variable]: value, ...rest }) =>
+			sql.write('UPDATE fields SET variable = ?, name = ? WHERE id = ?', [variable, name, id]);
+			if (variable !== stored.variable)
+				await eachUse(sql, stored.variable, async (one, { [stored.variable]: value, ...rest }) =>
 					writeMeta(sql, one, { ...rest, [variable]: value }),
 				);
-			return writtenOf(await getField(sql, id));
+			return writtenOf(await findField(sql, id));
 		},
 		deleteField: async ({ id }) => {
 			const row = await findField(sql, id);
@@ -54,8 +47,7 @@ export function createFields(sql: Sql) {
 		dropFieldUses: async ({ id, after, limit }) => {
 			const row = await findField(sql, id);
 			if (row === null) return null;
-			const { variable } = row;
-			return await eachOfSlice(sql, { variable, after, limit }, without(sql, variable));
+			return await eachOfSlice(sql, { ...row, after, limit }, without(sql, row.variable));
 		},
 	} satisfies Partial<Operations & FieldUses>;
 }
@@ -65,13 +57,12 @@ export interface FieldUses {
 }
 
 export async function knownVariables(sql: Sql): Promise<Set<string>> {
-	return new Set(
-		(await sql.all<{ variable: string }>('SELECT variable FROM fields')).map(({ variable }) => variable),
-	);
+	return new Set(await column<string>(sql, 'SELECT variable FROM fields'));
 }
 
-async function findField(sql: Sql, id: number): Promise<FieldRow | null> {
-	return (await sql.get<FieldRow>(`SELECT ${columns} FROM fields WHERE id = ?`, [id])) ?? null;
+async function findField(sql: Sql, id: number): Promise<Field | null> {
+	const row = await sql.get<Dated<Field>>(`SELECT ${columns} FROM fields WHERE id = ?`, [id]);
+	return row === undefined ? null : dated(row);
 }
 
 export async function isVariableTaken(sql: Sql, variable: string, exceptId: number): Promise<boolean> {
@@ -86,22 +77,18 @@ function writeMeta(sql: Sql, id: number, meta: Record<string, unknown>): void {
 	sql.write('UPDATE subscribers SET meta = ? WHERE id = ?', [JSON.stringify(meta), id]);
 }
 
-const sliceRows = 1_000;
-
-interface Slice {
-	variable: string;
-	after: number;
-	limit: number;
-}
-
 type Use = (id: number, meta: Record<string, unknown>) => Promise<void>;
 
 async function eachUse(sql: Sql, variable: string, use: Use): Promise<void> {
 	let after: number | null = 0;
-	while (after !== null) after = await eachOfSlice(sql, { variable, after, limit: sliceRows }, use);
+	while (after !== null) after = await eachOfSlice(sql, { variable, after, limit: 1_000 }, use);
 }
 
-async function eachOfSlice(sql: Sql, { variable, after, limit }: Slice, use: Use): Promise<number | null> {
+async function eachOfSlice(
+	sql: Sql,
+	{ variable, after, limit }: { variable: string; after: number; limit: number },
+	use: Use,
+): Promise<number | null> {
 	const rows = await sql.tuples<[id: number, meta: string]>(
 		// The quoted name is searched for first: most rows are never parsed. Variables need no escaping.
 		`SELECT id, meta
@@ -116,9 +103,4 @@ async function eachOfSlice(sql: Sql, { variable, after, limit }: Slice, use: Use
 		if (Object.hasOwn(meta, variable)) await use(id, meta);
 	}
 	return rows.length < limit ? null : (rows.at(-1)?.[0] ?? null);
-}
-
-async function getField(sql: Sql, id: number): Promise<Field | null> {
-	const row = await findField(sql, id);
-	return row === null ? null : toField(row);
 }

@@ -1,15 +1,15 @@
 /**
  * Keys and secrets: the keyring, keys for DKIM signatures, API tokens (hashes, never their secrets), and the wrapping
- * of stored secrets.
+ * of stored secrets by AES-256-GCM.
  *
- * A wrapping key is stored elsewhere, so a copy of the database reveals no secret. AES-256-GCM. The place of a secret
- * is bound to it, so a wrapped secret cannot be moved to a place where it would be shown.
+ * A wrapping key is stored elsewhere, so a copy of the database reveals no secret. The place of a secret is bound to it,
+ * so a wrapped secret cannot be moved to a place where it would be shown.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
 import type { StoredDkimKey, StoredKey, StoredToken, WrappingKey } from '../keys.js';
 import type { Operations } from '../operations.js';
-import { each, type Secrets, type Sql } from './sql.js';
+import { each, exists, insertInto, type Secrets, type Sql } from './sql.js';
 
 const prefix = 'wrapped:v1:';
 /** For a user's text that looks like a wrapped one. */
@@ -22,7 +22,7 @@ const tagBytes = 16;
  * Every secret column. The place of a secret is its table and the key of its row, separated by blanks. Places never
  * change: they are part of the wrapping.
  */
-export const secretColumns = [
+const secretColumns = [
 	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
 	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },
 	{ table: 'webhooks', column: 'password', key: ['id'], where: "password <> ''" },
@@ -43,7 +43,7 @@ export function secretsOf(keys: readonly WrappingKey[]): Secrets {
 	};
 }
 
-export function keyIdOf(stored: string): string | null {
+function keyIdOf(stored: string): string | null {
 	return stored.startsWith(prefix) ? (stored.slice(prefix.length).split(':')[0] ?? '') : null;
 }
 
@@ -65,18 +65,15 @@ function unwrapped(text: string, place: string, keys: readonly WrappingKey[]): s
 		const plain = Buffer.concat([decipher.update(sealed.subarray(ivBytes, -tagBytes)), decipher.final()]);
 		return plain.toString('utf8');
 	} catch (cause) {
-		throw new StoreError('key', `a secret (${place}) was changed since it was wrapped with key ${id}`, {
-			cause,
-		});
+		const said = `a secret (${place}) was changed since it was wrapped with key ${id}`;
+		throw new StoreError('key', said, { cause });
 	}
 }
 
 function keyMissing(id: string, keys: readonly WrappingKey[]): StoreError {
-	const given = keys.map((key) => key.id).join(', ');
-	return new StoreError(
-		'key',
-		`the secrets of this database are wrapped with key ${id}, and ${given === '' ? 'no key is given' : `the key given is ${given}`}`,
-	);
+	const names = keys.map((key) => key.id).join(', ');
+	const given = names === '' ? 'no key is given' : `the key given is ${names}`;
+	return new StoreError('key', `the secrets of this database are wrapped with key ${id}, and ${given}`);
 }
 
 export async function countSecrets(sql: Sql): Promise<Map<string | null, number>> {
@@ -84,9 +81,7 @@ export async function countSecrets(sql: Sql): Promise<Map<string | null, number>
 	const found = await each(sql, secretColumns, ({ table, column, where }) =>
 		sql.tuples<[string]>(`SELECT ${column} FROM ${table} WHERE ${where} ORDER BY ${column}`),
 	);
-	for (const stored of found) {
-		for (const [text] of stored) counts.set(keyIdOf(text), (counts.get(keyIdOf(text)) ?? 0) + 1);
-	}
+	for (const [text] of found.flat()) counts.set(keyIdOf(text), (counts.get(keyIdOf(text)) ?? 0) + 1);
 	return counts;
 }
 
@@ -95,38 +90,19 @@ export async function assertKeys(sql: Sql, keys: readonly WrappingKey[]): Promis
 		if (id !== null && keys.every((key) => key.id !== id)) throw keyMissing(id, keys);
 }
 
-export async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> {
-	await sql.overwriting(async () => {
-		for (const { table, column, key, where } of secretColumns) {
-			const rows = await sql.tuples<[stored: string, ...key: (string | number)[]]>(
-				`SELECT ${column}, ${key.join(', ')} FROM ${table} WHERE ${where}`,
-			);
-			const isOfKey = key.map((name) => `${name} = ?`).join(' AND ');
-			for (const [stored, ...keys] of rows) {
-				const place = [table, ...keys].join(' ');
-				const plain = sql.secrets.unwrap(stored, place);
-				const fresh = as === 'wrapped' ? sql.secrets.wrap(plain, place) : plain;
-				sql.write(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, [fresh, ...keys]);
-			}
+async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> {
+	for (const { table, column, key, where } of secretColumns) {
+		const rows = await sql.tuples<[stored: string, ...key: (string | number)[]]>(
+			`SELECT ${column}, ${key.join(', ')} FROM ${table} WHERE ${where}`,
+		);
+		const isOfKey = key.map((name) => `${name} = ?`).join(' AND ');
+		for (const [stored, ...keys] of rows) {
+			const place = [table, ...keys].join(' ');
+			const plain = sql.secrets.unwrap(stored, place);
+			const fresh = as === 'wrapped' ? sql.secrets.wrap(plain, place) : plain;
+			sql.write(`UPDATE ${table} SET ${column} = ? WHERE ${isOfKey}`, [fresh, ...keys]);
 		}
-	});
-}
-
-export function createKeyring(sql: Sql) {
-	return {
-		ensureKey: async ({ purpose, fresh, rotateAfter, now }) => {
-			const keys = await findKeys(sql, purpose);
-			const [newest] = keys;
-			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
-			insertKey(sql, { purpose, ...fresh, now });
-			return await findKeys(sql, purpose);
-		},
-		rewriteSecrets: async ({ as, isTrial }) => {
-			if (!isTrial) await rewriteSecrets(sql, as);
-			return [];
-		},
-		secretCounts: async () => [...(await countSecrets(sql))].map(([key, secrets]) => ({ key, secrets })),
-	} satisfies Partial<Operations>;
+	}
 }
 
 export async function findKeys(sql: Sql, purpose: string): Promise<StoredKey[]> {
@@ -150,69 +126,55 @@ export function readKeys<Row extends { id: number; secret: string }>(
 
 export function insertKey(
 	sql: Sql,
-	{ purpose, id, secret, now }: { purpose: string; id: number; secret: string; now: number },
+	{ purpose, id, secret: plain, now }: { purpose: string; id: number; secret: string; now: number },
 ): void {
-	sql.write('INSERT INTO keyring (purpose, id, secret, created_at) VALUES (?, ?, ?, ?)', [
-		purpose,
-		id,
-		sql.secrets.wrap(secret, keyPlace(purpose, id)),
-		now,
-	]);
+	const secret = sql.secrets.wrap(plain, keyPlace(purpose, id));
+	insertInto(sql, 'keyring', { purpose, id, secret, created_at: now });
 }
 
 function keyPlace(purpose: string, id: number): string {
 	return `keyring ${purpose} ${id}`;
 }
 
-interface TokenRow extends Omit<StoredToken, 'scopes'> {
-	scopes: string;
-}
+type TokenRow = Omit<StoredToken, 'scopes'> & { scopes: string };
 
-const tokenColumns = 'name, scopes, created_at, revoked_at';
-
-/** Names are unique among valid tokens: a revoked token stays in the list, and its name may be used again. */
-export function createTokens(sql: Sql) {
+/**
+ * Names of tokens are unique among valid ones: a revoked token stays in the list, and its name may be used again. A DKIM
+ * key has its name in a table and its secret in the keyring, and a deleted secret is overwritten with zeros.
+ */
+export function createKeys(sql: Sql) {
+	const selectTokens = async (rest: string, ...values: string[]) => {
+		const rows = await sql.all<TokenRow>(
+			`SELECT name, scopes, created_at, revoked_at FROM tokens ${rest}`,
+			values,
+		);
+		return rows.map((row): StoredToken => ({ ...row, scopes: row.scopes.split(' ') }));
+	};
 	return {
-		listTokens: async () =>
-			(await sql.all<TokenRow>(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at, sha256`)).map(
-				toToken,
-			),
-		findToken: async ({ sha256 }) => {
-			const row = await sql.get<TokenRow>(
-				`SELECT ${tokenColumns} FROM tokens WHERE sha256 = ? AND revoked_at IS NULL`,
-				[sha256],
-			);
-			return row === undefined ? null : toToken(row);
+		ensureKey: async ({ purpose, fresh, rotateAfter, now }) => {
+			const keys = await findKeys(sql, purpose);
+			const [newest] = keys;
+			if (newest !== undefined && newest.created_at > now - rotateAfter) return keys;
+			insertKey(sql, { purpose, ...fresh, now });
+			return await findKeys(sql, purpose);
 		},
+		rewriteSecrets: async ({ as, isTrial }) => {
+			if (!isTrial) await sql.overwriting(() => rewriteSecrets(sql, as));
+			return [];
+		},
+		secretCounts: async () => [...(await countSecrets(sql))].map(([key, secrets]) => ({ key, secrets })),
+		listTokens: () => selectTokens('ORDER BY created_at, sha256'),
+		findToken: async ({ sha256 }) =>
+			(await selectTokens('WHERE sha256 = ? AND revoked_at IS NULL', sha256))[0] ?? null,
 		createToken: async ({ sha256, name, scopes, now }) => {
-			const living = await sql.number('SELECT count(*) FROM tokens WHERE name = ? AND revoked_at IS NULL', [
-				name,
-			]);
-			if (living > 0) return false;
-			sql.write('INSERT INTO tokens (sha256, name, scopes, created_at) VALUES (?, ?, ?, ?)', [
-				sha256,
-				name,
-				scopes.join(' '),
-				now,
-			]);
+			if (await exists(sql, 'SELECT 1 FROM tokens WHERE name = ? AND revoked_at IS NULL', [name]))
+				return false;
+			insertInto(sql, 'tokens', { sha256, name, scopes: scopes.join(' '), created_at: now });
 			return true;
 		},
 		revokeToken: async ({ name, now }) =>
 			(await sql.run('UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL', [now, name]))
 				.changes > 0,
-	} satisfies Partial<Operations>;
-}
-
-function toToken(row: TokenRow): StoredToken {
-	return { ...row, scopes: row.scopes.split(' ') };
-}
-
-/**
- * Keys that sign outgoing mail: their names in a table, their secrets in the keyring. Both are written and deleted in one
- * transaction of the caller. A deleted secret is overwritten with zeros.
- */
-export function createDkimKeys(sql: Sql) {
-	return {
 		listDkimKeys: async () => {
 			const stored = await sql.all<StoredDkimKey & { id: number }>(
 				`SELECT d.id, d.domain, d.selector, d.type, k.secret, d.created_at

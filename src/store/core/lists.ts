@@ -3,44 +3,53 @@ import type { ListDetails } from '../../api/inputs.js';
 import type { List } from '../../api/records.js';
 import type { Operations } from '../operations.js';
 import { quarterHour } from './figures/tally.js';
-import { findAddedList, rememberList } from './idempotency.js';
+import { findKey, rememberKey } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
-import { type ListRow, selectPage, toList, writtenOf } from './rows.js';
-import type { Sql } from './sql.js';
+import { selectPage, timeOf, writtenOf } from './rows.js';
+import { exists, insertNumbered, type Sql } from './sql.js';
+
+export interface ListRow {
+	id: number;
+	name: string;
+	email_reason: string;
+	active_count: number;
+	inactive_count: number;
+	created_at: Micros;
+}
 
 const columns = `id, name, email_reason, created_at,
 	(SELECT coalesce(sum(active), 0) FROM list_counters WHERE list_id = lists.id) AS active_count,
 	(SELECT coalesce(sum(inactive), 0) FROM list_counters WHERE list_id = lists.id) AS inactive_count`;
 
 export function createLists(sql: Sql) {
+	const getList = async (id: number) => {
+		const row = await findList(sql, id);
+		return row === null ? null : toList(row);
+	};
 	return {
 		pageLists: (page) => selectPage(sql, { columns, from: 'lists', order: 'id' }, page, toList),
-		getList: ({ id }) => getList(sql, id),
+		getList: ({ id }) => getList(id),
 		getListDetails: ({ id }) => findDetails(sql, id),
-		createList: async ({ input, now, unless_named, key = null }) => {
-			const earlier = key === null ? null : await findAddedList(sql, key, now);
+		createList: async ({ input: { name, email_reason }, now, unless_named, key = null }) => {
+			const earlier = key === null ? null : await findKey<{ list: number }>(sql, key, now);
 			if (earlier?.kind === 'key_conflict') return earlier;
-			const added = earlier === null ? null : await findList(sql, earlier.id);
-			if (added !== null) return { kind: 'written', record: toList(added) };
-			const there = unless_named ? await findNamed(sql, input.name) : null;
-			if (there !== null) return { kind: 'written', record: toList(there), was_there: true };
-			const id = await sql.number(
-				'INSERT INTO lists (name, email_reason, created_at) VALUES (?, ?, ?) RETURNING id',
-				[input.name, input.email_reason, now],
-			);
-			if (key !== null) rememberList(sql, key, { list: id, now });
-			return writtenOf(await getList(sql, id));
+			const added = earlier === null ? null : await getList(earlier.answer.list);
+			if (added !== null) return { kind: 'written', record: added };
+			const named = `SELECT ${columns} FROM lists WHERE name = ? ORDER BY id LIMIT 1`;
+			const there = unless_named ? await sql.get<ListRow>(named, [name]) : undefined;
+			if (there !== undefined) return { kind: 'written', record: toList(there), was_there: true };
+			const list = await insertNumbered(sql, 'lists', { name, email_reason, created_at: now });
+			if (key !== null) rememberKey(sql, key, { answer: { list }, now });
+			return writtenOf(await getList(list));
 		},
-		patchList: async ({ id, patch }) => {
+		patchList: async ({ id, patch: { name = null, email_reason = null } }) => {
 			sql.write(
-				`UPDATE lists
-				SET name = coalesce(?, name), email_reason = coalesce(?, email_reason)
-				WHERE id = ?`,
-				[patch.name ?? null, patch.email_reason ?? null, id],
+				'UPDATE lists SET name = coalesce(?, name), email_reason = coalesce(?, email_reason) WHERE id = ?',
+				[name, email_reason, id],
 			);
-			return writtenOf(await getList(sql, id));
+			return writtenOf(await getList(id));
 		},
 		patchListDetails: async ({ id, patch: { public_name } }) => {
 			if (public_name !== undefined)
@@ -91,12 +100,7 @@ export async function findList(sql: Sql, id: number): Promise<ListRow | null> {
 }
 
 export async function hasList(sql: Sql, id: number): Promise<boolean> {
-	return (await sql.get('SELECT id FROM lists WHERE id = ?', [id])) !== undefined;
-}
-
-async function findNamed(sql: Sql, name: string): Promise<ListRow | null> {
-	const text = `SELECT ${columns} FROM lists WHERE name = ? ORDER BY id LIMIT 1`;
-	return (await sql.get<ListRow>(text, [name])) ?? null;
+	return await exists(sql, 'SELECT 1 FROM lists WHERE id = ?', [id]);
 }
 
 async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {
@@ -110,7 +114,12 @@ async function emptyList(sql: Sql, id: number): Promise<number> {
 	return changes;
 }
 
-async function getList(sql: Sql, id: number): Promise<List | null> {
-	const row = await findList(sql, id);
-	return row === null ? null : toList(row);
+function toList({ active_count, inactive_count, created_at, ...row }: ListRow): List {
+	return {
+		...row,
+		active_subscribers_count: active_count,
+		inactive_subscribers_count: inactive_count,
+		overall_subscribers_count: active_count + inactive_count,
+		date_created: timeOf(created_at),
+	};
 }

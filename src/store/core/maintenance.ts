@@ -1,20 +1,13 @@
+/** Counters and figures against what they count, and their repair. */
 import { dayOf } from '../../api/datetime.js';
+import type { Uuid } from '../../api/records.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';
 import type { Operations } from '../operations.js';
-import { countEverything, recountQuarters } from './figures/daily.js';
-import {
-	recountBounced,
-	recountBounces,
-	recountLinks,
-	wrongBounced,
-	wrongBounces,
-	wrongLinks,
-} from './figures/detail.js';
-import { quarterHour, sumDays, timeZone, total } from './figures/tally.js';
-import { listCounts, moveCounters, recountJoined, wrongJoined } from './list-counters.js';
+import { countedRows, type Figure, sharded } from './figures/counted.js';
+import { addToQuarter, quarterHour, scopesOf, sumDays, timeZone } from './figures/tally.js';
+import { moveCounters } from './list-counters.js';
 import { settleRestored } from './restored.js';
-import { recountStates, wrongStates } from './retention/sums.js';
-import type { Sql } from './sql.js';
+import { each, insertInto, type Row, type Sql, type SqlValue } from './sql.js';
 import { countMessages, messageCount } from './submissions.js';
 
 export function createMaintenance(sql: Sql) {
@@ -22,22 +15,15 @@ export function createMaintenance(sql: Sql) {
 		checkCounts: () => findWrong(sql),
 		repairCounts: async () => {
 			const found = await findWrong(sql);
-			for (const { list_id, active, inactive } of found.lists)
-				moveCounters(
-					sql,
-					list_id,
-					{ active: active.counted - active.kept, inactive: inactive.counted - inactive.kept },
-					null,
-				);
+			for (const { list_id, active, inactive } of found.lists) {
+				const move = { active: active.counted - active.kept, inactive: inactive.counted - inactive.kept };
+				moveCounters(sql, list_id, move, null);
+			}
 			countMessages(sql, -(await surplusOfMessages(sql)));
 			if (found.figures > 0) {
 				await recountQuarters(sql);
 				await sumDays(sql);
-				recountLinks(sql, await wrongLinks(sql));
-				recountBounces(sql, await wrongBounces(sql));
-				if ((await wrongBounced(sql)) > 0) recountBounced(sql);
-				for (const list_id of await wrongJoined(sql)) recountJoined(sql, list_id);
-				await recountStates(sql, await wrongStates(sql));
+				for (const figure of sharded) await recount(sql, figure);
 			}
 			for (const { seq } of await closedCampaigns(sql))
 				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [seq]);
@@ -48,33 +34,25 @@ export function createMaintenance(sql: Sql) {
 }
 
 async function findWrong(sql: Sql): Promise<CountCheck> {
+	const wrong = await each(sql, sharded, (figure) => wrongKeys(sql, figure));
+	const surplus = (await surplusOfMessages(sql)) === 0 ? 0 : 1;
 	return {
 		lists: await wrongLists(sql),
-		figures:
-			(await wrongFigures(sql)) +
-			(await wrongLinks(sql)).length +
-			(await wrongBounces(sql)).length +
-			(await wrongBounced(sql)) +
-			(await wrongJoined(sql)).length +
-			(await wrongStates(sql)).length +
-			((await surplusOfMessages(sql)) === 0 ? 0 : 1),
+		figures: (await wrongDaysAndQuarters(sql)) + wrong.flat().length + surplus,
 		campaigns: (await closedCampaigns(sql)).map(({ key }) => key),
 	};
 }
 
 async function wrongLists(sql: Sql): Promise<WrongCounter[]> {
-	const rows = await sql.all<{
-		id: number;
-		name: string;
-		active_kept: number;
-		inactive_kept: number;
-		active: number;
-		inactive: number;
-	}>(
-		`SELECT l.id, l.name, coalesce(c.active, 0) AS active_kept, coalesce(c.inactive, 0) AS inactive_kept,
-			coalesce(s.active, 0) AS active, coalesce(s.every - s.active, 0) AS inactive
+	const rows = await sql.tuples<
+		[list_id: number, name: string, active: number, inactive: number, active: number, inactive: number]
+	>(
+		`SELECT l.id, l.name, coalesce(c.active, 0), coalesce(c.inactive, 0),
+			coalesce(s.active, 0), coalesce(s.every - s.active, 0)
 		FROM lists l
-		LEFT JOIN ${listCounts} c ON c.list_id = l.id
+		LEFT JOIN (
+			SELECT list_id, sum(active) AS active, sum(inactive) AS inactive FROM list_counters GROUP BY list_id
+		) c ON c.list_id = l.id
 		LEFT JOIN (
 			SELECT list_id, sum(is_active) AS active, count(*) AS every FROM subscribers GROUP BY list_id
 		) s ON s.list_id = l.id
@@ -82,11 +60,11 @@ async function wrongLists(sql: Sql): Promise<WrongCounter[]> {
 			OR coalesce(c.inactive, 0) <> coalesce(s.every - s.active, 0)
 		ORDER BY l.id`,
 	);
-	return rows.map(({ id, name, active_kept, inactive_kept, active, inactive }) => ({
-		list_id: id,
+	return rows.map(([list_id, name, active, inactive, countedActive, countedInactive]) => ({
+		list_id,
 		name,
-		active: { kept: active_kept, counted: active },
-		inactive: { kept: inactive_kept, counted: inactive },
+		active: { kept: active, counted: countedActive },
+		inactive: { kept: inactive, counted: countedInactive },
 	}));
 }
 
@@ -94,39 +72,96 @@ async function surplusOfMessages(sql: Sql): Promise<number> {
 	return (await messageCount(sql)) - (await sql.number('SELECT count(*) FROM messages'));
 }
 
-async function wrongFigures(sql: Sql): Promise<number> {
+type Counted = readonly [
+	quarter: number,
+	campaign: Uuid | null,
+	type: string,
+	audience: string,
+	count: number,
+];
+
+/** Messages and events by quarter of an hour, those that retention has deleted too. */
+async function countEverything(sql: Sql): Promise<Counted[]> {
+	return await sql.tuples<Counted>(
+		`SELECT quarter, campaign, type, audience, sum(count)
+		FROM (
+			${countedRows()}
+			UNION ALL
+			SELECT tag, nullif(campaign, ''), type, audience, quarter, count FROM deleted_figures
+		) e
+		GROUP BY campaign, type, audience, quarter`,
+	);
+}
+
+async function wrongDaysAndQuarters(sql: Sql): Promise<number> {
 	const zone = await timeZone(sql);
 	const left = new Map<string, number>();
-	const add = (key: readonly (string | number)[], by: number) => {
+	const add = (by: number, ...key: (string | number)[]) => {
 		const name = JSON.stringify(key);
 		left.set(name, (left.get(name) ?? 0) + by);
 	};
-	for (const { quarter, campaign, type, audience, count } of await countEverything(sql)) {
-		const day = dayOf(quarter * quarterHour, zone);
-		for (const scope of campaign === null ? [total] : [total, campaign]) {
-			add([scope, day, type, audience], count);
-			add([scope, quarter, type, audience], count);
+	for (const [quarter, campaign, type, audience, count] of await countEverything(sql))
+		for (const scope of scopesOf(campaign)) {
+			add(count, scope, dayOf(quarter * quarterHour, zone), type, audience);
+			add(count, scope, quarter, type, audience);
 		}
+	for (const [table, column] of [
+		['daily_figures', 'day'],
+		['quarter_figures', 'quarter'],
+	]) {
+		const kept = await sql.tuples<[count: number, ...key: (string | number)[]]>(
+			`SELECT sum(count), scope, ${column}, type, audience
+			FROM ${table}
+			WHERE type <> 'COMPLAINED'
+			GROUP BY scope, ${column}, type, audience`,
+		);
+		for (const [count, ...key] of kept) add(-count, ...key);
 	}
-	const kept = await sql.tuples<[scope: string, day: string, type: string, audience: string, count: number]>(
-		'SELECT scope, day, type, audience, sum(count) FROM daily_figures GROUP BY scope, day, type, audience',
-	);
-	for (const [scope, day, type, audience, count] of kept) add([scope, day, type, audience], -count);
-	const quarters = await sql.tuples<
-		[scope: string, quarter: number, type: string, audience: string, count: number]
-	>(
-		`SELECT scope, quarter, type, audience, sum(count)
-		FROM quarter_figures
-		WHERE type <> 'COMPLAINED'
-		GROUP BY scope, quarter, type, audience`,
-	);
-	for (const [scope, quarter, type, audience, count] of quarters)
-		add([scope, quarter, type, audience], -count);
 	return [...left.values()].filter((difference) => difference !== 0).length;
 }
 
+async function recountQuarters(sql: Sql): Promise<void> {
+	sql.write("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
+	for (const [quarter, campaign, type, audience, count] of await countEverything(sql))
+		for (const scope of scopesOf(campaign))
+			sql.write(addToQuarter, [scope, quarter, type, audience, sql.shard, count]);
+}
+
+async function wrongKeys(sql: Sql, { table, key, sums, counted }: Figure): Promise<SqlValue[][]> {
+	const names = key.join(', ');
+	return await sql.tuples<SqlValue[]>(
+		`SELECT ${names}
+		FROM (
+			SELECT ${names}, ${sums.join(', ')} FROM ${table}
+			UNION ALL
+			SELECT ${names}, ${sums.map((sum) => `-${sum}`).join(', ')} FROM (${counted(sql.dialect)}) c
+		) d
+		GROUP BY ${names}
+		HAVING ${sums.map((sum) => `sum(${sum}) <> 0`).join(' OR ')}
+		ORDER BY ${names}`,
+	);
+}
+
+async function recount(sql: Sql, figure: Figure): Promise<void> {
+	const { table, columns, key, sums, counted } = figure;
+	const wrong = await wrongKeys(sql, figure);
+	if (wrong.length === 0) return;
+	for (const one of wrong)
+		sql.write(`DELETE FROM ${table} WHERE ${key.map((name) => `${name} = ?`).join(' AND ')}`, one);
+	const names = columns.join(', ');
+	const rows = await sql.all<Row>(
+		`SELECT ${names}, ${sums.map((sum) => `sum(${sum}) AS ${sum}`).join(', ')}
+		FROM (${counted(sql.dialect)}) c
+		GROUP BY ${names}`,
+	);
+	const isWrong = new Set(wrong.map((one) => JSON.stringify(one)));
+	for (const row of rows)
+		if (isWrong.has(JSON.stringify(key.map((name) => row[name]))))
+			insertInto(sql, table, { ...row, shard: 0 });
+}
+
 async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]> {
-	return await sql.all<{ seq: number; key: string }>(
+	return await sql.all(
 		// messages_due (lane, wake_at)
 		`SELECT seq, key
 		FROM campaigns

@@ -8,8 +8,8 @@ import type { Command, Operations } from '../operations.js';
 import { erasureKeys, hasCopies, writtenForms } from './erasures.js';
 import { holdsOfMessage } from './limits/holders.js';
 import { getMessage } from './messages/messages.js';
-import { parseTexts, readEnvelope, type SubscriberRow, subscriberColumns } from './rows.js';
-import type { Sql } from './sql.js';
+import { parseTexts, readEnvelope, type SubscriberRow, sliceOf, subscriberColumns, timeOf } from './rows.js';
+import { column, type Sql } from './sql.js';
 import { toSubscriber } from './subscribers.js';
 import { selectSuppressions } from './suppression-records.js';
 
@@ -24,20 +24,20 @@ const most = 1000;
 
 async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPerson']> {
 	const forms = await writtenForms(sql, email_key);
+	const [sender = null] = await column<Micros>(sql, 'SELECT created_at FROM senders WHERE email_key = ?', [
+		email_key,
+	]);
 	const found = {
 		subscribers: await subscribersOf(sql, email_key),
 		suppressions: await selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
-		date_erased: dateOf(await erasedAt(sql, email_key)),
+		date_erased: timeOf(await erasedAt(sql, email_key)),
 		left_out: [
 			...(await leftOutByName(sql, email_key)),
 			...(await leftOutOfCalls(sql, email_key)),
 			...(await leftOutOf(sql, email_key, forms)),
 		].sort(newestFirst),
 		copies: await copiesOf(sql, email_key, forms),
-		date_sender: dateOf(
-			(await sql.get<{ at: Micros }>('SELECT created_at AS at FROM senders WHERE email_key = ?', [email_key]))
-				?.at,
-		),
+		date_sender: timeOf(sender),
 		// messages_of_address
 		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', [email_key]),
 		// old_messages_of_address
@@ -45,8 +45,7 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 	};
 	const { date_erased, date_sender, messages, old_messages, ...lists } = found;
 	const is_known =
-		date_erased !== null ||
-		date_sender !== null ||
+		(date_erased ?? date_sender) !== null ||
 		messages + old_messages > 0 ||
 		Object.values(lists).some(({ length }) => length > 0);
 	return { email: email_key, ...found, is_known };
@@ -57,42 +56,42 @@ function newestFirst(one: LeftOut, other: LeftOut): number {
 	return one.date_created > other.date_created ? -1 : 1;
 }
 
-function dateOf(at: Micros | undefined): string | null {
-	return at === undefined ? null : formatDateTime(at);
-}
-
 async function subscribersOf(sql: Sql, email_key: EmailKey): Promise<ListedSubscriber[]> {
-	return (
-		await sql.all<SubscriberRow & { list_name: string }>(
-			// subscribers_by_key (email_key, list_id)
-			`SELECT ${subscriberColumns}, (SELECT name FROM lists l WHERE l.id = list_id) AS list_name
-			FROM subscribers
-			WHERE email_key = ?
-			ORDER BY list_id`,
-			[email_key],
-		)
-	).map((row) => ({ ...toSubscriber(row), list_name: row.list_name }));
+	const rows = await sql.all<SubscriberRow & { list_name: string }>(
+		// subscribers_by_key (email_key, list_id)
+		`SELECT ${subscriberColumns}, (SELECT name FROM lists l WHERE l.id = list_id) AS list_name
+		FROM subscribers
+		WHERE email_key = ?
+		ORDER BY list_id`,
+		[email_key],
+	);
+	return rows.map((row) => ({ ...toSubscriber(row), list_name: row.list_name }));
 }
 
-async function erasedAt(sql: Sql, email_key: EmailKey): Promise<Micros | undefined> {
+async function erasedAt(sql: Sql, email_key: EmailKey): Promise<Micros | null> {
 	for (const { secret } of await erasureKeys(sql)) {
-		const row = await sql.get<{ erased_at: Micros }>('SELECT erased_at FROM erased WHERE email_hash = ?', [
-			erasedHash(secret, email_key),
-		]);
-		if (row !== undefined) return row.erased_at;
+		const hash = erasedHash(secret, email_key);
+		const [at] = await column<Micros>(sql, 'SELECT erased_at FROM erased WHERE email_hash = ?', [hash]);
+		if (at !== undefined) return at;
 	}
-	return undefined;
+	return null;
 }
 
-interface LeftOutRow extends Pick<LeftOut, 'key' | 'state' | 'code' | 'error'> {
+interface LeftOutRow extends Pick<LeftOut, 'key' | 'state' | 'code'> {
 	id: Uuid;
 	created_at: Micros;
-	to_email: string;
+}
+
+function toLeftOut(
+	{ id: campaign, key, state, created_at, code }: LeftOutRow,
+	error: string | null,
+): LeftOut {
+	return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
 }
 
 /** A duplicate has its message by another row. A refused request names all its recipients in one row. */
 async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<LeftOut[]> {
-	const rows = await sql.all<LeftOutRow>(
+	const rows = await sql.all<LeftOutRow & { to_email: string; error: string | null }>(
 		`SELECT g.id, g.key, g.state, g.created_at, r.to_email, r.code, r.error
 		FROM campaign_results r
 		JOIN campaigns g ON g.seq = r.campaign_seq
@@ -103,18 +102,12 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 	);
 	return rows
 		.filter(({ to_email }) => to_email.split(', ').some((one) => keyOf(one) === email_key))
-		.map(({ id: campaign, key, state, created_at, code, error }) => ({
-			...{ campaign, key, state, date_created: formatDateTime(created_at), code, error },
-		}));
+		.map((row) => toLeftOut(row, row.error));
 }
 
 async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
-		Omit<LeftOutRow, 'to_email' | 'error'> & {
-			detail: string | null;
-			list: string | null;
-			other: string | null;
-		}
+		LeftOutRow & { detail: string | null; list: string | null; other: string | null }
 	>(
 		// left_out_of_address, messages_of_address
 		`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail,
@@ -129,19 +122,16 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 		LIMIT ${most}`,
 		[email_key],
 	);
-	return rows.map(({ id: campaign, key, state, created_at, code, detail, list, other }) => {
-		const names = { list: (id: string) => JSON.stringify(list ?? id), campaign: (id: string) => other ?? id };
-		const error = sayLeftOut({ code, detail }, names);
-		return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
+	return rows.map((row) => {
+		const list = (id: string) => JSON.stringify(row.list ?? id);
+		return toLeftOut(row, sayLeftOut(row, { list, campaign: (id) => row.other ?? id }));
 	});
 }
 
 async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
-	const rows = await sql.all<
-		Pick<LeftOut, 'campaign' | 'key' | 'code'> & { detail: string | null; at: Micros }
-	>(
+	const rows = await sql.all<LeftOutRow & { detail: string | null }>(
 		// left_out_of_address
-		`SELECT o.campaign, coalesce(g.key, o.campaign) AS key, s.created_at AS at, o.code, o.detail
+		`SELECT o.campaign AS id, coalesce(g.key, o.campaign) AS key, 'released' AS state, s.created_at, o.code, o.detail
 		FROM campaign_left_out o
 		JOIN submissions s ON s.seq = o.submission_seq
 		LEFT JOIN campaigns g ON g.id = o.campaign
@@ -150,10 +140,7 @@ async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]>
 		LIMIT ${most}`,
 		[email_key],
 	);
-	return rows.map(({ campaign, key, code, detail, at }) => ({
-		...{ campaign, key, state: 'released', date_created: formatDateTime(at), code },
-		error: sayLeftOut({ code, detail }, { list: String, campaign: String }),
-	}));
+	return rows.map((row) => toLeftOut(row, sayLeftOut(row, { list: String, campaign: String })));
 }
 
 async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<Uuid[]> {
@@ -176,8 +163,8 @@ function keyOf(text: string): EmailKey {
 	return parseMailbox(text)?.key ?? emailKey(text);
 }
 
-function anyOf({ dialect: { position } }: Sql, column: string, forms: readonly string[]): string {
-	return forms.map(() => `${position}(lower(${column}), lower(?)) > 0`).join(' OR ');
+function anyOf({ dialect: { position } }: Sql, name: string, forms: readonly string[]): string {
+	return forms.map(() => `${position}(lower(${name}), lower(?)) > 0`).join(' OR ');
 }
 
 async function sliceMessages(
@@ -195,7 +182,7 @@ async function sliceMessages(
 		LIMIT ?`,
 		[email_key, before ?? Number.MAX_SAFE_INTEGER, since_at ?? 0, limit + 1],
 	);
-	const shown = rows.slice(0, limit);
+	const { shown, next } = sliceOf(rows, limit, ({ id }) => id);
 	const results: PersonMessage[] = [];
 	for (const { id, uuid, variables } of shown) {
 		const found = await getMessage(sql, uuid, {});
@@ -203,44 +190,35 @@ async function sliceMessages(
 		const { message, attempts, events, reports, tracking } = found;
 		const holds = await holdsOfMessage(sql, uuid, now);
 		const held_by = holds.map(({ until_at, ...limit }) => ({ ...limit, until: formatDateTime(until_at) }));
-		const more = { variables: parseTexts(variables), visits: await visitsOf(sql, id) };
 		results.push({
-			...{ ...message, delivery_attempts: attempts, events, reports, held_by, tracking, ...more },
+			...{ ...message, delivery_attempts: attempts, events, reports, held_by, tracking },
+			...{ variables: parseTexts(variables), visits: await visitsOf(sql, id) },
 			webhook_deliveries: await deliveriesOf(sql, id),
 		});
 	}
-	return {
-		results,
-		next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null,
-	};
+	return { results, next };
 }
 
 async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
-	return (
-		await sql.all<Omit<Visit, 'at' | 'machine'> & { at: Micros; machine: number }>(
-			// events_of_message
-			`SELECT type, at, url, machine, ip, user_agent, smtp_code, diagnostic
-			FROM events
-			WHERE message_id = ?
-			ORDER BY at, id`,
-			[message_id],
-		)
-	).map(({ type, at, machine, ...rest }) => ({
-		...{ type, at: formatDateTime(at), machine: machine === 1, ...rest },
-	}));
+	const rows = await sql.all<Omit<Visit, 'at' | 'machine'> & { at: Micros; machine: number }>(
+		// events_of_message
+		`SELECT type, at, machine, url, ip, user_agent, smtp_code, diagnostic
+		FROM events
+		WHERE message_id = ?
+		ORDER BY at, id`,
+		[message_id],
+	);
+	return rows.map((row) => ({ ...row, at: formatDateTime(row.at), machine: row.machine === 1 }));
 }
 
 async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDelivery[]> {
-	return (
-		await sql.all<Omit<PersonDelivery, 'date_created'> & { created_at: Micros }>(
-			// webhook_deliveries_of_message
-			`SELECT uuid AS id, webhook_id, type, state, created_at, payload
-			FROM webhook_deliveries
-			WHERE message_id = ?
-			ORDER BY id`,
-			[message_id],
-		)
-	).map(({ created_at, payload, ...rest }) => ({
-		...{ ...rest, date_created: formatDateTime(created_at), payload },
-	}));
+	const rows = await sql.all<Omit<PersonDelivery, 'date_created'> & { date_created: Micros }>(
+		// webhook_deliveries_of_message
+		`SELECT uuid AS id, webhook_id, type, state, created_at AS date_created, payload
+		FROM webhook_deliveries
+		WHERE message_id = ?
+		ORDER BY id`,
+		[message_id],
+	);
+	return rows.map((row) => ({ ...row, date_created: formatDateTime(row.date_created) }));
 }

@@ -1,9 +1,8 @@
 /** The other processes that have this database open: heartbeats that migrations and bulk writes read. */
-
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
-import type { Sql } from './sql.js';
+import { column, insertInto, type Sql } from './sql.js';
 import { openLanes } from './submissions.js';
 
 /** The process of an older heartbeat is gone. */
@@ -24,15 +23,16 @@ export interface LiveProcess extends ProcessIdentity {
 
 /** Within a write of the process; its first beat makes the row. */
 export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
-	sql.write(
-		`INSERT INTO processes (id, role, host, pid, started_at, heartbeat_at)
-		VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, role = excluded.role`,
-		[me.id, me.role, me.host, me.pid, now, now],
+	const { id, role, host, pid } = me;
+	insertInto(
+		sql,
+		'processes',
+		{ id, role, host, pid, started_at: now, heartbeat_at: now },
+		'ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, role = excluded.role',
 	);
 }
 
-/** Ends the heartbeat, so that other processes need not wait for it to grow old. Does nothing without a heartbeat. */
+/** Ends the heartbeat, so that other processes need not wait for it to grow old. */
 export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
@@ -53,8 +53,7 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 }
 
 /**
- * The boot and the PID namespace. Containers may share a host's name and count their own pids, and a cloned machine keeps
- * its name. The host's name where the system has neither.
+ * The boot and the PID namespace, or else the host's name: containers may share it, and a cloned machine keeps it.
  */
 function readPlace(): string {
 	try {
@@ -105,9 +104,7 @@ function ownerOf(owner: string): { id: string; host: string; pid: number } | nul
 	return name.length === 0 ? null : { id: `${mark}/${name.join(':')}`, host, pid: Number(pid) };
 }
 
-/**
- * Whether a process is certainly gone: it ran in this place, and its pid is free or another's. `id`: `MARK/NAME`.
- */
+/** Whether a process is certainly gone: it ran in this place, and its pid is free or another's. `id`: `MARK/NAME`. */
 export function isLost({ id, pid }: { id: string; pid: number }): boolean {
 	const [place, start] = id.split('/');
 	if (place !== processPlace()) return false;
@@ -130,8 +127,7 @@ export function isRunning(pid: number): boolean {
 export const longestLease: Micros = 600 * microsPerSecond;
 
 /**
- * Of processes with a heartbeat from before `heardBefore` that did not say that they end. A process that is stopped keeps
- * its leases.
+ * Ends the leases of lost processes that were last heard before `heardBefore`. A process that is stopped keeps its leases.
  */
 export async function reclaimLeases(
 	sql: Sql,
@@ -168,18 +164,15 @@ export async function reclaimLeases(
 export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Promise<void> {
 	// messages_due
 	const leased = "lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased'";
-	const owners = await sql.all<{ lease_owner: string | null }>(
+	const owners = await column<string | null>(
+		sql,
 		`SELECT DISTINCT lease_owner FROM messages WHERE ${leased} ORDER BY lease_owner`,
 		[lane, now],
 	);
-	for (const { lease_owner } of owners) {
-		const owner = lease_owner === null ? null : ownerOf(lease_owner);
+	for (const name of owners) {
+		const owner = name === null ? null : ownerOf(name);
 		if (owner === null || !isLost(owner)) continue;
-		await sql.run(`UPDATE messages SET wake_at = ? WHERE ${leased} AND lease_owner = ?`, [
-			now,
-			lane,
-			now,
-			lease_owner,
-		]);
+		const ended = `UPDATE messages SET wake_at = ? WHERE ${leased} AND lease_owner = ?`;
+		await sql.run(ended, [now, lane, now, name]);
 	}
 }

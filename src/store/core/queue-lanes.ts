@@ -19,7 +19,7 @@ interface LaneRow extends WindowRow {
 	is_due: number;
 }
 
-/** Whether a message of a lane is due; the moment is bound. A lane without one costs no round trip of its own. */
+/** Whether a message of a lane is due; the moment is bound. It spares lanes without one a round trip. */
 function isDue({ dialect }: Sql, lane: string): string {
 	return `EXISTS (
 		SELECT 1 FROM messages ${dialect.using('messages_due')}
@@ -31,8 +31,8 @@ function isDue({ dialect }: Sql, lane: string): string {
 const longestOff: Micros = 31 * microsPerDay;
 
 /**
- * Those whose gate is open. A planned campaign waits where its time came by a clock that is not proven; a command that
- * names the campaign does not ask (no `last_leased_at`).
+ * The campaigns whose window is open. A planned one waits where its time came by a clock that is not proven; a command
+ * that names the campaign does not ask (no `last_leased_at`).
  */
 async function through(
 	sql: Sql,
@@ -52,49 +52,42 @@ async function through(
 
 /** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
 export async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promise<OpenLanes> {
-	if (scope === null) {
-		const [[transactional, bulk] = [0, 0], open] = await sql.together([
-			async () =>
-				(
-					await sql.tuples<[number, number]>(
-						`SELECT ${isDue(sql, String(lanes.transactional))}, ${isDue(sql, String(lanes.bulk))}`,
-						[now, now],
-					)
-				)[0],
-			// campaigns_open (last_leased_at)
-			() =>
-				sql.all<LaneRow & { state: string; last_leased_at: Micros }>(
-					`SELECT seq, state, last_leased_at, ${windowColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
-					FROM campaigns
-					WHERE has_open_work = 1
-					ORDER BY last_leased_at, seq`,
-					[now],
-				),
-		]);
-		const ofState = (state: string) => open.filter((each) => each.state === state);
-		return {
-			hasTransactional: transactional === 1,
-			bulk: [
-				{ lane: lanes.bulk, leave_by: null, isDue: bulk === 1 },
-				...(await through(sql, ofState('released'), now)),
-			],
-			canceled: ofState('canceled').map(({ seq }) => seq),
-		};
+	if (scope !== null) {
+		const [from, condition, id] =
+			'campaign' in scope
+				? ['campaigns g', 'g.id = ?', scope.campaign]
+				: ['submissions s JOIN campaigns g ON g.seq = s.campaign_seq', 's.id = ?', scope.submission];
+		const rows = await sql.all<LaneRow>(
+			`SELECT g.seq, ${windowColumns}, 1 AS is_due FROM ${from} WHERE ${condition} AND g.state = 'released'`,
+			[id],
+		);
+		return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
 	}
-	const rows =
-		'campaign' in scope
-			? await sql.all<LaneRow>(
-					`SELECT seq, ${windowColumns}, 1 AS is_due FROM campaigns WHERE id = ? AND state = 'released'`,
-					[scope.campaign],
-				)
-			: await sql.all<LaneRow>(
-					`SELECT g.seq, ${windowColumns}, 1 AS is_due
-					FROM submissions s
-					JOIN campaigns g ON g.seq = s.campaign_seq
-					WHERE s.id = ? AND g.state = 'released'`,
-					[scope.submission],
-				);
-	return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
+	const [[[transactional, bulk] = [0, 0]], open] = await sql.together([
+		() =>
+			sql.tuples<[number, number]>(
+				`SELECT ${isDue(sql, String(lanes.transactional))}, ${isDue(sql, String(lanes.bulk))}`,
+				[now, now],
+			),
+		// campaigns_open (last_leased_at)
+		() =>
+			sql.all<LaneRow & { state: string; last_leased_at: Micros }>(
+				`SELECT seq, state, last_leased_at, ${windowColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
+				FROM campaigns
+				WHERE has_open_work = 1
+				ORDER BY last_leased_at, seq`,
+				[now],
+			),
+	]);
+	const ofState = (state: string) => open.filter((each) => each.state === state);
+	return {
+		hasTransactional: transactional === 1,
+		bulk: [
+			{ lane: lanes.bulk, leave_by: null, isDue: bulk === 1 },
+			...(await through(sql, ofState('released'), now)),
+		],
+		canceled: ofState('canceled').map(({ seq }) => seq),
+	};
 }
 
 /** The last that a lease writes, and lane by lane in one order, as other leases wait for these rows. */

@@ -7,14 +7,17 @@ import { holdingLimits } from './limits/holders.js';
 import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros, isLost } from './processes.js';
 import { commonReplies, isSendersRefusal } from './replies.js';
-import { exists, type Sql } from './sql.js';
+import { column, exists, type Sql } from './sql.js';
 
 const mostDomains = 50;
 
-/** Only reads. `queueState` walks the index of what waits; messages themselves where they are deferred or limits are set. */
+/**
+ * `queueState` walks the index of what waits; messages themselves where they are deferred or limits are set. A pause added
+ * to one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults.
+ */
 export function createQueueState(sql: Sql) {
 	return {
-		hasWorker: async ({ now }) => (await findWorkers(sql, now, [])).some(({ role }) => role !== null),
+		hasWorker: async ({ now }) => (await findWorkers(sql, now, false)).some(({ role }) => role !== null),
 		queueState: async ({ now }): Promise<QueueState> => {
 			const lanes = await waitingLanes(sql, now);
 			const isAny = (state: 'leased' | 'deferred') => lanes.some((lane) => lane[state] > 0);
@@ -22,139 +25,23 @@ export function createQueueState(sql: Sql) {
 			const { failed = 0, bounced = 0, deferred = 0 } = messages;
 			const lastWeek = now - 7 * microsPerDay;
 			const { due, oldest_at } = await waiting(sql, lanes, now);
+			const [room = null] = await column<Micros | null>(sql, 'SELECT min(room_at) FROM limit_rooms');
 			return {
 				...{ messages, due, oldest_at },
-				next_due_at: (await nextDue(sql, null)) ?? (await nextRoom(sql)),
+				next_due_at: (await nextDue(sql, null)) ?? room,
 				pauses: (await findPauses(sql)).filter(({ kind }) => kind !== 'refusal'),
-				workers: await findWorkers(sql, now, isAny('leased') ? await leasesByOwner(sql) : []),
+				workers: await findWorkers(sql, now, isAny('leased')),
 				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
 				replies: failed + bounced + deferred > 0 ? await commonReplies(sql, 'created_at > ?', lastWeek) : [],
 				unfinished: await unfinishedMessages(sql, now),
 				...(await holdingLimits(sql, now, due)),
 			};
 		},
-	} satisfies Partial<Operations>;
-}
-
-/** Messages of campaigns count only when released and not canceled: others are not on their way. */
-const onItsWay = "m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')";
-// The lane of a campaign's messages is its seq, so a million submissions need not be read.
-const joined = ({ dialect }: Sql) =>
-	`messages m ${dialect.using('messages_due')} LEFT JOIN campaigns g ON g.seq = m.lane`;
-
-/** Of a campaign the moment of its release counts, of others that of the first that waits. */
-async function waiting(
-	sql: Sql,
-	lanes: readonly WaitingLane[],
-	now: Micros,
-): Promise<Pick<QueueState, 'due' | 'oldest_at'>> {
-	let due = 0;
-	let oldest_at: Micros | null = null;
-	for (const lane of lanes) {
-		if (lane.state !== null && lane.state !== 'released') continue;
-		if (lane.opens_at === null || lane.opens_at <= now) due += lane.due;
-		const since = lane.released_at ?? (await createdAt(sql, lane.first));
-		oldest_at = Math.min(oldest_at ?? since, since);
-	}
-	return { due, oldest_at };
-}
-
-async function nextRoom(sql: Sql): Promise<Micros | null> {
-	return (await sql.get<{ at: Micros | null }>('SELECT min(room_at) AS at FROM limit_rooms'))?.at ?? null;
-}
-
-async function createdAt(sql: Sql, id: number): Promise<Micros> {
-	return await sql.number('SELECT created_at FROM messages WHERE id = ?', [id]);
-}
-
-/** The part behind the last @. A quoted local part may hold others; rtrim removes everything but them. */
-function domain({ dialect: { position } }: Sql): string {
-	return `CASE
-		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
-		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
-	END`;
-}
-
-async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
-	const deferred = `FROM ${joined(sql)} WHERE m.state = 'deferred' AND ${onItsWay} AND NOT ${isSendersRefusal}`;
-	const groups = await sql.all<Omit<DeferredDomain, 'last_reply'> & { last_at: Micros }>(
-		`SELECT ${domain(sql)} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, max(m.due_at) AS last_at
-		${deferred}
-		GROUP BY 1
-		ORDER BY 2 DESC, 1
-		LIMIT ${mostDomains}`,
-	);
-	if (groups.length === 0) return [];
-	// Of each domain the message that is due last, of several the first: to sort all of them costs ten times as much as to read them again.
-	const each = groups.map(() => '?').join(', ');
-	const last = await sql.all<{ domain: string; due_at: Micros; last_reply: string | null }>(
-		`SELECT l.domain, l.due_at, m.last_reply
-		FROM (
-			SELECT ${domain(sql)} AS domain, m.due_at, min(m.id) AS id
-			${deferred} AND m.due_at IN (${each})
-			GROUP BY 1, 2
-		) l
-		JOIN messages m ON m.id = l.id
-		WHERE l.domain IN (${each})`,
-		[...groups.map(({ last_at }) => last_at), ...groups.map((group) => group.domain)],
-	);
-	return groups.map(({ last_at, ...group }) => {
-		const own = last.find(({ domain, due_at }) => domain === group.domain && due_at === last_at);
-		return { ...group, last_reply: own?.last_reply ?? null };
-	});
-}
-
-/**
- * Processes that hold leases or could take some; owners are called `host:pid:…` (see `leaseOwner`). A killed process
- * of this machine is known before its heartbeat is old.
- */
-async function findWorkers(sql: Sql, now: Micros, leases: readonly OwnedLeases[]): Promise<QueueWorker[]> {
-	const workers = new Map<string, QueueWorker>();
-	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(
-		'SELECT id, role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
-		[now - heartbeatFreshMicros],
-	);
-	for (const { id, role, host, pid, heard_at } of known)
-		workers.set(`${host}:${pid}`, {
-			...{ role: isLost({ id, pid }) ? null : role, host, pid },
-			...{ messages: 0, heard_at },
-		});
-	for (const { lease_owner, count } of leases) {
-		const [host = '', pid = ''] = lease_owner.split(':');
-		const name = `${host}:${pid}`;
-		const { role = null, messages = 0, heard_at = null } = workers.get(name) ?? {};
-		workers.set(name, { role, host, pid: Number(pid), messages: messages + count, heard_at });
-	}
-	const isWorthTelling = ({ role, messages }: QueueWorker) =>
-		messages > 0 || role === 'serve' || role === 'worker' || role === 'send';
-	return [...workers.values()].filter(isWorthTelling);
-}
-
-interface OwnedLeases {
-	lease_owner: string;
-	count: number;
-}
-
-async function leasesByOwner(sql: Sql): Promise<OwnedLeases[]> {
-	return await sql.all(
-		`SELECT lease_owner, count(*) AS count
-		FROM messages ${sql.dialect.using('messages_due')}
-		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
-		GROUP BY lease_owner
-		ORDER BY lease_owner`,
-	);
-}
-
-const columns = 'kind, reason, since, retry_at, faults';
-
-/** A pause added to one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults. */
-export function createQueuePauses(sql: Sql) {
-	return {
 		queuePauses: () => findPauses(sql),
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(
-				// Of several workers that meet the same fault, the one with the longest wait has met it most often.
+				// When several workers meet the same fault, the one with the longest wait has met it most often.
 				`INSERT INTO queue_pauses (${columns})
 				VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT (kind) DO UPDATE
@@ -186,7 +73,9 @@ export function createQueuePauses(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-export async function findPauses(sql: Sql): Promise<QueuePause[]> {
+const columns = 'kind, reason, since, retry_at, faults';
+
+async function findPauses(sql: Sql): Promise<QueuePause[]> {
 	return await sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind <> 'manual', kind`);
 }
 
@@ -197,4 +86,90 @@ export async function isHeld(sql: Sql): Promise<boolean> {
 /** Another mail server, or another password, may work where the last one failed. */
 export function forgetFault(sql: Sql): void {
 	sql.write("DELETE FROM queue_pauses WHERE kind <> 'manual'");
+}
+
+/** A campaign waits since its release, other messages since the first that waits was made. */
+async function waiting(
+	sql: Sql,
+	lanes: readonly WaitingLane[],
+	now: Micros,
+): Promise<Pick<QueueState, 'due' | 'oldest_at'>> {
+	let due = 0;
+	let oldest_at: Micros | null = null;
+	for (const { state, opens_at, released_at, first, due: ofLane } of lanes) {
+		if (state !== null && state !== 'released') continue;
+		if (opens_at === null || opens_at <= now) due += ofLane;
+		const since = released_at ?? (await sql.number('SELECT created_at FROM messages WHERE id = ?', [first]));
+		oldest_at = Math.min(oldest_at ?? since, since);
+	}
+	return { due, oldest_at };
+}
+
+async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
+	const { position, using } = sql.dialect;
+	// The part behind the last @. A quoted local part may hold others; rtrim removes everything but them.
+	const domain = `CASE
+		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
+		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
+	END`;
+	// The lane of a campaign's messages is its seq, so a million submissions need not be read.
+	const deferred = `FROM messages m ${using('messages_due')}
+		LEFT JOIN campaigns g ON g.seq = m.lane
+		WHERE m.state = 'deferred' AND m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')
+			AND NOT ${isSendersRefusal}`;
+	const groups = await sql.all<Omit<DeferredDomain, 'last_reply'> & { last_at: Micros }>(
+		`SELECT ${domain} AS domain, count(*) AS messages, min(m.due_at) AS next_due_at, max(m.due_at) AS last_at
+		${deferred}
+		GROUP BY 1
+		ORDER BY 2 DESC, 1
+		LIMIT ${mostDomains}`,
+	);
+	if (groups.length === 0) return [];
+	// The message of each domain that is due last. Sorting all of them costs ten times as much as reading them again.
+	const each = groups.map(() => '?').join(', ');
+	const last = await sql.all<{ domain: string; due_at: Micros; last_reply: string | null }>(
+		`SELECT l.domain, l.due_at, m.last_reply
+		FROM (
+			SELECT ${domain} AS domain, m.due_at, min(m.id) AS id
+			${deferred} AND m.due_at IN (${each})
+			GROUP BY 1, 2
+		) l
+		JOIN messages m ON m.id = l.id
+		WHERE l.domain IN (${each})`,
+		[...groups.map(({ last_at }) => last_at), ...groups.map((group) => group.domain)],
+	);
+	return groups.map(({ last_at, ...group }) => {
+		const own = last.find(({ domain, due_at }) => domain === group.domain && due_at === last_at);
+		return { ...group, last_reply: own?.last_reply ?? null };
+	});
+}
+
+/**
+ * Processes that hold leases or could take some; owners are called `host:pid:…` (see `leaseOwner`). A killed process
+ * of this machine is known before its heartbeat is old.
+ */
+async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
+	const workers = new Map<string, QueueWorker>();
+	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(
+		'SELECT id, role, host, pid, heartbeat_at AS heard_at FROM processes WHERE heartbeat_at > ? ORDER BY id',
+		[now - heartbeatFreshMicros],
+	);
+	for (const { id, role, host, pid, heard_at } of known) {
+		const worker = { role: isLost({ id, pid }) ? null : role, host, pid, messages: 0, heard_at };
+		workers.set(`${host}:${pid}`, worker);
+	}
+	const leases = `SELECT lease_owner, count(*)
+		FROM messages ${sql.dialect.using('messages_due')}
+		WHERE wake_at IS NOT NULL AND state = 'leased' AND lease_owner IS NOT NULL
+		GROUP BY lease_owner
+		ORDER BY lease_owner`;
+	for (const [owner, count] of areLeased ? await sql.tuples<[string, number]>(leases) : []) {
+		const [host = '', pid = ''] = owner.split(':');
+		const name = `${host}:${pid}`;
+		const { role = null, messages = 0, heard_at = null } = workers.get(name) ?? {};
+		workers.set(name, { role, host, pid: Number(pid), messages: messages + count, heard_at });
+	}
+	return [...workers.values()].filter(
+		({ role, messages }) => messages > 0 || role === 'serve' || role === 'worker' || role === 'send',
+	);
 }

@@ -2,19 +2,18 @@ import { domainOf, type EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import { withOwn } from '../../api/variables.js';
-import type { SendLimit } from '../../engine/rules/limits.js';
 import { joinVariables } from '../../engine/rules/meta.js';
 import type { Command, Operations } from '../operations.js';
 import type { Leased, Settlement } from '../queue.js';
 import type { Slices } from './campaigns/rows.js';
-import { fatalSettlement, openCompositions } from './compositions.js';
-import { type Candidate, Limiter, readLimits, readStanding, type Standing } from './limits/limits.js';
+import { fatalSettlement, type Judge, openCompositions } from './compositions.js';
+import { type Candidate, Limiter, readLimits, readStanding } from './limits/limits.js';
 import { cancelMessage } from './messages/actions.js';
 import { endTurns, lanesOf, loseLeases, lostCall, type OpenLanes, takeTurns } from './queue-lanes.js';
 import { isHeld } from './queue-state.js';
 import { parseTexts, parseUsed, readEnvelope } from './rows.js';
 import { fenceColumns, fencesAsJson, settle } from './settle.js';
-import { each, type Sql, type SqlValue } from './sql.js';
+import { column, each, type Sql, type SqlValue } from './sql.js';
 import { lanes, stoppedCopies } from './submissions.js';
 import { openSuppressions, type ReasonsAgainst, unwantedBecause } from './suppressions.js';
 
@@ -26,13 +25,27 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 export function createQueue(sql: Sql) {
 	// Whether limits were set at the last lease: then what stands against them is read with the first question.
 	let isLimited = false;
-	const leaseSlice = async (command: Command<'lease'>) => {
-		const opened = await openLease(sql, command, isLimited);
-		isLimited = opened.isLimited;
-		return await leaseOpened(sql, command, opened);
+	const leaseSlice = async ({ perSecond, ...command }: Command<'lease'>) => {
+		const { scope, now } = command;
+		const wasLimited = isLimited;
+		const [{ limits, isWaiting }, standing, isPaused, open] = await sql.together([
+			() => readLimits(sql, perSecond),
+			async () => (wasLimited ? await readStanding(sql, now) : null),
+			() => isHeld(sql),
+			() => lanesOf(sql, scope, now),
+		]);
+		isLimited = limits.length > 0 || isWaiting;
+		if (isPaused) return { leased: [], isCut: false };
+		if (!isLimited) return { leased: await lease(sql, { ...command, limiter: null }, open), isCut: false };
+		sql.alone();
+		const limiter = new Limiter(sql, limits, standing ?? (await readStanding(sql, now)), now);
+		const max = Math.min(command.max, limiter.room);
+		const lanes = max > 0 && (await limiter.wake(max)) ? await lanesOf(sql, scope, now) : open;
+		const leased = max > 0 ? await lease(sql, { ...command, max, limiter }, lanes) : [];
+		limiter.finish();
+		return { leased, isCut: limiter.isCut };
 	};
 	return {
-		lease: async (command) => (await leaseSlice(command)).leased,
 		leaseSlice,
 		renew: async ({ owner, fences, until }) => {
 			sql.write(
@@ -43,60 +56,18 @@ export function createQueue(sql: Sql) {
 				[until, fencesAsJson(fences), owner, owner],
 			);
 		},
-		revokedLeases: async ({ fences }) =>
-			(
-				await sql.all<{ uuid: Uuid }>(
-					// The lane of a campaign's messages is its seq.
-					`SELECT m.uuid
-					FROM ${sql.dialect.table(fenceColumns, 'held')}
-					JOIN messages m ON m.uuid = held.message
-					LEFT JOIN campaigns g ON g.seq = m.lane
-					WHERE m.fence <> held.at_fence OR m.state <> 'leased' OR m.lease_owner IS NULL OR g.state = 'canceled'`,
-					[fencesAsJson(fences)],
-				)
-			).map(({ uuid }) => uuid),
-		settle: ({ settlements }) => settle(sql, settlements),
+		revokedLeases: ({ fences }) =>
+			column<Uuid>(
+				sql,
+				// The lane of a campaign's messages is its seq.
+				`SELECT m.uuid
+				FROM ${sql.dialect.table(fenceColumns, 'held')}
+				JOIN messages m ON m.uuid = held.message
+				LEFT JOIN campaigns g ON g.seq = m.lane
+				WHERE m.fence <> held.at_fence OR m.state <> 'leased' OR m.lease_owner IS NULL OR g.state = 'canceled'`,
+				[fencesAsJson(fences)],
+			),
 	} satisfies Partial<Operations & Slices>;
-}
-
-interface Opened {
-	limits: SendLimit[];
-	isLimited: boolean;
-	standing: Standing | null;
-	isPaused: boolean;
-	open: OpenLanes;
-}
-
-async function openLease(
-	sql: Sql,
-	{ scope, now, perSecond }: Command<'lease'>,
-	wasLimited: boolean,
-): Promise<Opened> {
-	const [{ limits, isWaiting }, standing, isPaused, open] = await sql.together([
-		() => readLimits(sql, perSecond),
-		async () => (wasLimited ? await readStanding(sql, now) : null),
-		() => isHeld(sql),
-		() => lanesOf(sql, scope, now),
-	]);
-	return { limits, isLimited: limits.length > 0 || isWaiting, standing, isPaused, open };
-}
-
-/** Within the limits. `isCut`: other messages may be due. */
-async function leaseOpened(
-	sql: Sql,
-	{ perSecond: _, ...command }: Command<'lease'>,
-	{ limits, isLimited, standing, isPaused, open }: Opened,
-): Promise<{ leased: Leased[]; isCut: boolean }> {
-	const { now, scope } = command;
-	if (isPaused) return { leased: [], isCut: false };
-	if (!isLimited) return { leased: await lease(sql, { ...command, limiter: null }, open), isCut: false };
-	sql.alone();
-	const limiter = new Limiter(sql, limits, standing ?? (await readStanding(sql, now)), now);
-	const max = Math.min(command.max, limiter.room);
-	const lanes = max > 0 && (await limiter.wake(max)) ? await lanesOf(sql, scope, now) : open;
-	const leased = max > 0 ? await lease(sql, { ...command, max, limiter }, lanes) : [];
-	limiter.finish();
-	return { leased, isCut: limiter.isCut };
 }
 
 async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<Leased[]> {
@@ -128,41 +99,20 @@ async function leaseSubmission(
 	);
 	if (row === undefined) return [];
 	if (row.campaign_seq !== null) return null;
-	return await takeUntilFull(sql, command, command.max, (limit) =>
-		// messages_of_submission
-		readDue(
-			sql,
-			{
-				messages: 'WHERE submission_seq = ? AND +wake_at <= ?',
-				values: [row.seq, command.now],
-				order: ['id'],
-			},
-			limit,
-		),
-	);
+	// messages_of_submission
+	const messages = 'WHERE submission_seq = ? AND +wake_at <= ?';
+	const values = [row.seq, command.now];
+	return await takeUntilFull(sql, command, command.max, { messages, values, order: ['id'] });
 }
 
 async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
-	return await takeUntilFull(sql, command, max, (limit) =>
-		// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
-		readDue(
-			sql,
-			{
-				messages: `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`,
-				values: [lane, command.now],
-				order: ['wake_at', 'id'],
-			},
-			limit,
-		),
-	);
+	// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
+	const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
+	const values = [lane, command.now];
+	return await takeUntilFull(sql, command, max, { messages, values, order: ['wake_at', 'id'] });
 }
 
-async function takeUntilFull(
-	sql: Sql,
-	command: LeaseCommand,
-	max: number,
-	due: (limit: number) => Promise<DueRow[]>,
-): Promise<Leased[]> {
+async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: Due): Promise<Leased[]> {
 	const { limiter, now } = command;
 	const leased: Leased[] = [];
 	const shared = new Map<number, Shared>();
@@ -171,15 +121,15 @@ async function takeUntilFull(
 		const room = max - leased.length;
 		// A limit may put nearly all of them back. A lease within limits is alone in its project, so none is missed.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
-		const rows = await due(limit);
+		const rows = await readDue(sql, due, limit);
 		if (rows.length === 0) break;
 		// The rows first: from here on they are locked, and other transactions do not change them.
-		const [compositions, reasonsAgainst] = await sql.together([
+		const [judge, reasonsAgainst] = await sql.together([
 			() => openCompositions(sql, now),
 			() => openSuppressions(sql, now),
 			() => readShared(sql, shared, rows, now),
 		]);
-		const taken = await takeEach(sql, rows, { ...command, shared, compositions, reasonsAgainst }, room);
+		const taken = await takeEach(sql, rows, { ...command, shared, judge, reasonsAgainst }, room);
 		writeLeases(sql, taken, command);
 		leased.push(...taken.map(({ message }) => message));
 		if (taken.length === rows.length || rows.length < limit || limiter?.isLaneFull) break;
@@ -192,7 +142,7 @@ const mostAtOnce = 1_000;
 interface Circumstances extends LeaseCommand {
 	shared: ReadonlyMap<number, Shared>;
 	reasonsAgainst: ReasonsAgainst;
-	compositions: Awaited<ReturnType<typeof openCompositions>>;
+	judge: Judge;
 }
 
 interface Taken {
@@ -201,7 +151,7 @@ interface Taken {
 	message: Leased;
 }
 
-/** Those that may go, `max` at most. A limit counts each before the next is looked at, up to the end of the lane's share. */
+/** Takes up to `max` messages that may go. A limit counts each before the next is looked at, up to the end of the lane's share. */
 async function takeEach(
 	sql: Sql,
 	rows: readonly DueRow[],
@@ -214,12 +164,9 @@ async function takeEach(
 	// At once, as several may be of one person.
 	await settle(sql, ends);
 	const taken = looked.filter((one) => one !== null);
-	return limiter === null
-		? taken
-		: await limiter.admit(
-				taken.map((one) => candidateOf(one, command)),
-				max,
-			);
+	if (limiter === null) return taken;
+	const candidates = taken.map((one) => candidateOf(one, command));
+	return await limiter.admit(candidates, max);
 }
 
 function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseCommand): void {
@@ -253,7 +200,7 @@ async function takeOne(
 		cancelMessage(sql, row.id, why);
 		return null;
 	}
-	const care = await command.compositions.judge(row);
+	const care = await command.judge(row);
 	if (care === 'fatal') ends.push(fatalSettlement(row, now));
 	if (care === 'fatal' || care === 'waits') return null;
 	const message = await toLeased(sql, row, submission, command);
@@ -266,7 +213,7 @@ function candidateOf(taken: Taken, { shared }: Circumstances): Taken & Candidate
 	return { ...taken, to_key, fence, attempts, type, sender };
 }
 
-export interface DueRow {
+interface DueRow {
 	id: number;
 	uuid: string;
 	submission_seq: number;
@@ -288,12 +235,15 @@ export interface DueRow {
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
 
-export async function readDue(
-	sql: Sql,
-	{ messages, order, values }: { messages: string; order: readonly string[]; values: readonly SqlValue[] },
-	limit: number,
-): Promise<DueRow[]> {
-	// The limit goes before the join.
+/** `messages`: what follows the name of the table. */
+interface Due {
+	messages: string;
+	values: readonly SqlValue[];
+	order: readonly string[];
+}
+
+/** The limit goes before the join. */
+async function readDue(sql: Sql, { messages, order, values }: Due, limit: number): Promise<DueRow[]> {
 	return await sql.all<DueRow>(
 		`SELECT ${columns}
 		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${sql.dialect.skipLocked}) m
@@ -303,7 +253,7 @@ export async function readDue(
 	);
 }
 
-export interface Shared {
+interface Shared {
 	id: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	sender: string;
@@ -312,39 +262,32 @@ export interface Shared {
 	starts_at: Micros | null;
 	send_window: string | null;
 	stopped: EmailKey[];
-	/**
-	 * Goes by an API, in calls of all messages without variables of their own (`shared`), or a request for each (`own`).
-	 */
+	/** By an API: in calls of all messages without variables of their own, or a request for each. */
 	calls: 'shared' | 'own' | null;
 }
 
-export async function readShared(
+async function readShared(
 	sql: Sql,
 	known: Map<number, Shared>,
 	rows: readonly DueRow[],
 	now: Micros,
 ): Promise<void> {
-	const seqs = [...new Set(rows.map(({ submission_seq }) => submission_seq))].filter(
-		(seq) => !known.has(seq),
-	);
+	const all = new Set(rows.map(({ submission_seq }) => submission_seq));
+	const seqs = [...all].filter((seq) => !known.has(seq));
 	const read = await each(sql, seqs, (seq) => readSubmission(sql, seq, now));
 	for (const [at, submission] of read.entries())
 		if (submission !== null) known.set(seqs[at] ?? 0, submission);
 }
 
 async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Shared | null> {
-	const row = await sql.get<{
-		id: string;
-		type: 'TRANSACTIONAL' | 'BULK';
-		context: string;
-		variables: string;
-		envelope: string;
-		released_at: Micros | null;
-		starts_at: Micros | null;
-		send_window: string | null;
-		calls: Shared['calls'];
-	}>(
-		`SELECT s.id, s.type, s.context, s.variables, s.envelope, g.released_at,
+	const row = await sql.get<
+		Omit<Shared, 'sender' | 'variables' | 'stopped'> & {
+			context: string;
+			used: string;
+			envelope: string;
+		}
+	>(
+		`SELECT s.id, s.type, s.context, s.variables AS used, s.envelope, g.released_at,
 			g.starts_at, g.send_window,
 			CASE WHEN s.request IS NULL THEN NULL WHEN g.requests = 1 THEN 'own' ELSE 'shared' END AS calls
 		FROM submissions s
@@ -353,22 +296,23 @@ async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Share
 		[seq],
 	);
 	if (row === undefined) return null;
-	const { id, type, released_at, starts_at, send_window, calls } = row;
-	const variables = joinVariables({}, parseUsed(row.variables), parseTexts(row.context));
-	const envelope = readEnvelope(row.envelope);
-	// `Name <news@example.com>`
-	const sender = domainOf(envelope.from.replace(/>\s*$/, ''));
-	const stopped = await stoppedCopies(sql, envelope, now);
-	return { id, type, sender, released_at, starts_at, send_window, variables, stopped, calls };
+	const { context, used, envelope: text, ...submission } = row;
+	const envelope = readEnvelope(text);
+	return {
+		...submission,
+		// `Name <news@example.com>`
+		sender: domainOf(envelope.from.replace(/>\s*$/, '')),
+		variables: joinVariables({}, parseUsed(used), parseTexts(context)),
+		stopped: await stoppedCopies(sql, envelope, now),
+	};
 }
 
-export async function toLeased(
+async function toLeased(
 	sql: Sql,
 	row: DueRow,
 	submission: Shared,
-	command: { now: Micros; leave_by?: Micros | null },
+	{ now, leave_by = null }: Circumstances,
 ): Promise<Leased> {
-	const { leave_by = null } = command;
 	return {
 		message: row.uuid,
 		fence: row.fence + 1,
@@ -380,27 +324,22 @@ export async function toLeased(
 		...(mayShare(row, submission) && { call: submission.id }),
 		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),
 		...(leave_by !== null && { leave_by }),
-		created_at: await beganAt(sql, row, submission, command),
+		created_at: await beganAt(sql, row, submission, now),
 	};
 }
 
 /**
- * The time from which tries are counted, and the date of the mail: the release. Where a window holds messages back for
- * days, or a person has a failed one sent again, it is the first try since then.
+ * The time from which tries are counted, and the date of the mail: the release. It is the first try since then where a
+ * window holds messages back for days, or a person has a failed one sent again.
  */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,
 	{ released_at, starts_at, send_window }: Shared,
-	{ now }: { now: Micros },
+	now: Micros,
 ): Promise<Micros> {
-	const tries =
-		attempts === 0
-			? []
-			: await sql.all<{ at: Micros; outcome: string }>(
-					'SELECT at, outcome FROM attempts WHERE message_id = ? ORDER BY number',
-					[id],
-				);
+	const select = 'SELECT at, outcome FROM attempts WHERE message_id = ? ORDER BY number';
+	const tries = attempts === 0 ? [] : await sql.all<{ at: Micros; outcome: string }>(select, [id]);
 	const final = tries.findLastIndex(({ outcome }) => outcome !== 'deferred');
 	if (send_window === null && final === -1) return Math.max(released_at ?? created_at, starts_at ?? 0);
 	return tries[final + 1]?.at ?? now;

@@ -1,6 +1,6 @@
 /**
  * Stops mail to people. Permanent suppressions and the rows of their subscribers always agree: a change of the one changes
- * the other here. What is stored about the addresses of an operation is read once, changes in memory, and is written as
+ * the other here. An operation reads once what is stored about its addresses, changes it in memory, and writes it as
  * sets, so that a hundred bounces cost the round trips of one.
  */
 import type { EmailKey } from '../../api/address.js';
@@ -15,7 +15,7 @@ import {
 	mayBeOfOneList,
 } from '../../engine/rules/subscription.js';
 import { moveCounters } from './list-counters.js';
-import { type Change, each, type Insertion, type Sql } from './sql.js';
+import { type Change, each, exists, type Insertion, type Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 
 export interface WantedSuppression extends MailTo {
@@ -27,25 +27,12 @@ export interface WantedSuppression extends MailTo {
 
 export type Stop = Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros };
 
-export interface Recipients {
-	/**
-	 * Does what `additionOf` says: adds a suppression, changes its end, or nothing. Without an end the subscribers become
-	 * inactive, those of the list or all, also for an existing suppression: one may have been activated since, or only
-	 * passed over.
-	 */
-	add(wanted: WantedSuppression, now: Micros): Addition;
-	stop(stop: Stop): void;
-	/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
-	softBounce(address: EmailKey, at: Micros): void;
-	listsOf(address: EmailKey): number[];
-	write(): void;
-}
-
-interface StoredRow {
+export interface StoredSuppression {
 	email_key: EmailKey;
 	reason: SuppressionReason;
+	/** `allLists` for all. */
 	list_id: number;
-	source: string;
+	source: SuppressionSource;
 	created_at: Micros;
 	expires_at: Micros | null;
 }
@@ -61,137 +48,145 @@ interface SubscriberState {
 }
 
 interface Known {
-	suppressions: StoredRow[];
+	suppressions: StoredSuppression[];
 	subscribers: SubscriberState[];
 }
 
-export async function readRecipients(sql: Sql, addresses: readonly EmailKey[]): Promise<Recipients> {
-	const known = new Map<EmailKey, Known>();
-	for (const address of addresses)
-		if (!known.has(address)) known.set(address, { suppressions: [], subscribers: [] });
-	if (known.size > 0) await readKnown(sql, known);
-	const written = new Set<StoredRow>();
-	const touched = new Set<SubscriberState>();
-	const stopped = new Map<number, number>();
+export class Recipients {
+	readonly #sql: Sql;
+	readonly #known: ReadonlyMap<EmailKey, Known>;
+	readonly #written = new Set<StoredSuppression>();
+	readonly #touched = new Set<SubscriberState>();
+	readonly #stopped = new Map<number, number>();
 
-	const deactivate = (one: SubscriberState, { list_id: list, reason }: WantedSuppression) => {
-		if (list !== null && one.list_id !== list) return;
-		const { is_active } = one;
-		// An earlier reason of one that is inactive stays.
-		const disable_reason = is_active === 1 ? reason : (one.disable_reason ?? reason);
-		if (is_active === 1) stopped.set(one.list_id, (stopped.get(one.list_id) ?? 0) + 1);
-		else if (one.disable_reason === disable_reason && one.soft_bounces === 0) return;
-		one.is_active = 0;
-		one.disable_reason = disable_reason;
-		one.soft_bounces = 0;
-		one.soft_bounced_since = null;
-		touched.add(one);
-	};
-	const add = (wanted: WantedSuppression, now: Micros) => {
-		const { reason, list_id: list, expires_at } = wanted;
-		const { suppressions, subscribers } = knownOf(known, wanted.address);
-		const stored = suppressionOf(suppressions, reason, list ?? allLists);
+	constructor(sql: Sql, known: ReadonlyMap<EmailKey, Known>) {
+		this.#sql = sql;
+		this.#known = known;
+	}
+
+	/**
+	 * Does what `additionOf` says: adds a suppression, changes its end, or nothing. Without an end the subscribers become
+	 * inactive, those of the list or all, also for an existing suppression: one may have been activated since, or only
+	 * passed over.
+	 */
+	add(wanted: WantedSuppression, now: Micros): Addition {
+		const { address, reason, list_id, source, created_at, expires_at } = wanted;
+		const { suppressions, subscribers } = this.#of(address);
+		const list = list_id ?? allLists;
+		const stored = suppressions.find((row) => row.reason === reason && row.list_id === list);
 		const addition = additionOf(stored ?? null, wanted, now);
 		if (addition !== 'unchanged') {
-			const row = stored ?? rowOf(wanted);
+			const fresh = { email_key: address, reason, list_id: list, source, created_at, expires_at };
+			const row = stored ?? fresh;
 			if (stored === undefined) suppressions.push(row);
 			// One that has ended begins anew.
-			else if (addition === 'created') Object.assign(stored, rowOf(wanted));
+			else if (addition === 'created') Object.assign(stored, fresh);
 			row.expires_at = expires_at;
-			written.add(row);
+			this.#written.add(row);
 		}
-		if (expires_at === null) for (const one of subscribers) deactivate(one, wanted);
+		if (expires_at === null)
+			for (const one of subscribers)
+				if (list_id === null || one.list_id === list_id) this.#deactivate(one, reason);
 		return addition;
-	};
-	const stop = ({ address, list_id, reason, source, now }: Stop) =>
-		void add({ address, list_id, reason, source, created_at: now, expires_at: null }, now);
-	return {
-		add,
-		stop,
-		softBounce: (address, at) => {
-			const own = knownOf(known, address).subscribers;
-			for (const one of own) {
-				if (one.is_active !== 1) continue;
-				one.soft_bounces += 1;
-				one.soft_bounced_since ??= at;
-				touched.add(one);
-			}
-			const isOver = own.some(
-				({ soft_bounces: count, soft_bounced_since: since }) =>
-					count > 0 && isSoftBounceLimit({ count, since: since ?? at }, at),
-			);
-			if (isOver) stop({ address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
-		},
-		listsOf: (address) => knownOf(known, address).subscribers.map(({ list_id }) => list_id),
-		write: () => {
-			if (written.size > 0) writeSuppressions(sql, [...written]);
-			if (touched.size > 0) writeSubscribers(sql, [...touched]);
-			for (const [list, count] of [...stopped].sort(([one], [other]) => one - other))
-				moveCounters(sql, list, { active: -count, inactive: count }, null);
-			written.clear();
-			touched.clear();
-			stopped.clear();
-		},
-	};
+	}
+
+	stop({ now, ...stop }: Stop): void {
+		this.add({ ...stop, created_at: now, expires_at: null }, now);
+	}
+
+	/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
+	softBounce(address: EmailKey, at: Micros): void {
+		const own = this.#of(address).subscribers;
+		for (const one of own) {
+			if (one.is_active !== 1) continue;
+			one.soft_bounces += 1;
+			one.soft_bounced_since ??= at;
+			this.#touched.add(one);
+		}
+		const isOver = own.some(
+			({ soft_bounces: count, soft_bounced_since: since }) =>
+				count > 0 && isSoftBounceLimit({ count, since: since ?? at }, at),
+		);
+		if (isOver) this.stop({ address, list_id: null, reason: 'SOFTBOUNCED', source: 'DELIVERY', now: at });
+	}
+
+	listsOf(address: EmailKey): number[] {
+		return this.#of(address).subscribers.map(({ list_id }) => list_id);
+	}
+
+	write(): void {
+		const sql = this.#sql;
+		sql.writeAll(
+			intoSuppressions,
+			[...this.#written].map(({ email_key, reason, list_id, source, created_at, expires_at }) => [
+				...[email_key, reason, list_id, source, created_at, expires_at],
+			]),
+		);
+		sql.writeEach(
+			changeState,
+			[...this.#touched].map(({ id, is_active, disable_reason, soft_bounces, soft_bounced_since }) => [
+				...[is_active, disable_reason, soft_bounces, soft_bounced_since, id],
+			]),
+		);
+		for (const [list, count] of [...this.#stopped].sort(([one], [other]) => one - other))
+			moveCounters(sql, list, { active: -count, inactive: count }, null);
+		this.#written.clear();
+		this.#touched.clear();
+		this.#stopped.clear();
+	}
+
+	/** An earlier reason of one that is inactive stays. */
+	#deactivate(one: SubscriberState, reason: SuppressionReason): void {
+		const { is_active } = one;
+		const disable_reason = is_active === 1 ? reason : (one.disable_reason ?? reason);
+		if (is_active === 1) this.#stopped.set(one.list_id, (this.#stopped.get(one.list_id) ?? 0) + 1);
+		else if (one.disable_reason === disable_reason && one.soft_bounces === 0) return;
+		Object.assign(one, { is_active: 0, disable_reason, soft_bounces: 0, soft_bounced_since: null });
+		this.#touched.add(one);
+	}
+
+	#of(address: EmailKey): Known {
+		const found = this.#known.get(address);
+		if (found === undefined) throw new Error('an address that was not read');
+		return found;
+	}
 }
 
-async function readKnown(sql: Sql, known: ReadonlyMap<EmailKey, Known>): Promise<void> {
-	const addresses = [...known.keys()].map((address): [EmailKey] => [address]);
+const asked = { address: 'TEXT' } as const;
+
+export async function readRecipients(sql: Sql, addresses: readonly EmailKey[]): Promise<Recipients> {
+	const known = new Map<EmailKey, Known>();
+	for (const address of addresses) known.set(address, { suppressions: [], subscribers: [] });
+	const sets = [...known.keys()].map((address): [EmailKey] => [address]);
 	const [suppressions, subscribers] = await sql.together([
-		() => readSuppressions(sql, addresses),
-		() => readSubscribers(sql, addresses),
+		() =>
+			sql.allOf<StoredSuppression>(
+				`SELECT email_key, reason, list_id, source, created_at, expires_at
+				FROM suppressions
+				WHERE email_key = ?`,
+				asked,
+				sets,
+			),
+		() =>
+			sql.allOf<SubscriberState>(
+				// subscribers_by_key (email_key, list_id)
+				`SELECT id, email_key, list_id, is_active, disable_reason, soft_bounces, soft_bounced_since
+				FROM subscribers
+				WHERE email_key = ?
+				ORDER BY list_id`,
+				asked,
+				sets,
+			),
 	]);
-	for (const row of suppressions) knownOf(known, row.email_key).suppressions.push(row);
-	for (const row of subscribers) knownOf(known, row.email_key).subscribers.push(row);
-}
-
-function knownOf(known: ReadonlyMap<EmailKey, Known>, address: EmailKey): Known {
-	const found = known.get(address);
-	if (found === undefined) throw new Error('an address that was not read');
-	return found;
-}
-
-function suppressionOf(
-	rows: readonly StoredRow[],
-	reason: SuppressionReason,
-	list: number,
-): StoredRow | undefined {
-	for (const row of rows) if (row.reason === reason && row.list_id === list) return row;
-	return undefined;
-}
-
-function rowOf({ address, reason, list_id, source, created_at, expires_at }: WantedSuppression): StoredRow {
-	return { email_key: address, reason, list_id: list_id ?? allLists, source, created_at, expires_at };
+	for (const row of suppressions) known.get(row.email_key)?.suppressions.push(row);
+	for (const row of subscribers) known.get(row.email_key)?.subscribers.push(row);
+	return new Recipients(sql, known);
 }
 
 export async function stopMail(sql: Sql, stop: Stop): Promise<void> {
 	const recipients = await readRecipients(sql, [stop.address]);
 	recipients.stop(stop);
 	recipients.write();
-}
-
-const asked = { address: 'TEXT' } as const;
-
-async function readSuppressions(sql: Sql, addresses: readonly [EmailKey][]): Promise<StoredRow[]> {
-	return await sql.allOf<StoredRow>(
-		`SELECT email_key, reason, list_id, source, created_at, expires_at
-		FROM suppressions
-		WHERE email_key = ?`,
-		asked,
-		addresses,
-	);
-}
-
-async function readSubscribers(sql: Sql, addresses: readonly [EmailKey][]): Promise<SubscriberState[]> {
-	return await sql.allOf<SubscriberState>(
-		// subscribers_by_key (email_key, list_id)
-		`SELECT id, email_key, list_id, is_active, disable_reason, soft_bounces, soft_bounced_since
-		FROM subscribers
-		WHERE email_key = ?
-		ORDER BY list_id`,
-		asked,
-		addresses,
-	);
 }
 
 const intoSuppressions: Insertion = {
@@ -207,20 +202,6 @@ const intoSuppressions: Insertion = {
 		SET source = excluded.source, created_at = excluded.created_at, expires_at = excluded.expires_at`,
 };
 
-function writeSuppressions(sql: Sql, rows: readonly StoredRow[]): void {
-	sql.writeAll(
-		intoSuppressions,
-		rows.map(({ email_key, reason, list_id, source, created_at, expires_at }) => [
-			email_key,
-			reason,
-			list_id,
-			source,
-			created_at,
-			expires_at,
-		]),
-	);
-}
-
 const changeState: Change = {
 	update: `UPDATE subscribers
 		SET is_active = ?, disable_reason = ?, soft_bounces = ?, soft_bounced_since = ?`,
@@ -228,28 +209,7 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-function writeSubscribers(sql: Sql, rows: readonly SubscriberState[]): void {
-	sql.writeEach(
-		changeState,
-		rows.map(({ id, is_active, disable_reason, soft_bounces, soft_bounced_since }) => [
-			is_active,
-			disable_reason,
-			soft_bounces,
-			soft_bounced_since,
-			id,
-		]),
-	);
-}
-
-const storedColumns = 'email_key, reason, source, created_at, expires_at';
-
-interface StoredSuppression {
-	email_key: EmailKey;
-	reason: SuppressionReason;
-	source: SuppressionSource;
-	created_at: Micros;
-	expires_at: Micros | null;
-}
+const storedColumns = 'email_key, reason, list_id, source, created_at, expires_at';
 
 /**
  * Lets mail of a list go to an address again; an erasure stays. A suppression of all lists stays one of each other list
@@ -262,10 +222,10 @@ export async function liftSuppressions(
 ): Promise<void> {
 	if (reasons.length === 0) return;
 	const lifted = await each(sql, reasons, (reason) =>
-		sql.all<StoredSuppression & { list_id: number }>(
+		sql.all<StoredSuppression>(
 			`DELETE FROM suppressions
-					WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
-					RETURNING ${storedColumns}, list_id`,
+			WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
+			RETURNING ${storedColumns}`,
 			[address, reason, list_id],
 		),
 	);
@@ -274,7 +234,7 @@ export async function liftSuppressions(
 		.filter((one) => one.list_id === allLists && mayBeOfOneList(one.reason) && !hasEnded(one, now));
 	if (kept.length === 0) return;
 	const recipients = await readRecipients(sql, [address]);
-	for (const { email_key: _, ...stored } of kept)
+	for (const stored of kept)
 		for (const other of recipients.listsOf(address))
 			if (other !== list_id) recipients.add({ ...stored, address, list_id: other }, now);
 	recipients.write();
@@ -286,10 +246,10 @@ export async function liftSuppressions(
  */
 export async function carryUnsubscription(
 	sql: Sql,
-	{ from, to, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
+	{ from, to: address, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
 	now: Micros,
 ): Promise<void> {
-	const [stored] = await sql.all<StoredSuppression>(
+	const stored = await sql.get<StoredSuppression>(
 		`SELECT ${storedColumns}
 		FROM suppressions
 		WHERE ${isAbout} AND reason = 'UNSUBSCRIBED' AND expires_at IS NULL
@@ -297,13 +257,12 @@ export async function carryUnsubscription(
 		[from, list_id],
 	);
 	if (stored === undefined) return;
-	const { email_key: _, ...kept } = stored;
-	const recipients = await readRecipients(sql, [to]);
-	recipients.add({ ...kept, address: to, list_id }, now);
+	const recipients = await readRecipients(sql, [address]);
+	recipients.add({ ...stored, address, list_id }, now);
 	recipients.write();
 }
 
-/** Unsubscriptions of a deleted list become ones of all lists, as there is no other list they could belong to. */
+/** Unsubscriptions of a deleted list become ones of all lists. */
 export async function widenToAllLists(
 	sql: Sql,
 	{ list_id, now }: { list_id: number; now: Micros },
@@ -314,12 +273,9 @@ export async function widenToAllLists(
 		[list_id],
 	);
 	const widened = ofList.filter((stored) => !hasEnded(stored, now));
-	const recipients = await readRecipients(
-		sql,
-		widened.map(({ email_key }) => email_key),
-	);
-	for (const { email_key: address, ...stored } of widened)
-		recipients.add({ ...stored, address, list_id: null }, now);
+	const addresses = widened.map(({ email_key }) => email_key);
+	const recipients = await readRecipients(sql, addresses);
+	for (const stored of widened) recipients.add({ ...stored, address: stored.email_key, list_id: null }, now);
 	recipients.write();
 }
 
@@ -348,8 +304,8 @@ export async function reportedSoftBounce(
 		[to_key, id, to_key, id],
 	);
 	if (run === undefined || !isSoftBounceLimit({ count: run.count, since: run.since ?? at }, at)) return;
-	const isActive = 'SELECT EXISTS (SELECT 1 FROM subscribers WHERE email_key = ? AND is_active = 1)';
-	if ((await sql.number(isActive, [to_key])) === 0) return;
+	if (!(await exists(sql, 'SELECT 1 FROM subscribers WHERE email_key = ? AND is_active = 1', [to_key])))
+		return;
 	await stopMail(sql, { address: to_key, list_id: null, reason: 'SOFTBOUNCED', source: 'BOUNCE', now: at });
 	sql.write('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', [sha256]);
 }

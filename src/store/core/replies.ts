@@ -4,10 +4,7 @@ import type { Sql } from './sql.js';
 const mostTexts = 10_000;
 const mostReplies = 5;
 
-/**
- * Whether a deferred message was refused for its sender: other refusals for good are not deferred, but for a plain 552
- * (RFC 5321 s.4.5.3.1.10).
- */
+/** A permanent refusal that is deferred is one of the sender, except a plain 552 (RFC 5321 s.4.5.3.1.10). */
 export const isSendersRefusal =
 	"(m.last_reply LIKE '5%' AND (m.last_reply NOT LIKE '552 %' OR m.last_reply LIKE '552 5.%'))";
 

@@ -8,27 +8,29 @@ import { erasedHash } from '../../engine/rules/subscription.js';
 import type { StoredErasures } from '../maintenance.js';
 import type { Command, Operations } from '../operations.js';
 import { countStates, waitingLanes } from './campaign-windows.js';
-import { createErasures, erasureKeys } from './erasures.js';
+import { erase, erasureKeys } from './erasures.js';
 import { insertKey } from './keys.js';
-import { createQueuePauses } from './queue-state.js';
+import { createQueueState } from './queue-state.js';
 import { settle } from './settle.js';
-import type { Sql } from './sql.js';
+import { column, insertInto, type Sql } from './sql.js';
 
 export async function settleRestored(
 	sql: Sql,
 	{ backup, erasures, now }: Command<'settleRestored'>,
 ): ReturnType<Operations['settleRestored']> {
-	const erased = erasures === null ? 0 : await eraseAgain(sql, erasures, now);
+	const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));
 	const leased = await sql.all<{ message: string; fence: number }>(
 		// messages_due
 		"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
 	);
 	const text = 'the database was restored from a backup of the moment when this was being sent';
 	const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
-	await settle(
-		sql,
-		leased.map((row) => ({ ...row, at: now, outcome: { kind: 'uncertain', reply } })),
-	);
+	const settlements = leased.map((row) => ({
+		...row,
+		at: now,
+		outcome: { kind: 'uncertain', reply } as const,
+	}));
+	await settle(sql, settlements);
 	// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
 	sql.write(
 		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
@@ -37,7 +39,7 @@ export async function settleRestored(
 	const states = countStates(await waitingLanes(sql, null));
 	const waiting = (states.get('queued') ?? 0) + (states.get('deferred') ?? 0);
 	const reason = restoredReason(backup, waiting);
-	await createQueuePauses(sql).pause({ kind: 'manual', reason, retry_at: null, now });
+	await createQueueState(sql).pause({ kind: 'manual', reason, retry_at: null, now });
 	return { uncertain: leased.length, waiting, erased };
 }
 
@@ -57,54 +59,42 @@ async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: numbe
 	const own = new Map((await erasureKeys(sql)).map(({ id, secret }) => [id, secret]));
 	const known = keys.filter(({ id, secret }) => (own.get(id) ?? secret) === secret);
 	const ids = new Set(known.map(({ id }) => id));
-	const there = new Set(await columnOf(sql, 'SELECT email_hash FROM erased'));
+	const there = new Set(await column<string>(sql, 'SELECT email_hash FROM erased'));
 	const missing = hashes.filter(({ email_hash, key_id }) => ids.has(key_id) && !there.has(email_hash));
-	if (missing.length === 0) return 0;
+	const [fresh] = known;
+	if (missing.length === 0 || fresh === undefined) return 0;
 	for (const { id, secret, created_at } of known)
 		if (!own.has(id)) insertKey(sql, { purpose: 'erasure', id, secret, now: created_at });
 	const wanted = new Set(missing.map(({ email_hash }) => email_hash));
 	const found = await addressesWith(sql, (address) =>
 		known.some(({ secret }) => wanted.has(erasedHash(secret, address))),
 	);
-	const [fresh] = known;
-	if (fresh === undefined) return 0;
-	const { erasePerson } = createErasures(sql);
-	for (const email_key of found) await erasePerson({ email_key, fresh, now });
+	for (const email_key of found) await erase(sql, { email_key, fresh, now });
 	for (const { email_hash, key_id, erased_at } of missing)
-		sql.write('INSERT INTO erased (email_hash, key_id, erased_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING', [
-			email_hash,
-			key_id,
-			erased_at,
-		]);
+		insertInto(sql, 'erased', { email_hash, key_id, erased_at }, 'ON CONFLICT DO NOTHING');
 	return found.size;
 }
 
 const addressColumns = [
-	{ table: 'subscribers', column: 'email_key' },
-	{ table: 'messages', column: 'to_key' },
-	{ table: 'old_messages', column: 'to_key' },
-	{ table: 'suppressions', column: 'email_key' },
-	{ table: 'campaign_left_out', column: 'to_key' },
+	{ table: 'subscribers', name: 'email_key' },
+	{ table: 'messages', name: 'to_key' },
+	{ table: 'old_messages', name: 'to_key' },
+	{ table: 'suppressions', name: 'email_key' },
+	{ table: 'campaign_left_out', name: 'to_key' },
 ];
-
-const read = 10_000;
 
 async function addressesWith(
 	sql: Sql,
 	isWanted: (address: EmailKey) => boolean,
 ): Promise<ReadonlySet<EmailKey>> {
 	const found = new Set<EmailKey>();
-	for (const { table, column } of addressColumns) {
-		const next = `SELECT DISTINCT ${column} FROM ${table} WHERE ${column} > ? ORDER BY ${column} LIMIT ${read}`;
-		let addresses = await columnOf(sql, next, '');
-		while (addresses.length > 0) {
+	for (const { table, name } of addressColumns) {
+		const next = `SELECT DISTINCT ${name} FROM ${table} WHERE ${name} > ? ORDER BY ${name} LIMIT 10000`;
+		for (let after: string | undefined = ''; after !== undefined; ) {
+			const addresses: string[] = await column<string>(sql, next, [after]);
 			for (const address of addresses) if (isWanted(address)) found.add(address);
-			addresses = await columnOf(sql, next, addresses.at(-1) ?? '');
+			after = addresses.at(-1);
 		}
 	}
 	return found;
-}
-
-async function columnOf(sql: Sql, text: string, ...values: string[]): Promise<string[]> {
-	return (await sql.tuples<[string]>(text, values)).map(([value]) => value);
 }

@@ -4,22 +4,33 @@ import { sumDays, timeZone } from './figures/tally.js';
 import { lookAtAll } from './limits/limits.js';
 import { countByState } from './messages/messages.js';
 import { forgetFault } from './queue-state.js';
-import type { Sql } from './sql.js';
+import { insertInto, type Sql } from './sql.js';
+
+const secret = 'smtp_password';
+const secretPlace = `settings ${secret}`;
 
 export function createSettings(sql: Sql) {
 	return {
-		getSettings: async () =>
-			Object.fromEntries(
-				(
-					await sql.all<{ name: string; value: string }>('SELECT name, value FROM settings ORDER BY name')
-				).map(({ name, value }) => [
-					name,
-					name === secret ? sql.secrets.unwrap(value, placeOf(name)) : value,
-				]),
-			),
-		putSettings: async ({ values, now }) => {
+		getSettings: async () => {
+			const rows = await sql.tuples<[name: string, value: string]>(
+				'SELECT name, value FROM settings ORDER BY name',
+			);
+			return Object.fromEntries(
+				rows.map(([name, value]) => [name, name === secret ? sql.secrets.unwrap(value, secretPlace) : value]),
+			);
+		},
+		putSettings: async ({ values, now: updated_at }) => {
 			const zone = await timeZone(sql);
-			for (const [name, value] of Object.entries(values)) putSetting(sql, { name, value, now });
+			for (const [name, value] of Object.entries(values)) {
+				if (value === null) sql.write('DELETE FROM settings WHERE name = ?', [name]);
+				else
+					insertInto(
+						sql,
+						'settings',
+						{ name, value: name === secret ? sql.secrets.wrap(value, secretPlace) : value, updated_at },
+						'ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',
+					);
+			}
 			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
 			if ((await timeZone(sql)) !== zone) await sumDays(sql);
 			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) lookAtAll(sql);
@@ -37,25 +48,4 @@ export function createSettings(sql: Sql) {
 			),
 		}),
 	} satisfies Partial<Operations>;
-}
-
-const secret = 'smtp_password';
-
-function placeOf(name: string): string {
-	return `settings ${name}`;
-}
-
-function putSetting(
-	sql: Sql,
-	{ name, value, now }: { name: string; value: string | null; now: number },
-): void {
-	if (value === null) sql.write('DELETE FROM settings WHERE name = ?', [name]);
-	else {
-		sql.write(
-			`INSERT INTO settings (name, value, updated_at)
-			VALUES (?, ?, ?)
-			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
-			[name, name === secret ? sql.secrets.wrap(value, placeOf(name)) : value, now],
-		);
-	}
 }

@@ -1,6 +1,5 @@
 /**
- * Records how deliveries ended: state, attempt, figures, suppression and subscriber, for messages still leased. The
- * outcome of a call that got no answer is uncertain.
+ * Records how deliveries ended: state, attempt, figures, suppression and subscriber, for messages still leased.
  */
 
 import type { EmailKey } from '../../api/address.js';
@@ -44,7 +43,7 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 		() => hasSoftBouncing(sql, sent),
 		() => writeSent(sql, sent),
 		() => findLeased(sql, others),
-		// Behind the locks of the messages.
+		// These follow the locks of the messages.
 		() => findBounced(sql, sent),
 		() => openCounting(sql, bounces),
 	]);
@@ -60,16 +59,14 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 	return settlements.map((settlement) => answers.get(settlement) ?? 'lost_lease');
 }
 
+/** Whether a subscriber is soft bouncing. */
 async function hasSoftBouncing(sql: Sql, sent: readonly Sent[]): Promise<boolean> {
 	if (sent.length === 0) return false;
-	return (
-		// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
-		// counted yet may read the whole table.
-		(await sql.number(
-			`SELECT count(*)
-			FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`,
-		)) === 1
-	);
+	// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
+	// counted yet may read the whole table.
+	const select = `SELECT count(*)
+		FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`;
+	return (await sql.number(select)) === 1;
 }
 
 type Answer = 'recorded' | 'lost_lease';
@@ -115,7 +112,13 @@ function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedR
 
 function writeOthers(sql: Sql, recorded: readonly Recorded[]): void {
 	if (recorded.length === 0) return;
-	writeStates(sql, recorded);
+	sql.writeEach(
+		changeState,
+		recorded.map(({ row, effect: { state, due_at, reply } }) => [
+			...[state, due_at, due_at, flag(reply !== null)],
+			...[reply === null ? null : replyLine(reply), row.id],
+		]),
+	);
 	for (const { settlement, row } of recorded)
 		if (settlement.outcome.kind === 'released')
 			forgetCompositions(sql, { id: row.id, fence: settlement.fence });
@@ -133,26 +136,11 @@ const changeState: Change = {
 			attempts = attempts + ?, last_reply = coalesce(?, last_reply)`,
 	where: 'id = ?',
 	columns: {
-		after: 'TEXT',
-		due: 'BIGINT',
-		wake: 'BIGINT',
-		tried: 'BIGINT',
-		reply: 'TEXT',
-		message: 'BIGINT',
+		...{ after: 'TEXT', due: 'BIGINT', wake: 'BIGINT', tried: 'BIGINT', reply: 'TEXT', message: 'BIGINT' },
 	},
 };
 
-function writeStates(sql: Sql, recorded: readonly Recorded[]): void {
-	sql.writeEach(
-		changeState,
-		recorded.map(({ row, effect: { state, due_at, reply } }) => [
-			...[state, due_at, due_at, flag(reply !== null)],
-			...[reply === null ? null : replyLine(reply), row.id],
-		]),
-	);
-}
-
-/** Of an address one after the other: what the first does, the second finds. */
+/** One after the other: the second bounce of an address finds what the first did. */
 async function countBounces(sql: Sql, counting: Counting, recorded: readonly Recorded[]): Promise<void> {
 	const counted = recorded.filter(({ effect: { reply, event } }) => event !== null && !isCall(reply));
 	if (counted.length === 0) return;
@@ -161,12 +149,9 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 		const type = event === 'HARDBOUNCED' ? 'HARDBOUNCED' : 'SOFTBOUNCED';
 		return counting.count(row, { type, at, link: null, machine: false, ...saidOf(reply) });
 	});
+	const addresses = counted.map(({ row }) => row.to_key);
 	const [recipients] = await sql.together([
-		() =>
-			readRecipients(
-				sql,
-				counted.map(({ row }) => row.to_key),
-			),
+		() => readRecipients(sql, addresses),
 		() => counting.notices.write(),
 	]);
 	for (const [at, { settlement, row, effect }] of counted.entries()) {
@@ -202,7 +187,7 @@ function countSent(
 	}
 }
 
-/** Those that bounced before it was known that they were sent, by the ids of their messages. */
+/** Messages that bounced before it was known that they were sent, by id. */
 async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
 	if (sent.length === 0) return new Map();
 	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(
@@ -231,6 +216,9 @@ interface SentRow {
 async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
 	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
+	const sets = settlements.map(({ message, fence, at, outcome }) => ({
+		...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
+	}));
 	const rows = await sql.tuples<
 		[uuid: Uuid, fence: number, id: number, number: number, campaign: Uuid | null, address: EmailKey]
 	>(
@@ -239,15 +227,7 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 		FROM ${sql.dialect.table(columns, 'sent')}
 		WHERE uuid = sent.message AND fence = sent.at_fence AND state = 'leased'
 		RETURNING uuid, fence, id, attempts, (SELECT s.campaign FROM submissions s WHERE s.seq = submission_seq), to_key`,
-		[
-			JSON.stringify(
-				settlements
-					.map(({ message, fence, at, outcome }) => ({
-						...{ message, at_fence: fence, at, reply: replyLine(outcome.reply) },
-					}))
-					.toSorted(byMessage),
-			),
-		],
+		[JSON.stringify(sets.toSorted(byMessage))],
 	);
 	const found = new Map(rows.map((row) => [row[0], row]));
 	return settlements.map(({ message, fence, at, outcome: { reply } }) => {
@@ -277,12 +257,10 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 	return one.message < other.message ? -1 : 1;
 }
 
-/**
- * Calls of a send API. A call cannot be taken back, so a message whose worker ended during one may have been sent. Each
- * in one transaction of the caller.
- */
-export function createCalls(sql: Sql) {
+/** A call of a send API cannot be taken back, so a message whose worker ended during one may have been sent. */
+export function createSettling(sql: Sql) {
 	return {
+		settle: ({ settlements }) => settle(sql, settlements),
 		setCalling: async ({ fences, isCalling }) => {
 			sql.write(
 				`UPDATE messages
@@ -295,29 +273,24 @@ export function createCalls(sql: Sql) {
 		retryUncertain: async ({ campaign, isAgain, now }) => {
 			const row = await sql.get<{ seq: number }>('SELECT seq FROM campaigns WHERE id = ?', [campaign]);
 			if (row === undefined) return;
-			if (isAgain) await queueUncertain(sql, row.seq, now);
-			else leaveUncertain(sql, row.seq);
+			if (!isAgain) {
+				sql.write(
+					// messages_due. One that waits after an attempt was to be sent again by a run that did not reach it.
+					`UPDATE messages
+					SET state = 'uncertain', wake_at = NULL
+					WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,
+					[row.seq],
+				);
+				return;
+			}
+			const { changes } = await sql.run(
+				// messages_over_of_lane
+				`UPDATE messages
+				SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?)
+				WHERE lane = ? AND state = 'uncertain' AND wake_at IS NULL AND state <> 'sent'`,
+				[now, row.seq],
+			);
+			if (changes > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [row.seq]);
 		},
 	} satisfies Partial<Operations>;
-}
-
-async function queueUncertain(sql: Sql, lane: number, now: Micros): Promise<void> {
-	const { changes } = await sql.run(
-		// messages_over_of_lane
-		`UPDATE messages
-		SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?)
-		WHERE lane = ? AND state = 'uncertain' AND wake_at IS NULL AND state <> 'sent'`,
-		[now, lane],
-	);
-	if (changes > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
-}
-
-/** Uses messages_due. A message that waits after an attempt was to be sent again by a run that did not reach it. */
-function leaveUncertain(sql: Sql, lane: number): void {
-	sql.write(
-		`UPDATE messages
-		SET state = 'uncertain', wake_at = NULL
-		WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,
-		[lane],
-	);
 }

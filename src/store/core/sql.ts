@@ -15,8 +15,6 @@ export interface Dialect {
 	/** A function of two texts: where the second begins in the first, from 1; 0 where it is not in it. */
 	position: string;
 	least: string;
-	/** The text of a JSON object under a name; `column` holds the object. */
-	jsonText(column: string, name: string): string;
 	/** The JSON of a column, as a text: what `JSON.stringify` makes of the value, `formatDateTime` of a time. */
 	readonly json: Readonly<Record<Form, (column: string) => string>>;
 	oneOf(column: string): string;
@@ -117,6 +115,15 @@ export async function exists(sql: Sql, select: string, values?: readonly SqlValu
 	return (await sql.number(`SELECT EXISTS (${select})`, values)) === 1;
 }
 
+/** The only column of a SELECT. */
+export async function column<Value>(
+	sql: Sql,
+	select: string,
+	values?: readonly SqlValue[],
+): Promise<Value[]> {
+	return (await sql.tuples<[Value]>(select, values)).map(([value]) => value);
+}
+
 /** Asks the same of each, as `together` does. */
 export function each<Item, Answer>(
 	sql: Sql,
@@ -124,4 +131,40 @@ export function each<Item, Answer>(
 	ask: (item: Item, at: number) => Promise<Answer>,
 ): Promise<Answer[]> {
 	return sql.together<Answer[]>(items.map((item, at) => () => ask(item, at)));
+}
+
+export type Row = Readonly<Record<string, SqlValue>>;
+
+function insertion(table: string, row: Row): string {
+	const names = Object.keys(row);
+	return `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
+}
+
+/** Inserts one row; `conflict` follows the values. Of many rows `writeAll` is faster. */
+export function insertInto(sql: Sql, table: string, row: Row, conflict = ''): void {
+	sql.write(`${insertion(table, row)} ${conflict}`, Object.values(row));
+}
+
+/** Inserts one row; the value that the database gives its column `id`. */
+export function insertNumbered(sql: Sql, table: string, row: Row, id = 'id'): Promise<number> {
+	return sql.number(`${insertion(table, row)} RETURNING ${id}`, Object.values(row));
+}
+
+export interface Conditions {
+	where: string;
+	values: SqlValue[];
+}
+
+/** Joins conditions with their values. One with an undefined value is left out. */
+export function conditionsOf(
+	conditions: readonly (readonly [condition: string, ...values: (SqlValue | undefined)[]])[],
+): Conditions {
+	const parts = ['TRUE'];
+	const all: SqlValue[] = [];
+	for (const [condition, ...values] of conditions) {
+		if (values.includes(undefined)) continue;
+		parts.push(condition);
+		all.push(...values.filter((value) => value !== undefined));
+	}
+	return { where: parts.join(' AND '), values: all };
 }

@@ -1,5 +1,6 @@
 import { type EmailKey, parseMailbox } from '../../api/address.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
+import type { FieldErrors } from '../../api/errors.js';
 import type { Envelope } from '../../api/messages.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
@@ -7,46 +8,39 @@ import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
 import { type Person, personVariables } from '../../engine/rules/meta.js';
 import { isWanted, stopping } from '../../engine/rules/subscription.js';
 import type { Operations } from '../operations.js';
+import type { Seen } from '../store.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
-import { keepLeftOut, type UnwantedRecipient } from './campaigns/left-out.js';
-import { createTally, type Tally } from './figures/tally.js';
-import { findEarlier, rememberKey } from './idempotency.js';
-import { findList } from './lists.js';
+import { keepLeftOut, type UnwantedRecipient } from './campaigns/results.js';
+import { addTo, createTally, type Tally } from './figures/tally.js';
+import { findKey, rememberKey } from './idempotency.js';
+import { findList, type ListRow } from './lists.js';
 import { emailColumn, flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
-import { each, type Insertion, type Sql, type SqlValue } from './sql.js';
+import { column, each, type Insertion, type Sql, type SqlValue } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 
 /** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
 export async function openLanes(sql: Sql): Promise<number[]> {
-	const campaigns = await sql.all<{ seq: number }>(
-		'SELECT seq FROM campaigns WHERE has_open_work = 1 ORDER BY seq',
-	);
-	return [lanes.transactional, lanes.bulk, ...campaigns.map(({ seq }) => seq)];
+	const open = 'SELECT seq FROM campaigns WHERE has_open_work = 1 ORDER BY seq';
+	return [lanes.transactional, lanes.bulk, ...(await column<number>(sql, open))];
 }
 
 export function createSubmissions(sql: Sql) {
 	return {
 		acceptSubmission: async ({ key, only_of, ...submission }) => {
-			const { list_id, content, now } = submission;
-			const [earlier, sender, list, attachments, envelope, people, tally] = await sql.together([
-				async () => (key === null ? null : await findEarlier(sql, key, now)),
-				() => findSender(sql, submission.from_key),
-				async () => (list_id === null ? null : await findList(sql, list_id)),
-				() => attachmentErrors(sql, content.attachments, only_of === undefined ? {} : { only_of }),
+			const { now } = submission;
+			const [earlier, { errors, list }, envelope, people, tally] = await sql.together([
+				async () => (key === null ? null : await findKey<SendResult>(sql, key, now)),
+				() => checkParts(sql, submission, only_of === undefined ? {} : { only_of }),
 				() => deliverableEnvelope(sql, submission.envelope, now),
 				() => findRecipients(sql, submission),
 				() => createTally(sql),
 			]);
-			if (earlier !== null) return earlier;
-			const errors = {
-				...(sender === null && unverifiedSender),
-				...(list_id !== null && list === null && noSuch('list_id', list_id)),
-				...attachments,
-			};
+			if (earlier?.kind === 'key_conflict') return earlier;
+			if (earlier !== null) return { ...earlier, kind: 'replayed' };
 			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
 			const email_reason = list?.email_reason ?? '';
 			return await accept(sql, { ...submission, envelope, key, people, email_reason, tally });
@@ -54,10 +48,34 @@ export function createSubmissions(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
+/** Whether sender, list and files of a submission are there. */
+export async function checkParts(
+	sql: Sql,
+	{ from_key, list_id, content }: Pick<Submission, 'from_key' | 'list_id' | 'content'>,
+	seen: Seen,
+): Promise<{ errors: FieldErrors; list: ListRow | null }> {
+	const [sender, list, attachments] = await sql.together([
+		() => findSender(sql, from_key),
+		async () => (list_id === null ? null : await findList(sql, list_id)),
+		() => attachmentErrors(sql, content.attachments, seen),
+	]);
+	const errors = {
+		...(sender === null && unverifiedSender),
+		...(list_id !== null && list === null && noSuch('list_id', list_id)),
+		...attachments,
+	};
+	return { errors, list };
+}
+
+interface OfCampaign {
+	seq: number;
+	owner: string | null;
+}
+
 export async function insertSubmission(
 	sql: Sql,
 	submission: Omit<Submission, 'recipients'>,
-	campaign: { seq: number; owner: string | null } | null,
+	campaign: OfCampaign,
 ): Promise<number> {
 	const envelope = await deliverableEnvelope(sql, submission.envelope, submission.now);
 	return await writeSubmission(sql, { ...submission, envelope }, campaign);
@@ -66,50 +84,35 @@ export async function insertSubmission(
 async function writeSubmission(
 	sql: Sql,
 	submission: Omit<Submission, 'recipients'>,
-	campaign: { seq: number; owner: string | null } | null,
+	campaign: OfCampaign | null,
 ): Promise<number> {
-	const { content, content_sha256 } = submission;
+	const { id, type, tag, list_id, content, content_sha256, now } = submission;
+	const { subject, text, html, disable_inline, attachments } = content;
 	sql.write(
 		`INSERT INTO contents (sha256, subject, text, html, disable_inline, used_at)
 		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO NOTHING`,
-		[
-			content_sha256,
-			content.subject,
-			content.text,
-			content.html,
-			flag(content.disable_inline),
-			submission.now,
-		],
+		[content_sha256, subject, text, html, flag(disable_inline), now],
 	);
 	// Once a day, and where it brings back a body that retention has deleted.
 	sql.write(
 		`UPDATE contents
 		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
 		WHERE sha256 = ? AND (used_at <= ? OR dropped_at IS NOT NULL)`,
-		[content.text, content.html, submission.now, content_sha256, submission.now - microsPerDay],
+		[text, html, now, content_sha256, now - microsPerDay],
 	);
-	nameAttachments(sql, content_sha256, content.attachments);
+	nameAttachments(sql, content_sha256, attachments);
+	const { envelope, context, variables, request } = submission;
 	return await sql.number(
 		`INSERT INTO submissions
 			(id, type, envelope, tag, tracking, campaign, content_sha256, context, variables, list_id, campaign_seq, owner, request, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		RETURNING seq`,
 		[
-			submission.id,
-			submission.type,
-			JSON.stringify(submission.envelope),
-			submission.tag,
-			submission.tracking ?? 'on',
-			submission.campaign,
-			submission.content_sha256,
-			JSON.stringify(submission.context),
-			JSON.stringify(submission.variables),
-			submission.list_id,
-			campaign?.seq ?? null,
-			campaign === null ? (submission.owner ?? null) : campaign.owner,
-			submission.request === undefined ? null : JSON.stringify(submission.request),
-			submission.now,
+			...[id, type, JSON.stringify(envelope), tag, submission.tracking ?? 'on', submission.campaign],
+			...[content_sha256, JSON.stringify(context), JSON.stringify(variables), list_id],
+			...[campaign?.seq ?? null, campaign === null ? (submission.owner ?? null) : campaign.owner],
+			...[request === undefined ? null : JSON.stringify(request), now],
 		],
 	);
 }
@@ -145,14 +148,10 @@ export async function insertMessages(sql: Sql, messages: readonly NewMessage[]):
 	return made;
 }
 
+const addToCounters = addTo('counters', ['name']);
+
 export function countMessages(sql: Sql, by: number): void {
-	if (by === 0) return;
-	sql.write(
-		`INSERT INTO counters (name, shard, count)
-		VALUES ('messages', ?, ?)
-		ON CONFLICT (name, shard) DO UPDATE SET count = counters.count + excluded.count`,
-		[sql.shard, by],
-	);
+	if (by !== 0) sql.write(addToCounters, ['messages', sql.shard, by]);
 }
 
 export async function messageCount(sql: Sql): Promise<number> {
@@ -160,21 +159,9 @@ export async function messageCount(sql: Sql): Promise<number> {
 }
 
 function messageValues(message: NewMessage): SqlValue[] {
-	const { now } = message;
-	return [
-		message.uuid,
-		message.submission_seq,
-		message.lane,
-		message.to,
-		message.to_key,
-		message.list_id,
-		message.subscriber_id,
-		JSON.stringify(message.variables),
-		message.state,
-		now,
-		now,
-		now,
-	];
+	const { uuid, submission_seq, lane, to, to_key, list_id, subscriber_id, variables, state, now } = message;
+	const text = JSON.stringify(variables);
+	return [uuid, submission_seq, lane, to, to_key, list_id, subscriber_id, text, state, now, now, now];
 }
 
 interface Accepted extends Submission {
@@ -189,40 +176,37 @@ async function accept(
 	{ key, people, tally, email_reason, ...submission }: Accepted,
 ): Promise<Acceptance> {
 	const { id, type, now, recipients, list_id, variables, context } = submission;
-	// Every bulk call is a campaign of its own, unless it joins one.
+	// A bulk call is a campaign by itself, unless it joins one.
 	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
 	const submission_seq = await writeSubmission(sql, { ...submission, campaign }, null);
+	const lane = type === 'BULK' ? lanes.bulk : lanes.transactional;
 	const unwanted: UnwantedRecipient[] = [];
-	const wanted = recipients.flatMap(({ id: uuid, to, to_key }, at): NewMessage[] => {
+	const wanted: NewMessage[] = [];
+	for (const [at, { id: uuid, to, to_key }] of recipients.entries()) {
 		const { person, reasons } = people[at] ?? nobody;
-		const { is_active = null, disable_reason = null } = person ?? {};
+		const { is_active = null, disable_reason = null, subscriber_id = null } = person ?? {};
 		const placed = { to, to_key, list_id: person?.list_id ?? list_id };
 		if (!isWanted(type, { reasons, is_active })) {
 			unwanted.push({ ...placed, reason: stopping(type, reasons), disable_reason });
-			return [];
+			continue;
 		}
 		const { name = '', meta = {} } = person ?? {};
 		const known = { email: to, name, email_reason: person?.email_reason ?? email_reason, meta };
-		return [
-			{
-				uuid,
-				submission_seq,
-				lane: type === 'BULK' ? lanes.bulk : lanes.transactional,
-				...placed,
-				subscriber_id: person?.subscriber_id ?? null,
-				variables: personVariables(known, variables, context),
-				state: 'queued',
-				now,
-			},
-		];
-	});
-	const messages: SendResult['messages'] = wanted.map(({ to, uuid }) => ({ to, id: uuid }));
+		const own = personVariables(known, variables, context);
+		wanted.push({
+			uuid,
+			submission_seq,
+			lane,
+			...placed,
+			subscriber_id,
+			variables: own,
+			state: 'queued',
+			now,
+		});
+	}
+	const messages = wanted.map(({ to, uuid }) => ({ to, id: uuid }));
 	tally.add({ at: now, campaign, type: 'CREATED', audience: 'all', by: messages.length });
-	const answer: SendResult = {
-		messages,
-		result: true,
-		messages_created: messages.length,
-	};
+	const answer: SendResult = { messages, result: true, messages_created: messages.length };
 	sql.writeAll(intoMessages, wanted.map(messageValues));
 	tally.write();
 	countMessages(sql, wanted.length);
@@ -256,17 +240,6 @@ export interface KnownPerson extends Person {
 	disable_reason: string | null;
 }
 
-interface PersonRow {
-	id: number;
-	list_id: number;
-	email: string;
-	name: string;
-	is_active: number;
-	disable_reason: string | null;
-	meta: string;
-	email_reason: string;
-}
-
 /**
  * The subscriber of the given list; without a list, the only one with the address. An address in several lists has no
  * single subscriber: unsubscribing then acts on all of them.
@@ -276,9 +249,11 @@ export async function findPerson(
 	address: EmailKey,
 	list_id: number | null,
 ): Promise<KnownPerson | null> {
-	const [row, another] = await sql.all<PersonRow>(
+	const [row, another] = await sql.all<
+		Omit<KnownPerson, 'is_active' | 'meta'> & { is_active: number; meta: string }
+	>(
 		// subscribers_by_key (email_key, list_id)
-		`SELECT s.id, s.list_id, ${emailColumn}, s.name, s.is_active, s.disable_reason, s.meta, l.email_reason
+		`SELECT s.id AS subscriber_id, s.list_id, ${emailColumn}, s.name, s.is_active, s.disable_reason, s.meta, l.email_reason
 		FROM subscribers s
 		JOIN lists l ON l.id = s.list_id
 		WHERE s.email_key = ? AND s.list_id = coalesce(?, s.list_id)
@@ -286,11 +261,11 @@ export async function findPerson(
 		[address, list_id],
 	);
 	if (row === undefined || another !== undefined) return null;
-	const { id, is_active, meta, ...person } = row;
-	return { subscriber_id: id, ...person, is_active: is_active === 1, meta: parseRecord(meta) };
+	const { is_active, meta, ...person } = row;
+	return { ...person, is_active: is_active === 1, meta: parseRecord(meta) };
 }
 
-export async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): Promise<Envelope> {
+async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): Promise<Envelope> {
 	const stopped = new Set(await stoppedCopies(sql, envelope, now));
 	const isDeliverable = (text: string) => !stopped.has(parseMailbox(text)?.key ?? '');
 	return { ...envelope, cc: envelope.cc.filter(isDeliverable), bcc: envelope.bcc.filter(isDeliverable) };
@@ -302,13 +277,12 @@ export async function stoppedCopies(
 	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,
 	now: Micros,
 ): Promise<EmailKey[]> {
-	if (cc.length + bcc.length === 0) return [];
-	const keys = new Set([...cc, ...bcc].flatMap((text) => parseMailbox(text)?.key ?? []));
-	const isStopped = async (address: EmailKey) => {
-		const reasons = await findSuppressions(sql, { address, list_id: null }, now);
-		return !isWanted('TRANSACTIONAL', { reasons, is_active: null });
-	};
-	const addresses = [...keys];
-	const found = await each(sql, addresses, (address) => isStopped(address));
-	return addresses.filter((_, at) => found[at]);
+	const addresses = [...new Set([...cc, ...bcc].flatMap((text) => parseMailbox(text)?.key ?? []))];
+	if (addresses.length === 0) return [];
+	const reasons = await each(sql, addresses, (address) =>
+		findSuppressions(sql, { address, list_id: null }, now),
+	);
+	return addresses.filter(
+		(_, at) => !isWanted('TRANSACTIONAL', { reasons: reasons[at] ?? [], is_active: null }),
+	);
 }

@@ -1,16 +1,22 @@
 import { emailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
+import type { FieldErrors } from '../../api/errors.js';
 import { type EncodedSubscribers, type TupleKeys, tupleKeys } from '../../api/exports.js';
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
 import { foldCase, foldedColumn } from '../../engine/rules/case-folding.js';
-import { duplicateAddress } from '../../engine/rules/errors.js';
+import { duplicateAddress, notUnique } from '../../engine/rules/errors.js';
 import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
-import { changeActivation, erasedComplaint, startActivation } from '../../engine/rules/subscription.js';
+import {
+	type Activation,
+	changeActivation,
+	erasedComplaint,
+	startActivation,
+} from '../../engine/rules/subscription.js';
 import { damaged } from '../errors.js';
 import type { Command, Operations } from '../operations.js';
-import type { SubscriberPatch } from '../store.js';
+import type { Question, SubscriberPatch } from '../store.js';
 import { isErased } from './erasures.js';
-import { knownVariables } from './fields.js';
+import { isVariableTaken, knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
 import { findList, hasList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './messages/actions.js';
@@ -18,18 +24,24 @@ import { carryUnsubscription, liftSuppressions } from './recipients.js';
 import {
 	emailColumn,
 	flag,
-	type NewSubscriber,
-	newSubscriberColumns,
-	newSubscriberValues,
 	parseRecord,
 	type SubscriberRow,
 	span,
-	storedEmail,
 	subscriberColumns,
 	writtenOf,
 } from './rows.js';
-import type { Dialect, Form, Insertion, Sql, SqlValue } from './sql.js';
+import {
+	type Columns,
+	type Conditions,
+	conditionsOf,
+	type Dialect,
+	type Form,
+	type Insertion,
+	type Sql,
+	type SqlValue,
+} from './sql.js';
 import { findLasting, findSuppressions } from './suppressions.js';
+import { isNameTaken } from './templates.js';
 
 export function createSubscribers(sql: Sql) {
 	const count = createFilteredCounts(sql);
@@ -50,10 +62,11 @@ export function createSubscribers(sql: Sql) {
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
+		fieldErrors: (question) => fieldErrors(sql, question),
 	} satisfies Partial<Operations>;
 }
 
-export async function findSubscriber(sql: Sql, list_id: number, id: number): Promise<SubscriberRow | null> {
+async function findSubscriber(sql: Sql, list_id: number, id: number): Promise<SubscriberRow | null> {
 	const row = await sql.get<SubscriberRow>(
 		`SELECT ${subscriberColumns} FROM subscribers WHERE id = ? AND list_id = ?`,
 		[id, list_id],
@@ -66,9 +79,49 @@ export async function takeSubscriberIds(sql: Sql, count: number): Promise<number
 	return last - count + 1;
 }
 
+export interface NewSubscriber {
+	list_id: number;
+	email: string;
+	email_key: string;
+	email_folded: string | null;
+	name: string;
+	is_active: boolean;
+	disable_reason: string | null;
+	meta: string;
+	source: 'API' | 'IMPORT';
+	created_at: Micros;
+	import_seq: number | null;
+}
+
+const newColumns = {
+	...{ list_id: 'BIGINT', email: 'TEXT', email_key: 'TEXT', email_folded: 'TEXT', name: 'TEXT' },
+	...{ is_active: 'BIGINT', disable_reason: 'TEXT', meta: 'TEXT', source: 'TEXT' },
+	...{ created_at: 'BIGINT', import_seq: 'BIGINT' },
+} as const satisfies Columns;
+
+function newValues(row: NewSubscriber): SqlValue[] {
+	return [
+		row.list_id,
+		storedEmail(row),
+		row.email_key,
+		row.email_folded,
+		row.name,
+		flag(row.is_active),
+		row.disable_reason,
+		row.meta,
+		row.source,
+		row.created_at,
+		row.import_seq,
+	];
+}
+
+function storedEmail({ email, email_key }: { email: string; email_key: string }): string {
+	return email === email_key ? '' : email;
+}
+
 const intoSubscribers: Insertion = {
 	table: 'subscribers',
-	columns: { ...newSubscriberColumns, id: 'BIGINT' },
+	columns: { ...newColumns, id: 'BIGINT' },
 	key: 'id',
 	id: 'id',
 	conflict: 'ON CONFLICT (email_key, list_id) DO NOTHING',
@@ -87,7 +140,7 @@ export async function insertSubscribers(
 	const made = await sql.insertAll(
 		areNew ? intoNewSubscribers : intoSubscribers,
 		rows.map((row) => {
-			const values = newSubscriberValues(row);
+			const values = newValues(row);
 			values.push(row.id);
 			return values;
 		}),
@@ -95,8 +148,8 @@ export async function insertSubscribers(
 	return made.map((id) => id !== null);
 }
 
-const newNames = Object.keys(newSubscriberColumns).join(', ');
-const newPlaces = Object.keys(newSubscriberColumns)
+const newNames = Object.keys(newColumns).join(', ');
+const newPlaces = Object.keys(newColumns)
 	.map(() => '?')
 	.join(', ');
 
@@ -117,8 +170,10 @@ async function readPage<Records>(
 		() => read(sql, query, [...values, ...span(page)]),
 	]);
 	if (list === null) return null;
-	const count = isCounted ? countOf(list.active_count, list.inactive_count, filter.is_active) : found;
-	return { count, results };
+	const { is_active } = filter;
+	const active = is_active === false ? 0 : list.active_count;
+	const inactive = is_active === true ? 0 : list.inactive_count;
+	return { count: isCounted ? active + inactive : found, results };
 }
 
 async function readSlice<Records>(
@@ -136,32 +191,21 @@ async function readSlice<Records>(
 	return isKnown ? records : null;
 }
 
-function countOf(active: number, inactive: number, isActive: boolean | undefined): number {
-	if (isActive === undefined) return active + inactive;
-	return isActive ? active : inactive;
-}
-
 function conditions(
 	{ dialect: { position } }: Sql,
 	list_id: number,
-	filter: SubscriberFilter,
-): { where: string; values: SqlValue[] } {
-	const parts = ['list_id = ?'];
-	const values: SqlValue[] = [list_id];
-	if (filter.is_active !== undefined) {
-		parts.push('is_active = ?');
-		values.push(flag(filter.is_active));
-	}
-	if (filter.email__exact !== undefined) {
-		parts.push('email_key = ?');
-		values.push(emailKey(filter.email__exact));
-	}
-	if (filter.email__icontains !== undefined) {
+	{ is_active, email__exact: exact, email__icontains: part }: SubscriberFilter,
+): Conditions {
+	return conditionsOf([
+		['list_id = ?', list_id],
+		['is_active = ?', is_active === undefined ? undefined : flag(is_active)],
+		['email_key = ?', exact === undefined ? undefined : emailKey(exact)],
 		// Not LIKE: % and _ are literal, and LIKE folds ASCII only.
-		parts.push(`${position}(coalesce(email_folded, email_key), ?) > 0`);
-		values.push(foldCase(filter.email__icontains));
-	}
-	return { where: parts.join(' AND '), values };
+		[
+			`${position}(coalesce(email_folded, email_key), ?) > 0`,
+			part === undefined ? undefined : foldCase(part),
+		],
+	]);
 }
 
 async function createSubscriber(
@@ -184,10 +228,12 @@ async function createSubscriber(
 		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
 		return await patchSubscriber(sql, { list_id, id: there, patch, now });
 	}
-	const complaints = checkMeta(meta, known) ?? {};
-	if (there !== null) Object.assign(complaints, duplicateAddress);
-	if (erased) Object.assign(complaints, erasedComplaint);
-	if (Object.keys(complaints).length > 0) return { kind: 'refused', errors: complaints };
+	const errors = {
+		...checkMeta(meta, known),
+		...(there !== null && duplicateAddress),
+		...(erased && erasedComplaint),
+	};
+	if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
 	const { is_active, disable_reason } = startActivation(input.is_active ?? true, lasting);
 	const row: NewSubscriber = {
 		is_active,
@@ -208,48 +254,75 @@ async function createSubscriber(
 	const id = await sql.insert(
 		'id',
 		`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
-		newSubscriberValues(row),
+		newValues(row),
 	);
 	if (id === null) throw new Error('a subscriber without an id');
 	const stored = { id, is_active: flag(is_active), is_email_verified: 0, opt_in_signed: null };
 	return { kind: 'written', record: toSubscriber(Object.assign({}, row, stored)) };
 }
 
-async function patchSubscriber(
+/** What a patch would make of a subscriber, or of none; with what stored state has against it. */
+async function judge(
 	sql: Sql,
-	{ list_id, id, patch, now }: Command<'patchSubscriber'>,
-): ReturnType<Operations['patchSubscriber']> {
-	const row = await findSubscriber(sql, list_id, id);
-	if (row === null) return { kind: 'not_found' };
-	const email_key = patch.email === undefined ? row.email_key : emailKey(patch.email);
-	const isMoved = email_key !== row.email_key;
-	const [reasons, lasting, meta, isTaken, erased] = await sql.together([
-		() => findSuppressions(sql, { address: email_key, list_id }, now),
-		() => findLasting(sql, { address: email_key, list_id }),
-		() => patchedMeta(sql, row, patch),
-		async () => isMoved && (await hasAddress(sql, list_id, email_key)),
+	row: SubscriberRow | null,
+	{ list_id, patch, now }: { list_id: number; patch: SubscriberPatch; now: Micros },
+) {
+	const email_key = patch.email === undefined ? (row?.email_key ?? null) : emailKey(patch.email);
+	const isMoved = email_key !== null && email_key !== row?.email_key;
+	const mailTo = { address: email_key ?? '', list_id };
+	const isMetaKept = (patch.meta ?? patch.merge_meta ?? patch.unset_meta) === undefined;
+	const [reasons, lasting, known, isTaken, erased] = await sql.together([
+		() => findSuppressions(sql, mailTo, now),
+		() => findLasting(sql, mailTo),
+		async () => (isMetaKept ? null : await knownVariables(sql)),
+		async () => isMoved && (await findByAddress(sql, list_id, email_key)) !== null,
 		async () => isMoved && (await isErased(sql, email_key)),
 	]);
-	const change = changeActivation({
-		stored: { is_active: row.is_active === 1, disable_reason: row.disable_reason },
-		wanted: patch.is_active,
-		isMoved,
-		reasons,
-		lasting,
-	});
-	const complaints = {
-		...(meta.kind === 'refused' && meta.errors),
+	const meta = isMetaKept ? null : changeMeta(row === null ? {} : parseRecord(row.meta), patch);
+	const stored: Activation = { is_active: row?.is_active === 1, disable_reason: row?.disable_reason ?? null };
+	const change = changeActivation({ stored, wanted: patch.is_active, isMoved, reasons, lasting });
+	const errors: FieldErrors = {
+		...(meta !== null && known !== null && checkMeta(meta, known)),
 		...(isTaken && duplicateAddress),
 		...(erased && erasedComplaint),
-		...(change.kind === 'refused' && change.errors),
+		...(row !== null && change.kind === 'refused' && change.errors),
 	};
-	if (meta.kind === 'refused' || change.kind === 'refused' || Object.keys(complaints).length > 0) {
-		return { kind: 'refused', errors: complaints };
+	return { errors, meta, change, isMoved };
+}
+
+/** Field errors that stored state raises against an input, without a write: also for an input refused for its shape. */
+async function fieldErrors(sql: Sql, question: Question): Promise<FieldErrors> {
+	const { kind, id } = question;
+	if (kind === 'subscriber') {
+		const row = id === null ? null : await findSubscriber(sql, question.list_id, id);
+		return (await judge(sql, row, question)).errors;
 	}
-	await liftSuppressions(sql, { address: email_key, list_id }, { reasons: change.lift, now });
+	if (kind === 'field') {
+		const { variable } = question;
+		const isTaken = variable !== undefined && (await isVariableTaken(sql, variable, question.id ?? 0));
+		return isTaken ? notUnique('variable') : {};
+	}
+	const { name } = question;
+	const isTaken = name !== undefined && (await isNameTaken(sql, name, question.id ?? ''));
+	return isTaken ? notUnique('name') : {};
+}
+
+async function patchSubscriber(
+	sql: Sql,
+	command: Command<'patchSubscriber'>,
+): ReturnType<Operations['patchSubscriber']> {
+	const { list_id, id, patch, now } = command;
+	const row = await findSubscriber(sql, list_id, id);
+	if (row === null) return { kind: 'not_found' };
+	const { errors, meta: changed, change, isMoved } = await judge(sql, row, command);
+	if (change.kind === 'refused' || Object.keys(errors).length > 0) return { kind: 'refused', errors };
 	const email = patch.email ?? row.email;
+	const email_key = isMoved ? emailKey(email) : row.email_key;
+	await liftSuppressions(sql, { address: email_key, list_id }, { reasons: change.lift, now });
 	const name = patch.name ?? row.name;
-	const { is_active, disable_reason } = change.activation;
+	const meta = changed === null ? row.meta : JSON.stringify(changed);
+	const { disable_reason } = change.activation;
+	const is_active = flag(change.activation.is_active);
 	// The bounces of the old address do not count against the new one.
 	sql.write(
 		`UPDATE subscribers
@@ -258,39 +331,17 @@ async function patchSubscriber(
 			soft_bounced_since = CASE email_key WHEN ? THEN soft_bounced_since END
 		WHERE id = ?`,
 		[
-			storedEmail({ email, email_key }),
-			email_key,
-			foldedColumn(email, email_key),
-			name,
-			flag(is_active),
-			disable_reason,
-			meta.text,
-			email_key,
-			email_key,
-			id,
+			...[storedEmail({ email, email_key }), email_key, foldedColumn(email, email_key), name],
+			...[is_active, disable_reason, meta, email_key, email_key, id],
 		],
 	);
-	moveCounters(sql, list_id, counterMove(row.is_active === 1, is_active), null);
+	moveCounters(sql, list_id, counterMove(row.is_active === 1, is_active === 1), null);
 	if (isMoved && patch.is_active !== true) {
 		await carryUnsubscription(sql, { from: row.email_key, to: email_key, list_id }, now);
 		return writtenOf(await getSubscriber(sql, list_id, id));
 	}
-	const changed = { email, email_key, name, is_active: flag(is_active), disable_reason, meta: meta.text };
-	return { kind: 'written', record: toSubscriber({ ...row, ...changed }) };
-}
-
-async function patchedMeta(sql: Sql, row: SubscriberRow, patch: SubscriberPatch) {
-	const isTouched = patch.meta ?? patch.merge_meta ?? patch.unset_meta;
-	if (isTouched === undefined) return { kind: 'kept', text: row.meta } as const;
-	const meta = changeMeta(parseRecord(row.meta), patch);
-	const errors = checkMeta(meta, await knownVariables(sql));
-	return errors === null
-		? ({ kind: 'changed', text: JSON.stringify(meta) } as const)
-		: ({ kind: 'refused', errors } as const);
-}
-
-export async function hasAddress(sql: Sql, list_id: number, email_key: string): Promise<boolean> {
-	return (await findByAddress(sql, list_id, email_key)) !== null;
+	const record = toSubscriber({ ...row, email, email_key, name, is_active, disable_reason, meta });
+	return { kind: 'written', record };
 }
 
 async function findByAddress(sql: Sql, list_id: number, email_key: string): Promise<number | null> {
@@ -320,27 +371,15 @@ const members: Readonly<Record<keyof Subscriber, readonly [column: keyof Subscri
 
 const columns = Object.values(members).map(([column]) => column);
 
-export const shownColumns = columns.map((column) => (column === 'email' ? emailColumn : column)).join(', ');
+const shownColumns = columns.map((column) => (column === 'email' ? emailColumn : column)).join(', ');
 
 type RowTuple = readonly [
-	id: number,
-	list_id: number,
-	email: string,
-	name: string,
-	is_active: number,
-	disable_reason: string | null,
-	is_email_verified: number,
-	meta: string,
-	source: string,
-	opt_in_signed: Micros | null,
-	created_at: Micros,
+	...[id: number, list_id: number, email: string, name: string, is_active: number],
+	...[disable_reason: string | null, is_email_verified: number, meta: string, source: string],
+	...[opt_in_signed: Micros | null, created_at: Micros],
 ];
 
-export async function readSubscribers(
-	sql: Sql,
-	query: string,
-	values: readonly SqlValue[],
-): Promise<Subscriber[]> {
+async function readSubscribers(sql: Sql, query: string, values: readonly SqlValue[]): Promise<Subscriber[]> {
 	return (await sql.tuples<RowTuple>(query, values)).map(recordOf);
 }
 
@@ -367,7 +406,7 @@ function recordOf(tuple: RowTuple): Subscriber {
 	};
 }
 
-export function encodeSubscribers(
+function encodeSubscribers(
 	sql: Sql,
 	query: string,
 	values: readonly SqlValue[],
@@ -376,7 +415,7 @@ export function encodeSubscribers(
 }
 
 /** As `encodeSubscribers`, of their values alone. `isChecked`: a stored meta stands in it as it is. */
-export function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean }) {
+function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean }) {
 	return (sql: Sql, query: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> => {
 		const cells = tupleKeys[keys].map((key) =>
 			key === 'meta' && isChecked ? 'meta' : jsonOf(sql.dialect, key),

@@ -5,10 +5,9 @@
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
-import type { UnsubscribeScope } from '../../engine/rules/subscription.js';
-import { isWanted, stopping } from '../../engine/rules/subscription.js';
+import { isWanted, stopping, type UnsubscribeScope } from '../../engine/rules/subscription.js';
 import { isErased, openErased } from './erasures.js';
-import { exists, type Sql } from './sql.js';
+import { column, exists, type Sql } from './sql.js';
 
 /** Stored for a suppression of all lists: a part of the key is never NULL. */
 export const allLists = 0;
@@ -50,38 +49,26 @@ export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Pro
 	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
+/** Reasons without an end. */
 export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
 	return await storedReasons(sql, mail, null);
 }
 
 export const isAbout = `email_key = ? AND (list_id = ${allLists} OR coalesce(?, list_id) = list_id)`;
 
-async function storedReasons(
+function storedReasons(
 	sql: Sql,
 	{ address, list_id }: MailTo,
 	now: Micros | null,
 ): Promise<SuppressionReason[]> {
-	return (
-		await sql.all<{ reason: SuppressionReason }>(
-			`SELECT DISTINCT reason
-			FROM suppressions
-			WHERE ${isAbout} AND (expires_at IS NULL OR expires_at > ?)
-			ORDER BY reason`,
-			[address, list_id, now],
-		)
-	).map(({ reason }) => reason);
-}
-
-export async function suppressedSince(
-	sql: Sql,
-	{ address, list_id }: MailTo,
-	reason: SuppressionReason | null,
-): Promise<Micros | undefined> {
-	const row = await sql.get<{ since: Micros | null }>(
-		`SELECT min(created_at) AS since FROM suppressions WHERE ${isAbout} AND reason = ?`,
-		[address, list_id, reason],
+	return column<SuppressionReason>(
+		sql,
+		`SELECT DISTINCT reason
+		FROM suppressions
+		WHERE ${isAbout} AND (expires_at IS NULL OR expires_at > ?)
+		ORDER BY reason`,
+		[address, list_id, now],
 	);
-	return row?.since ?? undefined;
 }
 
 /** False saves an import the look-up of each address. An expired suppression counts until it is deleted. */
@@ -89,15 +76,15 @@ export async function hasSuppressions(sql: Sql): Promise<boolean> {
 	return await exists(sql, 'SELECT 1 FROM suppressions');
 }
 
-export async function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]): Promise<EmailKey[]> {
-	const rows = await sql.tuples<[EmailKey]>(
+export function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]): Promise<EmailKey[]> {
+	return column<EmailKey>(
+		sql,
 		`SELECT DISTINCT s.email_key
 		FROM ${sql.dialect.table({ address: 'TEXT' }, 'asked')}
 		CROSS JOIN suppressions s
 		WHERE s.email_key = asked.address`,
 		[JSON.stringify(addresses.map((address) => ({ address })))],
 	);
-	return rows.map(([address]) => address);
 }
 
 interface Addressee {
@@ -115,28 +102,23 @@ interface Addressee {
  */
 export async function unwantedBecause(
 	sql: Sql,
-	{ to_key, list_id, subscriber_id, is_active, disable_reason }: Addressee,
+	{ to_key: address, list_id, subscriber_id, is_active, disable_reason }: Addressee,
 	type: 'TRANSACTIONAL' | 'BULK',
 	reasonsAgainst: ReasonsAgainst,
 ): Promise<string | null> {
-	const mail = { address: to_key, list_id };
-	const reasons = await reasonsAgainst(mail);
-	if (!isWanted(type, { reasons, is_active: null })) return await suppressedBecause(sql, mail, reasons, type);
-	if (type !== 'BULK' || subscriber_id === null) return null;
+	const reasons = await reasonsAgainst({ address, list_id });
+	if (!isWanted(type, { reasons, is_active: null })) {
+		const reason = stopping(type, reasons);
+		const [since = null] = await column<Micros | null>(
+			sql,
+			`SELECT min(created_at) FROM suppressions WHERE ${isAbout} AND reason = ?`,
+			[address, list_id, reason],
+		);
+		if (since === null) return 'not sent: the person behind the address was erased';
+		return `not sent: the address is suppressed, ${reason} since ${formatDateTime(since).slice(0, 19)}Z`;
+	}
+	if (type !== 'BULK' || subscriber_id === null || is_active === 1) return null;
 	if (is_active === null) return 'not sent: the subscriber was deleted';
-	if (is_active === 1) return null;
 	const because = disable_reason === null ? '' : ` (${disable_reason})`;
 	return `not sent: the subscriber is inactive${because}`;
-}
-
-async function suppressedBecause(
-	sql: Sql,
-	mail: MailTo,
-	reasons: readonly SuppressionReason[],
-	type: 'TRANSACTIONAL' | 'BULK',
-): Promise<string> {
-	const reason = stopping(type, reasons);
-	const since = await suppressedSince(sql, mail, reason);
-	if (since === undefined) return 'not sent: the person behind the address was erased';
-	return `not sent: the address is suppressed, ${reason} since ${formatDateTime(since).slice(0, 19)}Z`;
 }

@@ -1,22 +1,21 @@
+import type { Template } from '../../api/records.js';
 import { notUnique } from '../../engine/rules/errors.js';
 import type { Operations } from '../operations.js';
-import { selectPage, type TemplateRow, toTemplate, writtenOf } from './rows.js';
-import { exists, type Sql } from './sql.js';
+import { type Dated, dated, selectPage, timeOf, writtenOf } from './rows.js';
+import { exists, insertInto, type Sql } from './sql.js';
 
-const columns = 'id, name, text_body, html_body, created_at, updated_at';
+type TemplateRow = Dated<Template> & { date_updated: number };
+
+const columns = 'id, name, text_body, html_body, created_at AS date_created, updated_at AS date_updated';
 
 export function createTemplates(sql: Sql) {
 	return {
 		// In the order of creation: ids are random.
 		pageTemplates: (page) => selectPage(sql, { columns, from: 'templates', order: 'seq' }, page, toTemplate),
 		getTemplate: ({ id }) => findTemplate(sql, id),
-		createTemplate: async ({ id, input, now }) => {
-			if (await isNameTaken(sql, input.name, '')) return { kind: 'refused', errors: notUnique('name') };
-			sql.write(
-				`INSERT INTO templates (id, name, text_body, html_body, created_at, updated_at)
-				VALUES (?, ?, ?, ?, ?, ?)`,
-				[id, input.name, input.text_body, input.html_body, now, now],
-			);
+		createTemplate: async ({ id, input: { name, text_body, html_body }, now }) => {
+			if (await isNameTaken(sql, name, '')) return { kind: 'refused', errors: notUnique('name') };
+			insertInto(sql, 'templates', { id, name, text_body, html_body, created_at: now, updated_at: now });
 			return writtenOf(await findTemplate(sql, id));
 		},
 		patchTemplate: async ({ id, patch, now }) => {
@@ -24,13 +23,11 @@ export function createTemplates(sql: Sql) {
 			if (stored === null) return { kind: 'not_found' };
 			const { name, text_body, html_body } = { ...stored, ...patch };
 			if (await isNameTaken(sql, name, id)) return { kind: 'refused', errors: notUnique('name') };
-			sql.write('UPDATE templates SET name = ?, text_body = ?, html_body = ?, updated_at = ? WHERE id = ?', [
-				name,
-				text_body,
-				html_body,
-				now,
-				id,
-			]);
+			const changed = [name, text_body, html_body, now, id];
+			sql.write(
+				'UPDATE templates SET name = ?, text_body = ?, html_body = ?, updated_at = ? WHERE id = ?',
+				changed,
+			);
 			return writtenOf(await findTemplate(sql, id));
 		},
 		deleteTemplate: async ({ id }) =>
@@ -38,9 +35,13 @@ export function createTemplates(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-async function findTemplate(sql: Sql, id: string) {
+async function findTemplate(sql: Sql, id: string): Promise<Template | null> {
 	const row = await sql.get<TemplateRow>(`SELECT ${columns} FROM templates WHERE id = ?`, [id]);
 	return row === undefined ? null : toTemplate(row);
+}
+
+function toTemplate(row: TemplateRow): Template {
+	return { ...dated(row), date_updated: timeOf(row.date_updated) };
 }
 
 export async function isNameTaken(sql: Sql, name: string, exceptId: string): Promise<boolean> {

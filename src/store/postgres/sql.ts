@@ -6,7 +6,6 @@ import type { Answer, Pipeline } from './pipeline.js';
 const dialect: Dialect = {
 	position: 'strpos',
 	least: 'least',
-	jsonText: (column, name) => `CAST(${column} AS jsonb) ->> '${name}'`,
 	json: {
 		number: (column) => column,
 		text: (column) => `coalesce(to_json(${column})::text, 'null')`,

@@ -28,7 +28,6 @@ export interface Sql {
 const dialect: Dialect = {
 	position: 'instr',
 	least: 'min',
-	jsonText: (column, name) => `${column} ->> '${name}'`,
 	json: {
 		number: (column) => column,
 		text: (column) => `json_quote(${column})`,

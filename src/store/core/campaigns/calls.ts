@@ -1,7 +1,7 @@
 /**
  * A campaign of send calls alone: no row of `campaigns` has its UUID, which is its name, too. All of it is read from its
- * submissions, so that a client with a call for each recipient makes neither campaigns nor lanes. What a client sees of it
- * are its own calls.
+ * submissions, so that a client with a call for each recipient makes neither campaigns nor lanes. A client sees its own
+ * calls.
  */
 import type { Campaign, CampaignResult, CampaignResults, CampaignStatus } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
@@ -87,7 +87,7 @@ export async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Cam
 	};
 }
 
-/** By state, of the messages of send calls with the UUID of a campaign, or with one of their own. Walks all of them. */
+/** Messages by state, of send calls with the UUID, whether a campaign has it or not. Walks all of them. */
 export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus['messages']> {
 	const own = seenRows('s.owner', seen);
 	const rows = await sql.all<{ state: MessageState; count: number }>(
@@ -96,8 +96,7 @@ export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
 		WHERE s.campaign = ? AND s.campaign_seq IS NULL AND ${own.where}
-		GROUP BY 1
-		ORDER BY 1`,
+		GROUP BY 1`,
 		[id, ...own.values],
 	);
 	return sumsOf([...rows, ...(await deletedJoined(sql, id, seen))]);
@@ -125,27 +124,22 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 /** A place among the messages of all calls, as one number: the call, and how many of its messages are before the place. */
 const width = maxRecipients + 1;
 
-interface Place {
+type SlicedRow = Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & {
 	seq: number;
-	before: number;
-}
+	number: number;
+	id: Uuid;
+};
 
-interface PlacedRow {
-	seq: number;
-	id: number;
-}
-
-/** `columns` of a message `m`; in the order of the calls, and of the messages of each. */
-async function slice<Row>(
+/** In the order of the calls, and of the messages of each. */
+async function slice(
 	sql: Sql,
-	columns: string,
 	{ id, after, limit, ...seen }: { id: Uuid; after: number; limit: number } & Seen,
-): Promise<{ rows: (Row & PlacedRow)[]; next: number | null }> {
+): Promise<{ rows: SlicedRow[]; next: number | null }> {
 	const own = seenRows('s.owner', seen);
-	const from: Place = { seq: Math.floor(after / width), before: after % width };
-	const rows = await sql.all<Row & PlacedRow>(
+	const from = { seq: Math.floor(after / width), before: after % width };
+	const rows = await sql.all<SlicedRow>(
 		// submissions_of_campaign (campaign, seq), messages_of_submission
-		`SELECT s.seq, m.id, ${columns}
+		`SELECT s.seq, m.id AS number, m.to_email AS "to", m.uuid AS id, m.state, m.last_reply AS text, m.attempts
 		FROM submissions s
 		CROSS JOIN messages m
 		WHERE s.campaign = ? AND s.seq >= ? AND m.submission_seq = s.seq AND ${own.where}
@@ -167,16 +161,11 @@ export async function sliceCalls(
 ): Promise<CampaignResults | null> {
 	if ((await findCalls(sql, command.id, command)) === null) return null;
 	if (only === 'findings') return { results: [], next: null };
-	const columns = 'm.to_email AS "to", m.uuid, m.state, m.last_reply AS text, m.attempts';
-	const { rows, next } = await slice<
-		Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & { uuid: Uuid }
-	>(sql, columns, command);
-	return {
-		results: rows.map(({ to, uuid, state, text, attempts }) => ({
-			...{ line: null, to, id: uuid, state, code: null, text, attempts },
-		})),
-		next,
-	};
+	const { rows, next } = await slice(sql, command);
+	const results = rows.map(({ to, id, state, text, attempts }) => ({
+		...{ line: null, to, id, state, code: null, text, attempts },
+	}));
+	return { results, next };
 }
 
 export async function cancelCalls(
@@ -185,11 +174,8 @@ export async function cancelCalls(
 ): Promise<CallsCanceled> {
 	if ((await findCalls(sql, id, command)) === null) return { kind: 'not_found' };
 	if (isForgotten) return { kind: 'released' };
-	const { rows, next } = await slice(sql, 'm.state', { id, ...command });
-	cancelUnlessSent(
-		sql,
-		rows.map((row) => row.id),
-		now,
-	);
+	const { rows, next } = await slice(sql, { id, ...command });
+	const ids = rows.map(({ number }) => number);
+	cancelUnlessSent(sql, ids, now);
 	return { kind: 'canceled', next };
 }

@@ -1,36 +1,28 @@
-import type { AttachedFile } from '../../../api/attachments.js';
-import { campaignIdentity, specIdentity } from '../../../api/campaign-identity.js';
+import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
 import type { CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
-import type { Micros } from '../../../api/datetime.js';
+import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
 import { canonicalJson } from '../../../api/json.js';
-import type { CheckedAudience } from '../../../api/messages.js';
 import type { Uuid } from '../../../api/records.js';
-import { noSuch, unverifiedSender } from '../../../engine/rules/errors.js';
 import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
-import { attachmentErrors, attachmentsOf } from '../attachments.js';
+import { attachmentsOf, dropContent } from '../attachments.js';
 import { openingOf, planOf } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
 import { createTally } from '../figures/tally.js';
-import { hasList } from '../lists.js';
 import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
 import { endLeasesOfLost } from '../processes.js';
 import { loseLeases } from '../queue-lanes.js';
 import { commonReplies } from '../replies.js';
 import { flag } from '../rows.js';
-import { findSender } from '../senders.js';
-import { exists, type Sql } from '../sql.js';
-import { insertSubmission } from '../submissions.js';
+import { column, exists, insertNumbered, type Sql } from '../sql.js';
+import { checkParts, countMessages, insertSubmission } from '../submissions.js';
 import { addPeople, dropAcks, findAck, isListOpen, putBatch } from './batches.js';
 import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
-import { dropStaged, forget } from './dropping.js';
-import { sliceLeftOut } from './left-out.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
-import { pageCampaigns, sliceResults } from './results.js';
+import { pageCampaigns, sliceLeftOut, sliceResults } from './results.js';
 import {
 	type CampaignRow,
 	campaignColumns,
@@ -40,7 +32,6 @@ import {
 	type Slices,
 	specOf,
 } from './rows.js';
-import { findSame } from './same-mail.js';
 
 export function createCampaigns(sql: Sql) {
 	return {
@@ -57,15 +48,9 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			return row === null || !takesLists(row)
-				? null
-				: await stageList(sql, row, { ...command, audience: audienceOf(row) });
-		},
-		addListToCampaign: async ({ campaign, list_id, now, ...seen }) => {
-			const row = await findCampaign(sql, campaign, seen);
-			if (row === null || !takesLists(row)) return null;
-			const limit = Number.MAX_SAFE_INTEGER;
-			return await stageList(sql, row, { list_id, now, limit, audience: audienceOf(row) });
+			// A list has no content of its own, so a campaign of requests takes none.
+			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
+			return await stageList(sql, row, command);
 		},
 		addPeopleToCampaign: async ({ campaign, ...command }) => {
 			const row = await findCampaign(sql, campaign, {});
@@ -79,7 +64,14 @@ export function createCampaigns(sql: Sql) {
 			]);
 			return row === null ? { kind: 'not_found' } : await putBatch(sql, row, { ...batch, stored });
 		},
-		completeCampaign: (command) => complete(sql, command),
+		completeCampaign: async ({ campaign, position, ...seen }) => {
+			const row = await findCampaign(sql, campaign, seen);
+			if (row === null) return { kind: 'not_found' };
+			if (row.state !== 'staged') return { kind: 'closed', state: row.state };
+			if (row.position !== position) return { kind: 'gap', position: row.position };
+			sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [row.seq]);
+			return { kind: 'complete' };
+		},
 		pageCampaigns: (command) => pageCampaigns(sql, command),
 		sliceCampaignResults: (command) => sliceResults(sql, command),
 		releaseCampaign: (command) => release(sql, command),
@@ -113,83 +105,72 @@ async function findCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignRow
 	return row !== undefined && isSeen(row, seen) ? row : null;
 }
 
-function session({ id, key, position }: CampaignRow): { kind: 'opened'; session: CampaignSession } {
+function opened({ id, key, position }: CampaignSession): CampaignOpened {
 	return { kind: 'opened', session: { id, key, position } };
 }
 
 async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOpened> {
-	const { id, spec, is_numbered = false, unless, is_trial = false, now } = command;
-	const seen: Seen = command.only_of === undefined ? {} : { only_of: command.only_of };
+	const { id, is_numbered = false, is_trial = false, only_of } = command;
+	const seen: Seen = only_of === undefined ? {} : { only_of };
 	const key = is_numbered ? await freeName(sql, command.key) : command.key;
 	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, [key]);
-	if (known !== undefined && !(is_trial ? isFree(known) : await freeKey(sql, known))) {
+	// A campaign canceled before its release reached no recipient: its name may stand for another.
+	const isFree = known === undefined || (known.state === 'canceled' && known.released_at === null);
+	if (!isFree) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
 		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
-		return session(known);
+		return opened(known);
 	}
-	const same = unless === undefined ? undefined : await findSame(sql, spec, { unless, now, ...seen });
+	const same = await findSame(sql, command, seen);
 	if (same !== undefined) return { kind: 'repeated', key: same.key };
-	const errors = await errorsOf(sql, command);
-	if (errors !== null) return { kind: 'refused', errors };
-	if (!is_trial) await insertCampaign(sql, { ...command, key });
-	return { kind: 'opened', session: { id, key, position: 0 } };
+	const errors = await errorsOf(sql, command, seen);
+	if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
+	if (!is_trial) {
+		if (known !== undefined)
+			sql.write('UPDATE campaigns SET key = ? WHERE seq = ?', [`${key} (canceled ${known.seq})`, known.seq]);
+		await insertCampaign(sql, { ...command, key });
+	}
+	return opened({ id, key, position: 0 });
 }
 
-/** Senders and lists of a service are not in this database. */
+/** Senders and lists of a service are not in this database, and files of a trial were not uploaded. */
 async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,
-): Promise<FieldErrors | null> {
-	const isOurs = courier === 'smtp';
-	if (isOurs && submission !== null && (await findSender(sql, submission.from_key)) === null)
-		return unverifiedSender;
-	const list_id = isOurs ? (submission?.list_id ?? null) : null;
-	if (list_id !== null && !(await hasList(sql, list_id))) return noSuch('list_id', list_id);
-	const seen: Seen = only_of === undefined ? {} : { only_of };
-	const lacking = is_trial ? null : await attachmentErrors(sql, submission?.content.attachments, seen);
-	if (lacking !== null) return lacking;
+	seen: Seen,
+): Promise<FieldErrors> {
+	if (courier === 'smtp' && submission !== null) {
+		const { attachments, ...content } = submission.content;
+		const parts = is_trial ? { ...submission, content } : submission;
+		const { errors } = await checkParts(sql, parts, seen);
+		if (Object.keys(errors).length > 0) return errors;
+	}
 	const isTaken = (await findCampaign(sql, id, {})) !== null || (await hasCallsOfOthers(sql, id, only_of));
-	if (!isTaken) return null;
+	if (!isTaken) return {};
 	return { campaign_unique_id: [{ code: 'unique', message: 'Another job is this campaign already.' }] };
 }
 
-async function insertCampaign(
-	sql: Sql,
-	{ id, key, spec, strict_vars, courier = 'smtp', submission, now, owner, unless, ...command }: OpenCampaign,
-): Promise<void> {
-	const { audience, timing } = command;
-	const seq = await sql.number(
-		`INSERT INTO campaigns (id, key, spec, strict_vars, requests, courier, audience, starts_at, send_window,
-			time_zone, state, created_at, owner, is_again)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'staged', ?, ?, ?)
-		RETURNING seq`,
-		[
-			id,
-			key,
-			canonicalJson(spec),
-			flag(strict_vars),
-			flag(submission === null),
-			courier,
-			audience === undefined ? null : JSON.stringify(audience),
-			timing?.starts_at ?? null,
-			timing?.window ?? null,
-			timing?.time_zone ?? null,
-			now,
-			owner ?? null,
-			flag(unless === 'repeated' || unless === 'repeating'),
-		],
-	);
-	if (submission === null) return;
-	await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner: owner ?? null });
+async function insertCampaign(sql: Sql, command: OpenCampaign): Promise<void> {
+	const { id, key, courier = 'smtp', submission, now, owner = null, unless, audience, timing } = command;
+	const row = {
+		...{ id, key, courier, owner, state: 'staged', created_at: now },
+		spec: canonicalJson(command.spec),
+		strict_vars: flag(command.strict_vars),
+		requests: flag(submission === null),
+		audience: audience === undefined ? null : JSON.stringify(audience),
+		starts_at: timing?.starts_at ?? null,
+		send_window: timing?.window ?? null,
+		time_zone: timing?.time_zone ?? null,
+		is_again: flag(unless === 'repeated' || unless === 'repeating'),
+	};
+	const seq = await insertNumbered(sql, 'campaigns', row, 'seq');
+	if (submission !== null) await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner });
 }
 
 function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
-	sql.write('UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?', [
-		timing?.starts_at ?? null,
-		timing?.window ?? null,
-		timing?.time_zone ?? null,
-		seq,
-	]);
+	const { starts_at = null, window = null, time_zone = null } = timing ?? {};
+	const plan = 'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?';
+	sql.write(plan, [starts_at, window, time_zone, seq]);
 }
 
 /** `id` is that of the spec, in its one form, or a new one. */
@@ -203,49 +184,57 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 	return (!isNamed || id === known.id) && isOfSpec;
 }
 
+/** So long after a release the same mail is taken for a repetition. */
+const repetition: Micros = microsPerDay;
+
+/**
+ * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
+ * reached a recipient. Unfinished ones first, then the newest. A repetition was begun as one, or beside such a one before it.
+ */
+async function findSame(
+	sql: Sql,
+	{ spec, unless, now }: OpenCampaign,
+	seen: Seen,
+): Promise<CampaignRow | undefined> {
+	if (unless === undefined) return undefined;
+	const oldestOpen = `SELECT min(created_at) FROM campaigns g WHERE state = 'staged' OR ${isSending}`;
+	const [oldest = null] = unless === 'sent' ? [] : await column<Micros | null>(sql, oldestOpen);
+	const rows = await sql.all<CampaignRow & { is_open: number }>(
+		`SELECT ${campaignColumns}, CASE WHEN state = 'staged' OR ${isSending} THEN 1 ELSE 0 END AS is_open
+		FROM campaigns g
+		WHERE state = 'staged' OR ${isSending}
+			OR (released_at > ? AND EXISTS (
+				SELECT 1
+				FROM submissions s
+				JOIN messages m ON m.submission_seq = s.seq
+				WHERE s.campaign_seq = g.seq AND (g.state = 'released' OR m.attempts > 0)
+			))
+		ORDER BY is_open DESC, seq DESC`,
+		[(oldest ?? now) - repetition],
+	);
+	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
+	const same = rows.filter((row) => {
+		const stored = specOf(row);
+		if (!isSeen(row, seen)) return false;
+		if (stored.identity !== undefined) return stored.identity.mail === wanted.hash;
+		return mailIdentity(stored) === wanted.mail;
+	});
+	if (unless === 'sent') return same[0];
+	const isWithin = ({ is_open, released_at }: (typeof same)[number], at: Micros) =>
+		is_open === 1 || (released_at ?? 0) > at - repetition;
+	return same.find(
+		(row) =>
+			(unless === 'repeated' ? isWithin(row, now) : row.is_open === 1) &&
+			(row.is_again === 1 || same.some((other) => other.seq < row.seq && isWithin(other, row.created_at))),
+	);
+}
+
 /** The name, with the first number that makes it one of no campaign. */
 async function freeName(sql: Sql, name: string): Promise<string> {
 	for (let number = 1; ; number += 1) {
 		const numbered = number === 1 ? name : `${name}-${number}`;
 		if (!(await exists(sql, 'SELECT 1 FROM campaigns WHERE key = ?', [numbered]))) return numbered;
 	}
-}
-
-function isFree({ state, released_at }: CampaignRow): boolean {
-	return state === 'canceled' && released_at === null;
-}
-
-/** A campaign canceled before its release reached no recipient: its name may stand for another. */
-async function freeKey(sql: Sql, { seq }: CampaignRow): Promise<boolean> {
-	const freed = await sql.run(
-		`UPDATE campaigns
-		SET key = key || ' (canceled ' || seq || ')'
-		WHERE seq = ? AND state = 'canceled' AND released_at IS NULL`,
-		[seq],
-	);
-	return freed.changes > 0;
-}
-
-/** A list has no content of its own, so a campaign of requests takes none. */
-function takesLists({ state, requests }: CampaignRow): boolean {
-	return state === 'staged' && requests === 0;
-}
-
-function audienceOf({ audience }: CampaignRow): CheckedAudience {
-	const none = { lists: [], exclude_lists: [], where: [], where_opened: [], where_not_opened: [] };
-	return audience === null ? none : (parseStored(audience) as CheckedAudience);
-}
-
-async function complete(
-	sql: Sql,
-	{ campaign, position, ...seen }: Command<'completeCampaign'>,
-): ReturnType<Operations['completeCampaign']> {
-	const row = await findCampaign(sql, campaign, seen);
-	if (row === null) return { kind: 'not_found' };
-	if (row.state !== 'staged') return { kind: 'closed', state: row.state };
-	if (row.position !== position) return { kind: 'gap', position: row.position };
-	sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [row.seq]);
-	return { kind: 'complete' };
 }
 
 async function release(
@@ -272,41 +261,26 @@ async function release(
 }
 
 async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<CampaignStatus> {
-	const { id, key, state } = row;
+	const { id, key, state, seq } = row;
 	const counted = await countByState(sql, { campaign: id });
 	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
-	const is_sending =
-		(await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, [row.seq])) === 1;
-	const is_finished = state === 'released' && !is_sending;
-	const lists = await listCounts(sql, row, audienceOf(row).lists);
-	const attachments = await filesOf(sql, row);
-	const joined = await joinedTo(sql, row);
-	const replies = await commonReplies(sql, 'lane = ?', row.seq);
+	const is_sending = (await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, [seq])) === 1;
+	const lists = await listCounts(sql, row);
+	// submissions_of_campaign_seq; of a campaign of requests each has its own.
+	const contents = 'SELECT content_sha256 FROM submissions WHERE campaign_seq = ? LIMIT 1';
+	const [content] = row.requests === 1 ? [] : await column<string>(sql, contents, [seq]);
+	const attachments = content === undefined ? [] : await attachmentsOf(sql, content);
+	const { created } = await figuresOf(sql, id);
+	const hasJoined = created > (row.released_at === null ? 0 : row.staged);
+	const replies = await commonReplies(sql, 'lane = ?', seq);
 	return {
-		...{ id, key, state, is_finished, messages, counts: countsOf(row), ...planOf(row, now) },
-		...(joined !== null && { joined }),
+		...{ id, key, state, is_finished: state === 'released' && !is_sending, messages },
+		...{ counts: countsOf(row), ...planOf(row, now) },
+		...(hasJoined && { joined: await countJoined(sql, id, {}) }),
 		...(replies.length > 0 && { replies }),
 		...(lists.length > 0 && { lists }),
 		...(attachments.length > 0 && { attachments }),
 	};
-}
-
-async function joinedTo(
-	sql: Sql,
-	{ id, released_at, staged }: CampaignRow,
-): Promise<CampaignStatus['messages'] | null> {
-	const { created } = await figuresOf(sql, id);
-	return created > (released_at === null ? 0 : staged) ? await countJoined(sql, id, {}) : null;
-}
-
-async function filesOf(sql: Sql, { seq, requests }: CampaignRow): Promise<AttachedFile[]> {
-	if (requests === 1) return [];
-	const content = await sql.get<{ sha256: string }>(
-		// submissions_of_campaign_seq
-		'SELECT content_sha256 AS sha256 FROM submissions WHERE campaign_seq = ? LIMIT 1',
-		[seq],
-	);
-	return content === undefined ? [] : await attachmentsOf(sql, content.sha256);
 }
 
 /**
@@ -323,4 +297,45 @@ function toldMessages(
 		...(waiting > 0 && { queued: waiting }),
 		...((sent > 0 || state !== 'staged') && { accepted: sent }),
 	};
+}
+
+const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
+
+/** `of`: the campaign of its rows; what is staged waits in the lane of its campaign (messages_due). */
+const leavings = [
+	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
+	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },
+	{ table: 'campaign_left_out', key: 'id', of: 'campaign_seq' },
+];
+
+async function dropStaged(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): Promise<number> {
+	let most = 0;
+	for (const { table, key, of } of leavings) {
+		const { changes } = await sql.run(
+			`DELETE FROM ${table}
+			WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${of} = (${neverReleased}) LIMIT ?)`,
+			[campaign, limit],
+		);
+		if (table === 'messages') countMessages(sql, -changes);
+		most = Math.max(most, changes);
+	}
+	return most;
+}
+
+async function forget(sql: Sql, id: Uuid): Promise<void> {
+	const [seq] = await column<number>(sql, neverReleased, [id]);
+	if (seq === undefined) return;
+	sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', [seq]);
+	const contents = await column<string>(
+		sql,
+		// submissions_of_campaign
+		`SELECT DISTINCT content_sha256
+		FROM submissions
+		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
+		[seq],
+	);
+	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', [seq]);
+	sql.write('DELETE FROM campaigns WHERE seq = ?', [seq]);
+	// Other contents stay: they are small, and the same may be sent again.
+	for (const sha256 of contents) await dropContent(sql, sha256, null);
 }

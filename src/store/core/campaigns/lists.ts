@@ -1,11 +1,9 @@
 /**
  * Expands lists into a campaign: who of a list gets a message, in bounded slices, and why the others do not. The same
- * rules foresee it without a write. Rejects of a list are kept until the campaign is released or canceled, beside the
- * answers to batches; who is left out is kept by name, apart from the results: a client that may send reads those, and may
- * not read a list.
+ * rules foresee it without a write. Rejects of a list are kept until the campaign is released or canceled. Who is left
+ * out is kept apart from the results, which a client may read that may not read a list.
  */
-import type { AudiencePart, LeavingOut, ListCounts } from '../../../api/campaigns.js';
-import type { Reject } from '../../../api/capabilities.js';
+import type { LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { CheckedAudience } from '../../../api/messages.js';
 import { withoutValueOf, withoutValueText } from '../../../api/refusals.js';
@@ -14,10 +12,11 @@ import { meets } from '../../../engine/rules/conditions.js';
 import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { findList, hasList } from '../lists.js';
-import { emailColumn, type ListRow, parseRecord, type SubscriberRow } from '../rows.js';
-import { each, type Sql } from '../sql.js';
+import { emailColumn, parseRecord, type SubscriberRow } from '../rows.js';
+import { column, each, insertInto, type Sql } from '../sql.js';
 import { openSuppressions } from '../suppressions.js';
-import { type CampaignRow, maxListedRejects, readFromLists, type StagedSlice } from './rows.js';
+import { intoLeftOut } from './results.js';
+import { type CampaignRow, maxListedRejects, type StagedSlice } from './rows.js';
 import {
 	addToCounts,
 	type Candidate,
@@ -26,7 +25,6 @@ import {
 	keptRejects,
 	putMessages,
 	readStaging,
-	type Staging,
 	type Terms,
 	type Verdict,
 } from './staging.js';
@@ -35,18 +33,6 @@ type ListedRow = Pick<
 	SubscriberRow,
 	'id' | 'list_id' | 'email' | 'email_key' | 'name' | 'is_active' | 'disable_reason' | 'meta' | 'created_at'
 >;
-
-type ListedTuple = [
-	id: number,
-	list_id: number,
-	email: string,
-	email_key: string,
-	name: string,
-	is_active: number,
-	disable_reason: string | null,
-	meta: string,
-	created_at: number,
-];
 
 const personColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, meta, created_at`;
 
@@ -65,64 +51,55 @@ interface Expansion {
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
-	{
-		audience,
-		list_id,
-		now,
-		limit,
-	}: { audience: CheckedAudience; list_id: number; now: Micros; limit: number },
+	{ list_id, now, limit }: { list_id: number; now: Micros; limit: number },
 ): Promise<StagedSlice | null> {
-	const list = await findList(sql, list_id);
-	if (list === null) return null;
+	if (!(await hasList(sql, list_id))) return null;
+	const { seq: campaign_seq } = campaign;
 	const staging = await readStaging(sql, campaign, now);
-	const expansion = await expand(sql, {
-		audience,
-		list_id,
-		terms: staging,
-		timeZone: campaign.time_zone ?? 'UTC',
-	});
-	const place = await placeOf(sql, campaign.seq, list_id);
+	const expansion = await expand(sql, staging, audienceOf(campaign), list_id, campaign.time_zone ?? 'UTC');
+	const place = await placeOf(sql, campaign_seq, list_id);
 	const people = await nextPeople(sql, { list_id, after: place?.after_id ?? 0, limit });
-	const counts = createCounts(list_id);
-	const rejects: Reject[] = await keptRejects(sql, campaign.seq, list_id);
-	const before = rejects.length;
-	const first = readFromLists(campaign);
 	const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
-	const kept = await put(sql, staging, { outcomes, people, list });
-	for (const [index, outcome] of kept.entries()) {
+	const messages = await putMessages(
+		sql,
+		people.map((person, at) => ({
+			staging,
+			candidate: candidateOf(expansion, person),
+			verdict: outcomes[at],
+		})),
+	);
+	const counts = createCounts(list_id);
+	const rejects = await keptRejects(sql, campaign_seq, list_id);
+	const before = rejects.length;
+	const { staged, suppressed, rejected, left_out, position } = campaign;
+	const first = staged + suppressed + rejected + left_out - position;
+	const leftOut = people.flatMap(({ email, email_key }, at) => {
+		const decided = outcomes[at];
+		if (decided === undefined) return [];
+		const outcome = decided.kind === 'wanted' && messages[at] === null ? duplicate : decided;
 		counts.add(outcome);
-		if (outcome.kind !== 'rejected' || rejects.length >= maxListedRejects) continue;
-		rejects.push({ row: first + index, code: outcome.code, error: outcome.error });
-	}
-	for (const [index, outcome] of kept.entries()) keepLeftOut(sql, campaign.seq, people[index], outcome);
-	if (rejects.length > before) keepRejects(sql, { campaign_seq: campaign.seq, list_id }, rejects);
-	const after_id = people.at(-1)?.id ?? place?.after_id ?? 0;
-	keepPlace(sql, campaign.seq, { after_id, counts: sumOf(place?.counts ?? null, counts.sum()) });
-	addToCounts(sql, campaign.seq, counts.sum());
-	const { staged, suppressed, rejected, left_out } = counts.sum();
-	return {
-		position: first + people.length,
-		counts: { staged, suppressed, rejected, ...(left_out !== undefined && { left_out }) },
-		rejects,
-		isDone: people.length < limit,
-	};
-}
-
-async function put(
-	sql: Sql,
-	staging: Staging,
-	{ outcomes, people, list }: { outcomes: readonly Outcome[]; people: readonly ListedRow[]; list: ListRow },
-): Promise<Outcome[]> {
-	const wanted = people.flatMap((person, index) => {
-		const outcome = outcomes[index];
-		if (outcome?.kind !== 'wanted') return [];
-		return [{ index, candidate: candidateOf(person, list.email_reason), variables: outcome.variables }];
+		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
+			rejects.push({ row: first + at, code: outcome.code, error: outcome.error });
+		const why = leavingOut(outcome);
+		// A duplicate has its message by another row.
+		if (why === null || why.code === 'duplicate') return [];
+		return [[campaign_seq, null, null, list_id, email, email_key, why.code, why.detail]];
 	});
-	const messages = await putMessages(sql, staging, wanted);
-	const kept = [...outcomes];
-	for (const [at, { index }] of wanted.entries())
-		if (messages[at] === null) kept[index] = { kind: 'left_out', code: 'duplicate', detail: null };
-	return kept;
+	sql.writeAll(intoLeftOut, leftOut);
+	if (rejects.length > before) keepRejects(sql, campaign_seq, list_id, rejects);
+	const sum = counts.sum();
+	insertInto(
+		sql,
+		'campaign_lists',
+		{
+			...{ campaign_seq, list_id, after_id: people.at(-1)?.id ?? place?.after_id ?? 0 },
+			counts: JSON.stringify(sumOf(place?.counts ?? null, sum)),
+		},
+		'ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts',
+	);
+	addToCounts(sql, campaign_seq, sum);
+	const { list_id: _, reasons: __, ...accepted } = sum;
+	return { position: first + people.length, counts: accepted, rejects, isDone: people.length < limit };
 }
 
 const mostFindings = 100;
@@ -133,12 +110,7 @@ export async function foreseeList(
 ): ReturnType<Operations['foreseeAudience']> {
 	if (!(await hasList(sql, list_id))) return null;
 	const reasonsAgainst = await openSuppressions(sql, terms.now);
-	const expansion = await expand(sql, {
-		audience,
-		list_id,
-		terms: { ...terms, reasonsAgainst },
-		timeZone: time_zone,
-	});
+	const expansion = await expand(sql, { ...terms, reasonsAgainst }, audience, list_id, time_zone);
 	const people = await nextPeople(sql, { list_id, after, limit });
 	const counts = createCounts(list_id);
 	const findings: string[] = [];
@@ -150,29 +122,29 @@ export async function foreseeList(
 		if (outcome.kind === 'rejected' && findings.length < mostFindings) findings.push(outcome.error);
 	}
 	const next = people.length < limit ? null : (people.at(-1)?.id ?? null);
-	return { counts: counts.sum(), first, findings, next } satisfies AudiencePart;
+	return { counts: counts.sum(), first, findings, next };
+}
+
+export function audienceOf({ audience }: CampaignRow): CheckedAudience {
+	const none = { lists: [], exclude_lists: [], where: [], where_opened: [], where_not_opened: [] };
+	return audience === null ? none : (parseStored(audience) as CheckedAudience);
 }
 
 async function expand(
 	sql: Sql,
-	{
-		audience,
-		list_id,
-		terms,
-		timeZone,
-	}: { audience: CheckedAudience; list_id: number; terms: Terms; timeZone: string },
+	terms: Terms,
+	audience: CheckedAudience,
+	list_id: number,
+	timeZone: string,
 ): Promise<Expansion> {
 	const ids = audience.lists.includes(list_id) ? audience.lists : [list_id];
-	const lists: { id: number; email_reason: string }[] = [];
-	for (const id of ids) lists.push({ id, email_reason: (await findList(sql, id))?.email_reason ?? '' });
-	return {
-		terms,
-		lists,
-		audience,
-		conditions: audience.where.map(parseCondition).filter(isCondition),
-		timeZone,
-	};
+	const found = await each(sql, ids, (id) => findList(sql, id));
+	const lists = ids.map((id, at) => ({ id, email_reason: found[at]?.email_reason ?? '' }));
+	const conditions = audience.where.map(parseCondition).filter(isCondition);
+	return { terms, lists, audience, conditions, timeZone };
 }
+
+type ListedTuple = [number, number, string, string, string, number, string | null, string, number];
 
 async function nextPeople(
 	sql: Sql,
@@ -186,22 +158,15 @@ async function nextPeople(
 		LIMIT ?`,
 		[list_id, after, limit],
 	);
-	return tuples.map(rowOf);
+	return tuples.map((tuple) => {
+		const [id, list_id, email, email_key, name, is_active, disable_reason, meta, created_at] = tuple;
+		return { id, list_id, email, email_key, name, is_active, disable_reason, meta, created_at };
+	});
 }
 
-function rowOf([
-	id,
-	list_id,
-	email,
-	email_key,
-	name,
-	is_active,
-	disable_reason,
-	meta,
-	created_at,
-]: ListedTuple): ListedRow {
-	return { id, list_id, email, email_key, name, is_active, disable_reason, meta, created_at };
-}
+type Outcome = Verdict | ({ kind: 'left_out' } & LeavingOut);
+
+const duplicate: Outcome = { kind: 'left_out', code: 'duplicate', detail: null };
 
 async function outcomeOf(sql: Sql, expansion: Expansion, person: ListedRow): Promise<Outcome> {
 	const { lists, terms } = expansion;
@@ -210,11 +175,9 @@ async function outcomeOf(sql: Sql, expansion: Expansion, person: ListedRow): Pro
 	for (const { id } of lists) {
 		if (id === person.list_id) break;
 		const other = await findInList(sql, person.email_key, id);
-		if (other !== undefined && (await outcomeOf(sql, expansion, other)).kind === 'wanted')
-			return { kind: 'left_out', code: 'duplicate', detail: null };
+		if (other !== undefined && (await outcomeOf(sql, expansion, other)).kind === 'wanted') return duplicate;
 	}
-	const reason = lists.find(({ id }) => id === person.list_id)?.email_reason ?? '';
-	return await judge(terms, candidateOf(person, reason));
+	return await judge(terms, candidateOf(expansion, person));
 }
 
 async function findInList(sql: Sql, email_key: string, list_id: number): Promise<ListedRow | undefined> {
@@ -225,11 +188,13 @@ async function findInList(sql: Sql, email_key: string, list_id: number): Promise
 	);
 }
 
-function candidateOf(row: ListedRow, email_reason: string): Candidate {
+function candidateOf({ lists }: Expansion, row: ListedRow): Candidate {
+	const { email, name, list_id } = row;
+	const email_reason = lists.find(({ id }) => id === list_id)?.email_reason ?? '';
 	return {
-		person: { email: row.email, name: row.name, email_reason, meta: parseRecord(row.meta) },
+		person: { email, name, email_reason, meta: parseRecord(row.meta) },
 		to_key: row.email_key,
-		list_id: row.list_id,
+		list_id,
 		subscriber_id: row.id,
 		is_active: row.is_active === 1,
 		given: {},
@@ -252,16 +217,15 @@ async function whyLeftOut(
 		if (unmet !== undefined) return { code: 'condition', detail: unmet.text };
 	}
 	for (const campaign of audience.where_opened)
-		if ((await readingOf(sql, row.email_key, campaign)) !== 'opened')
-			return { code: 'opened', detail: campaign };
+		if ((await hasOpened(sql, row.email_key, campaign)) !== true) return { code: 'opened', detail: campaign };
 	for (const campaign of audience.where_not_opened)
-		if ((await readingOf(sql, row.email_key, campaign)) !== 'unopened')
+		if ((await hasOpened(sql, row.email_key, campaign)) !== false)
 			return { code: 'not_opened', detail: campaign };
 	return null;
 }
 
-/** What became of the campaign's mail to the address: as a report counts people who opened; null: it got none. */
-async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'opened' | 'unopened' | null> {
+/** As a report counts people who opened; null: the address got no mail of the campaign. */
+async function hasOpened(sql: Sql, to_key: string, campaign: string): Promise<boolean | null> {
 	const row = await sql.get<{ opened: number | null }>(
 		// messages_of_address, message_firsts by its key
 		`SELECT max(CASE WHEN EXISTS (
@@ -274,23 +238,10 @@ async function readingOf(sql: Sql, to_key: string, campaign: string): Promise<'o
 		[to_key, campaign],
 	);
 	const opened = row?.opened ?? null;
-	return opened === null ? null : opened === 1 ? 'opened' : 'unopened';
+	return opened === null ? null : opened === 1;
 }
 
-/** A duplicate has its message by another row. */
-function keepLeftOut(sql: Sql, campaign_seq: number, person: ListedRow | undefined, outcome: Outcome): void {
-	const why = leavingOut(outcome);
-	if (person === undefined || why === null || why.code === 'duplicate') return;
-	sql.write(
-		`INSERT INTO campaign_left_out (campaign_seq, list_id, to_email, to_key, code, detail)
-		VALUES (?, ?, ?, ?, ?, ?)`,
-		[campaign_seq, person.list_id, person.email, person.email_key, why.code, why.detail],
-	);
-}
-
-export type Outcome = Verdict | ({ kind: 'left_out' } & LeavingOut);
-
-export function leavingOut(outcome: Outcome): LeavingOut | null {
+function leavingOut(outcome: Outcome): LeavingOut | null {
 	switch (outcome.kind) {
 		case 'left_out':
 			return { code: outcome.code, detail: outcome.detail };
@@ -303,33 +254,28 @@ export function leavingOut(outcome: Outcome): LeavingOut | null {
 	}
 }
 
-export interface Counts {
-	add(outcome: Outcome): void;
-	sum(): ListCounts;
-}
-
-export function createCounts(list_id: number): Counts {
+function createCounts(list_id: number) {
 	const counts = { staged: 0, suppressed: 0, rejected: 0, left_out: 0 };
 	const reasons = new Map<string, LeavingOut & { count: number }>();
 	return {
-		add: (outcome) => {
+		add: (outcome: Outcome) => {
 			counts[outcome.kind === 'wanted' ? 'staged' : outcome.kind] += 1;
 			const why = leavingOut(outcome);
 			if (why === null) return;
 			const detail = outcome.kind === 'rejected' ? sharedBy(outcome.error) : why.detail;
 			const key = `${why.code} ${detail}`;
-			const known = reasons.get(key);
-			if (known === undefined) reasons.set(key, { code: why.code, detail, count: 1 });
-			else known.count += 1;
+			const known = reasons.get(key) ?? { code: why.code, detail, count: 0 };
+			known.count += 1;
+			reasons.set(key, known);
 		},
-		sum: () => {
+		sum: (): ListCounts => {
 			const { left_out, ...rest } = counts;
 			return { list_id, ...rest, ...(left_out > 0 && { left_out }), reasons: [...reasons.values()] };
 		},
 	};
 }
 
-/** A finding names the person: what several have in common is the variables. */
+/** A finding names the person: several have the variables in common. */
 function sharedBy(error: string): string | null {
 	const names = withoutValueOf(error);
 	return names.length === 0 ? null : withoutValueText(names);
@@ -338,7 +284,7 @@ function sharedBy(error: string): string | null {
 /** Each set of variables is a reason: in a content of many there may be as many sets as people. */
 const mostReasons = 100;
 
-export function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
+function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
 	if (before === null) return counts;
 	const reasons = before.reasons.map((one) => ({ ...one }));
 	for (const { code, detail, count } of counts.reasons) {
@@ -359,7 +305,7 @@ export function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts
 	};
 }
 
-export async function placeOf(
+async function placeOf(
 	sql: Sql,
 	campaign_seq: number,
 	list_id: number,
@@ -375,29 +321,15 @@ function readCounts(text: string | null): ListCounts | null {
 	return text === null ? null : (parseStored(text) as ListCounts);
 }
 
-export function keepPlace(
-	sql: Sql,
-	campaign_seq: number,
-	{ after_id, counts }: { after_id: number; counts: ListCounts },
-): void {
-	sql.write(
-		`INSERT INTO campaign_lists (campaign_seq, list_id, after_id, counts)
-		VALUES (?, ?, ?, ?)
-		ON CONFLICT (campaign_seq, list_id) DO UPDATE SET after_id = excluded.after_id, counts = excluded.counts`,
-		[campaign_seq, counts.list_id, after_id, JSON.stringify(counts)],
-	);
-}
-
-export async function listCounts(
-	sql: Sql,
-	{ seq }: Pick<CampaignRow, 'seq'>,
-	order: readonly number[],
-): Promise<ListCounts[]> {
-	const rows = await sql.all<{ counts: string | null }>(
+/** In the order of the campaign's lists. */
+export async function listCounts(sql: Sql, campaign: CampaignRow): Promise<ListCounts[]> {
+	const order = audienceOf(campaign).lists;
+	const texts = await column<string | null>(
+		sql,
 		'SELECT counts FROM campaign_lists WHERE campaign_seq = ? ORDER BY list_id',
-		[seq],
+		[campaign.seq],
 	);
-	return rows
-		.flatMap(({ counts }) => readCounts(counts) ?? [])
+	return texts
+		.flatMap((text) => readCounts(text) ?? [])
 		.sort((a, b) => order.indexOf(a.list_id) - order.indexOf(b.list_id));
 }

@@ -1,15 +1,21 @@
-import type { Campaign, CampaignResult, CampaignResults, CampaignState } from '../../../api/campaigns.js';
-import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import type {
+	Campaign,
+	CampaignResult,
+	CampaignResults,
+	CampaignState,
+	LeftOutPerson,
+} from '../../../api/campaigns.js';
 import type { CheckedAudience } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
+import type { SuppressionReason } from '../../../api/suppressions.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
 import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { planOf, seenState } from '../campaign-windows.js';
 import { figuresOf } from '../figures/daily.js';
-import { selectPage } from '../rows.js';
-import { each, type Insertion, type Sql, type SqlValue } from '../sql.js';
+import { selectPage, sliceOf, timeOf } from '../rows.js';
+import { conditionsOf, each, type Insertion, type Sql } from '../sql.js';
 import { callsCampaign, sliceCalls } from './calls.js';
 import {
 	type CampaignRow,
@@ -23,11 +29,6 @@ import {
 } from './rows.js';
 import type { RowOutcome } from './staging.js';
 
-export interface ResultLog {
-	add(row: { line: number | null; to: string; outcome: RowOutcome }): void;
-	write(): void;
-}
-
 const intoResults: Insertion = {
 	table: 'campaign_results',
 	columns: {
@@ -39,26 +40,23 @@ const intoResults: Insertion = {
 	conflict: '',
 };
 
+export interface StagedRow {
+	row: number;
+	line: number | null;
+	to: string;
+	outcome: RowOutcome;
+}
+
 /** Numbers continue after all counted rows: recipients of a list leave a gap. */
-export function createResultLog(sql: Sql, campaign: CampaignRow): ResultLog {
-	let n = campaign.staged + campaign.suppressed + campaign.rejected;
-	const rows: SqlValue[][] = [];
-	return {
-		add: ({ line, to, outcome }) => {
-			n += 1;
-			const isStaged = outcome.kind === 'staged';
-			rows.push([
-				campaign.seq,
-				n,
-				line,
-				isStaged ? outcome.message : null,
-				isStaged ? null : to,
-				isStaged ? null : outcome.kind === 'rejected' ? outcome.code : 'suppressed',
-				outcome.kind === 'rejected' ? outcome.error : null,
-			]);
-		},
-		write: () => sql.writeAll(intoResults, rows),
-	};
+export function logResults(sql: Sql, campaign: CampaignRow, staged: readonly StagedRow[]): void {
+	const before = campaign.staged + campaign.suppressed + campaign.rejected;
+	const rows = staged.map(({ line, to, outcome }, at) => {
+		const place = [campaign.seq, before + at + 1, line];
+		if (outcome.kind === 'staged') return [...place, outcome.message, null, null, null];
+		if (outcome.kind === 'suppressed') return [...place, null, to, 'suppressed', null];
+		return [...place, null, to, outcome.code, outcome.error];
+	});
+	sql.writeAll(intoResults, rows);
 }
 
 interface ResultRow {
@@ -102,56 +100,32 @@ export async function sliceResults(
 		LIMIT ?`,
 		[campaign.seq, after, limit + 1],
 	);
-	const shown = rows.slice(0, limit);
-	return {
-		results: shown.map((row) =>
-			row.courier === 'api' && row.uuid !== null ? toldResult(row) : toResult(row),
-		),
-		next: rows.length > limit ? (shown.at(-1)?.n ?? null) : null,
-	};
+	const { shown, next } = sliceOf(rows, limit, ({ n }) => n);
+	return { results: shown.map(toResult), next };
 }
 
-function toResult({ line, to_email, uuid, state, code, text, attempts }: ResultRow): CampaignResult {
+/** What a service told of a message of its API: its id where it was accepted, its complaint where it was not. */
+function toldOf(row: ResultRow): Pick<CampaignResult, 'id' | 'state' | 'code' | 'text'> {
+	const { outcome, is_calling, text, said, said_code } = row;
+	const seen = row.state ?? 'canceled';
+	if (seen === 'sent') return { id: text || null, state: 'accepted', code: null, text: null };
+	const silent = { id: null, code: null, text: null };
+	if (seen === 'failed' || seen === 'uncertain' || (seen === 'leased' && is_calling === 1))
+		return { id: null, state: seen === 'failed' ? seen : 'uncertain', code: said_code, text: said };
+	if (seen === 'leased' || seen === 'deferred') return { ...silent, state: 'queued' };
+	return { ...silent, state: seen === 'canceled' && outcome === 'suppressed' ? 'suppressed' : seen };
+}
+
+function toResult(row: ResultRow): CampaignResult {
+	const { line, to_email: to, uuid, state, code, text } = row;
+	const attempts = row.attempts ?? 0;
+	if (row.courier === 'api' && uuid !== null) return { line, to, ...toldOf(row), attempts };
 	const without = code === 'suppressed' ? 'suppressed' : 'rejected';
-	return {
-		line,
-		to: to_email,
-		id: uuid,
-		// A message that is gone was staged and never released.
-		state: state ?? (code === null ? 'canceled' : without),
-		code,
-		text,
-		attempts: attempts ?? 0,
-	};
-}
-
-const complained: ReadonlySet<unknown> = new Set(['failed', 'uncertain']);
-
-function toldResult(row: ResultRow): CampaignResult {
-	const { line, to_email, attempts, text, said, said_code } = row;
-	const state = toldState(row);
-	const complaint = complained.has(state);
-	return {
-		line,
-		to: to_email,
-		// Empty: the service gave none.
-		id: state === 'accepted' ? text || null : null,
-		state,
-		code: complaint ? said_code : null,
-		text: complaint ? said : null,
-		attempts: attempts ?? 0,
-	};
-}
-
-function toldState({ state, outcome, is_calling }: ResultRow): CampaignResult['state'] {
-	if (state === 'sent') return 'accepted';
-	if (state === 'leased') return is_calling === 1 ? 'uncertain' : 'queued';
-	if (state === 'canceled' && outcome === 'suppressed') return 'suppressed';
-	return state === 'deferred' ? 'queued' : (state ?? 'canceled');
+	// A message that is gone was staged and never released.
+	return { line, to, id: uuid, state: state ?? (code === null ? 'canceled' : without), code, text, attempts };
 }
 
 interface ListedRow extends CampaignRow {
-	created_at: Micros;
 	is_sending: number;
 	subject: string | null;
 }
@@ -164,86 +138,130 @@ const inState: Readonly<Record<CampaignState, string>> = {
 	canceled: "g.state = 'canceled'",
 };
 
-function conditions({ key, id, state, since_at, only_of, now }: Command<'pageCampaigns'>) {
-	const own = seenRows('g.owner', only_of === undefined ? {} : { only_of });
-	const parts = [own.where, ...(state === undefined ? [] : [inState[state]])];
-	const isTimed = state === 'planned' || state === 'sending';
-	const values: (string | number)[] = [...own.values, ...(isTimed ? [now] : [])];
-	const add = (condition: string, value: string | number | undefined) => {
-		if (value === undefined) return;
-		parts.push(condition);
-		values.push(value);
-	};
-	add('g.key = ?', key);
-	add('g.id = ?', id);
-	add('coalesce(g.released_at, g.created_at) >= ?', since_at);
-	return { where: parts.join(' AND '), values };
-}
-
 /** Campaigns as they are listed; a UUID by itself may be that of send calls. */
 export async function pageCampaigns(
 	sql: Sql,
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {
-	const listed = await pageListed(sql, command);
-	const { id, key, state, since_at, page, page_size, ordering: _, now: __, ...seen } = command;
-	if (id === undefined || listed.count > 0) return listed;
-	if (key !== undefined || state !== undefined || since_at !== undefined) return listed;
-	const campaign = await callsCampaign(sql, id, seen);
-	if (campaign === null) return listed;
-	return { count: 1, results: page === 1 && page_size > 0 ? [campaign] : [] };
-}
-
-async function pageListed(
-	sql: Sql,
-	command: Command<'pageCampaigns'>,
-): ReturnType<Operations['pageCampaigns']> {
+	const { id, key, state, since_at, page, page_size, ordering, now, ...seen } = command;
+	const own = seenRows('g.owner', seen);
+	const isTimed = state === 'planned' || state === 'sending';
 	const { count, results: rows } = await selectPage(
 		sql,
 		{
-			columns: `${campaignColumns}, created_at, ${isSending} AS is_sending,
+			columns: `${campaignColumns}, ${isSending} AS is_sending,
 				(SELECT nullif(c.subject, '')
 				FROM submissions s
 				JOIN contents c ON c.sha256 = s.content_sha256
 				WHERE s.campaign_seq = g.seq AND g.requests = 0
 				LIMIT 1) AS subject`,
 			from: 'campaigns g',
-			...conditions(command),
-			order: `g.seq ${command.ordering === '-date_created' ? 'DESC' : ''}`,
+			...conditionsOf([
+				[own.where, ...own.values],
+				state === undefined ? ['TRUE'] : [inState[state], ...(isTimed ? [now] : [])],
+				['g.key = ?', key],
+				['g.id = ?', id],
+				['coalesce(g.released_at, g.created_at) >= ?', since_at],
+			]),
+			order: `g.seq ${ordering === '-date_created' ? 'DESC' : ''}`,
 		},
 		command,
 		(row: ListedRow) => row,
 	);
+	const mayBeCalls = key === undefined && state === undefined && since_at === undefined && count === 0;
+	const calls = id !== undefined && mayBeCalls ? await callsCampaign(sql, id, seen) : null;
+	if (calls !== null) return { count: 1, results: page === 1 && page_size > 0 ? [calls] : [] };
 	const figures = await each(sql, rows, async ({ courier, id }) =>
 		courier === 'api' ? null : await figuresOf(sql, id),
 	);
-	return { count, results: rows.map((row, at) => toCampaign(row, figures[at] ?? null, command.now)) };
+	return { count, results: rows.map((row, at) => toCampaign(row, figures[at] ?? null, now)) };
 }
 
-function toCampaign(row: ListedRow, figures: Campaign['figures'], now: Micros): Campaign {
+function toCampaign(row: ListedRow, figures: Campaign['figures'], now: number): Campaign {
 	const { id, key, state, position, subject } = row;
 	const spec = specOf(row);
 	const { type = 'TRANSACTIONAL', list_id = null, from } = 'requests' in spec ? {} : spec;
 	return {
-		id,
-		key,
-		state,
-		is_finished: state === 'released' && row.is_sending === 0,
-		counts: countsOf(row),
+		...{ id, key, state, is_finished: state === 'released' && row.is_sending === 0, counts: countsOf(row) },
 		...planOf(row, now),
 		...(row.audience !== null && { audience: parseStored(row.audience) as CheckedAudience }),
-		position,
-		is_complete: row.is_complete === 1,
-		type,
-		subject,
+		...{ position, is_complete: row.is_complete === 1, type, subject },
 		...(from !== undefined && { from }),
-		list_id,
-		source: spec.source ?? null,
-		requests: row.requests === 1,
-		date_created: formatDateTime(row.created_at),
-		date_released: row.released_at === null ? null : formatDateTime(row.released_at),
-		...(row.dropped_at !== null && { date_dropped: formatDateTime(row.dropped_at) }),
+		...{ list_id, source: spec.source ?? null, requests: row.requests === 1 },
+		date_created: timeOf(row.created_at),
+		date_released: timeOf(row.released_at),
+		...(row.dropped_at !== null && { date_dropped: timeOf(row.dropped_at) }),
 		...(row.rate !== null && { rate: row.rate }),
 		figures,
 	};
+}
+
+export const intoLeftOut: Insertion = {
+	table: 'campaign_left_out',
+	columns: {
+		...{ campaign_seq: 'BIGINT', submission_seq: 'BIGINT', campaign: 'TEXT', list_id: 'BIGINT' },
+		...{ to_email: 'TEXT', to_key: 'TEXT', code: 'TEXT', detail: 'TEXT' },
+	},
+	key: 'to_key',
+	id: 'id',
+	conflict: '',
+};
+
+export interface UnwantedRecipient {
+	to: string;
+	to_key: string;
+	list_id: number | null;
+	/** Null: the subscriber is inactive without a suppression. */
+	reason: SuppressionReason | null;
+	disable_reason: string | null;
+}
+
+/** Who was left out by a send call. */
+export function keepLeftOut(
+	sql: Sql,
+	{ submission_seq, campaign }: { submission_seq: number; campaign: Uuid },
+	people: readonly UnwantedRecipient[],
+): void {
+	const rows = people.map(({ to, to_key, list_id, reason, disable_reason }) => [
+		...[null, submission_seq, campaign, list_id, to, to_key],
+		...(reason === null ? ['inactive', disable_reason] : ['suppressed', reason]),
+	]);
+	sql.writeAll(intoLeftOut, rows);
+}
+
+/** `seq`: the number of the campaign that the caller sees; null: send calls alone have its UUID. */
+export async function sliceLeftOut(
+	sql: Sql,
+	seq: number | null,
+	{ id, after, limit, ...seen }: Command<'sliceLeftOut'>,
+): ReturnType<Operations['sliceLeftOut']> {
+	const own = seenRows('s.owner', seen);
+	const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
+	const parts = await sql.together([
+		async () =>
+			seq === null
+				? []
+				: await sql.all<LeftOutPerson & { id: number }>(
+						// left_out_of_campaign (campaign_seq, id), messages_of_address. One with a message by another list was not left out.
+						`${select}
+						WHERE o.campaign_seq = ? AND o.id > ?
+							AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)
+						ORDER BY o.id
+						LIMIT ?`,
+						[seq, after, limit + 1],
+					),
+		() =>
+			sql.all<LeftOutPerson & { id: number }>(
+				// left_out_of_calls (campaign, id)
+				`${select}
+				JOIN submissions s ON s.seq = o.submission_seq
+				WHERE o.campaign = ? AND o.id > ? AND ${own.where}
+				ORDER BY o.id
+				LIMIT ?`,
+				[id, after, ...own.values, limit + 1],
+			),
+	]);
+	const rows = parts.flat().sort((one, other) => one.id - other.id);
+	const { shown, next } = sliceOf(rows, limit, (row) => row.id);
+	return { results: shown.map(({ id: _, ...person }) => person), next };
 }

@@ -11,24 +11,10 @@ import type { ImportAck } from '../../imports.js';
 import type { Command } from '../../operations.js';
 import type { Leased } from '../../queue.js';
 import type { Seen } from '../../store.js';
+import { type Conditions, conditionsOf } from '../sql.js';
 
-export interface StageSlice {
-	campaign: Uuid;
-	list_id: number;
-	now: Micros;
-	limit: number;
-	only_of?: string;
-}
-
-/** One slice of the cancellation of send calls: their messages behind `after`, 0 at first, of which those that wait are canceled. */
-export interface CancelCalls {
-	campaign: Uuid;
-	forget?: boolean;
-	after: number;
-	limit: number;
-	now: Micros;
-	only_of?: string;
-}
+/** One slice of the cancellation of send calls: of their messages behind `after`, 0 at first, those that wait. */
+export type CancelCalls = Command<'cancelCampaign'> & { after: number; limit: number };
 
 /** `next`: where the next slice begins; null: that was the last. */
 export type CallsCanceled =
@@ -51,7 +37,10 @@ export interface ImportSlice {
 
 /** Parts of operations that would hold the write lock for too long in one transaction. */
 export interface Slices {
-	stageSlice(command: StageSlice): Promise<StagedSlice | null>;
+	/** Of `addListToCampaign`. */
+	stageSlice(
+		command: Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number },
+	): Promise<StagedSlice | null>;
 	/**
 	 * For `putImportBatch`: the answer to rows from `first` on without putting them, when they were put before or cannot
 	 * be put. Null: they are the next, behind `ahead` rows that are about to be put.
@@ -91,18 +80,19 @@ export interface CampaignRow {
 	suppressed: number;
 	rejected: number;
 	left_out: number;
-	/** A `CheckedAudience`; null: it was opened before that was kept, or has no list. */
+	/** A `CheckedAudience`; null: it has no list. */
 	audience: string | null;
 	starts_at: Micros | null;
 	opens_at: Micros | null;
 	send_window: string | null;
-	/** Of its window and of the days in its conditions; null: it was opened before that was kept. */
+	/** Of its window and of the days in its conditions. */
 	time_zone: string | null;
 	/** Zero: nothing of it was leased. */
 	last_leased_at: Micros;
 	position: number;
-	/** The client that opened it; null: the database's owner, or it was opened before that was kept. */
+	/** The client that opened it; null: the database's owner. */
 	owner: string | null;
+	created_at: Micros;
 	/** When retention began to delete its messages; null: they are kept. */
 	dropped_at: Micros | null;
 	/** Begun in spite of the same mail: 1. */
@@ -111,28 +101,24 @@ export interface CampaignRow {
 	rate: string | null;
 }
 
-/** A spec; one whose bodies retention has deleted is compared by its identity. */
+export const campaignColumns =
+	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, created_at, dropped_at, is_again, rate';
+
+/** One whose bodies retention has deleted is compared by its identity. */
 export type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
 
 export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
-	// Written by openCampaign and by retention (`bodies.ts`), and by nothing else.
 	return parseStored(spec) as StoredSpec;
 }
 
-/** Whether a campaign is visible to a caller: the one place that decides it. */
+/** Whether a campaign is visible to a caller. */
 export function isSeen({ owner }: Pick<CampaignRow, 'owner'>, { only_of }: Seen): boolean {
 	return only_of === undefined || owner === only_of;
 }
 
-/** The same as `isSeen`, for rows with this column, as a condition for a WHERE. */
-export function seenRows(column: string, { only_of }: Seen): { where: string; values: string[] } {
-	return only_of === undefined
-		? { where: 'TRUE', values: [] }
-		: { where: `${column} = ?`, values: [only_of] };
-}
-
-export function readFromLists({ staged, suppressed, rejected, left_out, position }: CampaignRow): number {
-	return staged + suppressed + rejected + left_out - position;
+/** The same for rows with this column. */
+export function seenRows(column: string, { only_of }: Seen): Conditions {
+	return conditionsOf([[`${column} = ?`, only_of]]);
 }
 
 /**
@@ -149,9 +135,6 @@ export const isSending = `(g.state = 'released' AND (
 
 /** Of a campaign `g`, at the moment that is bound: released for later, and nothing of it was leased. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
-
-export const campaignColumns =
-	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, dropped_at, is_again, rate';
 
 export function noCounts(): AcceptCounts {
 	return { staged: 0, suppressed: 0, rejected: 0 };

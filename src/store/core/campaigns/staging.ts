@@ -6,7 +6,6 @@ import type { Micros } from '../../../api/datetime.js';
 import type { Uuid } from '../../../api/records.js';
 import { noValueText } from '../../../api/refusals.js';
 import type { SuppressionReason } from '../../../api/suppressions.js';
-import type { RecipientRow } from '../../../engine/rules/campaign-rows.js';
 import { messageUuid } from '../../../engine/rules/ids.js';
 import {
 	missingVariables,
@@ -15,11 +14,10 @@ import {
 	personVariables,
 } from '../../../engine/rules/meta.js';
 import { isWanted, stopping } from '../../../engine/rules/subscription.js';
-import type { RequestedRow } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';
 import { parseTexts, parseUsed } from '../rows.js';
-import { each, type Sql } from '../sql.js';
-import { findPerson, insertMessages, type KnownPerson, type NewMessage } from '../submissions.js';
+import { each, insertInto, type Sql } from '../sql.js';
+import { insertMessages, type NewMessage } from '../submissions.js';
 import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
 import type { CampaignRow } from './rows.js';
 
@@ -50,15 +48,17 @@ export interface Candidate {
 	given: Readonly<Record<string, string>>;
 }
 
-export type RowOutcome =
-	| { kind: 'staged'; message: number }
+/** `suppressed` with null: the subscriber is inactive without a suppression. */
+type Against =
 	| { kind: 'suppressed'; reason: SuppressionReason | null }
 	| { kind: 'rejected'; code: string; error: string };
 
-/**
- * Read once for many rows, for a campaign with one submission: a campaign of requests has many, and this would take any
- * of them.
- */
+/** What speaks against a recipient; else the values of the message. */
+export type Verdict = { kind: 'wanted'; variables: Record<string, string> } | Against;
+
+export type RowOutcome = { kind: 'staged'; message: number } | Against;
+
+/** Of a campaign with one submission: read once for many rows. */
 export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros): Promise<Staging> {
 	const [row, reasonsAgainst] = await sql.together([
 		() =>
@@ -88,13 +88,6 @@ export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros):
 	};
 }
 
-/** What speaks against a recipient; else the values of the message. */
-export type Verdict =
-	| { kind: 'wanted'; variables: Record<string, string> }
-	/** Null: the subscriber is inactive without a suppression. */
-	| { kind: 'suppressed'; reason: SuppressionReason | null }
-	| { kind: 'rejected'; code: string; error: string };
-
 /** Only reads. A suppression takes precedence over missing variables. */
 export async function judge(
 	{ type, used, context, is_strict, reasonsAgainst }: Terms,
@@ -113,62 +106,63 @@ export interface Staged {
 	candidate: Candidate;
 }
 
-/**
- * One outcome for each, in their order. Runs in the transaction of the caller, which counts them. What `judge` says goes
- * before a duplicate.
- */
-export async function stageMessages(sql: Sql, all: readonly Staged[]): Promise<RowOutcome[]> {
+/** One outcome for each of each group. The caller counts them. What `judge` says goes before a duplicate. */
+export async function stageMessages(
+	sql: Sql,
+	groups: readonly (readonly Staged[])[],
+): Promise<RowOutcome[][]> {
+	const all = groups.flat();
 	const verdicts = await each(sql, all, ({ staging, candidate }) => judge(staging, candidate));
-	const wanted = new Map<Uuid, NewMessage>();
-	const uuids = all.map(({ staging, candidate }, at) => {
-		const verdict = verdicts[at];
-		if (verdict?.kind !== 'wanted') return null;
-		const message = messageOf(staging, candidate, verdict.variables);
-		if (wanted.has(message.uuid)) return null;
-		wanted.set(message.uuid, message);
-		return message.uuid;
-	});
-	const made = await insertMessages(sql, [...wanted.values()]);
-	const ids = new Map([...wanted.keys()].map((uuid, at) => [uuid, made[at] ?? null]));
-	return all.map(({ candidate: { person } }, at): RowOutcome => {
+	const messages = await putMessages(
+		sql,
+		all.map((one, at) => ({ ...one, verdict: verdicts[at] })),
+	);
+	const outcomes = all.map(({ candidate: { person } }, at): RowOutcome => {
 		const verdict = verdicts[at];
 		if (verdict !== undefined && verdict.kind !== 'wanted') return verdict;
-		const message = ids.get(uuids[at] ?? '') ?? null;
+		const message = messages[at] ?? null;
 		if (message !== null) return { kind: 'staged', message };
-		const error = `${person.email} is in this campaign already.`;
-		return { kind: 'rejected', code: 'duplicate', error };
+		return { kind: 'rejected', code: 'duplicate', error: `${person.email} is in this campaign already.` };
+	});
+	let next = 0;
+	return groups.map(({ length }) => {
+		next += length;
+		return outcomes.slice(next - length, next);
 	});
 }
 
-/** The messages of recipients that nothing speaks against, by their numbers; null: the address has one already. */
+/** The messages of those that are wanted, by their numbers; null: none, as the address has one already. */
 export async function putMessages(
 	sql: Sql,
-	staging: Staging,
-	wanted: readonly { candidate: Candidate; variables: Record<string, string> }[],
+	all: readonly (Staged & { verdict: { kind: string; variables?: Record<string, string> } | undefined })[],
 ): Promise<(number | null)[]> {
-	return await insertMessages(
-		sql,
-		wanted.map(({ candidate, variables }) => messageOf(staging, candidate, variables)),
-	);
-}
-
-function messageOf(
-	{ campaign, scope, submission, now }: Staging,
-	{ person, to_key, list_id, subscriber_id }: Candidate,
-	variables: Record<string, string>,
-): NewMessage {
-	return {
-		uuid: messageUuid(scope, to_key),
-		submission_seq: submission.seq,
-		lane: campaign.seq,
-		to: person.email,
-		to_key,
-		list_id,
-		subscriber_id,
-		variables,
-		state: 'staged',
-		now,
-	};
+	const wanted = new Map<Uuid, NewMessage & { at: number }>();
+	for (const [at, { staging, candidate, verdict }] of all.entries()) {
+		const variables = verdict?.variables;
+		if (variables === undefined) continue;
+		const { campaign, scope, submission, now } = staging;
+		const { person, to_key, list_id, subscriber_id } = candidate;
+		const uuid = messageUuid(scope, to_key);
+		if (wanted.has(uuid)) continue;
+		wanted.set(uuid, {
+			at,
+			uuid,
+			submission_seq: submission.seq,
+			lane: campaign.seq,
+			to: person.email,
+			to_key,
+			list_id,
+			subscriber_id,
+			variables,
+			state: 'staged',
+			now,
+		});
+	}
+	const fresh = [...wanted.values()];
+	const made = await insertMessages(sql, fresh);
+	const numbers: (number | null)[] = all.map(() => null);
+	for (const [place, { at }] of fresh.entries()) numbers[at] = made[place] ?? null;
+	return numbers;
 }
 
 export function addToCounts(
@@ -184,84 +178,25 @@ export function addToCounts(
 	);
 }
 
-export interface StagedRecipient {
-	to: string;
-	outcome: RowOutcome;
-}
-
-export interface Recipient {
-	to: string;
-	to_key: string;
-	context: Readonly<Record<string, string>>;
-	/** For an address that is not in the campaign's list; null: unknown here. */
-	email_reason: string | null;
-}
-
-/** The stored subscriber decides whether the address gets the campaign, and fills in what the row leaves open. */
-export function candidateOf(
-	staging: Staging,
-	{ to, to_key, context, email_reason }: Recipient,
-	known: KnownPerson | null,
-): Candidate {
-	return {
-		person: {
-			email: to,
-			// Only the service knows its subscribers' details.
-			name: known?.name ?? (staging.campaign.courier === 'api' ? null : ''),
-			email_reason: known?.email_reason ?? email_reason,
-			meta: known?.meta ?? {},
-		},
-		to_key,
-		list_id: known?.list_id ?? staging.submission.list_id,
-		subscriber_id: known?.subscriber_id ?? null,
-		is_active: known?.is_active ?? null,
-		given: context,
-	};
-}
-
-export async function findPeople(
-	sql: Sql,
-	addresses: readonly { to_key: string; list_id: number | null }[],
-): Promise<(KnownPerson | null)[]> {
-	return await each(sql, addresses, ({ to_key, list_id }) => findPerson(sql, to_key, list_id));
-}
-
-/** What became of a row: of its recipients, or of the row where it was rejected. */
-export function stagedOf(
-	row: RecipientRow | RequestedRow,
-	outcomes: readonly (RowOutcome | undefined)[],
-): StagedRecipient[] {
-	if (row.kind === 'rejected') return [{ to: row.to ?? '', outcome: row }];
-	const recipients = row.kind === 'request' ? row.recipients : [row];
-	return recipients.flatMap(({ to }, at) => {
-		const outcome = outcomes[at];
-		return outcome === undefined ? [] : [{ to, outcome }];
-	});
-}
-
+/** The rejects of a list are kept beside the answers to batches: those begin at row 0, so rows below are free for lists. */
 export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
-		[campaign_seq, placeOf(list_id)],
+		[campaign_seq, -list_id],
 	);
-	// Written by keepRejects and by nothing else.
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
 }
 
 export function keepRejects(
 	sql: Sql,
-	{ campaign_seq, list_id }: { campaign_seq: number; list_id: number },
+	campaign_seq: number,
+	list_id: number,
 	rejects: readonly Reject[],
 ): void {
-	sql.write(
-		`INSERT INTO campaign_acks (campaign_seq, first, ack)
-		VALUES (?, ?, ?)
-		ON CONFLICT (campaign_seq, first) DO UPDATE SET ack = excluded.ack`,
-		[campaign_seq, placeOf(list_id), JSON.stringify(rejects)],
+	insertInto(
+		sql,
+		'campaign_acks',
+		{ campaign_seq, first: -list_id, ack: JSON.stringify(rejects) },
+		'ON CONFLICT (campaign_seq, first) DO UPDATE SET ack = excluded.ack',
 	);
-}
-
-/** Batches begin at row 0, so rows below 0 are free for lists. */
-function placeOf(list_id: number): number {
-	return -list_id;
 }

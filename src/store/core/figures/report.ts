@@ -1,50 +1,50 @@
 /** Figures of reports beyond days: by hour, by link, bounces by domain and code. Only those of lists read more than rows of figures. */
 import { offsetOf } from '../../../api/datetime.js';
-import type { Uuid } from '../../../api/records.js';
-import type { BounceCounts, Joined } from '../../../api/reports.js';
-import type { Operations } from '../../operations.js';
+import type { BounceCounts } from '../../../api/reports.js';
+import type { Command, Operations } from '../../operations.js';
 import type { DetailFigures, LinkFigures, ListFigures } from '../../reports.js';
-import type { Day } from '../../store.js';
-import { listCounts } from '../list-counters.js';
 import type { Sql } from '../sql.js';
-import { isCampaign } from './daily.js';
-import { countBounced } from './detail.js';
+import { countBounced, dailyFigures, isCampaign } from './daily.js';
 import { perDay, quarterHour, quartersOf, timeZone, total } from './tally.js';
 
 /** A campaign has one content, one of requests has many. */
 const maxContents = 200;
 const maxLinks = 10_000;
+const shownHours = 72;
+const shownDomains = 20;
+const shownCodes = 50;
+const shownLists = 10;
 
 export function createReportDetails(sql: Sql) {
 	return {
 		linkFigures: async ({ campaign }) =>
 			(await isCampaign(sql, campaign)) ? await linkFigures(sql, campaign) : null,
-		reportDetails: async ({ lists, ...range }) => {
-			const details = await reportDetails(sql, range);
-			return { ...details, lists: lists ? await listsOf(sql, spansOf(range, details.time_zone)) : null };
-		},
+		reportDetails: (command) => reportDetails(sql, command),
 	} satisfies Partial<Operations>;
 }
 
-interface Range {
-	from: Day;
-	to: Day;
-	campaign: Uuid | null;
-}
-
-async function reportDetails(sql: Sql, range: Range): Promise<Omit<DetailFigures, 'lists'>> {
+async function reportDetails(
+	sql: Sql,
+	{ lists: hasLists, ...range }: Command<'reportDetails'>,
+): Promise<DetailFigures> {
 	const zone = await timeZone(sql);
 	const scope = range.campaign ?? total;
 	const spans = spansOf(range, zone);
 	const bounds = quartersOf(range, zone);
+	const domains = await bouncesBy(sql, 'domain', scope, bounds);
+	const shown = domains.slice(0, shownDomains);
+	const week: DetailFigures['week'] = [];
+	for (const span of spans) week.push(...(await countHours(sql, scope, span, weekHour)));
 	return {
 		time_zone: zone,
-		...(await countBounced(sql, { ...range, tag: null, zone })),
-		days: await daysOf(sql, scope, range, spans),
+		...(await countBounced(sql, { ...range, tag: null }, zone)),
+		days: [...(await dailyFigures(sql, range)), ...(await complaintsOf(sql, scope, spans))],
 		hours: await hoursOf(sql, scope, spans),
-		week: await weekOf(sql, scope, spans),
-		...(await domainsOf(sql, scope, bounds)),
+		week,
+		domains: shown,
+		other_domains: domains.length - shown.length,
 		codes: (await bouncesBy(sql, 'code', scope, bounds)).slice(0, shownCodes),
+		lists: hasLists ? await listsOf(sql, spans) : null,
 	};
 }
 
@@ -56,7 +56,7 @@ interface Span {
 }
 
 /** The days of a zone, cut where its clocks change. */
-function spansOf(range: Range, zone: string): Span[] {
+function spansOf(range: { from: string; to: string }, zone: string): Span[] {
 	const [first, last] = quartersOf(range, zone);
 	const aheadAt = (quarter: number) => offsetOf(quarter * quarterHour, zone) / quarterHour;
 	const spans: Span[] = [];
@@ -74,62 +74,40 @@ function spansOf(range: Range, zone: string): Span[] {
 	return spans;
 }
 
-async function daysOf(
-	sql: Sql,
-	scope: string,
-	{ from, to }: Range,
-	spans: readonly Span[],
-): Promise<DetailFigures['days']> {
-	const daily = await sql.all<DetailFigures['days'][number]>(
-		`SELECT day, type, audience, sum(count) AS count
-		FROM daily_figures
-		WHERE scope = ? AND day BETWEEN ? AND ?
-		GROUP BY day, type, audience
-		HAVING sum(count) > 0`,
-		[scope, from, to],
-	);
+function dayText(quarter: number): string {
+	return new Date(Math.floor(quarter / perDay) * 86_400_000).toISOString().slice(0, 10);
+}
+
+async function complaintsOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['days']> {
+	const days: DetailFigures['days'] = [];
 	for (const { from, to, ahead } of spans) {
-		const complaints = await sql.all<{ local: number; count: number }>(
-			`SELECT (quarter + ?) / ${perDay} AS local, sum(count) AS count
+		const complaints = await sql.tuples<[local: number, count: number]>(
+			`SELECT (quarter + ?) / ${perDay}, sum(count)
 			FROM quarter_figures
 			WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
 			GROUP BY 1`,
 			[ahead, scope, from, to],
 		);
-		for (const { local, count } of complaints) {
-			const day = new Date(local * 86_400_000).toISOString().slice(0, 10);
-			daily.push({ day, type: 'COMPLAINED', audience: 'all', count });
-		}
+		for (const [local, count] of complaints)
+			days.push({ day: dayText(Math.floor(local) * perDay), type: 'COMPLAINED', audience: 'all', count });
 	}
-	return daily;
+	return days;
 }
 
-const shownHours = 72;
-
 async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['hours']> {
-	const [span] = spans;
-	const last = spans.at(-1);
-	if (span === undefined || last === undefined) return [];
 	const begin = await sql.number(
 		`SELECT coalesce(min(quarter), 0)
 		FROM quarter_figures
 		WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'SENT' AND count > 0`,
-		[scope, span.from, last.to],
+		[scope, spans[0]?.from ?? 0, spans.at(-1)?.to ?? 0],
 	);
-	if (begin === 0) return [];
 	const hours: DetailFigures['hours'] = [];
-	for (const one of spans) {
+	for (const one of begin === 0 ? [] : spans) {
 		const from = begin - ((begin + one.ahead) % 4);
 		const cut = { ...one, from: Math.max(one.from, from), to: Math.min(one.to, from + 4 * shownHours - 1) };
 		if (cut.from <= cut.to) hours.push(...(await countHours(sql, scope, cut, localHour)));
 	}
 	return hours;
-}
-
-async function weekOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['week']> {
-	const week: DetailFigures['week'] = [];
-	for (const span of spans) week.push(...(await countHours(sql, scope, span, weekHour)));
-	return week;
 }
 
 /**
@@ -155,19 +133,6 @@ async function countHours(
 	);
 }
 
-const shownDomains = 20;
-const shownCodes = 50;
-
-async function domainsOf(
-	sql: Sql,
-	scope: string,
-	bounds: readonly [number, number],
-): Promise<Pick<DetailFigures, 'domains' | 'other_domains'>> {
-	const all = await bouncesBy(sql, 'domain', scope, bounds);
-	const domains = all.slice(0, shownDomains);
-	return { domains, other_domains: all.length - domains.length };
-}
-
 async function bouncesBy<K extends 'domain' | 'code'>(
 	sql: Sql,
 	column: K,
@@ -185,7 +150,14 @@ async function bouncesBy<K extends 'domain' | 'code'>(
 	);
 }
 
-const shownLists = 10;
+/** `since`: the part of each that its list has in the number of active ones. */
+interface Change {
+	list_id: number;
+	quarter: number;
+	kind: ListFigures['days'][number]['kind'];
+	count: number;
+	since: number;
+}
 
 /** The largest lists. Those who came after the range, or left after it, are taken from the figures of today. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
@@ -194,51 +166,39 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	const lists = await sql.all<{ id: number; name: string; active: number }>(
 		`SELECT id, name, coalesce(c.active, 0) AS active
 		FROM lists
-		LEFT JOIN ${listCounts} c ON c.list_id = id
+		LEFT JOIN (SELECT list_id, sum(active) AS active FROM list_counters GROUP BY list_id) c ON c.list_id = id
 		ORDER BY 3 DESC, id
 		LIMIT ?`,
 		[shownLists],
 	);
 	const ids = lists.map(({ id }) => id);
 	const added = await additions(sql, ids, begin);
-	const later = added.some(({ quarter }) => quarter > end) ? await laterAdditions(sql, ids, end) : [];
+	const hasLater = added.some(({ quarter }) => quarter > end);
 	const changes = [
 		...added.filter(({ quarter }) => quarter <= end),
-		...later,
+		...(hasLater ? await laterAdditions(sql, ids, end) : []),
 		...(await departures(sql, ids, { begin, end })),
 	];
+	const dayAt = (quarter: number) => dayText(quarter + (spans.find(({ to }) => quarter <= to)?.ahead ?? 0));
 	return lists.map(({ id, name, active }) => {
 		const own = changes.filter(({ list_id }) => list_id === id);
 		const later = own.filter(({ quarter }) => quarter > end);
-		const dayAt = (quarter: number) => {
-			const ahead = spans.find(({ to }) => quarter <= to)?.ahead ?? 0;
-			return new Date(Math.floor((quarter + ahead) / perDay) * 86_400_000).toISOString().slice(0, 10);
-		};
-		return {
-			id,
-			name,
-			active: later.reduce((sum, { count, since }) => sum - since * count, active),
-			days: own
-				.filter(({ quarter }) => quarter <= end)
-				.map(({ quarter, kind, count }) => ({ day: dayAt(quarter), kind, count })),
-		};
+		const days = own
+			.filter(({ quarter }) => quarter <= end)
+			.map(({ quarter, kind, count }) => ({ day: dayAt(quarter), kind, count }));
+		return { id, name, active: later.reduce((sum, { count, since }) => sum - since * count, active), days };
 	});
 }
 
-/** Of a list; `since`: the part of each that it has in the number of active ones. */
-interface Change {
-	list_id: number;
-	quarter: number;
-	kind: keyof Joined;
-	count: number;
-	since: number;
+function isAmong(column: string, ids: readonly number[]): string {
+	return `${column} IN (${ids.map(() => '?').join(', ')})`;
 }
 
 async function additions(sql: Sql, ids: readonly number[], begin: number): Promise<Change[]> {
 	return await sql.all<Change>(
 		`SELECT list_id, quarter, 'added' AS kind, sum(count) AS count, 0 AS since
 		FROM list_joined
-		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND quarter >= ?
+		WHERE ${isAmong('list_id', ids)} AND quarter >= ?
 		GROUP BY list_id, quarter
 		HAVING sum(count) > 0`,
 		[...ids, begin],
@@ -250,7 +210,7 @@ async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Pr
 	return await sql.all<Change>(
 		`SELECT list_id, CAST(? AS BIGINT) AS quarter, 'added' AS kind, count(*) AS count, 1 AS since
 		FROM subscribers
-		WHERE list_id IN (${ids.map(() => '?').join(', ')}) AND created_at >= ? AND is_active = 1
+		WHERE ${isAmong('list_id', ids)} AND created_at >= ? AND is_active = 1
 		GROUP BY list_id`,
 		[end + 1, ...ids, (end + 1) * quarterHour],
 	);
@@ -263,28 +223,27 @@ async function departures(
 	{ begin, end }: { begin: number; end: number },
 ): Promise<Change[]> {
 	const kinds = ['unsubscribed', 'bounced', 'left'] as const;
-	return (
-		await sql.all<Omit<Change, 'kind'> & { kind: number }>(
-			`SELECT list_id, stopped / ${quarterHour} AS quarter, kind, count(*) AS count,
-				CASE WHEN created_at < ? THEN -1 ELSE 0 END AS since
-			FROM (
-				SELECT s.list_id, s.created_at,
-					CASE WHEN min(p.created_at) < s.created_at THEN s.created_at ELSE min(p.created_at) END AS stopped,
-					min(CASE p.reason
-						WHEN 'UNSUBSCRIBED' THEN 0
-						WHEN 'HARDBOUNCED' THEN 1
-						WHEN 'SOFTBOUNCED' THEN 1
-						ELSE 2 END) AS kind
-				FROM suppressions p
-				JOIN subscribers s ON s.email_key = p.email_key AND (p.list_id = 0 OR p.list_id = s.list_id)
-				WHERE p.expires_at IS NULL AND s.is_active = 0 AND s.list_id IN (${ids.map(() => '?').join(', ')})
-				GROUP BY s.id, s.list_id, s.created_at
-			) AS gone
-			WHERE stopped >= ?
-			GROUP BY 1, 2, 3, 5`,
-			[(end + 1) * quarterHour, ...ids, begin * quarterHour],
-		)
-	).map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
+	const rows = await sql.all<Omit<Change, 'kind'> & { kind: number }>(
+		`SELECT list_id, stopped / ${quarterHour} AS quarter, kind, count(*) AS count,
+			CASE WHEN created_at < ? THEN -1 ELSE 0 END AS since
+		FROM (
+			SELECT s.list_id, s.created_at,
+				CASE WHEN min(p.created_at) < s.created_at THEN s.created_at ELSE min(p.created_at) END AS stopped,
+				min(CASE p.reason
+					WHEN 'UNSUBSCRIBED' THEN 0
+					WHEN 'HARDBOUNCED' THEN 1
+					WHEN 'SOFTBOUNCED' THEN 1
+					ELSE 2 END) AS kind
+			FROM suppressions p
+			JOIN subscribers s ON s.email_key = p.email_key AND (p.list_id = 0 OR p.list_id = s.list_id)
+			WHERE p.expires_at IS NULL AND s.is_active = 0 AND ${isAmong('s.list_id', ids)}
+			GROUP BY s.id, s.list_id, s.created_at
+		) AS gone
+		WHERE stopped >= ?
+		GROUP BY 1, 2, 3, 5`,
+		[(end + 1) * quarterHour, ...ids, begin * quarterHour],
+	);
+	return rows.map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
 }
 
 async function linkFigures(sql: Sql, campaign: string): Promise<LinkFigures> {

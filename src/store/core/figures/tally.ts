@@ -16,25 +16,13 @@ export const quarterHour: Micros = 900_000_000;
 
 export const perDay = microsPerDay / quarterHour;
 
-/** A complaint is no event of the service document, and has no daily figure. */
-export type CountedType = EventType | 'COMPLAINED';
-
-/** One more click on a link; `messages`: 1 for the first of its message by this audience. */
-export interface CountedClick {
-	campaign: Uuid;
-	content: string;
-	link: number;
-	audience: Audience;
-	messages: number;
-}
-
-export interface CountedBounce {
+export interface Figure {
 	at: Micros;
 	campaign: Uuid | null;
-	type: EventType;
-	address: string;
-	/** The enhanced code, or else the reply's; null: there was none. */
-	code: string | null;
+	/** A complaint is not an event of the service document, and has no daily figure. */
+	type: EventType | 'COMPLAINED';
+	audience: Audience;
+	by?: number;
 }
 
 /** When a message was sent and first bounced; null: it did not. */
@@ -46,29 +34,32 @@ export interface BouncedMessage {
 	hard: Micros | null;
 }
 
-export interface Figure {
-	at: Micros;
-	campaign: Uuid | null;
-	type: CountedType;
-	audience: Audience;
-	by?: number;
-}
-
 /** Collects the counts of one operation, so that a hundred messages write one row for each figure. */
 export interface Tally {
 	add(figure: Figure): void;
-	addClick(click: CountedClick): void;
-	addBounce(bounce: CountedBounce): void;
+	/** One more click on a link; `messages`: 1 for the first of its message by this audience. */
+	addClick(click: {
+		campaign: Uuid;
+		content: string;
+		link: number;
+		audience: Audience;
+		messages: number;
+	}): void;
+	/** `code`: the enhanced code, or else the reply's. */
+	addBounce(bounce: {
+		at: Micros;
+		campaign: Uuid | null;
+		type: EventType;
+		address: string;
+		code: string | null;
+	}): void;
 	/** What is known of a message changes; it is counted once it has bounced. */
 	moveBounced(before: BouncedMessage, after: BouncedMessage): void;
 	write(): void;
 }
 
-/**
- * For one operation, in its transaction: counts nothing before `write`. Days are of the current time zone. `quarters`: only
- * they change.
- */
-export async function createTally(sql: Sql, only: 'quarters' | null = null): Promise<Tally> {
+/** For one operation, in its transaction: writes nothing before `write`. Days are of the current time zone. */
+export async function createTally(sql: Sql): Promise<Tally> {
 	const dayAt = dayFinder(await timeZone(sql));
 	const days = createCounts();
 	const quarters = createCounts();
@@ -85,8 +76,7 @@ export async function createTally(sql: Sql, only: 'quarters' | null = null): Pro
 		if (last === null) return;
 		const { quarter, campaign, type, audience, by } = last;
 		for (const scope of scopesOf(campaign)) {
-			if (type !== 'COMPLAINED' && only !== 'quarters')
-				days.add([scope, dayAt(quarter), type, audience], [by]);
+			if (type !== 'COMPLAINED') days.add([scope, dayAt(quarter), type, audience], [by]);
 			quarters.add([scope, quarter, type, audience], [by]);
 		}
 		last = null;
@@ -156,9 +146,8 @@ function midnightOf(day: Day): number {
 	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
+/** Remembers the last day: finding it costs as much as the rest of counting, and it is mostly the same. */
 function dayFinder(zone: string): (quarter: number) => Day {
-	// Events that are counted together mostly happened together, and finding the day costs as much as the rest of
-	// counting.
 	let last = { quarter: Number.NaN, day: '' };
 	return (quarter) => {
 		if (quarter !== last.quarter) last = { quarter, day: dayOf(quarter * quarterHour, zone) };
@@ -199,7 +188,7 @@ export async function timeZone(sql: Sql): Promise<string> {
 	return row?.value ?? 'UTC';
 }
 
-function scopesOf(campaign: Uuid | null): string[] {
+export function scopesOf(campaign: Uuid | null): string[] {
 	return campaign === null ? [total] : [total, campaign];
 }
 
@@ -223,22 +212,17 @@ function createCounts() {
 	};
 }
 
-const addToDay = `INSERT INTO daily_figures (scope, day, type, audience, shard, count)
-	VALUES (?, ?, ?, ?, ?, ?)
-	ON CONFLICT (scope, day, type, audience, shard) DO UPDATE SET count = daily_figures.count + excluded.count`;
+/** A statement that adds to counts in shards; its values are the key, the shard and the sums. */
+export function addTo(table: string, key: readonly string[], sums: readonly string[] = ['count']): string {
+	const names = [...key, 'shard'].join(', ');
+	return `INSERT INTO ${table} (${names}, ${sums.join(', ')})
+		VALUES (${[...key, 'shard', ...sums].map(() => '?').join(', ')})
+		ON CONFLICT (${names}) DO UPDATE SET ${sums.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`).join(', ')}`;
+}
 
-const addToQuarter = `INSERT INTO quarter_figures (scope, quarter, type, audience, shard, count)
-	VALUES (?, ?, ?, ?, ?, ?)
-	ON CONFLICT (scope, quarter, type, audience, shard) DO UPDATE SET count = quarter_figures.count + excluded.count`;
-
-const addToLink = `INSERT INTO link_figures (campaign, content_sha256, link, audience, shard, clicks, messages)
-	VALUES (?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (campaign, content_sha256, link, audience, shard) DO UPDATE SET clicks = link_figures.clicks + excluded.clicks, messages = link_figures.messages + excluded.messages`;
-
-const addToBounces = `INSERT INTO bounce_figures (scope, quarter, domain, type, code, shard, count)
-	VALUES (?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (scope, quarter, domain, type, code, shard) DO UPDATE SET count = bounce_figures.count + excluded.count`;
-
-const addToBounced = `INSERT INTO bounced_figures (hard, soft, sent, campaign, tag, shard, count)
-	VALUES (?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (hard, soft, sent, campaign, tag, shard) DO UPDATE SET count = bounced_figures.count + excluded.count`;
+const addToDay = addTo('daily_figures', ['scope', 'day', 'type', 'audience']);
+export const addToQuarter = addTo('quarter_figures', ['scope', 'quarter', 'type', 'audience']);
+const linkKey = ['campaign', 'content_sha256', 'link', 'audience'];
+const addToLink = addTo('link_figures', linkKey, ['clicks', 'messages']);
+const addToBounces = addTo('bounce_figures', ['scope', 'quarter', 'domain', 'type', 'code']);
+const addToBounced = addTo('bounced_figures', ['hard', 'soft', 'sent', 'campaign', 'tag']);

@@ -10,11 +10,11 @@ import type { ImportRow } from '../../../engine/rules/import-rows.js';
 import { parseStored } from '../../errors.js';
 import type { ImportAck } from '../../imports.js';
 import type { Command, Operations } from '../../operations.js';
-import type { ImportSlice, Slices } from '../campaigns/rows.js';
+import type { Slices } from '../campaigns/rows.js';
 import { moveCounters } from '../list-counters.js';
 import { hasList } from '../lists.js';
 import { parseRecord } from '../rows.js';
-import { each, type Sql } from '../sql.js';
+import { each, insertInto, type Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
 import { type BatchRows, chunksByRank, type RowSlice } from './batch-rows.js';
 import { type ImportRun, importRows, openImportRun, type RowOutcome, type RowPlace } from './run.js';
@@ -46,7 +46,6 @@ interface Progress extends Pick<Session, 'position'> {
 
 type Trials = Map<Uuid, Progress>;
 
-/** The operations on import sessions and their batches. Each runs within a transaction of the caller. */
 export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 	const trials: Trials | null = isTrial ? new Map() : null;
 	const parts = { batchRows, trials };
@@ -103,10 +102,8 @@ async function openImport(
 		return { id: known.id, position: known.position, counts: readCounts(known.counts) };
 	}
 	const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
-	sql.write(
-		'INSERT INTO imports (id, key, spec, list_id, position, counts, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-		[id, key, text, spec.list_id, position, JSON.stringify(counts), now],
-	);
+	const row = { id, key, spec: text, list_id: spec.list_id, position, counts: JSON.stringify(counts) };
+	insertInto(sql, 'imports', { ...row, created_at: now });
 	return { id, position, counts };
 }
 
@@ -129,7 +126,6 @@ async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<Import
 		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
 		[seq, first],
 	);
-	// Written by putRows and by nothing else.
 	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
 }
 
@@ -146,7 +142,10 @@ async function putSlices(
 	// With `error` a row that meets a subscriber is counted among the rejected ones, which many things are.
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew(readCounts(session.counts));
 	const run = await openImportRun(sql, { seq: session.seq, spec, now, standing, expectsNew });
-	const parts = slices.map((slice) => openPart(batchRows, run, slice));
+	const parts = slices.map(({ batch, from, limit }): ImportPart => {
+		const unknown = batchRows.variables(batch).filter((variable) => !run.known.has(variable));
+		return { rows: batchRows.slice(batch, from, limit), unknown, counts: noCounts(), rejects: [] };
+	});
 	await putParts(sql, run, parts);
 	moveCounters(sql, session.list_id, run.moved, run.now);
 	const { acks, ...sum } = await keepAcks(sql, session, parts);
@@ -171,24 +170,14 @@ async function keepAcks(
 		position += rows.count;
 		const ack = { position, counts, rejects };
 		// An empty batch does not move the position: the next batch has the same number and must not get its answer.
-		if (rows.count > 0) keepAck(sql, session.seq, first, ack);
+		if (rows.count > 0)
+			insertInto(sql, 'import_acks', { import_seq: session.seq, first, ack: JSON.stringify(ack) });
 		acks.push(ack);
 	}
 	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
-	sql.write('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', [
-		position,
-		JSON.stringify(counts),
-		session.seq,
-	]);
+	const moved = 'UPDATE imports SET position = ?, counts = ? WHERE seq = ?';
+	sql.write(moved, [position, JSON.stringify(counts), session.seq]);
 	return { acks, position, counts };
-}
-
-function keepAck(sql: Sql, seq: number, first: number, ack: Ack<ImportCounts>): void {
-	sql.write('INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)', [
-		seq,
-		first,
-		JSON.stringify(ack),
-	]);
 }
 
 function readSpec({ spec, list_id }: SessionRow): ImportSpec {
@@ -215,7 +204,7 @@ function readCounts(text: string): ImportCounts {
 	};
 }
 
-export interface ImportPart {
+interface ImportPart {
 	rows: RowSlice;
 	unknown: readonly string[];
 	counts: ImportCounts;
@@ -223,25 +212,11 @@ export interface ImportPart {
 	rejects: Reject[];
 }
 
-/** Begins a part: no row of it is put yet. */
-export function openPart(
-	batchRows: BatchRows,
-	run: ImportRun,
-	{ batch, from, limit }: ImportSlice,
-): ImportPart {
-	return {
-		rows: batchRows.slice(batch, from, limit),
-		unknown: batchRows.variables(batch).filter((variable) => !run.known.has(variable)),
-		counts: noCounts(),
-		rejects: [],
-	};
-}
-
 /**
  * Puts rows of one address in their order, and other rows in that of the index. The result is the same: each row has an
  * id by its number, used or not, so ids follow the order of the rows. Ids are never used twice, but may have gaps.
  */
-export async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
+async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
 	const firstId = await takeSubscriberIds(sql, count);
@@ -255,19 +230,12 @@ export async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportP
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);
-	await each(sql, chunks, (numbers) => putChunk(sql, run, numbers, place));
+	// A chunk shares no address with another.
+	await each(sql, chunks, async (numbers) => {
+		for (let from = 0; from < numbers.length; from += mostAtOnce)
+			await putRows(sql, run, Array.from(numbers.subarray(from, from + mostAtOnce), place));
+	});
 	for (const { rejects } of parts) rejects.sort((a, b) => a.row - b.row);
-}
-
-/** Rows that share an address with no row outside of them. */
-async function putChunk(
-	sql: Sql,
-	run: ImportRun,
-	numbers: Uint32Array,
-	place: (number: number) => PlacedRow,
-): Promise<void> {
-	for (let from = 0; from < numbers.length; from += mostAtOnce)
-		await putRows(sql, run, Array.from(numbers.subarray(from, from + mostAtOnce), place));
 }
 
 interface Numbered {

@@ -3,7 +3,7 @@ import type { Ack, ImportCounts } from '../../../api/capabilities.js';
 import { addImportCounts } from '../../../api/counts.js';
 import { parseStored } from '../../errors.js';
 import type { RowImport, RowImportReads, RowImportWrites, RowIntent } from '../../imports.js';
-import type { Sql } from '../sql.js';
+import { column, insertInto, insertNumbered, type Sql } from '../sql.js';
 import { noCounts } from './imports.js';
 
 interface Row {
@@ -27,11 +27,8 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 			return row === undefined ? await begin(sql, key, now) : await read(sql, row);
 		},
 		declareRow: async ({ import: seq, row, intent }) => {
-			sql.write(
-				`INSERT INTO import_intents (import_seq, row, intent) VALUES (?, ?, ?)
-				ON CONFLICT (import_seq, row) DO UPDATE SET intent = excluded.intent`,
-				[seq, row, intent],
-			);
+			const conflict = 'ON CONFLICT (import_seq, row) DO UPDATE SET intent = excluded.intent';
+			insertInto(sql, 'import_intents', { import_seq: seq, row, intent }, conflict);
 		},
 		acknowledgeRows: async ({ import: seq, first, ack, reasons_left_out, taken }) => {
 			const row = await sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', [seq]);
@@ -44,38 +41,28 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 			const text = JSON.stringify(counted);
 			sql.write('UPDATE imports SET position = ?, counts = ? WHERE seq = ?', [ack.position, text, seq]);
 			dropDetails(sql, seq);
-			sql.write('INSERT INTO import_acks (import_seq, first, ack) VALUES (?, ?, ?)', [
-				seq,
-				first,
-				JSON.stringify(ack),
-			]);
+			insertInto(sql, 'import_acks', { import_seq: seq, first, ack: JSON.stringify(ack) });
 			for (const hash of taken)
-				sql.write('INSERT INTO import_addresses (import_seq, hash) VALUES (?, ?) ON CONFLICT DO NOTHING', [
-					seq,
-					hash,
-				]);
+				insertInto(sql, 'import_addresses', { import_seq: seq, hash }, 'ON CONFLICT DO NOTHING');
 		},
 		dropRowImport: async ({ import: seq }) => {
 			dropDetails(sql, seq);
 			sql.write('DELETE FROM import_addresses WHERE import_seq = ?', [seq]);
 			sql.write('DELETE FROM imports WHERE seq = ?', [seq]);
 		},
-		sliceImportAddresses: async ({ import: seq, after, limit }) =>
-			(
-				await sql.tuples<[string]>(
-					'SELECT hash FROM import_addresses WHERE import_seq = ? AND hash > ? ORDER BY hash LIMIT ?',
-					[seq, after, limit],
-				)
-			).map(([hash]) => hash),
+		sliceImportAddresses: ({ import: seq, after, limit }) =>
+			column<string>(
+				sql,
+				'SELECT hash FROM import_addresses WHERE import_seq = ? AND hash > ? ORDER BY hash LIMIT ?',
+				[seq, after, limit],
+			),
 	};
 }
 
 async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
 	const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
-	const seq = await sql.number(
-		"INSERT INTO imports (id, key, spec, list_id, counts, created_at) VALUES (?, ?, '{}', 0, ?, ?) RETURNING seq",
-		[key, key, JSON.stringify(counted), now],
-	);
+	const row = { id: key, key, spec: '{}', list_id: 0, counts: JSON.stringify(counted), created_at: now };
+	const seq = await insertNumbered(sql, 'imports', row, 'seq');
 	return { import: seq, position: 0, ...counted, last: null, intents: [] };
 }
 
@@ -92,14 +79,12 @@ async function read(sql: Sql, row: Row): Promise<RowImport> {
 		import: row.seq,
 		position: row.position,
 		...countedOf(row),
-		// Written by acknowledgeRows and by nothing else.
 		last: last === undefined ? null : { first: last.first, ack: parseStored(last.ack) as Ack<ImportCounts> },
 		intents,
 	};
 }
 
 function countedOf({ counts }: Row): Counted {
-	// Written here and by nothing else.
 	return parseStored(counts) as Counted;
 }
 

@@ -1,3 +1,4 @@
+/** One batch of an import: create, update, leave or refuse a subscriber for each row. */
 import type { AddressSet } from '../../../api/address-set.js';
 import type { ImportSpec } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -31,8 +32,6 @@ import {
 	suppressedAmong,
 	unsubscribeScope,
 } from '../suppressions.js';
-
-/** One batch of an import: create, update, leave or refuse a subscriber for each row. */
 
 /** State that the rows of one transaction share. `moved` sums the changes of the list's counters. */
 export interface ImportRun {
@@ -326,15 +325,15 @@ function isTooLarge(json: string): boolean {
 	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
 }
 
-export interface Standing {
+interface Standing {
 	kept: readonly SuppressionReason[];
 	lifted: readonly SuppressionReason[];
 }
 
-export const nothingStands: Standing = { kept: [], lifted: [] };
+const nothingStands: Standing = { kept: [], lifted: [] };
 
 /** The suppressions that stand against a row: `reactivate` lifts what `is_active: true` would lift. */
-export async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
+async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
 	if (!run.hasSuppressions) return nothingStands;
 	const mail = { address: row.email_key, list_id: run.spec.list_id };
 	const reasons = await findSuppressions(sql, mail, run.now);
@@ -348,7 +347,7 @@ export async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: Impor
 	return change.kind === 'refused' ? { kept, lifted: [] } : { kept: [], lifted: change.lift };
 }
 
-export async function lift(
+async function lift(
 	sql: Sql,
 	{ spec, now }: ImportRun,
 	row: ImportRow,
@@ -357,10 +356,8 @@ export async function lift(
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
-/**
- * A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow.
- */
-export async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
+/** A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow. */
+async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
 	const list_id = suppressedList(reason, run.spec.list_id, run.unsubscribeScope);

@@ -1,16 +1,26 @@
-/** Which limits of the settings hold messages back at this moment, and until when: for people, not for a lease. */
-
+/** Which limits of the settings hold messages back at this moment, and until when. */
 import type { Micros } from '../../../api/datetime.js';
 import { limitOf, nameLimit, type SendLimit, windowOf } from '../../../engine/rules/limits.js';
 import type { Operations } from '../../operations.js';
 import type { HoldingLimit, LimitHold, QueueState } from '../../queue.js';
 import { nextDue } from '../messages/messages.js';
 import type { Sql } from '../sql.js';
-import { onEverything, readLimits } from './limits.js';
+import { isAnyAside, onEverything, readLimits, readStanding } from './limits.js';
 import { readHolds, Used, type UseRow } from './used.js';
 
 export function createLimitHolders(sql: Sql) {
 	return {
+		nextTurn: async ({ scope, now, perSecond }) => {
+			const { limits, isWaiting } = await readLimits(sql, perSecond);
+			const onAll = onEverything(limits);
+			if (onAll.length > 0 && ((await nextDue(sql, scope)) ?? now + 1) <= now) {
+				const used = new Used(sql, await readStanding(sql, now), now);
+				const full = onAll.filter(({ key, count }) => used.of(key) >= count);
+				return Math.max(now, ...full.map(({ key }) => used.roomAt(key)));
+			}
+			if (!isWaiting || !(await isAnyAside(sql, scope))) return null;
+			return await sql.number('SELECT min(room_at) FROM limit_rooms');
+		},
 		holdsOfMessage: ({ id, now }) => holdsOfMessage(sql, id, now),
 		limitWaits: async ({ now }) => {
 			const { limits } = await readLimits(sql);
@@ -30,15 +40,8 @@ interface Line {
 	limit: SendLimit;
 	key: string;
 	messages: number;
-	/** When the next of them may go, and the earliest time for the last of them. */
 	next_at: Micros;
 	last_at: Micros;
-}
-
-interface RoomRow {
-	limit_key: string;
-	room_at: Micros;
-	waiting: number;
 }
 
 /** `due`: messages that are due, which wait for a full limit on everything. */
@@ -49,7 +52,7 @@ async function linesOf(
 	const [used, rooms] = await sql.together([
 		() => readUsed(sql, now),
 		() =>
-			sql.all<RoomRow>(
+			sql.tuples<[key: string, room_at: Micros, waiting: number]>(
 				'SELECT limit_key, room_at, waiting FROM limit_rooms ORDER BY waiting DESC, limit_key',
 			),
 	]);
@@ -61,7 +64,7 @@ async function linesOf(
 		return [{ limit, key, messages, next_at, last_at }];
 	};
 	return [
-		...rooms.flatMap(({ limit_key, room_at, waiting }) => lineOf(limit_key, room_at, waiting)),
+		...rooms.flatMap((room) => lineOf(...room)),
 		...onEverything(limits).flatMap(({ key, count }) =>
 			due > 0 && used.of(key) >= count ? lineOf(key, now, due) : [],
 		),
@@ -136,12 +139,7 @@ export async function holdingLimits(
 	const { limits } = await readLimits(sql);
 	if (limits.length === 0) return { limits: [], held: 0 };
 	const lines = await linesOf(sql, { limits, now, due });
-	const found = lines.map(
-		({ limit, key, messages, next_at, last_at }): HoldingLimit => ({
-			...nameLimit(limit, key),
-			...{ messages, next_at, last_at },
-		}),
-	);
+	const found = lines.map(({ limit, key, ...line }): HoldingLimit => ({ ...nameLimit(limit, key), ...line }));
 	return {
 		limits: found.sort((a, b) => b.messages - a.messages).slice(0, mostLimits),
 		held: lines.some(({ limit }) => limit.scope === 'all') ? due : 0,

@@ -20,10 +20,8 @@ import {
 	rateLimit,
 	type SendLimit,
 } from '../../../engine/rules/limits.js';
-import type { Operations } from '../../operations.js';
-import { nextDue } from '../messages/messages.js';
 import { setAside } from '../rows.js';
-import { each, exists, type Insertion, type Sql } from '../sql.js';
+import { column, each, exists, type Insertion, type Sql } from '../sql.js';
 import { type HoldRow, readHolds, Used, type UseRow, writeHolds } from './used.js';
 
 const settingNames = Object.keys(limitSettings)
@@ -49,16 +47,11 @@ export async function readLimits(
 	return { limits, isWaiting: rows.some(({ name }) => name === 'waiting') };
 }
 
-export interface Standing {
+interface Standing {
 	holds: readonly HoldRow[];
 	uses: readonly UseRow[];
-	rooms: readonly Room[];
-}
-
-interface Room {
-	limit_key: string;
-	/** Messages that are set aside for it; those canceled since count, too. */
-	waiting: number;
+	/** `waiting`: messages that are set aside for it; those canceled since count, too. */
+	rooms: readonly { limit_key: string; waiting: number }[];
 }
 
 /** Limits that one lease looks at: other writers wait for it. */
@@ -76,7 +69,7 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 				[now],
 			),
 		() =>
-			sql.all<Room>(
+			sql.all<Standing['rooms'][number]>(
 				// limit_rooms_by_time
 				`SELECT limit_key, waiting
 				FROM limit_rooms
@@ -89,7 +82,7 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 	return { holds, uses, rooms };
 }
 
-/** New limits: those that wait for the old ones are looked at, by the next leases. */
+/** Limits have changed: the next leases look at messages that wait for the old ones. */
 export function lookAtAll(sql: Sql): void {
 	sql.write('UPDATE limit_rooms SET room_at = 0');
 }
@@ -109,7 +102,7 @@ const mostAtOnce = 1_000;
 export class Limiter {
 	readonly #sql: Sql;
 	readonly #limits: readonly SendLimit[];
-	readonly #rooms: readonly Room[];
+	readonly #rooms: Standing['rooms'];
 	readonly #now: Micros;
 	readonly #used: Used;
 	#aside = 0;
@@ -157,17 +150,12 @@ export class Limiter {
 		});
 		const woken = await each(sql, looked, async ({ key, room }) => {
 			if (room <= 0) return [];
-			return await sql.all<{ message_id: number }>(
-				// limit_waiting_in_order
-				`SELECT message_id
-					FROM limit_waiting
-					WHERE limit_key = ?
-					ORDER BY is_bulk, message_id
-					LIMIT ?`,
-				[key, room],
-			);
+			// limit_waiting_in_order
+			const next =
+				'SELECT message_id FROM limit_waiting WHERE limit_key = ? ORDER BY is_bulk, message_id LIMIT ?';
+			return await column<number>(sql, next, [key, room]);
 		});
-		const ids = JSON.stringify(woken.flat().map(({ message_id }) => message_id));
+		const ids = JSON.stringify(woken.flat());
 		sql.write(`DELETE FROM limit_waiting WHERE ${sql.dialect.oneOf('message_id')}`, [ids]);
 		sql.write(
 			`UPDATE messages SET wake_at = due_at WHERE ${sql.dialect.oneOf('id')} AND wake_at = ${setAside}`,
@@ -186,10 +174,7 @@ export class Limiter {
 		return woken.some(({ length }) => length > 0);
 	}
 
-	/**
-	 * Takes candidates in their order, until enough are taken or set aside: those that count from now on. Others of them
-	 * are set aside. Of one batch after the other.
-	 */
+	/** Takes candidates in their order, until enough are taken or set aside. Those that are taken count from now on. */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
 			candidate,
@@ -216,7 +201,7 @@ export class Limiter {
 		return taken.map(({ candidate }) => candidate);
 	}
 
-	/** Of the full limits the one that has room last; null: none is full. */
+	/** The full limit that has room last; null: none is full. */
 	#lastToHaveRoom(limits: readonly CountedLimit[]): string | null {
 		const full = limits.filter(({ key, count }) => this.#used.of(key) >= count);
 		const [last] = full.sort((one, other) => this.#used.roomAt(other.key) - this.#used.roomAt(one.key));
@@ -237,8 +222,10 @@ export class Limiter {
 		);
 		const waiting = new Map<string, number>();
 		for (const { key } of aside) waiting.set(key, (waiting.get(key) ?? 0) + 1);
-		const rooms = [...waiting].map(([key, count]) => [key, this.#used.roomAt(key), count]);
-		this.#sql.writeAll(intoRooms, rooms);
+		this.#sql.writeAll(
+			intoRooms,
+			[...waiting].map(([key, count]) => [key, this.#used.roomAt(key), count]),
+		);
 	}
 }
 
@@ -265,41 +252,16 @@ export function onEverything(limits: readonly SendLimit[]): CountedLimit[] {
 	);
 }
 
-export function createLimitTurns(sql: Sql) {
-	return {
-		nextTurn: async ({ scope, now, perSecond }) => {
-			const { limits, isWaiting } = await readLimits(sql, perSecond);
-			const onAll = onEverything(limits);
-			if (onAll.length > 0 && ((await nextDue(sql, scope)) ?? now + 1) <= now) {
-				const used = new Used(sql, await readStanding(sql, now), now);
-				const full = onAll.filter(({ key, count }) => used.of(key) >= count);
-				return Math.max(now, ...full.map(({ key }) => used.roomAt(key)));
-			}
-			if (!isWaiting || !(await isAnyAside(sql, scope))) return null;
-			return await sql.number('SELECT min(room_at) FROM limit_rooms');
-		},
-	} satisfies Partial<Operations>;
-}
-
-async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<boolean> {
+export async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<boolean> {
 	if (scope === null) return true;
-	if ('submission' in scope)
-		return await exists(
-			sql,
-			// messages_of_submission
-			`SELECT 1
-			FROM submissions s
-			JOIN messages m ON m.submission_seq = s.seq
-			WHERE s.id = ? AND m.wake_at = ${setAside}`,
-			[scope.submission],
-		);
-	return await exists(
-		sql,
-		// messages_due (lane, wake_at)
-		`SELECT 1
-		FROM campaigns g
-		JOIN messages m ON m.lane = g.seq
-		WHERE g.id = ? AND g.state = 'released' AND m.wake_at = ${setAside}`,
-		[scope.campaign],
-	);
+	const isAside = `m.wake_at = ${setAside}`;
+	if ('submission' in scope) {
+		// messages_of_submission
+		const ofSubmission = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq WHERE s.id = ?';
+		return await exists(sql, `SELECT 1 ${ofSubmission} AND ${isAside}`, [scope.submission]);
+	}
+	// messages_due (lane, wake_at)
+	const ofCampaign =
+		"FROM campaigns g JOIN messages m ON m.lane = g.seq WHERE g.id = ? AND g.state = 'released'";
+	return await exists(sql, `SELECT 1 ${ofCampaign} AND ${isAside}`, [scope.campaign]);
 }

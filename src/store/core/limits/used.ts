@@ -47,8 +47,6 @@ function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 /** While only messages under way fill a limit, any of them may go back unsent. */
 const lookAgainAfter: Micros = microsPerSecond;
 
-const askedKeys = { wanted: 'TEXT' } as const;
-
 export class Used {
 	readonly #sql: Sql;
 	readonly #now: Micros;
@@ -98,7 +96,7 @@ export class Used {
 		const sql = this.#sql;
 		const rows = await sql.all<UseRow>(
 			`SELECT u.limit_key, sum(u.count) AS count, min(u.until) AS until
-			FROM ${sql.dialect.table(askedKeys, 'asked')}
+			FROM ${sql.dialect.table({ wanted: 'TEXT' }, 'asked')}
 			CROSS JOIN limit_uses u
 			WHERE u.limit_key = asked.wanted AND u.until > ?
 			GROUP BY u.limit_key`,
@@ -154,18 +152,15 @@ const intoHolds: Insertion = {
 };
 
 interface Held {
-	id: number;
-	fence: number;
-	attempts: number;
+	candidate: { id: number; fence: number; attempts: number };
+	keys: readonly string[];
 }
 
-export function writeHolds(sql: Sql, taken: readonly { candidate: Held; keys: readonly string[] }[]): void {
-	sql.writeAll(
-		intoHolds,
-		taken.flatMap(({ candidate: { id, fence, attempts }, keys }) =>
-			keys.length === 0 ? [] : [[id, fence + 1, attempts, JSON.stringify(keys)]],
-		),
-	);
+export function writeHolds(sql: Sql, taken: readonly Held[]): void {
+	const rows = taken
+		.filter(({ keys }) => keys.length > 0)
+		.map(({ candidate: { id, fence, attempts }, keys }) => [id, fence + 1, attempts, JSON.stringify(keys)]);
+	sql.writeAll(intoHolds, rows);
 }
 
 /**

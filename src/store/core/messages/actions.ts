@@ -44,19 +44,21 @@ export function createMessageActions(sql: Sql) {
 			const rule = ruleOf(action, message.state);
 			if (rule.kind === 'refused') return rule;
 			if (action === 'cancel') cancelMessage(sql, message.id, null);
-			else if (message.to_key === erasedAddress)
-				return { kind: 'refused', why: 'went to a person who was erased' };
-			else if (message.campaign_state === 'canceled')
-				return { kind: 'refused', why: 'is of a campaign that was canceled' };
-			else if (message.dropped_at !== null)
-				return { kind: 'refused', why: 'has no text any more: keep_bodies deleted it' };
 			else {
+				const why = whyFinal(message);
+				if (why !== null) return { kind: 'refused', why };
 				await forgetSending(sql, message);
-				makeDue(sql, message, { state: rule.state, now });
+				makeDue(sql, message, rule.state, now);
 			}
 			return { kind: 'changed' };
 		},
 	} satisfies Partial<Operations>;
+}
+
+function whyFinal({ to_key, campaign_state, dropped_at }: ActedOn): string | null {
+	if (to_key === erasedAddress) return 'went to a person who was erased';
+	if (campaign_state === 'canceled') return 'is of a campaign that was canceled';
+	return dropped_at === null ? null : 'has no text any more: keep_bodies deleted it';
 }
 
 /** A message that a report says did not arrive is sent anew: it counts as sent when that is done. */
@@ -78,14 +80,11 @@ async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn):
 }
 
 /** A message that is already due keeps its place. */
-function makeDue(
-	sql: Sql,
-	{ id, lane }: ActedOn,
-	{ state, now }: { state: MessageState; now: Micros },
-): void {
+function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micros): void {
+	const { least } = sql.dialect;
 	sql.write(
 		`UPDATE messages
-		SET state = ?, due_at = ${sql.dialect.least}(due_at, ?), wake_at = ${sql.dialect.least}(coalesce(wake_at, ?), ?)
+		SET state = ?, due_at = ${least}(due_at, ?), wake_at = ${least}(coalesce(wake_at, ?), ?)
 		WHERE id = ?`,
 		[state, now, now, now, id],
 	);
@@ -99,45 +98,35 @@ const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
 		wake_at = CASE WHEN state = 'leased' AND wake_at > ? THEN wake_at END`;
+const cancelDeleted = `${cancelWaiting}, last_reply = 'not sent: the subscriber was deleted'`;
 const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BULK')`;
-const notSent = "last_reply = 'not sent: the subscriber was deleted'";
 
 /**
  * Cancels bulk mail to the subscribers of a list. Walks everything that waits: it is rare, and an index would cost
  * every send.
  */
 export function cancelWaitingOfList(sql: Sql, list_id: number): void {
-	sql.write(`${cancelWaiting}, ${notSent} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`, [
-		0,
-		0,
-		list_id,
-	]);
+	const cancel = `${cancelDeleted} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`;
+	sql.write(cancel, [0, 0, list_id]);
 }
 
 export function cancelWaitingOfSubscriber(sql: Sql, person: { id: number; email_key: string }): void {
-	sql.write(
-		`${cancelWaiting}, ${notSent}
-		WHERE to_key = ? AND wake_at IS NOT NULL AND subscriber_id = ? AND +${isBulk}`,
-		[0, 0, person.email_key, person.id],
-	);
+	const cancel = `${cancelDeleted}
+		WHERE to_key = ? AND wake_at IS NOT NULL AND subscriber_id = ? AND +${isBulk}`;
+	sql.write(cancel, [0, 0, person.email_key, person.id]);
 }
 
 export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros): void {
 	if (ids.length === 0) return;
-	sql.write(`${cancelWaiting} WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL`, [
-		now,
-		now,
-		JSON.stringify(ids),
-	]);
+	const cancel = `${cancelWaiting} WHERE ${sql.dialect.oneOf('id')} AND wake_at IS NOT NULL`;
+	sql.write(cancel, [now, now, JSON.stringify(ids)]);
 }
 
 /** Cancels those of a canceled campaign whose lease is over: no lease may follow that sweeps its lane. */
 export function cancelLost(sql: Sql, lane: number, now: Micros): void {
-	sql.write(
-		// messages_due (lane, wake_at)
-		`${cancelWaiting} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'`,
-		[now, now, lane, now],
-	);
+	// messages_due (lane, wake_at)
+	const isLost = "lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'";
+	sql.write(`${cancelWaiting} WHERE ${isLost}`, [now, now, lane, now]);
 }
 
 export function cancelMessage(sql: Sql, id: number, why: string | null): void {

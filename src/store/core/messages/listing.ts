@@ -3,14 +3,14 @@
  * are read for the page alone: time grows with what this filter selects and with the number of the page, not with the
  * database.
  */
-import { type Micros, microsPerDay } from '../../../api/datetime.js';
-import type { MessageState } from '../../../api/records.js';
+import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
+import type { Message, MessageState } from '../../../api/records.js';
 import type { Command, Operations } from '../../operations.js';
 import type { MessagePlace, Seen } from '../../store.js';
 import { leavesAt, seenState } from '../campaign-windows.js';
 import { seenRows } from '../campaigns/rows.js';
-import { type MessageRow, span, toMessage, variablesOfSubject } from '../rows.js';
-import type { Sql, SqlValue } from '../sql.js';
+import { parseRecord, span, subjectOf, timeOf, variablesOfSubject } from '../rows.js';
+import { type Conditions, conditionsOf, type Sql, type SqlValue } from '../sql.js';
 import { messageCount } from '../submissions.js';
 
 /** With filters the count is exact up to here, or to the page after the one that is read. */
@@ -22,6 +22,50 @@ export const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type
 		-- Calls may join a campaign by its UUID.
 		SELECT j.key FROM campaigns j WHERE j.id = s.campaign AND j.owner IS NOT DISTINCT FROM s.owner
 	)) AS campaign_key, ${variablesOfSubject}`;
+
+export interface MessageRow {
+	uuid: string;
+	to_email: string;
+	envelope: string;
+	subject: string;
+	own_variables: string | null;
+	shared_variables: string | null;
+	type: 'TRANSACTIONAL' | 'BULK';
+	tag: string | null;
+	campaign: string | null;
+	campaign_key: string | null;
+	list_id: number | null;
+	/** As it is seen (`seenState`), as is `created_at`. */
+	state: MessageState;
+	attempts: number;
+	due_at: Micros;
+	created_at: Micros;
+	sent_at: Micros | null;
+	last_reply: string | null;
+}
+
+const waits: ReadonlySet<MessageState> = new Set(['staged', 'queued', 'deferred']);
+
+export function toMessage(row: MessageRow): Message {
+	const { to_email: to, own_variables: own, shared_variables: shared } = row;
+	return {
+		id: row.uuid,
+		to,
+		from: String(parseRecord(row.envelope)['from']),
+		subject: subjectOf(row.subject, { to, own, shared }),
+		type: row.type,
+		tag: row.tag,
+		campaign_unique_id: row.campaign,
+		list_id: row.list_id,
+		state: row.state,
+		attempts: row.attempts,
+		due_at: waits.has(row.state) ? formatDateTime(row.due_at) : null,
+		date_created: formatDateTime(row.created_at),
+		date_sent: timeOf(row.sent_at),
+		last_reply: row.last_reply,
+		campaign: row.campaign_key,
+	};
+}
 
 type Filter = Command<'pageMessages'>['filter'];
 
@@ -97,45 +141,39 @@ async function rowsOf(
 	);
 }
 
-interface Selection {
+interface Selection extends Conditions {
 	from: string;
-	where: string;
-	values: SqlValue[];
 	order: readonly string[];
 	byCall: boolean;
 }
 
-/** What leads, and what else a message has to fulfil. A CROSS JOIN keeps SQLite to this order of tables. */
+/** A CROSS JOIN keeps SQLite to this order of tables. */
 async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selection> {
 	const { to_key, campaign_unique_id: campaign, tag, status, since_at } = filter;
-	const lead = leadOf(sql, filter);
+	const { from, where = 'TRUE', byCall = false } = leadOf(sql, filter);
+	const [table, key, column] = byCall ? ['submissions', 'seq', 's.seq'] : ['messages', 'id', 'm.id'];
+	const first = since_at === undefined ? undefined : await firstSince(sql, table, key, since_at);
 	const own = seenRows('s.owner', seen);
-	const conditions: (readonly [condition: string, ...values: SqlValue[]])[] = [];
-	if (lead.where !== undefined) conditions.push([lead.where]);
-	if (own.values.length > 0) conditions.push([own.where, ...own.values]);
-	if (to_key !== undefined) conditions.push(['m.to_key = ?', to_key]);
-	if (campaign !== undefined) conditions.push(['s.campaign = ?', campaign]);
-	if (tag !== undefined) conditions.push(['s.tag = ?', tag]);
-	if (status !== undefined) conditions.push([stateIs(status), status]);
-	if (since_at !== undefined) {
-		const { table, key, column } = lead.byCall ? numbered.submissions : numbered.messages;
-		conditions.push(
-			[`${column} >= ?`, await firstSince(sql, { table, key, since: since_at })],
-			['coalesce(g.released_at, m.created_at) >= ?', since_at],
-		);
-	}
-	const needs = (alias: string) => conditions.some(([condition]) => condition.includes(`${alias}.`));
-	const tables = [lead.from];
-	if (needs('s') || lead.byCall) conditions.push(['s.seq = m.submission_seq']);
-	if (needs('s') && !lead.byCall) tables.push('CROSS JOIN submissions s');
+	const selected = conditionsOf([
+		[where],
+		[own.where, ...own.values],
+		['m.to_key = ?', to_key],
+		['s.campaign = ?', campaign],
+		['s.tag = ?', tag],
+		[`${status === undefined || overStates.has(status) ? 'm.state' : seenState} = ?`, status],
+		[`${column} >= ?`, first],
+		['coalesce(g.released_at, m.created_at) >= ?', since_at],
+	]);
+	const needs = (alias: string) => selected.where.includes(`${alias}.`);
+	const needsCall = needs('s');
 	// The lane of a campaign's messages is its seq.
-	if (needs('g')) tables.push('LEFT JOIN campaigns g ON g.seq = m.lane');
+	const campaigns = needs('g') ? 'LEFT JOIN campaigns g ON g.seq = m.lane' : '';
 	return {
-		from: tables.join(' '),
-		where: ['TRUE', ...conditions.map(([condition]) => condition)].join(' AND '),
-		values: conditions.flatMap(([, ...values]) => values),
-		order: lead.byCall ? ['s.seq', 'm.id'] : ['m.id'],
-		byCall: lead.byCall === true,
+		from: `${from} ${needsCall && !byCall ? 'CROSS JOIN submissions s' : ''} ${campaigns}`,
+		where: `${selected.where}${needsCall || byCall ? ' AND s.seq = m.submission_seq' : ''}`,
+		values: selected.values,
+		order: byCall ? ['s.seq', 'm.id'] : ['m.id'],
+		byCall,
 	};
 }
 
@@ -171,22 +209,11 @@ function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, s
 /** What no campaign changes to the eye. */
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
-function stateIs(status: MessageState): string {
-	return overStates.has(status) ? 'm.state = ?' : `${seenState} = ?`;
-}
-
-/** Both are numbered as they are made, but for what clocks and transactions differ. */
-const numbered = {
-	messages: { table: 'messages', key: 'id', column: 'm.id' },
-	submissions: { table: 'submissions', key: 'seq', column: 's.seq' },
-} as const;
+/** Rows are numbered as they are made, but for what clocks and transactions differ. */
 const disorder: Micros = microsPerDay;
 
 /** A number below which no message counts as made since then: those of a campaign count from its release. */
-async function firstSince(
-	sql: Sql,
-	{ table, key, since }: { table: string; key: string; since: Micros },
-): Promise<number> {
+async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
 		[since],

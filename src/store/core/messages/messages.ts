@@ -1,17 +1,9 @@
 /**
  * Messages as people see them. The state of a campaign decides that of its messages: release and cancel change one row.
  */
-
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
-import type {
-	EventType,
-	MessageEvent,
-	MessageReport,
-	MessageState,
-	Tracking,
-	Uuid,
-} from '../../../api/records.js';
+import type { EventType, MessageEvent, MessageReport, MessageState, Tracking } from '../../../api/records.js';
 import { joinVariables } from '../../../engine/rules/meta.js';
 import { parseStored } from '../../errors.js';
 import type { Operations } from '../../operations.js';
@@ -23,10 +15,10 @@ import { attemptsOf } from '../attempts.js';
 import { countStates, leavesAt, seenState, type WaitingLane, waitingLanes } from '../campaign-windows.js';
 import { type CampaignRow, seenRows } from '../campaigns/rows.js';
 import { deletedStates } from '../retention/sums.js';
-import { type MessageRow, parseTexts, parseUsed, readEnvelope, setAside, toMessage } from '../rows.js';
-import type { Sql, SqlValue } from '../sql.js';
+import { parseTexts, parseUsed, readEnvelope, setAside } from '../rows.js';
+import { column, conditionsOf, type Sql } from '../sql.js';
 import { messageCount } from '../submissions.js';
-import { messageColumns, pageMessages, sliceMessages } from './listing.js';
+import { type MessageRow, messageColumns, pageMessages, sliceMessages, toMessage } from './listing.js';
 
 const joined = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
@@ -44,6 +36,20 @@ export function createMessages(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
+export type StateCounts = Partial<Record<MessageState, number>>;
+
+export interface StateCount {
+	state: MessageState;
+	count: number;
+}
+
+/** In the order of the states; one without messages is absent. */
+export function sumsOf(rows: readonly StateCount[]): StateCounts {
+	const counts = new Map<MessageState, number>();
+	for (const { state, count } of rows) counts.set(state, (counts.get(state) ?? 0) + count);
+	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 /**
  * Counts by visible state; a state without messages is absent. Walks all of a submission, and of a campaign that
  * retention has begun to delete; of others what waits and what failed, by their indexes. Null is everything. A campaign
@@ -53,49 +59,36 @@ export async function countByState(
 	sql: Sql,
 	scope: MessageScope | null,
 	seen: Seen = {},
-): Promise<Partial<Record<MessageState, number>>> {
+): Promise<StateCounts> {
 	if (scope === null && seen.only_of === undefined) return await countAll(sql, await waitingLanes(sql, null));
-	const campaign =
-		scope !== null && 'campaign' in scope ? await wholeCampaign(sql, scope.campaign, seen) : null;
-	if (campaign !== null) return await countCampaign(sql, campaign);
-	const { where, values } = scopeCondition(scope);
+	const campaign = scope !== null && 'campaign' in scope ? scope.campaign : undefined;
+	const whole = campaign === undefined ? null : await countWhole(sql, campaign, seen);
+	if (whole !== null) return whole;
 	const own = seenRows('s.owner', seen);
-	const rows = await sql.all<{ state: MessageState; count: number }>(
+	const { where, values } = conditionsOf([
+		['s.id = ?', scope !== null && 'submission' in scope ? scope.submission : undefined],
+		['g.id = ?', campaign],
+		[own.where, ...own.values],
+	]);
+	const rows = await sql.all<StateCount>(
 		`SELECT ${seenState} AS state, count(*) AS count
 		FROM ${joined}
-		WHERE ${where} AND ${own.where}
-		GROUP BY 1
-		ORDER BY 1`,
-		[...values, ...own.values],
+		WHERE ${where}
+		GROUP BY 1`,
+		values,
 	);
-	const deleted = scope !== null && 'campaign' in scope ? await deletedStates(sql, scope.campaign, seen) : [];
-	return sumsOf([...rows, ...deleted]);
+	return sumsOf([...rows, ...(campaign === undefined ? [] : await deletedStates(sql, campaign, seen))]);
 }
 
-export function sumsOf(
-	rows: readonly { state: MessageState; count: number }[],
-): Partial<Record<MessageState, number>> {
-	const counts = new Map<MessageState, number>();
-	for (const { state, count } of rows) counts.set(state, (counts.get(state) ?? 0) + count);
-	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-interface WholeCampaign extends Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'> {}
-
-async function wholeCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<WholeCampaign | null> {
+/** Null: retention has begun to delete its messages. Those that neither wait nor failed were sent. */
+async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
-	const row = await sql.get<WholeCampaign>(
+	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
 		`SELECT seq, state, released_at, staged FROM campaigns g WHERE id = ? AND dropped_at IS NULL AND ${own.where}`,
 		[id, ...own.values],
 	);
-	return row ?? null;
-}
-
-/** What neither waits nor failed was sent: each message that was staged is there. */
-async function countCampaign(
-	sql: Sql,
-	{ seq, state, released_at, staged }: WholeCampaign,
-): Promise<Partial<Record<MessageState, number>>> {
+	if (campaign === undefined) return null;
+	const { seq, state, released_at, staged } = campaign;
 	const { using } = sql.dialect;
 	const [waiting, over] = await sql.together([
 		() =>
@@ -107,7 +100,7 @@ async function countCampaign(
 				[seq],
 			),
 		() =>
-			sql.all<{ state: MessageState; count: number }>(
+			sql.all<StateCount>(
 				`SELECT state, count(*) AS count
 				FROM messages ${using('messages_over_of_lane')}
 				WHERE lane = ? AND wake_at IS NULL AND state <> 'sent'
@@ -115,42 +108,36 @@ async function countCampaign(
 				[seq],
 			),
 	]);
-	const counts = countStates(waiting.map((lane) => ({ ...lane, state })));
-	for (const one of over) counts.set(one.state, (counts.get(one.state) ?? 0) + one.count);
-	const sent = [...counts.values()].reduce((left, count) => left - count, staged);
-	if (released_at !== null && sent > 0) counts.set('sent', sent);
-	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+	const lanes = waiting.map((lane) => ({ ...lane, state }));
+	return withSent(lanes, over, released_at === null ? 0 : staged);
 }
 
 /** Of all messages: the time for it grows with those that wait and those that failed, not with those that were sent. */
-export async function countAll(
-	sql: Sql,
-	waiting: readonly WaitingLane[],
-): Promise<Partial<Record<MessageState, number>>> {
-	const over = await sql.all<{ state: MessageState; count: number }>(
+export async function countAll(sql: Sql, waiting: readonly WaitingLane[]): Promise<StateCounts> {
+	const over = await sql.all<StateCount>(
 		`SELECT state, count(*) AS count
 		FROM messages ${sql.dialect.using('messages_over')}
 		WHERE wake_at IS NULL AND state <> 'sent'
 		GROUP BY state`,
 	);
-	const counts = new Map(over.map(({ state, count }) => [state, count]));
-	for (const [state, count] of countStates(waiting)) counts.set(state, (counts.get(state) ?? 0) + count);
-	const sent = [...counts.values()].reduce((left, count) => left - count, await messageCount(sql));
-	if (sent > 0) counts.set('sent', sent);
-	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+	return withSent(waiting, over, await messageCount(sql));
 }
 
-function scopeCondition(scope: MessageScope | null): { where: string; values: SqlValue[] } {
-	if (scope === null) return { where: 'TRUE', values: [] };
-	return 'submission' in scope
-		? { where: 's.id = ?', values: [scope.submission] }
-		: { where: 'g.id = ?', values: [scope.campaign] };
+function withSent(
+	waiting: Parameters<typeof countStates>[0],
+	over: readonly StateCount[],
+	all: number,
+): StateCounts {
+	const counted = [...[...countStates(waiting)].map(([state, count]) => ({ state, count })), ...over];
+	const sent = counted.reduce((left, { count }) => left - count, all);
+	return sumsOf(sent > 0 ? [...counted, { state: 'sent', count: sent }] : counted);
 }
 
 interface RenderingRow {
 	id: number;
 	submission: string;
 	content_sha256: string;
+	courier: string | null;
 	fence: number;
 	variables: string;
 	used: string;
@@ -160,7 +147,7 @@ interface RenderingRow {
 
 export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
-	const row = await sql.get<MessageRow & RenderingRow & { courier: string | null }>(
+	const row = await sql.get<MessageRow & RenderingRow>(
 		`SELECT ${messageColumns}, g.courier, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context, s.tracking
 		FROM ${joined}
 		JOIN contents c ON c.sha256 = s.content_sha256
@@ -168,23 +155,21 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 		[uuid, ...own.values],
 	);
 	if (row === undefined) return null;
+	const { fence, submission, list_id, attempts, created_at, tracking } = row;
+	const rendering: Leased = {
+		...{ message: row.uuid, fence, submission, to: row.to_email, list_id },
+		variables: joinVariables(parseTexts(row.variables), parseUsed(row.used), parseTexts(row.context)),
+		...{ attempts, created_at },
+	};
 	return {
 		message: toMessage(row),
 		attempts: await attemptsOf(sql, row),
 		events: await eventsOf(sql, row),
 		reports: await reportsOf(sql, row.id),
-		tracking: row.tracking,
-		rendering: rendering(row),
+		tracking,
+		rendering,
 		attachments: await attachmentsOf(sql, row.content_sha256),
 	};
-}
-
-interface FirstRow {
-	type: EventType;
-	first_at: Micros;
-	count: number;
-	url: string | null;
-	machine: number;
 }
 
 /** CREATED and SENT are columns of the message; a staged message has no CREATED yet. */
@@ -193,7 +178,13 @@ async function eventsOf(
 	{ id, state, created_at, sent_at }: MessageRow & RenderingRow,
 ): Promise<MessageEvent[]> {
 	const once = (type: EventType, first_at: Micros) => ({ type, first_at, count: 1, url: null, machine: 0 });
-	const firsts = await sql.all<FirstRow>(
+	const firsts = await sql.all<{
+		type: EventType;
+		first_at: Micros;
+		count: number;
+		url: string | null;
+		machine: number;
+	}>(
 		`SELECT f.type, f.first_at, f.count, f.machine, (
 			-- events_of_message
 			SELECT e.url FROM events e
@@ -218,18 +209,11 @@ async function eventsOf(
 		}));
 }
 
-interface ReportRow {
-	at: Micros;
-	event: MessageReport['event'];
-	smtp_code: string | null;
-	diagnostic: string | null;
-}
-
 /** A bounce's reply is in the event recorded at the same time; a bounce of a copy and a complaint have none. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
-	const rows = await sql.all<ReportRow>(
+	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		// bounce_reports_of_message, events_of_message
-		`SELECT r.at, r.event, e.smtp_code, e.diagnostic
+		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
 		FROM (
 			SELECT sha256, at, message_id, CASE kind
 				WHEN 'hard_bounce' THEN 'HARDBOUNCED'
@@ -243,47 +227,24 @@ async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 		ORDER BY r.at, r.sha256`,
 		[id],
 	);
-	return rows.map(({ at, event, smtp_code, diagnostic }) => ({
-		at: formatDateTime(at),
-		event,
-		code: smtp_code,
-		diagnostic,
-	}));
-}
-
-function rendering(row: MessageRow & RenderingRow): Leased {
-	return {
-		message: row.uuid,
-		fence: row.fence,
-		submission: row.submission,
-		to: row.to_email,
-		list_id: row.list_id,
-		variables: joinVariables(parseTexts(row.variables), parseUsed(row.used), parseTexts(row.context)),
-		attempts: row.attempts,
-		created_at: row.created_at,
-	};
-}
-
-interface SubmissionRow {
-	id: string;
-	type: 'TRANSACTIONAL' | 'BULK';
-	envelope: string;
-	tag: string | null;
-	campaign: string | null;
-	tracking: Tracking;
-	content_sha256: string;
-	subject: string;
-	text: string | null;
-	html: string | null;
-	disable_inline: number;
-	dropped_at: Micros | null;
-	request: string | null;
-	requests: number | null;
+	return rows.map((row) => ({ ...row, at: formatDateTime(row.at) }));
 }
 
 async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | null> {
-	const row = await sql.get<SubmissionRow>(
-		`SELECT s.id, s.type, s.envelope, s.tag, s.campaign, s.tracking, s.content_sha256,
+	const row = await sql.get<
+		Pick<StoredSubmission, 'type' | 'tag' | 'campaign' | 'content_sha256'> & {
+			envelope: string;
+			tracking: Tracking;
+			subject: string;
+			text: string | null;
+			html: string | null;
+			disable_inline: number;
+			dropped_at: Micros | null;
+			request: string | null;
+			requests: number | null;
+		}
+	>(
+		`SELECT s.type, s.envelope, s.tag, s.campaign, s.tracking, s.content_sha256,
 			c.subject, c.text, c.html, c.disable_inline, c.dropped_at, s.request, g.requests
 		FROM submissions s
 		JOIN contents c ON c.sha256 = s.content_sha256
@@ -292,55 +253,50 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 		[id],
 	);
 	if (row === undefined) return null;
-	const { type, tag, campaign, tracking, content_sha256, subject, text, html } = row;
+	const { type, tag, campaign, tracking, content_sha256, subject, text, html, request } = row;
 	const files = (await attachmentsOf(sql, content_sha256)).map(({ size: _, ...file }) => file);
 	const content = {
 		...{ subject, text, html, disable_inline: row.disable_inline === 1 },
 		...(files.length > 0 && { attachments: files }),
 	};
-	const envelope = readEnvelope(row.envelope);
-	const stored = { id, type, envelope, tag, campaign, tracking, content, content_sha256, ...callOf(row) };
-	return row.dropped_at === null ? stored : { ...stored, is_dropped: true };
-}
-
-function callOf({ request, requests }: SubmissionRow): Pick<StoredSubmission, 'call'> {
-	if (request === null) return {};
-	const stored = parseStored(request) as StoredCall['request'];
-	return { call: { request: stored, content: requests === 1 ? 'own' : 'shared' } };
+	return {
+		...{ id, type, envelope: readEnvelope(row.envelope), tag, campaign, tracking, content, content_sha256 },
+		...(request !== null && {
+			call: {
+				request: parseStored(request) as StoredCall['request'],
+				content: row.requests === 1 ? 'own' : 'shared',
+			},
+		}),
+		...(row.dropped_at !== null && { is_dropped: true }),
+	};
 }
 
 /** Leases count too: the message comes back when its lease ends. Lanes are few; each is one look-up in messages_due. */
 export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
-	if (scope !== null && 'submission' in scope) return await nextOfSubmission(sql, scope.submission);
 	const lanes =
 		scope === null
 			? `SELECT 0 AS seq, CAST(NULL AS BIGINT) AS opens_at UNION ALL SELECT -1, NULL
 				UNION ALL SELECT seq, opens_at FROM campaigns WHERE has_open_work = 1 AND state = 'released'`
 			: "SELECT seq, opens_at FROM campaigns WHERE id = ? AND state = 'released'";
-	const row = await sql.get<{ due: Micros | null }>(
-		`SELECT min(${leavesAt('g.wakes')}) AS due
-		FROM (
-			SELECT l.opens_at,
-				(SELECT min(wake_at) FROM messages WHERE lane = l.seq AND wake_at IS NOT NULL) AS wakes
-			FROM (${lanes}) l
-		) g
-		WHERE g.wakes IS NOT NULL`,
-		scope === null ? [] : [scope.campaign],
-	);
-	return dueOf(row);
-}
-
-function dueOf(row: { due: Micros | null } | undefined): Micros | null {
-	const due = row?.due ?? null;
+	const [due = null] =
+		scope !== null && 'submission' in scope
+			? await column<Micros | null>(
+					sql,
+					`SELECT min(${leavesAt('m.wake_at')})
+					FROM ${joined}
+					WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
+					[scope.submission],
+				)
+			: await column<Micros | null>(
+					sql,
+					`SELECT min(${leavesAt('g.wakes')})
+					FROM (
+						SELECT l.opens_at,
+							(SELECT min(wake_at) FROM messages WHERE lane = l.seq AND wake_at IS NOT NULL) AS wakes
+						FROM (${lanes}) l
+					) g
+					WHERE g.wakes IS NOT NULL`,
+					scope === null ? [] : [scope.campaign],
+				);
 	return due === setAside ? null : due;
-}
-
-async function nextOfSubmission(sql: Sql, submission: string): Promise<Micros | null> {
-	const row = await sql.get<{ due: Micros | null }>(
-		`SELECT min(${leavesAt('m.wake_at')}) AS due
-		FROM ${joined}
-		WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
-		[submission],
-	);
-	return dueOf(row);
 }

@@ -3,19 +3,11 @@
  * to their targets. A later send of the same content brings it back (`submissions.ts`).
  */
 import { specIdentity } from '../../../api/campaign-identity.js';
-import type { Micros } from '../../../api/datetime.js';
 import { canonicalJson } from '../../../api/json.js';
 import { dropUnnamed } from '../attachments.js';
 import { type CampaignRow, isSending, specOf } from '../campaigns/rows.js';
-import type { SliceOfExpired } from '../expired.js';
-import type { Sql } from '../sql.js';
-import { cutoffs } from './cutoffs.js';
-
-interface Body {
-	sha256: string;
-	html: string | null;
-	is_needed: number;
-}
+import { cutoffs, type SliceOfExpired } from '../expired.js';
+import { column, type Sql } from '../sql.js';
 
 const isNeeded = `EXISTS (
 	SELECT 1
@@ -36,7 +28,7 @@ export async function dropBodies(
 ): Promise<{ next: number | null }> {
 	const { bodies: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
-	const found = await sql.all<Body>(
+	const found = await sql.all<{ sha256: string; html: string | null; is_needed: number }>(
 		// contents_by_use; submissions_of_content, messages_of_submission
 		`SELECT sha256, html, CASE WHEN ${isNeeded} THEN 1 ELSE 0 END AS is_needed
 		FROM contents c
@@ -53,22 +45,11 @@ export async function dropBodies(
 			[html === null ? null : onlyLinks(html), now, sha256, before],
 		);
 		if (changes === 0) continue;
-		await dropFiles(sql, sha256, now);
+		const files = 'DELETE FROM content_attachments WHERE content_sha256 = ? RETURNING sha256';
+		for (const file of await column<string>(sql, files, [sha256])) dropUnnamed(sql, file, now);
 		await dropSpecs(sql, sha256);
 	}
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
-}
-
-async function dropFiles(sql: Sql, content_sha256: string, now: Micros): Promise<void> {
-	const files = await sql.all<{ sha256: string }>(
-		'DELETE FROM content_attachments WHERE content_sha256 = ? RETURNING sha256',
-		[content_sha256],
-	);
-	dropUnnamed(
-		sql,
-		files.map(({ sha256 }) => sha256),
-		{ now },
-	);
 }
 
 /** The same bodies in the specs of its campaigns: hashes are enough to know the same campaign again. */
@@ -85,7 +66,9 @@ async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 		// A campaign of requests has none in its spec.
 		if ('requests' in spec || spec.identity !== undefined) continue;
 		const { text_body: _text, html_body: _html, ...kept } = spec;
-		const stored = canonicalJson({ ...kept, identity: specIdentity(spec) });
-		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', [stored, row.seq]);
+		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', [
+			canonicalJson({ ...kept, identity: specIdentity(spec) }),
+			row.seq,
+		]);
 	}
 }

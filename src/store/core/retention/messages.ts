@@ -6,11 +6,10 @@
 import type { Micros } from '../../../api/datetime.js';
 import { dropContent } from '../attachments.js';
 import { isSending } from '../campaigns/rows.js';
-import type { SliceOfExpired } from '../expired.js';
-import { readEnvelope } from '../rows.js';
-import { exists, type Sql } from '../sql.js';
+import { onlyFrom } from '../erasures.js';
+import { cutoffs, type SliceOfExpired } from '../expired.js';
+import { column, exists, type Sql } from '../sql.js';
 import { countMessages } from '../submissions.js';
-import { cutoffs } from './cutoffs.js';
 import { keepLinks, type LeavingRow } from './old-messages.js';
 import { addToSums } from './sums.js';
 
@@ -26,14 +25,13 @@ export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired
 		[after, before, limit - 1],
 	);
 	const last = end?.at ?? before;
-	const rows = await sql.all<{ id: number }>(
+	const ids = await column<number>(
+		sql,
 		"SELECT id FROM events WHERE at >= ? AND at <= ? AND type NOT LIKE '%BOUNCED' ORDER BY at LIMIT ?",
 		[after, last, limit],
 	);
-	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, [
-		JSON.stringify(rows.map(({ id }) => id)),
-	]);
-	if (rows.length === limit) return { next: after };
+	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, [JSON.stringify(ids)]);
+	if (ids.length === limit) return { next: after };
 	return { next: end === undefined ? null : last + 1 };
 }
 
@@ -52,11 +50,10 @@ export async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired):
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL)`,
 		[now, before],
 	);
-	const rows = [
-		{ table: 'campaign_results', key: 'campaign_seq, n' },
-		{ table: 'campaign_left_out', key: 'id' },
-	];
-	for (const { table, key } of rows) {
+	for (const [table, key] of [
+		['campaign_results', 'campaign_seq, n'],
+		['campaign_left_out', 'id'],
+	]) {
 		const { changes } = await sql.run(
 			`DELETE FROM ${table}
 			WHERE (${key}) IN (
@@ -123,14 +120,7 @@ export async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	return { next: range.length < limit ? null : last };
 }
 
-const ofMessage = [
-	'message_firsts',
-	'events',
-	'attempts',
-	'bounce_reports',
-	'limit_holds',
-	'limit_waiting',
-] as const;
+const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
 async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfExpired): Promise<void> {
 	const ids = JSON.stringify(leaving.map(({ id }) => id));
@@ -154,12 +144,9 @@ async function dropSubmission(
 	if (await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ?', [seq])) return;
 	if (campaign === null && campaign_seq === null && without.has(seq)) {
 		sql.write('DELETE FROM submissions WHERE seq = ?', [seq]);
-		await dropContent(sql, content_sha256, { now });
+		await dropContent(sql, content_sha256, now);
 		return;
 	}
-	const { from } = readEnvelope(envelope);
-	sql.write("UPDATE submissions SET envelope = ?, context = '{}', request = NULL WHERE seq = ?", [
-		JSON.stringify({ from, reply_to: [], cc: [], bcc: [], headers: {} }),
-		seq,
-	]);
+	const emptied = "UPDATE submissions SET envelope = ?, context = '{}', request = NULL WHERE seq = ?";
+	sql.write(emptied, [onlyFrom(envelope), seq]);
 }

@@ -32,40 +32,21 @@ export interface LeavingRow {
 export function createOldMessages(sql: Sql) {
 	return {
 		getOldMessage: async ({ id }) => {
-			const row = await findOld(sql, id);
+			const row = await sql.get<
+				Omit<OldMessage, 'from' | 'variables'> & { envelope: string; variables: string | null }
+			>(
+				`SELECT s.id AS submission, s.envelope, o.list_id, o.to_key AS "to", o.variables
+				FROM old_messages o
+				JOIN submissions s ON s.seq = o.submission_seq
+				WHERE o.uuid = ${sql.dialect.uuidBytes('?')}`,
+				[id],
+			);
 			if (row === undefined) return null;
 			const { submission, list_id, to, envelope, variables } = row;
 			const { from } = readEnvelope(envelope);
-			return {
-				...{ submission, list_id, to, from },
-				variables: variables === null ? {} : parseTexts(variables),
-			} satisfies OldMessage;
+			return { submission, list_id, to, from, variables: variables === null ? {} : parseTexts(variables) };
 		},
 	} satisfies Partial<Operations>;
-}
-
-interface OldRow {
-	submission: Uuid;
-	envelope: string;
-	list_id: number | null;
-	subscriber_id: number | null;
-	to: string;
-	variables: string | null;
-}
-
-export async function findOld(sql: Sql, id: Uuid): Promise<OldRow | undefined> {
-	return await sql.get<OldRow>(
-		`SELECT s.id AS submission, s.envelope, o.list_id, o.subscriber_id, o.to_key AS "to", o.variables
-		FROM old_messages o
-		JOIN submissions s ON s.seq = o.submission_seq
-		WHERE o.uuid = ${sql.dialect.uuidBytes('?')}`,
-		[id],
-	);
-}
-
-export function eraseOld(sql: Sql, email_key: string): void {
-	// old_messages_of_address
-	sql.write('DELETE FROM old_messages WHERE to_key = ?', [email_key]);
 }
 
 const pages = ['unsubscribe_url', 'view_url'];

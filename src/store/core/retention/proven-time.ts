@@ -5,7 +5,7 @@
 import { type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import { parseStored } from '../../errors.js';
 import type { Operations } from '../../operations.js';
-import type { Sql } from '../sql.js';
+import { insertInto, type Sql } from '../sql.js';
 
 interface Proven {
 	at: Micros;
@@ -53,12 +53,8 @@ export async function proveTime(
 	const next: Proven = isRight
 		? { at: now, boot, steady, ahead: 0, agreed: 0 }
 		: { at, boot, steady, ahead, agreed };
-	sql.write(
-		`INSERT INTO clock (id, boot, ahead, proven)
-		VALUES (1, '', 0, ?)
-		ON CONFLICT (id) DO UPDATE SET proven = excluded.proven`,
-		[JSON.stringify(next)],
-	);
+	const row = { id: 1, boot: '', ahead: 0, proven: JSON.stringify(next) };
+	insertInto(sql, 'clock', row, 'ON CONFLICT (id) DO UPDATE SET proven = excluded.proven');
 }
 
 async function read(sql: Sql): Promise<Proven | null> {

@@ -1,18 +1,17 @@
 import type { Micros } from '../../../api/datetime.js';
 import type { Kind, RetentionForecast, Sizes } from '../../maintenance.js';
 import type { Operations } from '../../operations.js';
-import type { Sql } from '../sql.js';
+import { cutoffsOf } from '../expired.js';
+import { column, type Sql } from '../sql.js';
 import { messageCount } from '../submissions.js';
-import { cutoffsOf } from './cutoffs.js';
 
 export function createRoom(sql: Sql) {
 	return {
 		sizes: () => sizesOf(sql),
 		deletedMessages: async ({ now }) => {
-			const setting = await sql.get<{ value: string }>(
-				"SELECT value FROM settings WHERE name = 'keep_messages' AND EXISTS (SELECT 1 FROM deleted_figures)",
-			);
-			const keep_messages = setting?.value ?? '';
+			const kept =
+				"SELECT value FROM settings WHERE name = 'keep_messages' AND EXISTS (SELECT 1 FROM deleted_figures)";
+			const [keep_messages = ''] = await column<string>(sql, kept);
 			const { messages } = cutoffsOf({ keep_messages }, now);
 			return messages === null ? null : { before_at: messages, keep_messages };
 		},
@@ -34,34 +33,33 @@ export function createRoom(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Tables by kind, by how their names begin; the first that fits. */
-const kinds: readonly (readonly [begin: string, kind: Kind])[] = [
-	...['messages', 'message_', 'attempts', 'submissions', 'campaign', 'bounce_reports', 'compositions'].map(
-		(begin) => [begin, 'messages'] as const,
-	),
-	...[['events', 'events'] as const, ['old_messages', 'links'] as const],
-	...['content', 'attachments'].map((begin) => [begin, 'bodies'] as const),
-	...['subscribers', 'suppressions'].map((begin) => [begin, 'subscribers'] as const),
-	...['daily_', 'quarter_', 'link_', 'bounce_', 'bounced_', 'deleted_', 'list_'].map(
-		(begin) => [begin, 'figures'] as const,
-	),
-];
+/** Tables by kind, by how their names begin. */
+const kinds: Readonly<Record<Exclude<Kind, 'other'>, readonly string[]>> = {
+	messages: ['messages', 'message_', 'attempts', 'submissions', 'campaign', 'bounce_reports', 'compositions'],
+	events: ['events'],
+	links: ['old_messages'],
+	bodies: ['content', 'attachments'],
+	subscribers: ['subscribers', 'suppressions'],
+	figures: ['daily_', 'quarter_', 'link_', 'bounce_figures', 'bounced_', 'deleted_', 'list_'],
+};
 
-async function sizesOf(sql: Sql): Promise<Sizes> {
-	const total = await sql.number(sql.dialect.databaseSize);
-	const free = await sql.number(sql.dialect.freeSize);
-	const tables = await sql.all<{ name: string; bytes: number }>(sql.dialect.tableSizes);
-	const bytes: Record<Kind, number> = tables.length === 0 ? await estimated(sql, total - free) : { ...none };
-	for (const { name, bytes: size } of tables)
-		bytes[kinds.find(([begin]) => name.startsWith(begin))?.[1] ?? 'other'] += size;
-	return { ...bytes, free, is_estimate: tables.length === 0 };
+function kindOf(table: string): Kind {
+	const found = Object.entries(kinds).find(([, begins]) => begins.some((begin) => table.startsWith(begin)));
+	return (found?.[0] as Kind | undefined) ?? 'other';
 }
 
 const none: Readonly<Record<Kind, number>> = {
 	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0 },
 };
 
-const sample = 200;
+async function sizesOf(sql: Sql): Promise<Sizes> {
+	const total = await sql.number(sql.dialect.databaseSize);
+	const free = await sql.number(sql.dialect.freeSize);
+	const tables = await sql.all<{ name: string; bytes: number }>(sql.dialect.tableSizes);
+	const bytes: Record<Kind, number> = tables.length === 0 ? await estimated(sql, total - free) : { ...none };
+	for (const table of tables) bytes[kindOf(table.name)] += table.bytes;
+	return { ...bytes, free, is_estimate: tables.length === 0 };
+}
 
 /**
  * From rows spread over each table: the texts, and what their row and indexes take besides. The rest is of other kinds;
@@ -75,52 +73,37 @@ async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> 
 			+ (SELECT coalesce(sum(length(a.text) + 45), 0) FROM attempts a WHERE a.message_id = t.id)
 			+ 45 * (SELECT count(*) FROM message_firsts f WHERE f.message_id = t.id)`,
 	);
-	const perEvent = await average(
-		sql,
-		'events',
-		"length(coalesce(ip, '')) + length(coalesce(user_agent, '')) + length(coalesce(url, '')) + length(coalesce(diagnostic, '')) + 60",
-	);
-	const perSubscriber = await average(
-		sql,
-		'subscribers',
-		'length(email) + 2 * length(email_key) + length(name) + length(meta) + 60',
-	);
-	const events = await spanOf(sql, 'events');
+	const texts = ['ip', 'user_agent', 'url', 'diagnostic'].map((name) => `length(coalesce(${name}, ''))`);
+	const perEvent = await average(sql, 'events', `${texts.join(' + ')} + 60`);
+	const ofSubscriber = 'length(email) + 2 * length(email_key) + length(name) + length(meta) + 60';
+	const { first, last } = await spanOf(sql, 'events');
 	const subscribers = await sql.number('SELECT coalesce(sum(active + inactive), 0) FROM list_counters');
 	const bytes = {
 		...none,
 		messages: Math.round(perMessage * (await messageCount(sql))),
-		events: Math.round(perEvent * (events.last - events.first + 1)),
-		subscribers: Math.round(perSubscriber * subscribers),
+		events: Math.round(perEvent * (last - first + 1)),
+		subscribers: Math.round((await average(sql, 'subscribers', ofSubscriber)) * subscribers),
 	};
-	const known = bytes.messages + bytes.events + bytes.subscribers;
-	return { ...bytes, bodies: Math.max(0, used - known) };
+	return { ...bytes, bodies: Math.max(0, used - bytes.messages - bytes.events - bytes.subscribers) };
 }
 
+const sample = 200;
+/** Pages are not full. */
 const fill = 1.25;
 
 async function average(sql: Sql, table: string, bytes: string): Promise<number> {
 	const { first, last } = await spanOf(sql, table);
 	const step = Math.max(1, Math.floor((last - first) / sample));
 	const ids = Array.from({ length: sample }, (_, at) => first + at * step);
-	const row = await sql.get<{ bytes: number | null }>(
-		`SELECT avg(${bytes}) AS bytes FROM ${table} t WHERE ${sql.dialect.oneOf('t.id')}`,
-		[JSON.stringify(ids)],
-	);
-	return Number(row?.bytes ?? 0) * fill;
+	const select = `SELECT avg(${bytes}) FROM ${table} t WHERE ${sql.dialect.oneOf('t.id')}`;
+	const [size = null] = await column<number | null>(sql, select, [JSON.stringify(ids)]);
+	return Number(size ?? 0) * fill;
 }
 
-interface Span {
-	first: number;
-	last: number;
-}
-
-async function spanOf(sql: Sql, table: string): Promise<Span> {
-	const row = await sql.get<Span>(
-		// Apart, each is one look-up.
-		`SELECT coalesce((SELECT min(id) FROM ${table}), 1) AS "first", coalesce((SELECT max(id) FROM ${table}), 0) AS "last"`,
-	);
-	return row ?? { first: 1, last: 0 };
+async function spanOf(sql: Sql, table: string): Promise<{ first: number; last: number }> {
+	// Apart, each is one look-up.
+	const first = await sql.number(`SELECT coalesce(min(id), 1) FROM ${table}`);
+	return { first, last: await sql.number(`SELECT coalesce(max(id), 0) FROM ${table}`) };
 }
 
 interface Old {
@@ -139,10 +122,8 @@ async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
 	let [low, high] = [first, last + 1];
 	while (low < high) {
 		const middle = Math.floor((low + high) / 2);
-		const at = await sql.number('SELECT created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1', [
-			middle,
-		]);
-		if (at <= before) low = middle + 1;
+		const created = 'SELECT created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1';
+		if ((await sql.number(created, [middle])) <= before) low = middle + 1;
 		else high = middle;
 	}
 	const all = await messageCount(sql);
@@ -152,12 +133,13 @@ async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
 async function oldEvents(sql: Sql, before: Micros | null): Promise<Old> {
 	const { first, last } = await spanOf(sql, 'events');
 	if (before === null || last < first) return part(0, 0);
-	const young = await sql.get<{ id: number }>(
-		// events_by_time
+	// events_by_time
+	const [young = last + 1] = await column<number>(
+		sql,
 		'SELECT id FROM events WHERE at > ? ORDER BY at LIMIT 1',
 		[before],
 	);
-	return part((young?.id ?? last + 1) - first, last + 1 - first);
+	return part(young - first, last + 1 - first);
 }
 
 const mostCounted = 100_000;

@@ -2,20 +2,16 @@ import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../../api/deliveries.js';
 import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
-import { selectPage } from '../rows.js';
-import type { Sql, SqlValue } from '../sql.js';
+import { selectPage, timeOf } from '../rows.js';
+import { type Conditions, column, conditionsOf, type Sql } from '../sql.js';
 
 /** The state that readers see: a delivery that waits for a webhook that answered 410 is stopped. */
 const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
 
 const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
 const joins = 'LEFT JOIN messages m ON m.id = d.message_id';
-const joined = `${from} ${joins}`;
-
-const excerptLength = 200;
-
 const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, ${seenState} AS state, d.attempts,
-	d.status_code, d.error, substr(d.answer, 1, ${excerptLength}) AS excerpt, d.due_at, d.created_at, d.attempted_at,
+	d.status_code, d.error, substr(d.answer, 1, 200) AS excerpt, d.due_at, d.created_at, d.attempted_at,
 	d.finished_at`;
 
 export function createDeliveries(sql: Sql) {
@@ -23,12 +19,12 @@ export function createDeliveries(sql: Sql) {
 		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
 			// webhook_deliveries_of_hook (webhook_id, id)
 			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
-			const paged = { columns, from, joins, ...whereOf(conditions), order };
+			const paged = { columns, from, joins, ...where(conditions), order };
 			return await selectPage(sql, paged, { page, page_size }, toDelivery);
 		},
 		getDelivery: async ({ webhook_id, id }) => {
 			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(
-				`SELECT ${columns}, d.payload, d.answer FROM ${joined} WHERE d.uuid = ? AND d.webhook_id = ?`,
+				`SELECT ${columns}, d.payload, d.answer FROM ${from} ${joins} WHERE d.uuid = ? AND d.webhook_id = ?`,
 				[id, webhook_id],
 			);
 			if (row === undefined) return null;
@@ -39,18 +35,12 @@ export function createDeliveries(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-function whereOf({ webhook_id, state, since }: DeliveryConditions): { where: string; values: SqlValue[] } {
-	const parts = ['d.webhook_id = ?'];
-	const values: SqlValue[] = [webhook_id];
-	if (state !== null) {
-		parts.push(`${seenState} = ?`);
-		values.push(state);
-	}
-	if (since !== null) {
-		parts.push('d.created_at >= ?');
-		values.push(since);
-	}
-	return { where: parts.join(' AND '), values };
+function where({ webhook_id, state, since }: DeliveryConditions): Conditions {
+	return conditionsOf([
+		['d.webhook_id = ?', webhook_id],
+		[`${seenState} = ?`, state ?? undefined],
+		['d.created_at >= ?', since ?? undefined],
+	]);
 }
 
 interface DeliveryRow {
@@ -82,33 +72,22 @@ function toDelivery(row: DeliveryRow): WebhookDelivery {
 		last_error: row.error,
 		answer_excerpt: row.excerpt,
 		// While a row is leased this is the end of the lease, which is internal.
-		due_at: row.state === 'pending' ? wireTime(row.due_at) : null,
+		due_at: row.state === 'pending' ? timeOf(row.due_at) : null,
 		date_created: formatDateTime(row.created_at),
-		date_attempted: wireTime(row.attempted_at),
-		date_finished: wireTime(row.finished_at),
+		date_attempted: timeOf(row.attempted_at),
+		date_finished: timeOf(row.finished_at),
 	};
 }
 
-function wireTime(at: Micros | null): string | null {
-	return at === null ? null : formatDateTime(at);
-}
-
 async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]> {
-	return (
-		await sql.all<{
-			number: number;
-			at: Micros;
-			status: number | null;
-			error: string | null;
-			duration_ms: number;
-		}>(
-			`SELECT number, at, status_code AS status, error, duration_ms
-			FROM webhook_attempts
-			WHERE delivery_id = ?
-			ORDER BY number`,
-			[delivery],
-		)
-	).map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
+	const rows = await sql.all<Omit<WebhookAttempt, 'at'> & { at: Micros }>(
+		`SELECT number, at, status_code AS status, error, duration_ms
+		FROM webhook_attempts
+		WHERE delivery_id = ?
+		ORDER BY number`,
+		[delivery],
+	);
+	return rows.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
 }
 
 /** States in which a delivery may be replayed without being named: all in which it does not wait. */
@@ -176,17 +155,11 @@ async function slice(
 	sql: Sql,
 	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,
 ): Promise<number[]> {
-	const { where, values } = whereOf({ webhook_id, state: null, since });
+	const selected = where({ webhook_id, state: null, since });
 	const isWanted = failed ? `${seenState} IN ('failed', 'stopped')` : isFinal;
-	return (
-		await sql.all<{ id: number }>(
-			`SELECT d.id
-			FROM webhook_deliveries d
-			JOIN webhooks w ON w.id = d.webhook_id
-			WHERE ${where} AND ${isWanted} AND d.id > ?
-			ORDER BY d.id
-			LIMIT ?`,
-			[...values, after, limit],
-		)
-	).map(({ id }) => id);
+	return await column<number>(
+		sql,
+		`SELECT d.id FROM ${from} WHERE ${selected.where} AND ${isWanted} AND d.id > ? ORDER BY d.id LIMIT ?`,
+		[...selected.values, after, limit],
+	);
 }

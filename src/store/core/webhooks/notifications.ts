@@ -11,7 +11,7 @@ import type {
 } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
 import { readEnvelope, subjectOf } from '../rows.js';
-import { each, exists, type Insertion, type Sql, type SqlValue } from '../sql.js';
+import { each, exists, type Insertion, insertInto, type Sql, type SqlValue } from '../sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 export function createNotifications(sql: Sql) {
@@ -61,7 +61,13 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 		room -= rows.length;
 		return rows.map((row) => ({ hook, row }));
 	});
-	writeLeases(sql, leased, command);
+	if (leased.length > 0)
+		sql.write(
+			`UPDATE webhook_deliveries
+			SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
+			WHERE ${sql.dialect.oneOf('id')}`,
+			[command.owner, command.until, JSON.stringify(leased.map(({ row }) => row.id))],
+		);
 	const credentials = new Map(leased.map(({ hook }) => [hook, credentialsOf(sql, hook)]));
 	return leased.map(({ hook, row }) => ({
 		delivery: row.uuid,
@@ -90,16 +96,6 @@ async function findDue(
 		ORDER BY due_at, id
 		LIMIT ?`,
 		[hook, now, limit],
-	);
-}
-
-function writeLeases(sql: Sql, leased: readonly { row: DueRow }[], { owner, until }: LeaseDeliveries): void {
-	if (leased.length === 0) return;
-	sql.write(
-		`UPDATE webhook_deliveries
-		SET state = 'sending', lease_owner = ?, due_at = ?, fence = fence + 1
-		WHERE ${sql.dialect.oneOf('id')}`,
-		[owner, until, JSON.stringify(leased.map(({ row }) => row.id))],
 	);
 }
 
@@ -153,23 +149,20 @@ function settleOne(sql: Sql, row: SendingRow, { at, result }: DeliverySettlement
 		case 'failed':
 			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
 			return 'recorded';
-		case 'gone':
-			return settleGone(sql, row, { at, ...result });
+		case 'gone': {
+			const { answer } = result;
+			// The URL may have been corrected while the call to the old one was under way.
+			const isStopped = row.url === result.url;
+			if (isStopped) sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, row.webhook_id]);
+			record(sql, row, {
+				at,
+				answer,
+				state: isStopped ? 'failed' : 'pending',
+				due_at: isStopped ? null : at,
+			});
+			return isStopped ? 'recorded' : 'moved';
+		}
 	}
-}
-
-function settleGone(
-	sql: Sql,
-	row: SendingRow,
-	{ at, answer, url }: { at: Micros; answer: DeliveryAnswer; url: string },
-): DeliverySettled {
-	// The URL may have been corrected while the call to the old one was under way.
-	const isStopped = row.url === url;
-	if (isStopped) {
-		sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, row.webhook_id]);
-		record(sql, row, { at, answer, state: 'failed', due_at: null });
-	} else record(sql, row, { at, answer, state: 'pending', due_at: at });
-	return isStopped ? 'recorded' : 'moved';
 }
 
 interface Outcome {
@@ -179,19 +172,17 @@ interface Outcome {
 	due_at: Micros | null;
 }
 
-function record(sql: Sql, row: SendingRow, { at, answer, state, due_at }: Outcome): void {
+function record(sql: Sql, { id, attempts }: SendingRow, { at, answer, state, due_at }: Outcome): void {
+	const { status: status_code, error, duration_ms } = answer;
 	sql.write(
 		`UPDATE webhook_deliveries
 		SET state = ?, due_at = ?, lease_owner = NULL, attempts = attempts + 1, attempted_at = ?,
 			status_code = ?, error = ?, answer = ?, finished_at = ?
 		WHERE id = ?`,
-		[state, due_at, at, answer.status, answer.error, answer.answer, due_at === null ? at : null, row.id],
+		[state, due_at, at, status_code, error, answer.answer, due_at === null ? at : null, id],
 	);
-	sql.write(
-		`INSERT INTO webhook_attempts (delivery_id, number, at, status_code, error, duration_ms)
-		VALUES (?, ?, ?, ?, ?, ?)`,
-		[row.id, row.attempts + 1, at, answer.status, answer.error, answer.duration_ms],
-	);
+	const attempt = { delivery_id: id, number: attempts + 1, at, status_code, error, duration_ms };
+	insertInto(sql, 'webhook_attempts', attempt);
 }
 
 export interface NoticedEvent {
@@ -214,50 +205,28 @@ export const noNotices: Notices = { add: () => undefined, write: async () => und
 
 /** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */
 export async function openNotices(sql: Sql): Promise<Notices> {
-	const hooks = await sql.all<Hook>('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id');
+	const hooks = await sql.all<{ id: number; type: string }>(
+		'SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id',
+	);
 	const told: Told[] = [];
 	return {
 		add: (message, event) => {
-			for (const hook of hooks) if (hook.type === event.type) told.push({ hook, message, event });
+			for (const { id: hook, type } of hooks) if (type === event.type) told.push({ hook, message, event });
 		},
 		write: async () => {
 			if (told.length === 0) return;
 			const all = told.splice(0);
 			const about = await readMessages(sql, [...new Set(all.map(({ message }) => message))]);
-			sql.writeAll(
-				intoDeliveries,
-				all.map((one) => deliveryOf(one, about)),
-			);
+			const deliveries = all.map((one) => deliveryOf(one, about));
+			sql.writeAll(intoDeliveries, deliveries);
 		},
 	};
 }
 
-interface Hook {
-	id: number;
-	type: string;
-}
-
 interface Told {
-	hook: Hook;
+	hook: number;
 	message: number;
 	event: NoticedEvent;
-}
-
-interface SubmissionRow {
-	seq: number;
-	envelope: string;
-	subject: string;
-	context: string;
-	tag: string | null;
-	campaign: Uuid | null;
-}
-
-interface MessageRow {
-	id: number;
-	uuid: Uuid;
-	to_email: string;
-	submission_seq: number;
-	variables: string;
 }
 
 type About = Parameters<typeof formatNotification>[0]['message'];
@@ -266,12 +235,15 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 	const wanted = JSON.stringify(ids);
 	const [messages, submissions] = await sql.together([
 		() =>
-			sql.all<MessageRow>(
+			sql.all<{ id: number; uuid: Uuid; to_email: string; submission_seq: number; variables: string }>(
 				`SELECT id, uuid, to_email, submission_seq, variables FROM messages WHERE ${sql.dialect.oneOf('id')}`,
 				[wanted],
 			),
 		() =>
-			sql.all<SubmissionRow>(
+			sql.all<
+				Pick<About, 'subject' | 'tag'> &
+					Record<'envelope' | 'context', string> & { seq: number; campaign: Uuid | null }
+			>(
 				`SELECT s.seq, s.envelope, c.subject, s.context, s.tag, s.campaign
 				FROM submissions s
 				JOIN contents c ON c.sha256 = s.content_sha256
@@ -319,5 +291,5 @@ function deliveryOf({ hook, message, event }: Told, messages: ReadonlyMap<number
 		message: about,
 		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
 	});
-	return [id, hook.id, message, event.type, payload, 'pending', event.at, event.at];
+	return [id, hook, message, event.type, payload, 'pending', event.at, event.at];
 }

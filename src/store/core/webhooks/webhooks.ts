@@ -4,12 +4,17 @@ import type { Webhook } from '../../../api/records.js';
 import type { StoredSecret } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
 import { insertKey, readKeys } from '../keys.js';
-import { flag, selectPage, toWebhook, type WebhookRow, writtenOf } from '../rows.js';
-import type { Sql } from '../sql.js';
+import { type Dated, dated, flag, selectPage, writtenOf } from '../rows.js';
+import { column, insertNumbered, type Sql } from '../sql.js';
 
-const columns = 'id, url, type, is_auth_enabled, login, password, created_at';
+type WebhookRow = Omit<Dated<Webhook>, 'is_auth_enabled'> & { is_auth_enabled: number };
 
-/** Any change restarts a webhook that was stopped (410). */
+const columns = 'id, url, type, is_auth_enabled, login, password, created_at AS date_created';
+
+/**
+ * Any change restarts a webhook that was stopped (410). The secrets that sign at `now`: the current one, then the previous
+ * one until it expires.
+ */
 export function createWebhooks(sql: Sql) {
 	return {
 		pageWebhooks: (page) =>
@@ -30,14 +35,12 @@ export function createWebhooks(sql: Sql) {
 				ORDER BY w.id`,
 			),
 		createWebhook: async ({ input, now }) => {
-			const id = await sql.number(
-				`INSERT INTO webhooks (url, type, is_auth_enabled, login, password, created_at)
-				VALUES (?, ?, ?, ?, '', ?)
-				RETURNING id`,
-				[input.url, input.type, flag(input.is_auth_enabled), input.login, now],
-			);
+			const { url, type, login, password } = input;
+			const is_auth_enabled = flag(input.is_auth_enabled);
+			const row = { url, type, is_auth_enabled, login, password: '', created_at: now };
+			const id = await insertNumbered(sql, 'webhooks', row);
 			// The wrapping is bound to the webhook's id.
-			setPassword(sql, id, input.password);
+			setPassword(sql, id, password);
 			return writtenOf(await findWebhook(sql, id));
 		},
 		patchWebhook: async ({ id, patch }) => {
@@ -54,6 +57,20 @@ export function createWebhooks(sql: Sql) {
 			return writtenOf(await findWebhook(sql, id));
 		},
 		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', [id])).changes === 1,
+		ensureWebhookSecret: async ({ fresh, now }) => {
+			const known = await living(sql, now);
+			if (known.length > 0) return known;
+			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
+			return await living(sql, now);
+		},
+		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
+			// Two at most: receivers get their new secret one at a time.
+			const retire = "UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND";
+			sql.write(`${retire} retired_at > ?`, [now, now]);
+			sql.write(`${retire} retired_at IS NULL`, [retire_at]);
+			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
+			return await living(sql, now);
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -64,42 +81,19 @@ function setPassword(sql: Sql, id: number, password: string): void {
 
 export function webhookPassword(
 	{ secrets }: Sql,
-	{ id, password }: Pick<WebhookRow, 'id' | 'password'>,
+	{ id, password }: { id: number; password: string },
 ): string {
 	return secrets.unwrap(password, `webhooks ${id}`);
 }
 
+/** The password is the one that was set, as in the service document; a command that prints it masks it. */
 function toRecord(sql: Sql, row: WebhookRow): Webhook {
-	return toWebhook({ ...row, password: webhookPassword(sql, row) });
+	return { ...dated(row), is_auth_enabled: row.is_auth_enabled === 1, password: webhookPassword(sql, row) };
 }
 
 async function findWebhook(sql: Sql, id: number) {
 	const row = await sql.get<WebhookRow>(`SELECT ${columns} FROM webhooks WHERE id = ?`, [id]);
 	return row === undefined ? null : toRecord(sql, row);
-}
-
-/** Both return the secrets that sign at `now`: the current one, then the previous one until it expires. */
-export function createWebhookSecrets(sql: Sql) {
-	return {
-		ensureWebhookSecret: async ({ fresh, now }) => {
-			const known = await living(sql, now);
-			if (known.length > 0) return known;
-			insert(sql, fresh, now);
-			return await living(sql, now);
-		},
-		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
-			// Two at most: receivers get their new secret one at a time.
-			sql.write("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at > ?", [
-				now,
-				now,
-			]);
-			sql.write("UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND retired_at IS NULL", [
-				retire_at,
-			]);
-			insert(sql, fresh, now);
-			return await living(sql, now);
-		},
-	} satisfies Partial<Operations>;
 }
 
 export async function signingSecrets(sql: Sql, now: Micros): Promise<string[]> {
@@ -117,46 +111,16 @@ async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
 	return readKeys(sql, 'webhooks', stored);
 }
 
-function insert(sql: Sql, { id, secret }: Pick<StoredSecret, 'id' | 'secret'>, now: Micros): void {
-	insertKey(sql, { purpose: 'webhooks', id, secret, now });
-}
-
 const keptFor: Micros = 30 * microsPerDay;
 
+/** Those of deleted webhooks, then those whose time is over. */
 export async function dropDeliveries(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
 ): Promise<{ changes: number }> {
-	const ids = [...(await ofDeletedWebhooks(sql, limit)), ...(await expired(sql, { now, limit }))].slice(
-		0,
-		limit,
-	);
-	for (const id of ids) {
-		sql.write('DELETE FROM webhook_attempts WHERE delivery_id = ?', [id]);
-		sql.write('DELETE FROM webhook_deliveries WHERE id = ?', [id]);
-	}
-	return { changes: ids.length };
-}
-
-async function expired(sql: Sql, { now, limit }: { now: Micros; limit: number }): Promise<number[]> {
-	return await idsOf(
+	const orphans = await column<number>(
 		sql,
-		// webhook_deliveries_by_time
-		`SELECT d.id
-		FROM webhook_deliveries d
-		JOIN webhooks w ON w.id = d.webhook_id
-		WHERE d.created_at <= ? AND (d.due_at IS NULL OR w.stopped_at IS NOT NULL)
-		ORDER BY d.created_at, d.id
-		LIMIT ?`,
-		now - keptFor,
-		limit,
-	);
-}
-
-/** Goes from webhook to webhook along the index (webhook_id): a log of millions of rows names few webhooks. */
-async function ofDeletedWebhooks(sql: Sql, limit: number): Promise<number[]> {
-	return await idsOf(
-		sql,
+		// Goes from webhook to webhook along the index (webhook_id): a log of millions of rows names few webhooks.
 		`WITH RECURSIVE named (id) AS (
 			SELECT min(webhook_id) FROM webhook_deliveries
 			UNION ALL
@@ -168,10 +132,23 @@ async function ofDeletedWebhooks(sql: Sql, limit: number): Promise<number[]> {
 		FROM webhook_deliveries d
 		WHERE d.webhook_id IN (SELECT id FROM named WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM webhooks))
 		LIMIT ?`,
-		limit,
+		[limit],
 	);
-}
-
-async function idsOf(sql: Sql, text: string, ...values: number[]): Promise<number[]> {
-	return (await sql.all<{ id: number }>(text, values)).map(({ id }) => id);
+	const expired = await column<number>(
+		sql,
+		// webhook_deliveries_by_time
+		`SELECT d.id
+		FROM webhook_deliveries d
+		JOIN webhooks w ON w.id = d.webhook_id
+		WHERE d.created_at <= ? AND (d.due_at IS NULL OR w.stopped_at IS NOT NULL)
+		ORDER BY d.created_at, d.id
+		LIMIT ?`,
+		[now - keptFor, limit],
+	);
+	const ids = [...orphans, ...expired].slice(0, limit);
+	for (const id of ids) {
+		sql.write('DELETE FROM webhook_attempts WHERE delivery_id = ?', [id]);
+		sql.write('DELETE FROM webhook_deliveries WHERE id = ?', [id]);
+	}
+	return { changes: ids.length };
 }
