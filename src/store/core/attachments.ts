@@ -60,7 +60,6 @@ async function hasTooMuch(
 	{ owner, sha256, size, now }: { owner: string; sha256: string; size: number; now: Micros },
 ): Promise<boolean> {
 	const [[files = 0, bytes = 0] = []] = await sql.tuples<[number, number]>(
-		// attachments_expiring
 		`SELECT count(*), coalesce(sum(size), 0)
 		FROM attachments
 		WHERE expires_at IS NOT NULL AND created_at > ? AND sha256 <> ? AND ${isOwner}`,
@@ -74,7 +73,6 @@ export async function dropExpiredAttachments(
 	{ now, limit }: { now: Micros; limit: number },
 ): Promise<{ changes: number }> {
 	return await sql.run(
-		// attachments_expiring
 		`DELETE FROM attachments
 		WHERE sha256 IN (SELECT sha256 FROM attachments WHERE expires_at <= ? LIMIT ?)`,
 		[now, limit],
@@ -118,7 +116,6 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 export async function dropContent(sql: Sql, content_sha256: string, now: Micros | null): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
-		// submissions_of_content, as the foreign key's check does
 		`DELETE FROM contents
 		WHERE sha256 = ? AND sha256 <> 'erased'
 			AND NOT EXISTS (SELECT 1 FROM submissions WHERE content_sha256 = contents.sha256)`,
@@ -127,12 +124,8 @@ export async function dropContent(sql: Sql, content_sha256: string, now: Micros 
 	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
-/**
- * Deletes a file that no content names. `now`: it expires as an upload, since one that was found meanwhile is named in a
- * moment; null: it goes at once.
- */
+/** Deletes a file that no content names: at once (`now` null), or a day later, as one that was found is named in a moment. */
 export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
-	// contents_of_attachment
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);
 	else {

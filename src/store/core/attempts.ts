@@ -1,7 +1,4 @@
-/**
- * Attempts of messages. The one that sent a message has no row where the message has all of it: the number, the time and
- * the reply in a line. Nearly every attempt is one of these, and its row would take a fifth of the room of a message.
- */
+/** The attempt that sent a message has no row where the message has all of it, which saves a fifth of its room. */
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { DeliveryAttempt } from '../../api/records.js';
 import { type DeliveryOutcome, type Reply, readReplyLine, replyLine } from '../../engine/rules/outcomes.js';
@@ -21,8 +18,6 @@ const intoAttempts: Insertion = {
 		...{ message_id: 'BIGINT', number: 'BIGINT', at: 'BIGINT', outcome: 'TEXT', phase: 'TEXT' },
 		...{ code: 'BIGINT', enhanced: 'TEXT', text: 'TEXT' },
 	},
-	key: 'message_id',
-	id: 'message_id',
 	conflict: 'ON CONFLICT (message_id, number) DO NOTHING',
 };
 
@@ -73,7 +68,6 @@ function sentAttempt({ id, attempts, sent_at, last_reply, courier }: SentMessage
 	return { id, number: attempts, kind: 'sent', at: sent_at, reply: readReplyLine(last_reply) };
 }
 
-/** Makes the row of the attempt that sent a message, before the message changes. */
 export function keepAttempt(sql: Sql, message: SentMessage): void {
 	const sent = sentAttempt(message);
 	if (sent !== null) write(sql, [sent]);

@@ -91,7 +91,6 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<ReadonlySet<string>> {
 	const told = await column<string>(
 		sql,
-		// bounce_reports_of_message
 		`SELECT f.type
 		FROM messages m
 		JOIN message_firsts f ON f.message_id = m.id
@@ -183,7 +182,6 @@ async function bounceMessage(
 	await recordEvents(sql, events);
 }
 
-/** The reply, behind its code where the text lacks that. */
 function lastReply({ smtp_code: code, diagnostic: text }: Finding): string | null {
 	if (code === null || text === null) return text ?? code;
 	return new RegExp(`(?:^|\\D)${code.replaceAll('.', '\\.')}(?!\\d)`).test(text) ? text : `${code} ${text}`;

@@ -70,10 +70,7 @@ export function planOf(
 	};
 }
 
-/**
- * The visible state: a canceled campaign cancels waiting messages, a released one queues staged ones. Written row by
- * row, a release of a million messages would be a million writes.
- */
+/** A canceled campaign cancels waiting messages, a released one queues staged ones, without a write for each message. */
 export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'
@@ -97,7 +94,6 @@ export async function waitingLanes(sql: Sql, now: Micros | null): Promise<Waitin
 	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
 	const [lanes, tried] = await sql.together([
 		() =>
-			// The lane of a campaign's messages is its seq.
 			sql.all<Omit<WaitingLane, 'leased' | 'deferred'> & { lane: number }>(
 				`SELECT w.*, g.state, g.opens_at, g.released_at
 				FROM (
@@ -122,7 +118,6 @@ export async function waitingLanes(sql: Sql, now: Micros | null): Promise<Waitin
 	});
 }
 
-/** Messages that have a time to wake by visible state, as `seenState` has it; a state without messages is absent. */
 export function countStates(
 	lanes: readonly Pick<WaitingLane, 'state' | 'count' | 'leased' | 'deferred'>[],
 ): Map<MessageState, number> {

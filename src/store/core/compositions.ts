@@ -6,10 +6,7 @@ import { column, exists, type Sql } from './sql.js';
 
 const mostDeaths = 3;
 
-/**
- * How long a message waits after a worker ended on it. Other messages go first, so it cannot stop the queue. A process
- * that something else ends at each start meets another message each time, and an innocent one does not fail.
- */
+/** How long a message waits after a worker ended on it, so that other messages go first. */
 const stepBackMicros: Micros = 60 * microsPerSecond;
 
 export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fence'>, at: Micros): Settlement {

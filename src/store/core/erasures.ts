@@ -40,7 +40,6 @@ export async function erase(
 	await eraseCopies(sql, email_key, addresses);
 	for (const text of addresses) for (const table of textTables) await replaceIn(sql, table, text);
 	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', [email_key]);
-	// old_messages_of_address
 	sql.write('DELETE FROM old_messages WHERE to_key = ?', [email_key]);
 	const subscribers = await deleteSubscribers(sql, email_key);
 	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', [email_key])).changes;
@@ -65,7 +64,6 @@ export async function writtenForms(sql: Sql, email_key: EmailKey): Promise<strin
 
 async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number> {
 	const rows = await sql.all<{ list_id: number; is_active: number; created_at: Micros }>(
-		// subscribers_by_key (email_key, list_id)
 		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active, created_at',
 		[email_key],
 	);
@@ -74,13 +72,9 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 	return rows.length;
 }
 
-/**
- * A leased message is canceled too. Its fence moves on, so the outcome, whose reply may quote the address, is not
- * recorded. The message may still have arrived.
- */
+/** A leased message is canceled too. Its outcome, whose reply may quote the address, is not recorded. */
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
-		// messages_of_address
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
@@ -116,14 +110,10 @@ function eraseMessage(sql: Sql, id: number): void {
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
 		[id],
 	);
-	// webhook_deliveries_of_message
 	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [id]);
 }
 
-/**
- * A submission with other recipients stays: they share its context and content. The one of a campaign, which may still
- * take rows, stays too, unless each of its rows is a request.
- */
+/** A submission with other recipients stays, and that of a campaign, which may still take rows, unless each is a request. */
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 	const others = 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?';
 	if (await exists(sql, others, [seq, erasedAddress])) return;
@@ -179,7 +169,6 @@ const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },
 	{ table: 'campaign_acks', name: 'ack', key: ['campaign_seq', 'first'], where: 'TRUE' },
-	// campaign_results_refused
 	{ table: 'campaign_results', name: 'to_email', key: ['campaign_seq', 'n'], where: 'to_email IS NOT NULL' },
 	{ table: 'campaign_results', name: 'error', key: ['campaign_seq', 'n'], where: 'to_email IS NOT NULL' },
 ] as const;

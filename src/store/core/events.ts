@@ -35,10 +35,7 @@ interface Recorded {
 	isFirst: boolean;
 }
 
-/**
- * Records events with their effects; of an unknown message only that a person unsubscribes. Opens and clicks come first,
- * and else the order is that of the events: others may be of one person.
- */
+/** Opens and clicks come first, and else the order is that of the events: others may be of one person. */
 export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): Promise<void> {
 	if (events.length === 0) return;
 	const others = events.filter((event) => !isReading(event));
@@ -122,8 +119,6 @@ const intoEvents: Insertion = {
 		...{ message_id: 'BIGINT', type: 'TEXT', at: 'BIGINT', link: 'BIGINT', machine: 'BIGINT' },
 		...{ ip: 'TEXT', user_agent: 'TEXT', url: 'TEXT', smtp_code: 'TEXT', diagnostic: 'TEXT' },
 	},
-	key: 'id',
-	id: 'id',
 	conflict: '',
 };
 
@@ -201,10 +196,7 @@ export class Counting {
 		for (const row of stored) this.#of(row.message_id).push(row);
 	}
 
-	/**
-	 * True for the first event of its type that this message had. Webhooks receive the first of each (type, link) by
-	 * machines and by people. Later events change only an internal count.
-	 */
+	/** True for the first event of this type. Webhooks get the first of each (type, link) by machines and by people. */
 	count(message: CountedMessage, event: CountedEvent): boolean {
 		const { type, at } = event;
 		const own = this.#of(message.id);
@@ -272,8 +264,6 @@ const intoFirsts: Insertion = {
 		...{ message_id: 'BIGINT', type: 'TEXT', link: 'BIGINT', machine: 'BIGINT' },
 		...{ first_at: 'BIGINT', count: 'BIGINT' },
 	},
-	key: 'message_id',
-	id: 'message_id',
 	conflict: `ON CONFLICT (message_id, type, link, machine) DO UPDATE
 		SET first_at = excluded.first_at, count = excluded.count`,
 };

@@ -1,5 +1,4 @@
 import { type Micros, microsPerDay } from '../../api/datetime.js';
-import { type Retention, retentionOf, retentionSettings } from '../../engine/rules/retention.js';
 import { dropExpiredAttachments } from './attachments.js';
 import { dropBodies } from './retention/bodies.js';
 import { dropEvents, dropLeftOut, dropMessages, dropOfCampaigns } from './retention/messages.js';
@@ -22,7 +21,6 @@ export interface Expiry {
 /** The log of webhook deliveries stays for 30 days, heartbeats, answers and uploads for one; settings say how long messages do. */
 export const expiries: readonly Expiry[] = [
 	{ drop: whileFull(dropIdempotencyKeys), slice: 1_000 },
-	// Each of up to 20 MiB.
 	{ drop: whileFull(dropExpiredAttachments), slice: 10 },
 	{ drop: whileFull(dropDeliveries), slice: 1_000 },
 	{ drop: whileFull(dropHeartbeats), slice: 1_000 },
@@ -43,7 +41,6 @@ export function whileFull(
 
 async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
 	return await sql.run(
-		// idempotency_keys_by_time
 		`DELETE FROM idempotency_keys
 		WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)`,
 		[now - microsPerDay, limit],
@@ -52,20 +49,4 @@ async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limi
 
 async function dropHeartbeats(sql: Sql, { now }: { now: Micros }) {
 	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
-}
-
-/** What is as old as this, or older, goes; null: nothing does. */
-export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
-	const rows = await sql.tuples<[name: string, value: string]>(
-		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,
-	);
-	return cutoffsOf(Object.fromEntries(rows), now);
-}
-
-export function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
-	const { messages, events, bodies } = retentionOf(values);
-	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
-	// The time of a body's last send is exact to a day.
-	const sent = bodies === null ? null : bodies + microsPerDay;
-	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

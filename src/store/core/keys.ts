@@ -18,10 +18,7 @@ const algorithm = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/**
- * Every secret column. The place of a secret is its table and the key of its row, separated by blanks. Places never
- * change: they are part of the wrapping.
- */
+/** The place of a secret is its table and the key of its row. Places never change: they are part of the wrapping. */
 const secretColumns = [
 	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
 	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },
@@ -138,10 +135,7 @@ function keyPlace(purpose: string, id: number): string {
 
 type TokenRow = Omit<StoredToken, 'scopes'> & { scopes: string };
 
-/**
- * Names of tokens are unique among valid ones: a revoked token stays in the list, and its name may be used again. A DKIM
- * key has its name in a table and its secret in the keyring, and a deleted secret is overwritten with zeros.
- */
+/** Names of tokens are unique among valid ones: that of a revoked token may be used again. */
 export function createKeys(sql: Sql) {
 	const selectTokens = async (rest: string, ...values: string[]) => {
 		const rows = await sql.all<TokenRow>(

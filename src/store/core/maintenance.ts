@@ -80,7 +80,6 @@ type Counted = readonly [
 	count: number,
 ];
 
-/** Messages and events by quarter of an hour, those that retention has deleted too. */
 async function countEverything(sql: Sql): Promise<Counted[]> {
 	return await sql.tuples<Counted>(
 		`SELECT quarter, campaign, type, audience, sum(count)
@@ -162,7 +161,6 @@ async function recount(sql: Sql, figure: Figure): Promise<void> {
 
 async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]> {
 	return await sql.all(
-		// messages_due (lane, wake_at)
 		`SELECT seq, key
 		FROM campaigns
 		WHERE state = 'released' AND has_open_work = 0

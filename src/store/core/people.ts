@@ -38,9 +38,7 @@ async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['
 		].sort(newestFirst),
 		copies: await copiesOf(sql, email_key, forms),
 		date_sender: timeOf(sender),
-		// messages_of_address
 		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', [email_key]),
-		// old_messages_of_address
 		old_messages: await sql.number('SELECT count(*) FROM old_messages WHERE to_key = ?', [email_key]),
 	};
 	const { date_erased, date_sender, messages, old_messages, ...lists } = found;
@@ -58,7 +56,6 @@ function newestFirst(one: LeftOut, other: LeftOut): number {
 
 async function subscribersOf(sql: Sql, email_key: EmailKey): Promise<ListedSubscriber[]> {
 	const rows = await sql.all<SubscriberRow & { list_name: string }>(
-		// subscribers_by_key (email_key, list_id)
 		`SELECT ${subscriberColumns}, (SELECT name FROM lists l WHERE l.id = list_id) AS list_name
 		FROM subscribers
 		WHERE email_key = ?
@@ -109,7 +106,6 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 	const rows = await sql.all<
 		LeftOutRow & { detail: string | null; list: string | null; other: string | null }
 	>(
-		// left_out_of_address, messages_of_address
 		`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail,
 			CASE WHEN o.code = 'excluded'
 				THEN (SELECT name FROM lists WHERE id = CAST(o.detail AS BIGINT)) END AS list,
@@ -130,7 +126,6 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 
 async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<LeftOutRow & { detail: string | null }>(
-		// left_out_of_address
 		`SELECT o.campaign AS id, coalesce(g.key, o.campaign) AS key, 'released' AS state, s.created_at, o.code, o.detail
 		FROM campaign_left_out o
 		JOIN submissions s ON s.seq = o.submission_seq
@@ -172,7 +167,6 @@ async function sliceMessages(
 	{ email_key, since_at, before, limit, now }: Command<'slicePersonMessages'>,
 ): ReturnType<Operations['slicePersonMessages']> {
 	const rows = await sql.all<{ id: number; uuid: Uuid; variables: string }>(
-		// messages_of_address (to_key, id)
 		`SELECT m.id, m.uuid, m.variables
 		FROM messages m
 		JOIN submissions s ON s.seq = m.submission_seq
@@ -201,7 +195,6 @@ async function sliceMessages(
 
 async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
 	const rows = await sql.all<Omit<Visit, 'at' | 'machine'> & { at: Micros; machine: number }>(
-		// events_of_message
 		`SELECT type, at, machine, url, ip, user_agent, smtp_code, diagnostic
 		FROM events
 		WHERE message_id = ?
@@ -213,7 +206,6 @@ async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
 
 async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDelivery[]> {
 	const rows = await sql.all<Omit<PersonDelivery, 'date_created'> & { date_created: Micros }>(
-		// webhook_deliveries_of_message
 		`SELECT uuid AS id, webhook_id, type, state, created_at AS date_created, payload
 		FROM webhook_deliveries
 		WHERE message_id = ?

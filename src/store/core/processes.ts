@@ -5,7 +5,6 @@ import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { column, insertInto, type Sql } from './sql.js';
 import { openLanes } from './submissions.js';
 
-/** The process of an older heartbeat is gone. */
 export const heartbeatFreshMicros: Micros = 15 * microsPerSecond;
 export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
@@ -21,7 +20,6 @@ export interface LiveProcess extends ProcessIdentity {
 	heartbeat_at: Micros;
 }
 
-/** Within a write of the process; its first beat makes the row. */
 export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 	const { id, role, host, pid } = me;
 	insertInto(
@@ -32,7 +30,6 @@ export function beat(sql: Sql, me: ProcessIdentity, now: Micros): void {
 	);
 }
 
-/** Ends the heartbeat, so that other processes need not wait for it to grow old. */
 export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
@@ -52,9 +49,7 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 	);
 }
 
-/**
- * The boot and the PID namespace, or else the host's name: containers may share it, and a cloned machine keeps it.
- */
+/** The boot and the PID namespace, or else the host: containers may share its name, and a cloned machine keeps it. */
 function readPlace(): string {
 	try {
 		const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -98,7 +93,6 @@ export function ownersOf({ id, host, pid }: { id: string; host: string; pid: num
 	return `${host}:${pid}:${id.split('/', 2).join('/')}:`;
 }
 
-/** The process of an owner of leases; null: an owner of another form. */
 function ownerOf(owner: string): { id: string; host: string; pid: number } | null {
 	const [host = '', pid = '', mark = '', ...name] = owner.split(':');
 	return name.length === 0 ? null : { id: `${mark}/${name.join(':')}`, host, pid: Number(pid) };
@@ -126,9 +120,7 @@ export function isRunning(pid: number): boolean {
 /** No lease is longer; a longer wait means that the message is deferred. */
 export const longestLease: Micros = 600 * microsPerSecond;
 
-/**
- * Ends the leases of lost processes that were last heard before `heardBefore`. A process that is stopped keeps its leases.
- */
+/** Ends the leases of lost processes that were last heard before `heardBefore`. A stopped process keeps its leases. */
 export async function reclaimLeases(
 	sql: Sql,
 	{ me, heardBefore, now }: { me: ProcessIdentity; heardBefore: Micros; now: Micros },
@@ -162,7 +154,6 @@ export async function reclaimLeases(
 }
 
 export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Promise<void> {
-	// messages_due
 	const leased = "lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased'";
 	const owners = await column<string | null>(
 		sql,

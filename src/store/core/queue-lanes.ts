@@ -30,10 +30,7 @@ function isDue({ dialect }: Sql, lane: string): string {
 /** A machine is off for so long at most: a clock further ahead of the proven time begins no planned campaign. */
 const longestOff: Micros = 31 * microsPerDay;
 
-/**
- * The campaigns whose window is open. A planned one waits where its time came by a clock that is not proven; a command
- * that names the campaign does not ask (no `last_leased_at`).
- */
+/** The campaigns whose window is open. A planned one waits where its time came by a clock that is not proven. */
 async function through(
 	sql: Sql,
 	rows: readonly (LaneRow & { last_leased_at?: Micros })[],
@@ -109,9 +106,7 @@ export function endTurns(
 	}
 }
 
-/**
- * Every lane its share, then once more what the others left over, where it had as many. Returns the lanes that had any.
- */
+/** Gives every lane its share, then once more what the others left over. Returns the lanes that had any. */
 export async function takeTurns(
 	bulk: OpenLanes['bulk'],
 	max: number,
@@ -164,17 +159,13 @@ function closeIfDone(sql: Sql, lane: number): void {
 	);
 }
 
-/** The outcome for a message whose lease was lost during a call. */
 export function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros): Settlement {
 	const text = 'the command was ended before the service answered';
 	const reply = { phase: 'call', code: null, enhanced: 'interrupted', text } as const;
 	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
 }
 
-/**
- * For the only process of a lane: messages that others have leased there are due now, and uncertain where a call was
- * under way. `owner` null: any owner.
- */
+/** For the only process of a lane: messages that others have leased are due now, and uncertain where a call was under way. */
 export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },

@@ -11,10 +11,7 @@ import { column, exists, type Sql } from './sql.js';
 
 const mostDomains = 50;
 
-/**
- * `queueState` walks the index of what waits; messages themselves where they are deferred or limits are set. A pause added
- * to one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults.
- */
+/** A pause added to one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults. */
 export function createQueueState(sql: Sql) {
 	return {
 		hasWorker: async ({ now }) => (await findWorkers(sql, now, false)).some(({ role }) => role !== null),
@@ -62,7 +59,6 @@ export function createQueueState(sql: Sql) {
 			}
 			if (retry_at !== undefined)
 				await sql.run(
-					// messages_due
 					`UPDATE messages AS m
 					SET due_at = ?, wake_at = ?
 					WHERE wake_at IS NOT NULL AND wake_at > ? AND state = 'deferred' AND ${isSendersRefusal}`,
@@ -144,10 +140,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	});
 }
 
-/**
- * Processes that hold leases or could take some; owners are called `host:pid:…` (see `leaseOwner`). A killed process
- * of this machine is known before its heartbeat is old.
- */
+/** Processes that hold leases or could take some. A killed process of this machine is known before its heartbeat is old. */
 async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(

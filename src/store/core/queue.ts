@@ -59,7 +59,6 @@ export function createQueue(sql: Sql) {
 		revokedLeases: ({ fences }) =>
 			column<Uuid>(
 				sql,
-				// The lane of a campaign's messages is its seq.
 				`SELECT m.uuid
 				FROM ${sql.dialect.table(fenceColumns, 'held')}
 				JOIN messages m ON m.uuid = held.message
@@ -99,7 +98,6 @@ async function leaseSubmission(
 	);
 	if (row === undefined) return [];
 	if (row.campaign_seq !== null) return null;
-	// messages_of_submission
 	const messages = 'WHERE submission_seq = ? AND +wake_at <= ?';
 	const values = [row.seq, command.now];
 	return await takeUntilFull(sql, command, command.max, { messages, values, order: ['id'] });
@@ -235,7 +233,6 @@ interface DueRow {
 const columns = `m.id, m.uuid, m.submission_seq, m.to_email, m.to_key, m.list_id, m.subscriber_id, m.variables,
 	m.attempts, m.fence, m.called, m.lease_owner, m.state, m.created_at, p.is_active, p.disable_reason`;
 
-/** `messages`: what follows the name of the table. */
 interface Due {
 	messages: string;
 	values: readonly SqlValue[];
@@ -328,10 +325,7 @@ async function toLeased(
 	};
 }
 
-/**
- * The time from which tries are counted, and the date of the mail: the release. It is the first try since then where a
- * window holds messages back for days, or a person has a failed one sent again.
- */
+/** Tries count from the release, or from the first try after a window or a person interrupted them. */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,

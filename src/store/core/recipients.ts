@@ -79,7 +79,6 @@ export class Recipients {
 			const fresh = { email_key: address, reason, list_id: list, source, created_at, expires_at };
 			const row = stored ?? fresh;
 			if (stored === undefined) suppressions.push(row);
-			// One that has ended begins anew.
 			else if (addition === 'created') Object.assign(stored, fresh);
 			row.expires_at = expires_at;
 			this.#written.add(row);
@@ -94,7 +93,6 @@ export class Recipients {
 		this.add({ ...stop, created_at: now, expires_at: null }, now);
 	}
 
-	/** One more soft bounce in a row for an address; enough of them over enough time disable it. */
 	softBounce(address: EmailKey, at: Micros): void {
 		const own = this.#of(address).subscribers;
 		for (const one of own) {
@@ -135,7 +133,6 @@ export class Recipients {
 		this.#stopped.clear();
 	}
 
-	/** An earlier reason of one that is inactive stays. */
 	#deactivate(one: SubscriberState, reason: SuppressionReason): void {
 		const { is_active } = one;
 		const disable_reason = is_active === 1 ? reason : (one.disable_reason ?? reason);
@@ -169,7 +166,6 @@ export async function readRecipients(sql: Sql, addresses: readonly EmailKey[]): 
 			),
 		() =>
 			sql.allOf<SubscriberState>(
-				// subscribers_by_key (email_key, list_id)
 				`SELECT id, email_key, list_id, is_active, disable_reason, soft_bounces, soft_bounced_since
 				FROM subscribers
 				WHERE email_key = ?
@@ -195,9 +191,6 @@ const intoSuppressions: Insertion = {
 		...{ email_key: 'TEXT', reason: 'TEXT', list_id: 'BIGINT', source: 'TEXT' },
 		...{ created_at: 'BIGINT', expires_at: 'BIGINT' },
 	},
-	key: 'email_key',
-	id: 'list_id',
-	// Another end, or another one of this reason has ended.
 	conflict: `ON CONFLICT (email_key, reason, list_id) DO UPDATE
 		SET source = excluded.source, created_at = excluded.created_at, expires_at = excluded.expires_at`,
 };
@@ -211,10 +204,7 @@ const changeState: Change = {
 
 const storedColumns = 'email_key, reason, list_id, source, created_at, expires_at';
 
-/**
- * Lets mail of a list go to an address again; an erasure stays. A suppression of all lists stays one of each other list
- * that has the address: joining one list again says nothing about the others.
- */
+/** Lets mail of a list go to an address again. A suppression of all lists stays one of each of its other lists. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -240,10 +230,7 @@ export async function liftSuppressions(
 	recipients.write();
 }
 
-/**
- * An unsubscription follows a person whose subscriber gets another address: it then applies to the new address in this
- * list too.
- */
+/** An unsubscription follows a person whose subscriber gets another address. */
 export async function carryUnsubscription(
 	sql: Sql,
 	{ from, to: address, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
@@ -262,13 +249,11 @@ export async function carryUnsubscription(
 	recipients.write();
 }
 
-/** Unsubscriptions of a deleted list become ones of all lists. */
 export async function widenToAllLists(
 	sql: Sql,
 	{ list_id, now }: { list_id: number; now: Micros },
 ): Promise<void> {
 	const ofList = await sql.all<StoredSuppression>(
-		// suppressions_of_list
 		`DELETE FROM suppressions WHERE list_id = ? RETURNING ${storedColumns}`,
 		[list_id],
 	);
@@ -290,7 +275,6 @@ export async function reportedSoftBounce(
 	{ sha256, at }: ReturnedReport,
 ): Promise<void> {
 	const run = await sql.get<{ count: number; since: Micros | null }>(
-		// messages_of_address
 		`SELECT count(*) AS count, min(f.first_at) AS since
 		FROM messages m
 		JOIN message_firsts f ON f.message_id = m.id AND f.type = 'SOFTBOUNCED'

@@ -15,7 +15,6 @@ export async function commonReplies(
 ): Promise<CommonReply[]> {
 	const selected = 'SELECT state, last_reply, to_email, to_key FROM messages';
 	const rows = await sql.all<CommonReply>(
-		// messages_over_of_lane, messages_due
 		`SELECT state, reply, count(*) AS count
 		FROM (
 			SELECT state, replace(replace(last_reply, to_email, '…'), to_key, '…') AS reply

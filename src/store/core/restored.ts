@@ -1,7 +1,4 @@
-/**
- * A restored copy of a database, which no other process has open. Since the backup its original may have sent what waits
- * in the copy, and erased persons who are in it.
- */
+/** A restored copy of a database. Its original may have sent what waits in the copy, and erased persons who are in it. */
 import type { EmailKey } from '../../api/address.js';
 import { restoredReason } from '../../api/pauses.js';
 import { erasedHash } from '../../engine/rules/subscription.js';
@@ -20,7 +17,6 @@ export async function settleRestored(
 ): ReturnType<Operations['settleRestored']> {
 	const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));
 	const leased = await sql.all<{ message: string; fence: number }>(
-		// messages_due
 		"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
 	);
 	const text = 'the database was restored from a backup of the moment when this was being sent';
@@ -51,10 +47,7 @@ export async function storedErasures(sql: Sql): Promise<StoredErasures> {
 	return { keys, hashes };
 }
 
-/**
- * Erases who was erased in the original since, and returns how many were found. An address that is not in the copy stays
- * erased too. Erasures under another key are those of another database.
- */
+/** Erases who was erased in the original since. Erasures under another key are those of another database. */
 async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: number): Promise<number> {
 	const own = new Map((await erasureKeys(sql)).map(({ id, secret }) => [id, secret]));
 	const known = keys.filter(({ id, secret }) => (own.get(id) ?? secret) === secret);

@@ -6,7 +6,6 @@ import { damaged, parseStored } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 import type { Conditions, Sql } from './sql.js';
 
-/** A record as it is selected: with its time in microseconds. */
 export type Dated<Record extends { date_created: string }> = Omit<Record, 'date_created'> & {
 	date_created: Micros;
 };
@@ -71,7 +70,6 @@ function hasOnlyTexts(record: Record<string, unknown>): record is Record<string,
 	return Object.values(record).every((value) => typeof value === 'string');
 }
 
-/** A stored JSON array; any other JSON gives an empty one. */
 export function parseNames(text: string): string[] {
 	return textsOf(parseStored(text));
 }
@@ -136,7 +134,6 @@ export function sliceOf<Row>(rows: readonly Row[], limit: number, keyOf: (row: R
 	return { shown, next: last === undefined || rows.length <= limit ? null : keyOf(last) };
 }
 
-/** The answer to a change of a record, as it is read afterwards. */
 export function writtenOf<Record>(record: Record | null): Written<Record> {
 	return record === null ? { kind: 'not_found' } : { kind: 'written', record };
 }

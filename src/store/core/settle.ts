@@ -1,6 +1,4 @@
-/**
- * Records how deliveries ended: state, attempt, figures, suppression and subscriber, for messages still leased.
- */
+/** Records how deliveries ended: state, attempt, figures, suppression and subscriber. */
 
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
@@ -30,10 +28,7 @@ interface LeasedRow {
 	lease_owner: string | null;
 }
 
-/**
- * One answer for each settlement, in their order. A settlement changes nothing when another worker has taken the lease
- * since.
- */
+/** One answer for each settlement. It changes nothing when another worker has taken the lease since. */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
 	if (settlements.length === 0) return [];
 	const sent = settlements.filter(isSent);
@@ -59,7 +54,6 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 	return settlements.map((settlement) => answers.get(settlement) ?? 'lost_lease');
 }
 
-/** Whether a subscriber is soft bouncing. */
 async function hasSoftBouncing(sql: Sql, sent: readonly Sent[]): Promise<boolean> {
 	if (sent.length === 0) return false;
 	// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not

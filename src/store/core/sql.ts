@@ -19,11 +19,11 @@ export interface Dialect {
 	readonly json: Readonly<Record<Form, (column: string) => string>>;
 	oneOf(column: string): string;
 	table(columns: Columns, alias: string): string;
-	/** What follows the name of a table that is to be read along this index. */
+	/** Follows the name of a table to read it along this index. */
 	using(index: string): string;
 	/** Ends a SELECT when the operation is about to change its rows of that table: others that change them wait. */
 	lockRows(table: string): string;
-	/** As `lockRows` of its only table, without the rows that others have locked. */
+	/** The same of its only table, without the rows that others have locked. */
 	skipLocked: string;
 	/** How a new subscriber gets an id: a statement before its insert, if one is needed, and the value there. */
 	newSubscriberId: { before: string | null; value: string };
@@ -44,15 +44,18 @@ export interface Secrets {
 	unwrap(stored: string, place: string): string;
 }
 
-/** Where rows go: `INSERT INTO table (columns)`, and what follows the values. */
+/** `INSERT INTO table (columns)`. */
 export interface Insertion {
 	table: string;
 	columns: Columns;
+	/** Decides about a row that is there already. Empty: none is, or the database refuses the statement. */
+	conflict: string;
+}
+
+export interface NumberedInsertion extends Insertion {
 	key: string;
 	/** The column that the database numbers, or the key: then rows bring ids that no row of the table has. */
 	id: string;
-	/** What happens to a row that is there already. Empty: none is, or the database refuses the statement. */
-	conflict: string;
 }
 
 /** A change of rows of one table, the same for many sets of values: `update` ends before FROM, `where` after WHERE. */
@@ -77,45 +80,29 @@ export interface Sql {
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
 	/** Rows as arrays, in the order of the columns: half the time of objects, for reads of hundreds of rows. */
 	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/**
-	 * The rows that a SELECT yields for each set of values, which are bound in the order of the columns: on PostgreSQL one
-	 * statement, on SQLite one after the other, which there is faster. Rows are locked in the order of the sets.
-	 */
+	/** Rows for each set of values, in the order of the columns; on PostgreSQL by one statement. It locks rows in that order. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** As `run`, where nothing depends on its answer: it goes with the next question, or with the end, which fails with it. */
+	/** The same where nothing depends on the answer: it goes with the next question, or with the end, which fails with it. */
 	write(text: string, values?: readonly SqlValue[]): void;
-	/**
-	 * Inserts one of many rows; the value that the database has given its column `id`, null where a conflict left the row
-	 * out. The text ends where RETURNING would stand, which on SQLite costs as much again as the insert.
-	 */
+	/** Inserts one row; its `id`, null after a conflict. RETURNING would cost SQLite as much again as the insert. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
-	/**
-	 * Inserts rows of one form, in their order. For each its `id`, null where a conflict left the row out.
-	 */
-	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
+	/** For each row its `id`, null where a conflict left the row out. */
+	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
 	/** Changes rows by each set, none of which changes a row of another; nothing depends on its answer. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;
-	/**
-	 * Asks all, where none needs another's answer: on PostgreSQL they share their round trips, on SQLite each is done
-	 * before the next. A question may have several steps; steps of different questions then come in any order.
-	 */
+	/** Asks all; none needs another's answer, and on PostgreSQL they share round trips. Their steps come in any order. */
 	together<Answers extends readonly unknown[]>(questions: Together<Answers>): Promise<Answers>;
-	/**
-	 * Overwrites the bytes that `operate` deletes in the database file. Deleted bytes otherwise stay readable until their
-	 * page is used again.
-	 */
+	/** Overwrites the bytes that `operate` deletes in the database file, which stay readable otherwise. */
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
 }
 
-/** Whether a SELECT yields a row. */
 export async function exists(sql: Sql, select: string, values?: readonly SqlValue[]): Promise<boolean> {
 	return (await sql.number(`SELECT EXISTS (${select})`, values)) === 1;
 }
 
-/** The only column of a SELECT. */
 export async function column<Value>(
 	sql: Sql,
 	select: string,
@@ -124,7 +111,6 @@ export async function column<Value>(
 	return (await sql.tuples<[Value]>(select, values)).map(([value]) => value);
 }
 
-/** Asks the same of each, as `together` does. */
 export function each<Item, Answer>(
 	sql: Sql,
 	items: readonly Item[],
@@ -145,7 +131,6 @@ export function insertInto(sql: Sql, table: string, row: Row, conflict = ''): vo
 	sql.write(`${insertion(table, row)} ${conflict}`, Object.values(row));
 }
 
-/** Inserts one row; the value that the database gives its column `id`. */
 export function insertNumbered(sql: Sql, table: string, row: Row, id = 'id'): Promise<number> {
 	return sql.number(`${insertion(table, row)} RETURNING ${id}`, Object.values(row));
 }

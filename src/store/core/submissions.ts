@@ -11,16 +11,16 @@ import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
 import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
-import { keepLeftOut, type UnwantedRecipient } from './campaigns/results.js';
+import { keepLeftOut, type UnwantedRecipient } from './campaigns/left-out.js';
 import { addTo, createTally, type Tally } from './figures/tally.js';
 import { findKey, rememberKey } from './idempotency.js';
 import { findList, type ListRow } from './lists.js';
 import { emailColumn, flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
-import { column, each, type Insertion, type Sql, type SqlValue } from './sql.js';
+import { column, each, type NumberedInsertion, type Sql, type SqlValue } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 
-/** Lanes of messages without a campaign. A person waits for a transactional message, so it is leased first. */
+/** A person waits for a transactional message, so it is leased first. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
 export async function openLanes(sql: Sql): Promise<number[]> {
@@ -48,7 +48,6 @@ export function createSubmissions(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Whether sender, list and files of a submission are there. */
 export async function checkParts(
 	sql: Sql,
 	{ from_key, list_id, content }: Pick<Submission, 'from_key' | 'list_id' | 'content'>,
@@ -130,7 +129,7 @@ export interface NewMessage {
 	now: Micros;
 }
 
-const intoMessages: Insertion = {
+const intoMessages: NumberedInsertion = {
 	table: 'messages',
 	columns: {
 		...{ uuid: 'TEXT', submission_seq: 'BIGINT', lane: 'BIGINT', to_email: 'TEXT', to_key: 'TEXT' },
@@ -240,10 +239,7 @@ export interface KnownPerson extends Person {
 	disable_reason: string | null;
 }
 
-/**
- * The subscriber of the given list; without a list, the only one with the address. An address in several lists has no
- * single subscriber: unsubscribing then acts on all of them.
- */
+/** The subscriber of the list; without a list, the only one with the address: unsubscribing then acts on all of them. */
 export async function findPerson(
 	sql: Sql,
 	address: EmailKey,
@@ -252,7 +248,6 @@ export async function findPerson(
 	const [row, another] = await sql.all<
 		Omit<KnownPerson, 'is_active' | 'meta'> & { is_active: number; meta: string }
 	>(
-		// subscribers_by_key (email_key, list_id)
 		`SELECT s.id AS subscriber_id, s.list_id, ${emailColumn}, s.name, s.is_active, s.disable_reason, s.meta, l.email_reason
 		FROM subscribers s
 		JOIN lists l ON l.id = s.list_id

@@ -36,7 +36,7 @@ import {
 	conditionsOf,
 	type Dialect,
 	type Form,
-	type Insertion,
+	type NumberedInsertion,
 	type Sql,
 	type SqlValue,
 } from './sql.js';
@@ -119,19 +119,16 @@ function storedEmail({ email, email_key }: { email: string; email_key: string })
 	return email === email_key ? '' : email;
 }
 
-const intoSubscribers: Insertion = {
+const intoSubscribers: NumberedInsertion = {
 	table: 'subscribers',
 	columns: { ...newColumns, id: 'BIGINT' },
 	key: 'id',
 	id: 'id',
 	conflict: 'ON CONFLICT (email_key, list_id) DO NOTHING',
 };
-const intoNewSubscribers: Insertion = { ...intoSubscribers, conflict: '' };
+const intoNewSubscribers: NumberedInsertion = { ...intoSubscribers, conflict: '' };
 
-/**
- * With ids that were taken. False for one whose list has the address already, where nothing changes; with `areNew` the
- * database refuses the statement there, and need not look before each insert. The caller updates the counters.
- */
+/** False for a row whose address is in the list already; with `areNew` the database refuses the statement. */
 export async function insertSubscribers(
 	sql: Sql,
 	rows: readonly (NewSubscriber & { id: number })[],
@@ -414,7 +411,7 @@ function encodeSubscribers(
 	return encode(sql, `${selectRecords(sql.dialect)} FROM (${query}) AS people`, values);
 }
 
-/** As `encodeSubscribers`, of their values alone. `isChecked`: a stored meta stands in it as it is. */
+/** The values alone. `isChecked`: a stored meta stands in it as it is. */
 function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean }) {
 	return (sql: Sql, query: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> => {
 		const cells = tupleKeys[keys].map((key) =>

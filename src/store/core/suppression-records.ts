@@ -13,7 +13,6 @@ import { type Conditions, conditionsOf, each, type Sql, type SqlValue } from './
 import { allLists } from './suppressions.js';
 
 const columns = 'email_key, reason, list_id, source, created_at, expires_at';
-/** The primary key. */
 const order = 'email_key, reason, list_id';
 
 export function createSuppressions(sql: Sql) {
@@ -97,7 +96,6 @@ function conditions(
 	]);
 }
 
-/** Handles one row after the other: a later one sees the effect of an earlier one. */
 async function addEach(
 	sql: Sql,
 	{ rows, now }: Command<'putSuppressions'>,

@@ -1,7 +1,4 @@
-/**
- * Addresses that get no mail, and why; they outlive the subscribers they came from. A suppression is of one list or of
- * all. `recipients.ts` adds them.
- */
+/** Addresses that get no mail, and why; they outlive the subscribers they came from. `recipients.ts` adds them. */
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
@@ -23,10 +20,7 @@ export interface MailTo {
 	list_id: number | null;
 }
 
-/**
- * Reasons against mail that have not expired. An erased person gets no bulk mail, as after an unsubscription, although
- * no row says so.
- */
+/** Reasons that have not expired. An erased person gets no bulk mail, as after an unsubscription, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
 /** For many mails, while no suppression is added: asks once whether there is any. */

@@ -1,5 +1,5 @@
 import { secretsOf } from '../core/keys.js';
-import type { Columns, Dialect, Insertion, Sql, SqlValue, Together } from '../core/sql.js';
+import type { Columns, Dialect, Insertion, NumberedInsertion, Sql, SqlValue, Together } from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 import type { Answer, Pipeline } from './pipeline.js';
 
@@ -67,7 +67,7 @@ export function createSql(
 		const { text, values } = insertion(into, rows);
 		return await ask(`${text}${returning}`, values);
 	};
-	const foundOf = async ({ table, id }: Insertion, ids: readonly number[]) => {
+	const foundOf = async ({ table, id }: NumberedInsertion, ids: readonly number[]) => {
 		const { rows } = await ask(`SELECT ${id} FROM ${table} WHERE ${dialect.oneOf(id)}`, [
 			JSON.stringify(ids),
 		]);

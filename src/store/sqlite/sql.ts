@@ -1,6 +1,15 @@
 import type Database from 'better-sqlite3';
 import { secretsOf } from '../core/keys.js';
-import type { Change, Changed, Columns, Dialect, Insertion, Secrets, SqlValue } from '../core/sql.js';
+import type {
+	Change,
+	Changed,
+	Columns,
+	Dialect,
+	Insertion,
+	NumberedInsertion,
+	Secrets,
+	SqlValue,
+} from '../core/sql.js';
 import type { WrappingKey } from '../keys.js';
 
 export interface Sql {
@@ -15,7 +24,7 @@ export interface Sql {
 	run(text: string, values?: readonly SqlValue[]): Changed;
 	write(text: string, values?: readonly SqlValue[]): void;
 	insert(id: string, text: string, values?: readonly SqlValue[]): number | null;
-	insertAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
+	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): number;

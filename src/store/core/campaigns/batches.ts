@@ -58,7 +58,6 @@ export async function putBatch(
 	return { kind: 'acknowledged', ack };
 }
 
-/** Once the campaign takes no rows, its answers are never read again. */
 export function dropAcks(sql: Sql, campaign_seq: number): void {
 	sql.write('DELETE FROM campaign_acks WHERE campaign_seq = ?', [campaign_seq]);
 }
@@ -81,7 +80,6 @@ function countOf(staged: readonly StagedRow[]): { counts: AcceptCounts; rejects:
 	return { counts, rejects };
 }
 
-/** The rows of a batch by their recipients, with the outcomes of those that were staged. */
 function stagedRows({ first, rows }: Batch, outcomes: readonly (readonly RowOutcome[])[]): StagedRow[] {
 	return rows.flatMap((row, at): StagedRow[] => {
 		const place = { row: first + at, line: row.line ?? null };
@@ -147,7 +145,6 @@ async function stageRecipients(sql: Sql, campaign: CampaignRow, batch: Batch): P
 
 type Request = Extract<RequestedRow, { kind: 'request' }>;
 
-/** Requests that are alike share a submission, which is made once. */
 async function stageRequests(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -185,7 +182,6 @@ async function stageRequests(
 			scope: alike,
 			submission: { seq, list_id },
 			type,
-			// A service fills in what it knows of its subscribers.
 			used: campaign.courier === 'api' ? [] : [...(variables ?? [])],
 			context,
 			is_strict: campaign.strict_vars === 1,
@@ -277,7 +273,6 @@ export async function isListOpen(sql: Sql, { seq, is_complete, courier }: Campai
 	return await exists(sql, 'SELECT 1 FROM campaign_lists WHERE campaign_seq = ?', [seq]);
 }
 
-/** Nothing was released: what an earlier walk staged is deleted with its results. */
 async function begin(sql: Sql, campaign: CampaignRow, list_id: number): Promise<CampaignRow> {
 	const { seq: campaign_seq } = campaign;
 	sql.write('DELETE FROM campaign_results WHERE campaign_seq = ?', [campaign_seq]);

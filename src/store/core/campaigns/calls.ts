@@ -32,7 +32,6 @@ interface Calls {
 export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls | null> {
 	const own = seenRows('s.owner', seen);
 	const calls = await sql.get<Calls>(
-		// submissions_of_campaign, from either end
 		`SELECT s.type, s.list_id, s.content_sha256, s.envelope, nullif(c.subject, '') AS subject, (
 			SELECT s.created_at
 			FROM submissions s
@@ -53,7 +52,6 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 /** Whether a campaign with the UUID would take calls of others away from them. `client` undefined: it may. */
 export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | undefined): Promise<boolean> {
 	if (client === undefined) return false;
-	// submissions_of_campaign
 	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
 	return await exists(sql, ofOthers, [id, client]);
 }
@@ -91,7 +89,6 @@ export async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Cam
 export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus['messages']> {
 	const own = seenRows('s.owner', seen);
 	const rows = await sql.all<{ state: MessageState; count: number }>(
-		// submissions_of_campaign, messages_of_submission
 		`SELECT m.state, count(*) AS count
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
@@ -108,7 +105,6 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 	const own = seenRows('s.owner', seen);
 	const messages = await countJoined(sql, id, seen);
 	const suppressed = await sql.number(
-		// left_out_of_calls
 		`SELECT count(*)
 		FROM campaign_left_out o
 		JOIN submissions s ON s.seq = o.submission_seq
@@ -130,7 +126,6 @@ type SlicedRow = Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & {
 	id: Uuid;
 };
 
-/** In the order of the calls, and of the messages of each. */
 async function slice(
 	sql: Sql,
 	{ id, after, limit, ...seen }: { id: Uuid; after: number; limit: number } & Seen,
@@ -138,7 +133,6 @@ async function slice(
 	const own = seenRows('s.owner', seen);
 	const from = { seq: Math.floor(after / width), before: after % width };
 	const rows = await sql.all<SlicedRow>(
-		// submissions_of_campaign (campaign, seq), messages_of_submission
 		`SELECT s.seq, m.id AS number, m.to_email AS "to", m.uuid AS id, m.state, m.last_reply AS text, m.attempts
 		FROM submissions s
 		CROSS JOIN messages m

@@ -21,8 +21,9 @@ import { column, exists, insertNumbered, type Sql } from '../sql.js';
 import { checkParts, countMessages, insertSubmission } from '../submissions.js';
 import { addPeople, dropAcks, findAck, isListOpen, putBatch } from './batches.js';
 import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
+import { sliceLeftOut } from './left-out.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
-import { pageCampaigns, sliceLeftOut, sliceResults } from './results.js';
+import { pageCampaigns, sliceResults } from './results.js';
 import {
 	type CampaignRow,
 	campaignColumns,
@@ -173,7 +174,6 @@ function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): voi
 	sql.write(plan, [starts_at, window, time_zone, seq]);
 }
 
-/** `id` is that of the spec, in its one form, or a new one. */
 function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 	const isNamed = !('requests' in spec) && (spec.campaign_unique_id ?? null) !== null;
 	const stored = specOf(known);
@@ -184,13 +184,9 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 	return (!isNamed || id === known.id) && isOfSpec;
 }
 
-/** So long after a release the same mail is taken for a repetition. */
 const repetition: Micros = microsPerDay;
 
-/**
- * A campaign of the same mail that is staged or sending, or was released a short while ago and not canceled before it
- * reached a recipient. Unfinished ones first, then the newest. A repetition was begun as one, or beside such a one before it.
- */
+/** A campaign of the same mail: unfinished ones first, then the newest. A repetition has one before it. */
 async function findSame(
 	sql: Sql,
 	{ spec, unless, now }: OpenCampaign,
@@ -229,7 +225,6 @@ async function findSame(
 	);
 }
 
-/** The name, with the first number that makes it one of no campaign. */
 async function freeName(sql: Sql, name: string): Promise<string> {
 	for (let number = 1; ; number += 1) {
 		const numbered = number === 1 ? name : `${name}-${number}`;
@@ -266,7 +261,6 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	const messages = row.courier === 'api' ? toldMessages(counted, state) : counted;
 	const is_sending = (await sql.number(`SELECT ${isSending} FROM campaigns g WHERE seq = ?`, [seq])) === 1;
 	const lists = await listCounts(sql, row);
-	// submissions_of_campaign_seq; of a campaign of requests each has its own.
 	const contents = 'SELECT content_sha256 FROM submissions WHERE campaign_seq = ? LIMIT 1';
 	const [content] = row.requests === 1 ? [] : await column<string>(sql, contents, [seq]);
 	const attachments = content === undefined ? [] : await attachmentsOf(sql, content);
@@ -283,10 +277,7 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/**
- * The messages of a campaign that a service makes. `accepted` counts what the service took; the service does not report
- * their outcome. A message that is being sent counts as waiting.
- */
+/** Messages that a service makes: `accepted` counts what it took. One that is being sent still waits. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],
@@ -328,7 +319,6 @@ async function forget(sql: Sql, id: Uuid): Promise<void> {
 	sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', [seq]);
 	const contents = await column<string>(
 		sql,
-		// submissions_of_campaign
 		`SELECT DISTINCT content_sha256
 		FROM submissions
 		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,

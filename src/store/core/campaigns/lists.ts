@@ -15,7 +15,7 @@ import { findList, hasList } from '../lists.js';
 import { emailColumn, parseRecord, type SubscriberRow } from '../rows.js';
 import { column, each, insertInto, type Sql } from '../sql.js';
 import { openSuppressions } from '../suppressions.js';
-import { intoLeftOut } from './results.js';
+import { intoLeftOut } from './left-out.js';
 import { type CampaignRow, maxListedRejects, type StagedSlice } from './rows.js';
 import {
 	addToCounts,
@@ -44,10 +44,7 @@ interface Expansion {
 	timeZone: string;
 }
 
-/**
- * Continues after the last subscriber it has read, so adding a list again adds newer subscribers. Counts are those of
- * this slice; rejects are the first of the list, from any slice or call.
- */
+/** Goes on after the last subscriber that was read. Counts are those of this slice; rejects are the first of the list. */
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -181,7 +178,6 @@ async function outcomeOf(sql: Sql, expansion: Expansion, person: ListedRow): Pro
 }
 
 async function findInList(sql: Sql, email_key: string, list_id: number): Promise<ListedRow | undefined> {
-	// subscribers_by_key (email_key, list_id)
 	return await sql.get<ListedRow>(
 		`SELECT ${personColumns} FROM subscribers WHERE email_key = ? AND list_id = ?`,
 		[email_key, list_id],
@@ -224,10 +220,8 @@ async function whyLeftOut(
 	return null;
 }
 
-/** As a report counts people who opened; null: the address got no mail of the campaign. */
 async function hasOpened(sql: Sql, to_key: string, campaign: string): Promise<boolean | null> {
 	const row = await sql.get<{ opened: number | null }>(
-		// messages_of_address, message_firsts by its key
 		`SELECT max(CASE WHEN EXISTS (
 			SELECT 1 FROM message_firsts f
 			WHERE f.message_id = m.id AND f.type = 'OPENED' AND f.machine = 0
@@ -321,7 +315,6 @@ function readCounts(text: string | null): ListCounts | null {
 	return text === null ? null : (parseStored(text) as ListCounts);
 }
 
-/** In the order of the campaign's lists. */
 export async function listCounts(sql: Sql, campaign: CampaignRow): Promise<ListCounts[]> {
 	const order = audienceOf(campaign).lists;
 	const texts = await column<string | null>(

@@ -35,9 +35,7 @@ export interface ImportSlice {
 	limit: number;
 }
 
-/** Parts of operations that would hold the write lock for too long in one transaction. */
 export interface Slices {
-	/** Of `addListToCampaign`. */
 	stageSlice(
 		command: Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number },
 	): Promise<StagedSlice | null>;
@@ -50,16 +48,15 @@ export interface Slices {
 		session: Uuid;
 		slices: readonly ImportSlice[];
 		now: Micros;
-		/** As for `putImportBatch`. */
 		expects_new?: boolean | undefined;
 	}): Promise<Ack<ImportCounts>[]>;
 	/** For `cancelCampaign`: removes what was never released; returns the most rows of one kind. */
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
 	/** For `cancelCampaign`, where send calls alone have its UUID. */
 	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
-	/** Of `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
+	/** For `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
-	/** Of `lease`. `isCut`: the time went into messages that wait for a limit, and others may be due. */
+	/** For `lease`. `isCut`: the time went into messages that wait for a limit, and others may be due. */
 	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
 }
 
@@ -85,15 +82,13 @@ export interface CampaignRow {
 	starts_at: Micros | null;
 	opens_at: Micros | null;
 	send_window: string | null;
-	/** Of its window and of the days in its conditions. */
+	/** For its window and the days in its conditions. */
 	time_zone: string | null;
-	/** Zero: nothing of it was leased. */
 	last_leased_at: Micros;
 	position: number;
 	/** The client that opened it; null: the database's owner. */
 	owner: string | null;
 	created_at: Micros;
-	/** When retention began to delete its messages; null: they are kept. */
 	dropped_at: Micros | null;
 	/** Begun in spite of the same mail: 1. */
 	is_again: number;
@@ -133,7 +128,7 @@ export const isSending = `(g.state = 'released' AND (
 	))
 ))`;
 
-/** Of a campaign `g`, at the moment that is bound: released for later, and nothing of it was leased. */
+/** Needs the campaign `g` and the moment: released for later, and nothing of it was leased. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
 
 export function noCounts(): AcceptCounts {

@@ -1,5 +1,3 @@
-/** Makes staged messages of a campaign's recipients; some are suppressed or rejected instead. */
-
 import type { AcceptCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -23,7 +21,6 @@ import type { CampaignRow } from './rows.js';
 
 export interface Terms {
 	type: 'TRANSACTIONAL' | 'BULK';
-	/** The variables of the content; null: only the service knows them. */
 	used: string[] | null;
 	context: Record<string, string>;
 	is_strict: boolean;
@@ -33,7 +30,6 @@ export interface Terms {
 
 export interface Staging extends Terms {
 	campaign: CampaignRow;
-	/** Within this scope an address gets one message: the campaign's id, or that of one of its requests. */
 	scope: Uuid;
 	submission: { seq: number; list_id: number | null };
 }
@@ -43,22 +39,18 @@ export interface Candidate {
 	to_key: string;
 	list_id: number | null;
 	subscriber_id: number | null;
-	/** The subscriber's state; null without a subscriber. */
 	is_active: boolean | null;
 	given: Readonly<Record<string, string>>;
 }
 
-/** `suppressed` with null: the subscriber is inactive without a suppression. */
 type Against =
 	| { kind: 'suppressed'; reason: SuppressionReason | null }
 	| { kind: 'rejected'; code: string; error: string };
 
-/** What speaks against a recipient; else the values of the message. */
 export type Verdict = { kind: 'wanted'; variables: Record<string, string> } | Against;
 
 export type RowOutcome = { kind: 'staged'; message: number } | Against;
 
-/** Of a campaign with one submission: read once for many rows. */
 export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros): Promise<Staging> {
 	const [row, reasonsAgainst] = await sql.together([
 		() =>

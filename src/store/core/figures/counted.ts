@@ -53,7 +53,6 @@ export function clickedRows(only = everything): string {
 
 const isBounce = "type IN ('SOFTBOUNCED', 'HARDBOUNCED')";
 
-/** First bounces by campaign, quarter of an hour, domain, type and code. */
 export function bouncedRows({ position }: Dialect, only = everything): string {
 	return `SELECT s.campaign, f.first_at / ${quarterHour} AS quarter,
 			CASE ${position}(m.to_key, '@') WHEN 0 THEN ''
@@ -99,10 +98,7 @@ export function bouncedGroups(only = everything): string {
 export interface Figure {
 	table: string;
 	columns: readonly string[];
-	/**
-	 * Columns by which sums are compared. Erasures leave neither content nor address, and a bounce that is reported late
-	 * keeps its quarter of an hour.
-	 */
+	/** Sums are compared by these: erasures leave neither content nor address, and late bounces keep their quarter. */
 	key: readonly string[];
 	sums: readonly string[];
 	counted(dialect: Dialect): string;

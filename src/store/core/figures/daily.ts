@@ -59,7 +59,6 @@ export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigur
 }
 
 export async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
-	// submissions_of_campaign; a campaign of requests has no submission before its first row.
 	const known = 'SELECT 1 FROM submissions WHERE campaign = ? UNION ALL SELECT 1 FROM campaigns WHERE id = ?';
 	return await exists(sql, known, [campaign, campaign]);
 }

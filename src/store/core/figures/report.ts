@@ -7,7 +7,6 @@ import type { Sql } from '../sql.js';
 import { countBounced, dailyFigures, isCampaign } from './daily.js';
 import { perDay, quarterHour, quartersOf, timeZone, total } from './tally.js';
 
-/** A campaign has one content, one of requests has many. */
 const maxContents = 200;
 const maxLinks = 10_000;
 const shownHours = 72;
@@ -55,7 +54,6 @@ interface Span {
 	ahead: number;
 }
 
-/** The days of a zone, cut where its clocks change. */
 function spansOf(range: { from: string; to: string }, zone: string): Span[] {
 	const [first, last] = quartersOf(range, zone);
 	const aheadAt = (quarter: number) => offsetOf(quarter * quarterHour, zone) / quarterHour;
@@ -110,10 +108,7 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 	return hours;
 }
 
-/**
- * Hours since 1970 by the clocks of the zone, and hours of the week: that day was a Thursday. The cast: to SQLite every
- * number of JavaScript is a REAL one, whose quotient has a fraction.
- */
+/** Hours since 1970, a Thursday, by the clocks of the zone. The cast: SQLite takes every number of JavaScript for a REAL. */
 const localHour = 'CAST((quarter + ?) / 4 AS BIGINT)';
 const weekHour = `(${localHour} + 72) % 168`;
 
@@ -205,7 +200,6 @@ async function additions(sql: Sql, ids: readonly number[], begin: number): Promi
 	);
 }
 
-/** Those who came after the range and are active now: most ranges end today. */
 async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Promise<Change[]> {
 	return await sql.all<Change>(
 		`SELECT list_id, CAST(? AS BIGINT) AS quarter, 'added' AS kind, count(*) AS count, 1 AS since

@@ -1,7 +1,4 @@
-/**
- * Figures change with the rows that they count, in the same transaction. By day and by quarter of an hour they are kept in
- * total and by campaign; clicks by link and campaign, bounces by domain and code, bounced messages by their moments.
- */
+/** Figures change with the rows that they count, in the same transaction. */
 import { domainOf } from '../../../api/address.js';
 import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
@@ -25,7 +22,6 @@ export interface Figure {
 	by?: number;
 }
 
-/** When a message was sent and first bounced; null: it did not. */
 export interface BouncedMessage {
 	tag: string | null;
 	campaign: Uuid | null;
@@ -45,7 +41,6 @@ export interface Tally {
 		audience: Audience;
 		messages: number;
 	}): void;
-	/** `code`: the enhanced code, or else the reply's. */
 	addBounce(bounce: {
 		at: Micros;
 		campaign: Uuid | null;
@@ -58,7 +53,6 @@ export interface Tally {
 	write(): void;
 }
 
-/** For one operation, in its transaction: writes nothing before `write`. Days are of the current time zone. */
 export async function createTally(sql: Sql): Promise<Tally> {
 	const dayAt = dayFinder(await timeZone(sql));
 	const days = createCounts();
@@ -121,7 +115,6 @@ function quarterOrNever(at: Micros | null): number {
 	return at === null ? never : Math.floor(at / quarterHour);
 }
 
-/** The first and the last quarter of an hour of a range of days, from 1970 on. */
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
@@ -132,7 +125,6 @@ export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): 
 
 function firstQuarterOf(day: Day, zone: string): number {
 	const midnight = midnightOf(day);
-	// A day of any zone begins within those of UTC around it.
 	let [before, from] = [midnight - perDay, midnight + perDay];
 	while (from - before > 1) {
 		const middle = Math.floor((before + from) / 2);

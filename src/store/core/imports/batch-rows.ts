@@ -22,7 +22,6 @@ export interface BatchRows {
 	variables(batch: Batch): readonly string[];
 }
 
-/** Rows by their place in the slice, from 0. */
 export interface RowSlice {
 	count: number;
 	row(index: number): ParsedRow;
@@ -38,8 +37,7 @@ export function createBatchRows(): BatchRows {
 		return rows;
 	};
 	return {
-		// Checked rows stay bytes until their turn: many batches wait at once, and as objects they take five times the
-		// memory.
+		// Checked rows stay bytes until their turn: as objects they take five times the memory.
 		prepare: (batch) => ('rows' in batch ? batch.rows.count : rowsOf(batch).length),
 		slice: (batch, from, limit) =>
 			'rows' in batch ? sliceTexts(batch.rows, from, limit) : sliceRows(rowsOf(batch), from, limit),
@@ -87,9 +85,7 @@ function sameText(text: string, shared: Map<string, string>): string {
 	return known;
 }
 
-/**
- * The number of characters of a key that are read, and the number of different ones: printable ASCII, as most keys are.
- */
+/** The number of characters of a key that are read, and of different ones: printable ASCII, as most keys are. */
 const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;
@@ -97,10 +93,7 @@ const codes = 96;
 /** The most rows of one call: with a rank they make up a number that a double holds. */
 export const maxOrderedRows = 2 ** 20;
 
-/**
- * Ranks keys roughly in their order. A key has the same rank whether `codeAt` gives its UTF-16 units or its octets:
- * nothing is read past the first character that is not ASCII. `codeAt` returns 0 past the end.
- */
+/** Ranks keys roughly in their order. It reads up to the first character that is not ASCII, so octets rank the same. */
 export function rankOf(codeAt: (place: number) => number): number {
 	let rank = 0;
 	let isPlain = true;

@@ -92,7 +92,6 @@ async function openImport(
 ): ReturnType<Operations['openImport']> {
 	if (!(await hasList(sql, spec.list_id))) return null;
 	const known = await sql.get<SessionRow>(
-		// imports_unfinished
 		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
 		[key],
 	);
@@ -169,7 +168,6 @@ async function keepAcks(
 		for (const reject of rejects) reject.row += first;
 		position += rows.count;
 		const ack = { position, counts, rejects };
-		// An empty batch does not move the position: the next batch has the same number and must not get its answer.
 		if (rows.count > 0)
 			insertInto(sql, 'import_acks', { import_seq: session.seq, first, ack: JSON.stringify(ack) });
 		acks.push(ack);
@@ -208,7 +206,6 @@ interface ImportPart {
 	rows: RowSlice;
 	unknown: readonly string[];
 	counts: ImportCounts;
-	/** By places in the part, from 0. */
 	rejects: Reject[];
 }
 
@@ -230,7 +227,6 @@ async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]):
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);
-	// A chunk shares no address with another.
 	await each(sql, chunks, async (numbers) => {
 		for (let from = 0; from < numbers.length; from += mostAtOnce)
 			await putRows(sql, run, Array.from(numbers.subarray(from, from + mostAtOnce), place));

@@ -12,7 +12,6 @@ interface Row {
 	counts: string;
 }
 
-/** The content of `imports.counts` of such an import. */
 interface Counted {
 	counts: ImportCounts;
 	reasons_left_out: number;
@@ -88,7 +87,6 @@ function countedOf({ counts }: Row): Counted {
 	return parseStored(counts) as Counted;
 }
 
-/** Deletes details that are of no use once the next batch is acknowledged. */
 function dropDetails(sql: Sql, seq: number): void {
 	sql.write('DELETE FROM import_intents WHERE import_seq = ?', [seq]);
 	sql.write('DELETE FROM import_acks WHERE import_seq = ?', [seq]);

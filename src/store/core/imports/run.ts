@@ -42,7 +42,6 @@ export interface ImportRun {
 	/** Read once, until a row adds a suppression: new databases have none. */
 	hasSuppressions: boolean;
 	unsubscribeScope: UnsubscribeScope;
-	/** `null`: no address was erased, so there are no look-ups. */
 	isErased: Awaited<ReturnType<typeof openErased>>;
 	moved: { active: number; inactive: number };
 	/** Addresses that stand in this import by rows that were undone; null: no row was undone. */
@@ -59,7 +58,6 @@ const created: RowOutcome = { kind: 'created' };
 
 type Begun = Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing' | 'expectsNew'>;
 
-/** Begins one transaction of the import `seq`: reads once what each row would otherwise look up. */
 export async function openImportRun(
 	sql: Sql,
 	{ standing, seq, spec, now, expectsNew }: Begun,
@@ -80,7 +78,6 @@ export async function openImportRun(
 
 export interface RowPlace {
 	id: number;
-	/** Variables of the batch that no field defines, in the order of the columns; mostly empty. */
 	unknown: readonly string[];
 }
 
@@ -89,10 +86,7 @@ interface PlacedRow {
 	place: RowPlace;
 }
 
-/**
- * Puts rows: stored state decides about each, and rows of one address go in their order. A refusal changes nothing, with
- * one exception: a reason of the file about an existing address still stops its mail.
- */
+/** A refusal changes nothing, but a reason of the file about an existing address still stops its mail. */
 export async function importRows(
 	sql: Sql,
 	run: ImportRun,
@@ -149,7 +143,6 @@ function mayBeUnknown(row: ImportRow, { unknown }: RowPlace): boolean {
 	return unknown.length > 0 || row.has_meta_cell;
 }
 
-/** The unique index decides which rows are new. */
 async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[]): Promise<RowOutcome[]> {
 	if (rows.length === 0) return [];
 	const made = rows.map(({ row, place }) => newSubscriber(run, row, place.id, nothingStands));

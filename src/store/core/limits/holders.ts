@@ -130,7 +130,6 @@ export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promi
 
 const mostLimits = 50;
 
-/** `due`: the messages that are due and not set aside. */
 export async function holdingLimits(
 	sql: Sql,
 	now: Micros,

@@ -70,7 +70,6 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 			),
 		() =>
 			sql.all<Standing['rooms'][number]>(
-				// limit_rooms_by_time
 				`SELECT limit_key, waiting
 				FROM limit_rooms
 				WHERE room_at <= ?
@@ -82,7 +81,6 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 	return { holds, uses, rooms };
 }
 
-/** Limits have changed: the next leases look at messages that wait for the old ones. */
 export function lookAtAll(sql: Sql): void {
 	sql.write('UPDATE limit_rooms SET room_at = 0');
 }
@@ -150,7 +148,6 @@ export class Limiter {
 		});
 		const woken = await each(sql, looked, async ({ key, room }) => {
 			if (room <= 0) return [];
-			// limit_waiting_in_order
 			const next =
 				'SELECT message_id FROM limit_waiting WHERE limit_key = ? ORDER BY is_bulk, message_id LIMIT ?';
 			return await column<number>(sql, next, [key, room]);
@@ -201,7 +198,6 @@ export class Limiter {
 		return taken.map(({ candidate }) => candidate);
 	}
 
-	/** The full limit that has room last; null: none is full. */
 	#lastToHaveRoom(limits: readonly CountedLimit[]): string | null {
 		const full = limits.filter(({ key, count }) => this.#used.of(key) >= count);
 		const [last] = full.sort((one, other) => this.#used.roomAt(other.key) - this.#used.roomAt(one.key));
@@ -232,16 +228,12 @@ export class Limiter {
 const intoWaiting: Insertion = {
 	table: 'limit_waiting',
 	columns: { message_id: 'BIGINT', limit_key: 'TEXT', is_bulk: 'BIGINT' },
-	key: 'message_id',
-	id: 'message_id',
 	conflict: 'ON CONFLICT (message_id) DO UPDATE SET limit_key = excluded.limit_key',
 };
 
 const intoRooms: Insertion = {
 	table: 'limit_rooms',
 	columns: { limit_key: 'TEXT', room_at: 'BIGINT', waiting: 'BIGINT' },
-	key: 'limit_key',
-	id: 'waiting',
 	conflict: 'ON CONFLICT (limit_key) DO UPDATE SET waiting = limit_rooms.waiting + excluded.waiting',
 };
 
@@ -256,7 +248,6 @@ export async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<
 	if (scope === null) return true;
 	const isAside = `m.wake_at = ${setAside}`;
 	if ('submission' in scope) {
-		// messages_of_submission
 		const ofSubmission = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq WHERE s.id = ?';
 		return await exists(sql, `SELECT 1 ${ofSubmission} AND ${isAside}`, [scope.submission]);
 	}

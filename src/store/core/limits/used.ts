@@ -109,7 +109,6 @@ export class Used {
 		for (const key of keys) this.#add({ limit_key: key, count: 1, until: null });
 	}
 
-	/** Removes the holds that are over, before messages are leased again. */
 	begin(): void {
 		if (this.#ended.length === 0) return;
 		const ended = this.#sql.dialect.oneOf('message_id');
@@ -117,7 +116,6 @@ export class Used {
 	}
 
 	finish(): void {
-		// limit_uses_by_end
 		this.#sql.write('DELETE FROM limit_uses WHERE until <= ?', [this.#now]);
 		const counts = new Map<string, [key: string, until: Micros, count: number]>();
 		for (const { key, at } of this.#newUses) {
@@ -145,8 +143,6 @@ export async function closeHolds(sql: Sql, now: Micros): Promise<void> {
 const intoHolds: Insertion = {
 	table: 'limit_holds',
 	columns: { message_id: 'BIGINT', fence: 'BIGINT', attempts: 'BIGINT', limits: 'TEXT' },
-	key: 'message_id',
-	id: 'message_id',
 	conflict: `ON CONFLICT (message_id) DO UPDATE
 		SET fence = excluded.fence, attempts = excluded.attempts, limits = excluded.limits`,
 };
@@ -163,17 +159,12 @@ export function writeHolds(sql: Sql, taken: readonly Held[]): void {
 	sql.writeAll(intoHolds, rows);
 }
 
-/**
- * Rows for each window. A use counts one slice longer than the slice in which it was sent: the clocks of two processes
- * are at least a millisecond apart, and three workers sent 61 where 60 were allowed.
- */
+/** A use counts one slice longer, as clocks differ by a millisecond: three workers sent 61 where 60 were allowed. */
 const slices = 128;
 
 const intoUses: Insertion = {
 	table: 'limit_uses',
 	columns: { limit_key: 'TEXT', until: 'BIGINT', count: 'BIGINT' },
-	key: 'limit_key',
-	id: 'until',
 	conflict: 'ON CONFLICT (limit_key, until) DO UPDATE SET count = limit_uses.count + excluded.count',
 };
 

@@ -89,7 +89,6 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 		[state, now, now, now, id],
 	);
 	forgetCompositions(sql, { id });
-	// A finished campaign has left the index that a lease reads.
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
@@ -101,10 +100,7 @@ const cancelWaiting = `UPDATE messages
 const cancelDeleted = `${cancelWaiting}, last_reply = 'not sent: the subscriber was deleted'`;
 const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BULK')`;
 
-/**
- * Cancels bulk mail to the subscribers of a list. Walks everything that waits: it is rare, and an index would cost
- * every send.
- */
+/** Cancels bulk mail to the subscribers of a list. It walks all that waits, since an index would cost every send. */
 export function cancelWaitingOfList(sql: Sql, list_id: number): void {
 	const cancel = `${cancelDeleted} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`;
 	sql.write(cancel, [0, 0, list_id]);

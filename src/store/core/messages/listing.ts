@@ -35,7 +35,6 @@ export interface MessageRow {
 	campaign: string | null;
 	campaign_key: string | null;
 	list_id: number | null;
-	/** As it is seen (`seenState`), as is `created_at`. */
 	state: MessageState;
 	attempts: number;
 	due_at: Micros;
@@ -180,11 +179,11 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 interface Lead {
 	from: string;
 	where?: string;
-	/** In the order of the calls, and of the messages of each; else in that of the messages. */
+	/** In the order of the calls, and of the messages of each. */
 	byCall?: true;
 }
 
-/** By address, campaign, state or tag: what selects least, as far as that is known. Else all in their order. */
+/** By address, campaign, state or tag: what selects least, as far as that is known. */
 function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, status }: Filter): Lead {
 	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
 	if (to_key !== undefined) return { from: 'messages m' };
@@ -206,7 +205,6 @@ function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, s
 		: { from: `messages m ${dialect.using('messages_due')}`, where: 'm.wake_at IS NOT NULL' };
 }
 
-/** What no campaign changes to the eye. */
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
 /** Rows are numbered as they are made, but for what clocks and transactions differ. */

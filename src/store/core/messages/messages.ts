@@ -1,6 +1,4 @@
-/**
- * Messages as people see them. The state of a campaign decides that of its messages: release and cancel change one row.
- */
+/** Messages as people see them. */
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { EventType, MessageEvent, MessageReport, MessageState, Tracking } from '../../../api/records.js';
@@ -43,7 +41,6 @@ export interface StateCount {
 	count: number;
 }
 
-/** In the order of the states; one without messages is absent. */
 export function sumsOf(rows: readonly StateCount[]): StateCounts {
 	const counts = new Map<MessageState, number>();
 	for (const { state, count } of rows) counts.set(state, (counts.get(state) ?? 0) + count);
@@ -212,7 +209,6 @@ async function eventsOf(
 /** A bounce's reply is in the event recorded at the same time; a bounce of a copy and a complaint have none. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
-		// bounce_reports_of_message, events_of_message
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
 		FROM (
 			SELECT sha256, at, message_id, CASE kind

@@ -1,13 +1,11 @@
-/**
- * Texts and files that were sent last before `keep_bodies`. Of the HTML the links stay, at their positions: clicks lead
- * to their targets. A later send of the same content brings it back (`submissions.ts`).
- */
+/** Texts and files sent last before `keep_bodies`. The links of the HTML stay; a later send of the content brings it back. */
 import { specIdentity } from '../../../api/campaign-identity.js';
 import { canonicalJson } from '../../../api/json.js';
 import { dropUnnamed } from '../attachments.js';
 import { type CampaignRow, isSending, specOf } from '../campaigns/rows.js';
-import { cutoffs, type SliceOfExpired } from '../expired.js';
+import type { SliceOfExpired } from '../expired.js';
 import { column, type Sql } from '../sql.js';
+import { cutoffs } from './room.js';
 
 const isNeeded = `EXISTS (
 	SELECT 1
@@ -29,7 +27,6 @@ export async function dropBodies(
 	const { bodies: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
 	const found = await sql.all<{ sha256: string; html: string | null; is_needed: number }>(
-		// contents_by_use; submissions_of_content, messages_of_submission
 		`SELECT sha256, html, CASE WHEN ${isNeeded} THEN 1 ELSE 0 END AS is_needed
 		FROM contents c
 		WHERE dropped_at IS NULL AND used_at <= ? AND sha256 <> 'erased'
@@ -40,7 +37,6 @@ export async function dropBodies(
 	const leaving = found.filter(({ is_needed }) => is_needed === 0);
 	for (const { sha256, html } of leaving) {
 		const { changes } = await sql.run(
-			// A send of the same content may have come between.
 			'UPDATE contents SET text = NULL, html = ?, dropped_at = ? WHERE sha256 = ? AND used_at <= ?',
 			[html === null ? null : onlyLinks(html), now, sha256, before],
 		);
@@ -55,7 +51,6 @@ export async function dropBodies(
 /** The same bodies in the specs of its campaigns: hashes are enough to know the same campaign again. */
 async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
-		// submissions_of_content
 		`SELECT seq, spec
 		FROM campaigns
 		WHERE seq IN (SELECT campaign_seq FROM submissions WHERE content_sha256 = ?)`,
@@ -63,7 +58,6 @@ async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 	);
 	for (const row of rows) {
 		const spec = specOf(row);
-		// A campaign of requests has none in its spec.
 		if ('requests' in spec || spec.identity !== undefined) continue;
 		const { text_body: _text, html_body: _html, ...kept } = spec;
 		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', [

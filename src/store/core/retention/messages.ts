@@ -7,10 +7,11 @@ import type { Micros } from '../../../api/datetime.js';
 import { dropContent } from '../attachments.js';
 import { isSending } from '../campaigns/rows.js';
 import { onlyFrom } from '../erasures.js';
-import { cutoffs, type SliceOfExpired } from '../expired.js';
+import type { SliceOfExpired } from '../expired.js';
 import { column, exists, type Sql } from '../sql.js';
 import { countMessages } from '../submissions.js';
 import { keepLinks, type LeavingRow } from './old-messages.js';
+import { cutoffs } from './room.js';
 import { addToSums } from './sums.js';
 
 type Dropped = Promise<{ next: number | null }>;
@@ -19,7 +20,6 @@ type Dropped = Promise<{ next: number | null }>;
 export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Dropped {
 	const { events: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
-	// events_by_time: as many rows as a slice has, and all of the last one's moment.
 	const end = await sql.get<{ at: Micros }>(
 		'SELECT at FROM events WHERE at >= ? AND at <= ? ORDER BY at LIMIT 1 OFFSET ?',
 		[after, before, limit - 1],
@@ -35,10 +35,7 @@ export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/**
- * Marks finished campaigns whose messages are old enough: from then on what needs their messages is refused, and all of
- * them go. Their results, and who was left out, go before.
- */
+/** Marks finished campaigns that are old enough. Their results, and who was left out, go before their messages. */
 export async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -76,7 +73,6 @@ export async function dropLeftOut(
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { changes: 0 };
 	return await sql.run(
-		// left_out_of_submission
 		`DELETE FROM campaign_left_out
 		WHERE id IN (
 			SELECT o.id
@@ -134,13 +130,12 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
 }
 
-/** Of a submission without messages only what the links of its mails need stays; nothing, where it had none. */
+/** Keeps of a submission without messages what the links of its mails need. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
 	{ without, now }: { without: ReadonlySet<number>; now: Micros },
 ): Promise<void> {
-	// messages_of_submission
 	if (await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ?', [seq])) return;
 	if (campaign === null && campaign_seq === null && without.has(seq)) {
 		sql.write('DELETE FROM submissions WHERE seq = ?', [seq]);

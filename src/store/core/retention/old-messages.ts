@@ -1,7 +1,4 @@
-/**
- * What stays of a sent message whose mail has pages of ours: its links go on working, and its reader can unsubscribe,
- * whatever became of the subscriber.
- */
+/** What stays of a sent message whose mail has pages of ours: its links go on working, and its reader can unsubscribe. */
 import type { Uuid } from '../../../api/records.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
 import { joinVariables } from '../../../engine/rules/meta.js';

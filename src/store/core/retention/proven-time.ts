@@ -1,7 +1,4 @@
-/**
- * The time by which data is deleted and keys are forgotten. A machine may start with a clock that is years ahead: its time
- * counts once the database has seen it pass.
- */
+/** The time by which data is deleted. A clock may start years ahead: its time counts once the database has seen it pass. */
 import { type Micros, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
 import { parseStored } from '../../errors.js';
 import type { Operations } from '../../operations.js';
@@ -11,7 +8,7 @@ interface Proven {
 	at: Micros;
 	boot: string;
 	steady: Micros;
-	/** How far the clock was ahead, and how long it has run since it was not: naps and nights off do not count as a change. */
+	/** How far the clock was ahead, and how long it has run since it was not. */
 	ahead: Micros;
 	agreed: Micros;
 }
@@ -31,10 +28,7 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/**
- * Called again and again by a process that runs. A clock that is far ahead is right once it has gone with the steady one for
- * a day and something was recorded in that day.
- */
+/** A clock that is far ahead is right after a day beside the steady one in which a message was recorded. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

@@ -1,7 +1,7 @@
-import type { Micros } from '../../../api/datetime.js';
+import { type Micros, microsPerDay } from '../../../api/datetime.js';
+import { type Retention, retentionOf, retentionSettings } from '../../../engine/rules/retention.js';
 import type { Kind, RetentionForecast, Sizes } from '../../maintenance.js';
 import type { Operations } from '../../operations.js';
-import { cutoffsOf } from '../expired.js';
 import { column, type Sql } from '../sql.js';
 import { messageCount } from '../submissions.js';
 
@@ -33,7 +33,6 @@ export function createRoom(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** Tables by kind, by how their names begin. */
 const kinds: Readonly<Record<Exclude<Kind, 'other'>, readonly string[]>> = {
 	messages: ['messages', 'message_', 'attempts', 'submissions', 'campaign', 'bounce_reports', 'compositions'],
 	events: ['events'],
@@ -61,10 +60,7 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 
-/**
- * From rows spread over each table: the texts, and what their row and indexes take besides. The rest is of other kinds;
- * figures and links are few beside these.
- */
+/** Estimates from rows spread over each table: texts, rows and indexes. Bodies have the rest; figures and links are few. */
 async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
 	const perMessage = await average(
 		sql,
@@ -88,7 +84,6 @@ async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> 
 }
 
 const sample = 200;
-/** Pages are not full. */
 const fill = 1.25;
 
 async function average(sql: Sql, table: string, bytes: string): Promise<number> {
@@ -101,7 +96,6 @@ async function average(sql: Sql, table: string, bytes: string): Promise<number> 
 }
 
 async function spanOf(sql: Sql, table: string): Promise<{ first: number; last: number }> {
-	// Apart, each is one look-up.
 	const first = await sql.number(`SELECT coalesce(min(id), 1) FROM ${table}`);
 	return { first, last: await sql.number(`SELECT coalesce(max(id), 0) FROM ${table}`) };
 }
@@ -133,7 +127,6 @@ async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
 async function oldEvents(sql: Sql, before: Micros | null): Promise<Old> {
 	const { first, last } = await spanOf(sql, 'events');
 	if (before === null || last < first) return part(0, 0);
-	// events_by_time
 	const [young = last + 1] = await column<number>(
 		sql,
 		'SELECT id FROM events WHERE at > ? ORDER BY at LIMIT 1',
@@ -145,7 +138,6 @@ async function oldEvents(sql: Sql, before: Micros | null): Promise<Old> {
 const mostCounted = 100_000;
 
 async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
-	// contents_by_use
 	const counted = async (most: Micros) =>
 		await sql.number(
 			`SELECT count(*)
@@ -153,4 +145,20 @@ async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
 			[most],
 		);
 	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
+}
+
+/** What is as old as this, or older, goes; null: nothing does. */
+export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
+	const rows = await sql.tuples<[name: string, value: string]>(
+		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,
+	);
+	return cutoffsOf(Object.fromEntries(rows), now);
+}
+
+export function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
+	const { messages, events, bodies } = retentionOf(values);
+	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
+	// The time of a body's last send is exact to a day.
+	const sent = bodies === null ? null : bodies + microsPerDay;
+	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

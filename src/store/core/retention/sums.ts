@@ -12,7 +12,6 @@ const sumsOfStates = [
 	{ table: 'deleted_joined', campaign: 's.campaign', where: 's.campaign IS NOT NULL AND g.id IS NULL' },
 ] as const;
 
-/** Adds what messages count for to the sums that stay of them. */
 export function addToSums(sql: Sql, ids: string): void {
 	const only = (id: string) => `AND ${sql.dialect.oneOf(id)}`;
 	add(sql, 'deleted_links', clickedRows(only), [ids]);

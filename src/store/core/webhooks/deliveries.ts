@@ -17,7 +17,6 @@ const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, $
 export function createDeliveries(sql: Sql) {
 	return {
 		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
-			// webhook_deliveries_of_hook (webhook_id, id)
 			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
 			const paged = { columns, from, joins, ...where(conditions), order };
 			return await selectPage(sql, paged, { page, page_size }, toDelivery);
@@ -122,9 +121,7 @@ function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
 }
 
 interface Named {
-	/** The first that cannot be replayed; null: all can. */
 	refused: Replayed | null;
-	/** In the order of the names, each as often as it is named. */
 	ids: number[];
 }
 

@@ -128,7 +128,6 @@ async function settle(sql: Sql, settlements: readonly DeliverySettlement[]): Pro
 	return settlements.map((settlement) => {
 		const row = sending.get(settlement.delivery);
 		if (row === undefined || row.fence !== settlement.fence) return 'lost_lease';
-		// A result is recorded once.
 		sending.delete(settlement.delivery);
 		return settleOne(sql, row, settlement);
 	});
@@ -274,8 +273,6 @@ const intoDeliveries: Insertion = {
 		...{ uuid: 'TEXT', webhook_id: 'BIGINT', message_id: 'BIGINT', type: 'TEXT' },
 		...{ payload: 'TEXT', state: 'TEXT', due_at: 'BIGINT', created_at: 'BIGINT' },
 	},
-	key: 'uuid',
-	id: 'id',
 	conflict: '',
 };
 

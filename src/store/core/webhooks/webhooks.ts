@@ -11,10 +11,7 @@ type WebhookRow = Omit<Dated<Webhook>, 'is_auth_enabled'> & { is_auth_enabled: n
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at AS date_created';
 
-/**
- * Any change restarts a webhook that was stopped (410). The secrets that sign at `now`: the current one, then the previous
- * one until it expires.
- */
+/** Any change restarts a webhook that was stopped (410). */
 export function createWebhooks(sql: Sql) {
 	return {
 		pageWebhooks: (page) =>
@@ -24,7 +21,6 @@ export function createWebhooks(sql: Sql) {
 		getWebhook: ({ id }) => findWebhook(sql, id),
 		stoppedWebhooks: () =>
 			sql.all<{ id: number; stopped_at: Micros; waiting: number }>(
-				// webhook_deliveries_turn (webhook_id, due_at)
 				`SELECT w.id, w.stopped_at, (
 					SELECT count(*)
 					FROM webhook_deliveries d
@@ -113,7 +109,6 @@ async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
 
 const keptFor: Micros = 30 * microsPerDay;
 
-/** Those of deleted webhooks, then those whose time is over. */
 export async function dropDeliveries(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -136,7 +131,6 @@ export async function dropDeliveries(
 	);
 	const expired = await column<number>(
 		sql,
-		// webhook_deliveries_by_time
 		`SELECT d.id
 		FROM webhook_deliveries d
 		JOIN webhooks w ON w.id = d.webhook_id
