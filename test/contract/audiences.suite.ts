@@ -188,18 +188,6 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 					});
 			});
 
-			it('names every bad field at once', async () => {
-				const more = { exclude_lists: [999_999], where: ['meta.unheard_of=x'], where_opened: [uuid] };
-				const work = audiences.foresee(spec(more), { list_id: lists.readers });
-				await expect(work).rejects.toMatchObject({
-					fields: {
-						exclude_lists: expect.anything(),
-						where: expect.anything(),
-						where_opened: expect.anything(),
-					},
-				});
-			});
-
 			it('for a list that is not there', async () => {
 				const work = audiences.foresee(spec(), { list_id: 999_999 });
 				await refuses(work, 'not_found');
@@ -209,12 +197,9 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 		describe('times', () => {
 			const zone = { time_zone: 'Europe/Oslo' };
 			it.each([
-				['2026-03-11 09:00', '2026-03-11T08:00:00.000000', null],
 				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
-				['2026-07-01T09:00', '2026-07-01T07:00:00.000000', null],
 				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
 				['2026-03-29 02:30', '2026-03-29T01:00:00.000000', 'skipped'],
-				['2026-10-25 02:30', '2026-10-25T00:30:00.000000', 'repeated'],
 			])('take %s as the clock of the database has it: %s', async (at, moment, note) => {
 				const times = { starts_at: moment, opens_at: moment };
 				expect(await audiences.plan({ at })).toEqual({ ...times, ...zone, note });
@@ -230,23 +215,10 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			// It is 13:00 there.
 			it.each([
 				[{ window: '09:00-18:00' }, null],
-				[{ window: '18:00-20:00' }, '2026-03-10T17:00:00.000000'],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
-				[{ window: '22:00-06:00' }, '2026-03-10T21:00:00.000000'],
-				[{ window: '22:00-06:00', at: '2026-03-11 03:00' }, '2026-03-11T02:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-				[{ window: '22:00-14:00' }, null],
-				[{ window: '02:15-02:45', at: '2026-03-29 01:00' }, '2026-03-30T00:15:00.000000'],
 			])('open %j at %s', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
-			});
-
-			it.each([
-				{ in_ms: Number.MAX_SAFE_INTEGER },
-				{ at: '9999-12-31T23:59:00-12:00' },
-				{ at: '9999-12-31 23:59', window: '09:00-10:00' },
-			])('have four digits in the year of %j', async (request) => {
-				expect((await audiences.plan(request)).opens_at).toBe('9999-12-31T23:59:59.999968');
 			});
 
 			it.each([

@@ -63,18 +63,6 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(all.indexOf(next)).toBe(all.indexOf(job) + 1);
 		});
 
-		it('are named after their subject and the day, each by a name of its own, and found by their UUID', async () => {
-			const subjectLine = `Spring, ${unique('news')}!`;
-			const first = await ext.campaigns.open(null, spec({ subject: subjectLine }));
-			const second = await ext.campaigns.open(null, spec({ subject: subjectLine }));
-			expect(first.key).toMatch(/^spring-news\d+-\d{4}-\d\d-\d\d$/);
-			expect(second).toEqual({ id: expect.not.stringMatching(first.id), key: `${first.key}-2`, position: 0 });
-			const { results } = await ext.campaigns.page({ id: second.id });
-			expect(results.map(({ key }) => key)).toEqual([second.key]);
-			const requests = { requests: true, source: { path: '/a/winners.ndjson', sha256: 'ab' } } as const;
-			expect((await ext.campaigns.open(null, requests)).key).toMatch(/^winners-\d{4}-/);
-		});
-
 		it('are the same one by any form of their UUID, and without one', async () => {
 			const key = unique('job');
 			const campaign_unique_id = `0000000000004000800000000000${String(1_000 + counter)}`;
@@ -84,21 +72,6 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await ext.campaigns.open(key, spec())).toMatchObject({ id });
 			for (const other of ['00000000-0000-4000-8000-000000000000', 7 as never])
 				await refuses(ext.campaigns.open(key, spec({ campaign_unique_id: other })), 'conflict');
-		});
-
-		it('are listed by state and time, the newest first when asked', async () => {
-			const [older, newer] = [unique('job'), unique('job')];
-			for (const key of [older, newer]) await ext.campaigns.open(key, spec());
-			const staged = { state: 'staged', ordering: '-date_created', page_size: 1_000 } as const;
-			const keys = (await ext.campaigns.page(staged)).results.map(({ key }) => key);
-			expect(keys.indexOf(older)).toBe(keys.indexOf(newer) + 1);
-			for (const state of ['planned', 'sending', 'finished', 'canceled'] as const) {
-				const { results } = await ext.campaigns.page({ state, key: newer });
-				expect(results).toEqual([]);
-			}
-			const { results: future } = await ext.campaigns.page({ since: '2999-01-01T00:00:00.000000' });
-			expect(future).toEqual([]);
-			await refuses(ext.campaigns.page({ since: 'x' }), 'invalid');
 		});
 
 		it('are refused beside one of the same mail that was released a short while ago', async () => {
@@ -139,16 +112,6 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				});
 			await ext.campaigns.cancel(id);
 			expect((await ext.campaigns.open(second, mine, unless)).id).not.toBe(id);
-		});
-
-		it('are refused beside an unfinished one that was begun as one, though there was no other', async () => {
-			const job = unique('job');
-			const mine = spec({ subject: unique('begun again') });
-			const unless = { unless: 'repeating' } as const;
-			await ext.campaigns.open(job, mine, unless);
-			await expect(ext.campaigns.open(null, mine, unless)).rejects.toMatchObject({
-				...{ code: 'conflict', fields: { sent: [{ message: job }] } },
-			});
 		});
 
 		it('are the same campaign when their file was moved, and another one when it is another file', async () => {
@@ -196,16 +159,6 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			const findings = await ext.campaigns.results(id, { only: 'findings' });
 			expect(findings.results.map(({ line }) => line)).toEqual([3, 4, 5]);
 			await refuses(ext.campaigns.results('00000000-0000-4000-8000-000000000000', {}), 'not_found');
-		});
-
-		it('are complete when they are said to be, at the right count alone, and take no row then', async () => {
-			const { id } = await ext.campaigns.open(unique('job'), spec());
-			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
-			await refuses(ext.campaigns.complete(id, { position: 2 }), 'conflict');
-			await ext.campaigns.complete(id, { position: 1 });
-			await ext.campaigns.complete(id, { position: 1 });
-			await refuses(ext.campaigns.put(id, { first: 1, recipients: [{ to: 'bob@example.com' }] }), 'conflict');
-			await ext.campaigns.release(id, { expect_count: 1 });
 		});
 
 		it('forget the rows of what was dropped', async () => {

@@ -58,22 +58,6 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await isFound('named', noon + 400 * day)).toBe(true);
 		});
 
-		it('refuses a content whose file was not uploaded, and one with too much', async () => {
-			const accept = (more: object) =>
-				store.writes.acceptSubmission({ ...submissionOf(['a@example.org'], more), key: null });
-			expect(await accept(withFiles('never'))).toMatchObject({
-				kind: 'refused',
-				errors: { attachments: [{ code: 'does_not_exist' }] },
-			});
-			const large = Buffer.alloc(11 * 1024 * 1024);
-			const sha256 = createHash('sha256').update(large).digest('hex');
-			await store.writes.putAttachment({ sha256, bytes: large, now: noon });
-			const attachments = [1, 2].map((name) => ({ name: `${name}`, type: 'a/b', sha256 }));
-			expect(
-				await accept({ content: { ...plainContent, attachments }, content_sha256: 'large' }),
-			).toMatchObject({ kind: 'refused', errors: { attachments: [{ code: 'too_large' }] } });
-		});
-
 		it('is there for another client once it uploads the bytes too, and not by the hash alone', async () => {
 			const file = { sha256: shaOf('a'), now: noon };
 			const bytes = Buffer.from('a');

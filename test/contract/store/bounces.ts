@@ -109,23 +109,6 @@ export function describeBounces(open: OpenEmpty): void {
 			});
 		});
 
-		it('of a soft bounce: the message fails, the address stays', async () => {
-			const { id } = await subscriber('ann@example.org');
-			const message = await sent('ann@example.org');
-			const soft = failed('ann@example.org', { hard: false });
-			const outcome = await store.writes.recordReport(report(message, [soft]));
-			expect(outcome).toEqual({ kind: 'recorded', effect: 'soft_bounce', address: 'ann@example.org' });
-			expect(await stateOf(store, message)).toBe('failed');
-			expect(await activity(id)).toEqual([true, null]);
-			expect(await suppressions()).toBe(0);
-			expect(await figures(store)).toContain('2026-03-10 SOFTBOUNCED 1');
-			expect(await store.writes.recordReport(report(message, [soft]))).toEqual({ kind: 'known' });
-			expect(await store.writes.recordReport(report(message, [failed('ann@example.org')]))).toMatchObject({
-				effect: 'hard_bounce',
-			});
-			expect(await stateOf(store, message)).toBe('bounced');
-		});
-
 		it('of a complaint: the address is suppressed, the message stays sent', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
@@ -159,15 +142,6 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('with a signed return path of what was forwarded is a soft bounce of the address we sent to', async () => {
-			const message = await sent('ann@example.org');
-			const forwarded = report(message, [failed('ann.private@example.net')]);
-			expect(await store.writes.recordReport(forwarded)).toMatchObject({ effect: 'soft_bounce' });
-			expect(await stateOf(store, message)).toBe('failed');
-			expect((await send(store, ['ann.private@example.net'])).answer.messages_created).toBe(1);
-			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(1);
-		});
-
 		it('takes the same mailbox at a host of its domain for the recipient, and no other there', async () => {
 			const byHost = async (address: string) =>
 				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
@@ -181,15 +155,6 @@ export function describeBounces(open: OpenEmpty): void {
 			const half = [failed('one@example.net'), failed('two@example.net', { hard: false })];
 			expect(await store.writes.recordReport(report(message, half))).toMatchObject({ effect: 'soft_bounce' });
 			expect(await suppressions()).toBe(0);
-		});
-
-		it('knows the recipient by the address that the report says was sent to', async () => {
-			const message = await sent('ann@example.org');
-			const renamed = failed('ann@inner.example.org', {
-				addresses: ['ann@inner.example.org', 'ann@example.org'],
-			});
-			const outcome = await store.writes.recordReport(report(message, [renamed], { matched: 'message_id' }));
-			expect(outcome).toMatchObject({ effect: 'hard_bounce' });
 		});
 
 		it('tells a copy that bounced from the message, which stays sent', async () => {
@@ -243,19 +208,6 @@ export function describeBounces(open: OpenEmpty): void {
 			const now = noon + 8 * day;
 			recordOf(await store.writes.patchSubscriber({ list_id, id, patch: { is_active: true }, now }));
 			await bounceAt(now);
-			expect(await activity(id)).toEqual([true, null]);
-		});
-
-		it('begins the row anew after a message that arrived', async () => {
-			const { id } = await subscriber('ann@example.org');
-			const soft = failed('ann@example.org', { hard: false });
-			for (const days of [0, 2, 4, 6]) {
-				const message = await sent('ann@example.org', {}, noon + days * day);
-				await store.writes.recordReport(report(message, [soft], { at: noon + days * day }));
-			}
-			await sent('ann@example.org', {}, noon + 8 * day);
-			const last = await sent('ann@example.org', {}, noon + 10 * day);
-			await store.writes.recordReport(report(last, [soft], { at: noon + 10 * day }));
 			expect(await activity(id)).toEqual([true, null]);
 		});
 	});

@@ -23,10 +23,6 @@ import {
 } from './fixture.js';
 
 const moment = '2026-03-10T12:00:00.000000';
-const none = {
-	...{ created: 0, sent: 0, opened: 0, machine_opened: 0, clicked: 0, machine_clicked: 0 },
-	...{ unsubscribed: 0, softbounced: 0, hardbounced: 0 },
-};
 
 export function describeCalls(open: OpenEmpty): void {
 	describe('a campaign of send calls', () => {
@@ -61,37 +57,6 @@ export function describeCalls(open: OpenEmpty): void {
 			store.reads.sliceCampaignResults({ id, after: 0, limit: 100, only: null, ...more });
 		const leftOutOf = (id: string, more: object = {}) =>
 			store.reads.sliceLeftOut({ id, after: 0, limit: 100, ...more });
-
-		it('is known by its UUID, with its messages by state, and listed nowhere else', async () => {
-			const id = await sendBulk(['a@example.org', 'b@example.org', 'c@example.org']);
-			expect(await pageOf(id)).toEqual({
-				count: 1,
-				results: [
-					{
-						...{ id, key: id, state: 'released', is_finished: false },
-						counts: { staged: 3, suppressed: 0, rejected: 0 },
-						...{ position: 0, is_complete: true, type: 'BULK', subject: 'Hi', list_id: null, source: null },
-						...{ requests: false, date_created: moment, date_released: moment },
-						...{ from: 'Desk <desk@example.org>', figures: { ...none, created: 3 } },
-					},
-				],
-			});
-			await deliver(store, { kind: 'sent', reply: accepted250 });
-			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
-			await lease(store);
-			expect(await statusOf(id)).toEqual({
-				...{ id, key: id, state: 'released', is_finished: false },
-				messages: { deferred: 1, leased: 1, sent: 1 },
-				counts: { staged: 3, suppressed: 0, rejected: 0 },
-				replies: [{ state: 'deferred', reply: '451 4.7.1 Try again later', count: 1 }],
-			});
-			for (const filter of [{}, { key: id }, { id, state: 'sending' as const }, { id, since_at: noon }])
-				expect(await store.reads.pageCampaigns({ ...filter, page: 1, page_size: 9, now: noon })).toEqual({
-					count: 0,
-					results: [],
-				});
-			expect(await pageOf(id, { page: 2 })).toEqual({ count: 1, results: [] });
-		});
 
 		it('is all the calls that name its UUID, and tells type, subject and list of the newest', async () => {
 			const campaign = newUuid();
@@ -130,39 +95,6 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
-		it('tells what became of each message, in order and in parts', async () => {
-			const campaign = newUuid();
-			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
-			await sendBulk(['z@example.org']);
-			await sendBulk(['d@example.org', 'a@example.org'], { campaign });
-			const sent = await deliver(store, { kind: 'sent', reply: accepted250 });
-			const whole = await resultsOf(campaign);
-			expect(whole?.results.map(({ to, state, attempts }) => [to, state, attempts])).toEqual([
-				['a@example.org', 'sent', 1],
-				['b@example.org', 'queued', 0],
-				['c@example.org', 'queued', 0],
-				['d@example.org', 'queued', 0],
-				['a@example.org', 'queued', 0],
-			]);
-			expect(whole?.results[0]).toEqual({
-				...{ line: null, to: 'a@example.org', id: sent, state: 'sent', code: null },
-				...{ text: '250 2.0.0 Ok: queued', attempts: 1 },
-			});
-			expect(whole?.next).toBeNull();
-			for (const limit of [1, 2, 3, 4]) {
-				const parts: unknown[] = [];
-				let after: number | null = 0;
-				while (after !== null) {
-					const part: Awaited<ReturnType<typeof resultsOf>> = await resultsOf(campaign, { after, limit });
-					expect(part?.results.length).toBeLessThanOrEqual(limit);
-					parts.push(...(part?.results ?? []));
-					after = part?.next ?? null;
-				}
-				expect(parts).toEqual(whole?.results);
-			}
-			expect(await resultsOf(campaign, { only: 'findings' })).toEqual({ results: [], next: null });
-		});
-
 		it('keeps by name who was left out of it, and why', async () => {
 			await newSubscriber(store, list_id, 'idle@example.org', { is_active: false });
 			await suppress('gone@example.org');
@@ -186,39 +118,6 @@ export function describeCalls(open: OpenEmpty): void {
 					error: 'suppressed (UNSUBSCRIBED)',
 				},
 			]);
-		});
-
-		it('is there when everybody was left out, and finished', async () => {
-			await suppress('gone@example.org');
-			const id = await sendBulk(['gone@example.org']);
-			expect(await statusOf(id)).toEqual({
-				...{ id, key: id, state: 'released', is_finished: true, messages: {} },
-				counts: { staged: 0, suppressed: 1, rejected: 0 },
-			});
-			expect(await resultsOf(id)).toEqual({ results: [], next: null });
-			expect(await leftOutOf(id)).toMatchObject({
-				results: [{ to: 'gone@example.org', list_id: null, code: 'suppressed' }],
-			});
-		});
-
-		it('keeps whom a call left out that joins a named campaign, beside those of its lists', async () => {
-			await newSubscriber(store, list_id, 'idle@example.org', { is_active: false });
-			const named = campaignOf('named');
-			await store.writes.openCampaign(named);
-			await store.writes.addListToCampaign({ campaign: named.id, list_id, now: noon });
-			await suppress('gone@example.org');
-			await sendBulk(['gone@example.org', 'a@example.org'], { campaign: named.id });
-			const whole = await leftOutOf(named.id);
-			expect(whole?.results.map(({ to, code }) => [to, code])).toEqual([
-				['idle@example.org', 'inactive'],
-				['gone@example.org', 'suppressed'],
-			]);
-			const first = await leftOutOf(named.id, { limit: 1 });
-			const rest = await leftOutOf(named.id, { limit: 1, after: first?.next ?? 0 });
-			expect([first?.results, rest?.results].flat()).toEqual(whole?.results);
-			expect(rest?.next).toBeNull();
-			const person = await store.reads.getPerson({ email_key: 'gone@example.org' });
-			expect(person.left_out).toMatchObject([{ campaign: named.id, key: 'named', code: 'suppressed' }]);
 		});
 
 		it('cancels what waits, leaves what is being sent, and counts as finished then', async () => {
@@ -253,15 +152,6 @@ export function describeCalls(open: OpenEmpty): void {
 			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });
 			expect(await stateOf(store, leased?.message ?? '')).toBe('canceled');
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
-		});
-
-		it('cancels slice by slice, whatever its size', async () => {
-			const campaign = newUuid();
-			const people = (from: number) => Array.from({ length: 999 }, (_, at) => `p${from + at}@example.org`);
-			for (const from of [0, 1_000, 2_000]) await sendBulk(people(from), { campaign });
-			await store.writes.cancelCampaign({ campaign, now: noon });
-			expect(await statusOf(campaign)).toMatchObject({ messages: { canceled: 2_997 } });
-			expect(await lease(store)).toEqual([]);
 		});
 
 		it('is not forgotten: it was released', async () => {

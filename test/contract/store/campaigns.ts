@@ -7,12 +7,10 @@ import {
 	campaignOf,
 	day,
 	deliver,
-	eventOf,
-	figures,
 	fixedClock,
 	hour,
 	lease,
-	messageIds,
+	newField,
 	newList,
 	newSubscriber,
 	newUuid,
@@ -21,7 +19,6 @@ import {
 	put,
 	releasedCampaign,
 	send,
-	stateOf,
 	unknown550,
 	verify,
 } from './fixture.js';
@@ -71,76 +68,6 @@ export function describeCampaigns(open: OpenEmpty): void {
 				kind: 'refused',
 				errors: { campaign_unique_id: [{ code: 'unique' }] },
 			});
-		});
-
-		it('stages the active subscribers of a list, counts the rest, and leases none of them', async () => {
-			await store.writes.patchSubscriber({ list_id, id: 2, patch: { is_active: false }, now: noon });
-			await send(store, ['c@example.org']);
-			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
-			const other = await newList(store, 'Other');
-			await newSubscriber(store, other, 'c@example.org');
-			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
-			await newSubscriber(store, other, 'x@example.org');
-			const passedOver = {
-				...{ email_key: 'x@example.org', reason: 'MANUAL' as const, list_id: null, source: 'API' as const },
-				...{ created_at: null, expires_at: noon + day },
-			};
-			await store.writes.putSuppressions({ rows: [passedOver], now: noon });
-			const command = campaignOf('job');
-			await store.writes.openCampaign(command);
-			const add = (list: number) =>
-				store.writes.addListToCampaign({ campaign: command.id, list_id: list, now: noon });
-			expect(await add(list_id)).toEqual({
-				position: 3,
-				counts: { staged: 1, suppressed: 0, rejected: 0, left_out: 2 },
-				rejects: [],
-			});
-			expect(await add(other)).toMatchObject({ position: 5, counts: { staged: 1, suppressed: 1 } });
-			expect(await store.reads.campaignStatus({ id: command.id, now: 0 })).toEqual({
-				id: command.id,
-				key: 'job',
-				state: 'staged',
-				is_finished: false,
-				messages: { staged: 2 },
-				counts: { staged: 2, suppressed: 1, rejected: 0, left_out: 2 },
-				lists: expect.arrayContaining([
-					expect.objectContaining({ list_id, staged: 1, left_out: 2 }),
-					expect.objectContaining({ list_id: other, staged: 1, suppressed: 1 }),
-				]),
-			});
-			expect(await lease(store)).toEqual([]);
-			expect(await store.reads.nextDue({ scope: null })).toBeNull();
-		});
-
-		it('adds nobody twice: not from the same list, not from another', async () => {
-			const campaign = await staged('job');
-			const add = (list: number) => store.writes.addListToCampaign({ campaign, list_id: list, now: noon });
-			expect(await add(list_id)).toMatchObject({ counts: { staged: 0, suppressed: 0, rejected: 0 } });
-			await newSubscriber(store, list_id, 'd@example.org');
-			expect(await add(list_id)).toMatchObject({ position: 4, counts: { staged: 1 } });
-			const other = await newList(store, 'Other');
-			await newSubscriber(store, other, 'A@example.org');
-			expect(await add(other)).toMatchObject({
-				counts: { staged: 0, rejected: 0, left_out: 1 },
-				rejects: [],
-			});
-			expect(await add(other)).toMatchObject({ counts: { staged: 0, rejected: 0 }, rejects: [] });
-			expect((await store.reads.campaignStatus({ id: campaign, now: 0 }))?.lists).toContainEqual(
-				expect.objectContaining({ list_id: other, reasons: [{ code: 'duplicate', detail: null, count: 1 }] }),
-			);
-			expect(await add(list_id)).toMatchObject({ rejects: [] });
-			expect(await messageIds(store)).toHaveLength(4);
-		});
-
-		it('counts messages as created when they are released', async () => {
-			const campaign = await staged('job');
-			expect(await figures(store)).toEqual([]);
-			await release(campaign, 3);
-			expect(await figures(store, { campaign: campaign })).toEqual(['2026-03-10 CREATED 3']);
-			const [first = ''] = await messageIds(store);
-			expect(await stateOf(store, first)).toBe('queued');
-			const leased = await lease(store, { now: noon + hour });
-			expect(leased.map(({ created_at }) => created_at)).toEqual([noon + hour, noon + hour, noon + hour]);
 		});
 
 		it('cancels what a released campaign has not sent, and records what was on its way', async () => {
@@ -219,18 +146,6 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await told()).toMatchObject({ messages: { sent: 3 }, joined: { sent: 2 }, is_finished: true });
 		});
 
-		it('keeps the rate of the last command that has sent it', async () => {
-			const command = campaignOf('job');
-			await store.writes.openCampaign(command);
-			const page = { page: 1, page_size: 9, key: 'job', now: noon };
-			const rate = async () => (await store.reads.pageCampaigns(page)).results.map((one) => one.rate);
-			expect(await rate()).toEqual([undefined]);
-			for (const one of ['20/s', '100/h']) {
-				await store.writes.keepCampaignRate({ campaign: command.id, rate: one });
-				expect(await rate()).toEqual([one]);
-			}
-		});
-
 		it('counts states as its messages have them, whatever became of them, and of no other campaign', async () => {
 			const other = campaignOf('other');
 			await store.writes.openCampaign(other);
@@ -275,6 +190,75 @@ export function describeCampaigns(open: OpenEmpty): void {
 			await store.writes.cancelCampaign({ campaign, now: noon });
 			await counted({ ...over, canceled: 3 });
 			expect((await replies())?.map(({ state }) => state)).not.toContain('deferred');
+		});
+	});
+}
+
+export function describeCampaignBatches(open: OpenEmpty): void {
+	describe('batches of recipients', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const opened = async (more: Parameters<typeof campaignOf>[1] = {}, strict_vars = false) => {
+			const command = campaignOf('job', more);
+			await store.writes.openCampaign({ ...command, strict_vars });
+			return command.id;
+		};
+		const ackOf = async (...batch: Parameters<typeof put> extends [Store, ...infer Rest] ? Rest : never) => {
+			const outcome = await put(store, ...batch);
+			if (outcome.kind !== 'acknowledged') throw new Error(JSON.stringify(outcome));
+			return outcome.ack;
+		};
+		const countsOf = async (id: string) => (await store.reads.campaignStatus({ id, now: 0 }))?.counts;
+		const variables = async (campaign: string) => {
+			const status = await store.reads.campaignStatus({ id: campaign, now: 0 });
+			const expect_count = status?.counts.staged ?? 0;
+			await store.writes.releaseCampaign({ campaign, expect_count, now: noon });
+			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
+		};
+
+		it('number their rows apart from those of lists, and stage nobody twice beside one', async () => {
+			const list_id = await newList(store);
+			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
+			const id = await opened();
+			await put(store, id, 0, ['b@example.org']);
+			expect(await store.writes.addListToCampaign({ campaign: id, list_id, now: noon })).toMatchObject({
+				position: 2,
+				counts: { staged: 1, suppressed: 0, rejected: 0, left_out: 1 },
+				rejects: [],
+			});
+			expect(await ackOf(id, 1, ['a@example.org', 'c@example.org'])).toMatchObject({
+				position: 3,
+				counts: { staged: 1, suppressed: 0, rejected: 1 },
+				rejects: [{ row: 1, code: 'duplicate' }],
+			});
+			expect(await countsOf(id)).toEqual({ staged: 3, suppressed: 0, rejected: 1, left_out: 1 });
+		});
+
+		it('look for the subscriber in the list of the campaign, and leave out whom it has inactive', async () => {
+			await newField(store, 'city');
+			const [news, other] = [await newList(store), await newList(store, 'Other')];
+			await newSubscriber(store, news, 'a@example.org', { meta: { city: 'Oslo' } });
+			await newSubscriber(store, other, 'a@example.org', { meta: { city: 'Rome' } });
+			await newSubscriber(store, other, 'off@example.org', { is_active: false });
+			const id = await opened({ variables: ['city', 'email_reason'], list_id: other });
+			const ack = await ackOf(id, 0, ['a@example.org', 'off@example.org', 'new@example.org']);
+			expect(ack.counts).toEqual({ staged: 2, suppressed: 1, rejected: 0 });
+			expect(await variables(id)).toEqual([
+				['a@example.org', { city: 'Rome', email_reason: 'You read Other' }],
+				['new@example.org', { email_reason: 'You read Other' }],
+			]);
+		});
+
+		it('refuse a campaign that is meant for a list that is not there', async () => {
+			const command = campaignOf('job', { list_id: 99 });
+			expect(await store.writes.openCampaign(command)).toMatchObject({
+				kind: 'refused',
+				errors: { list_id: [{ code: 'does_not_exist' }] },
+			});
 		});
 	});
 }

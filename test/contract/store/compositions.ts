@@ -68,15 +68,6 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await store.reads.nextDue({ scope: null })).toBeNull();
 		});
 
-		it('lets the others of the lost lease go', async () => {
-			await send(store, ['b@example.org', 'c@example.org'], { now: noon + 1 });
-			const [first] = await lease(store, { now: noon + 1 });
-			if (first === undefined) throw new Error('nothing is due');
-			await store.queue.beginComposing(first);
-			const again = await lease(store, { now: noon + 2 * hour });
-			expect(again.map(({ to }) => to)).toEqual(['b@example.org', 'c@example.org']);
-		});
-
 		it('is as before when it was composed, though the worker ended afterwards', async () => {
 			const first = await leased(noon);
 			await store.queue.beginComposing(first);
@@ -92,16 +83,6 @@ export function describeCompositions(open: OpenEmpty): void {
 			await store.queue.endComposing(slow);
 			await dieAt(noon + 2 * hour);
 			expect(await unfinished()).toMatchObject([{ state: 'queued', deaths: 1 }]);
-		});
-
-		it('has no death while its lease is renewed', async () => {
-			const { message, fence } = await leased(noon);
-			await store.queue.beginComposing({ message, fence });
-			const until = noon + 3 * hour;
-			await store.queue.renew({ owner: 'worker', fences: [{ message, fence }], now: noon, until });
-			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
-			expect(await stateOf(store, id)).toBe('leased');
-			expect(await unfinished()).toEqual([]);
 		});
 
 		it('has no death when it is given back', async () => {

@@ -11,10 +11,8 @@ import {
 	hour,
 	noon,
 	type OpenEmpty,
-	plainContent,
 	recordOf,
 	send,
-	unknown550,
 	verify,
 } from './fixture.js';
 
@@ -93,35 +91,6 @@ export function describeDeliveries(open: OpenEmpty): void {
 			});
 		});
 
-		it('have the subject as it was read', async () => {
-			await hookOf('OPENED');
-			const message = await sent({
-				content: { ...plainContent, subject: ' Hi #name|dear\nfriend# at #email# of #city#: #x# ' },
-				content_sha256: 'hash of a content with variables',
-				variables: ['name|friend', 'email', 'city', 'x'],
-				context: { city: 'Oslo\nNorway' },
-			});
-			await opened(message);
-			const [told] = await lease({ now: noon + hour });
-			expect(JSON.parse(told?.payload ?? '').message.subject).toBe(
-				'Hi dear friend at ann@example.org of Oslo Norway: #x#',
-			);
-		});
-
-		it('tell of a bounce at the lease’s settlement what the server said', async () => {
-			await hookOf('HARDBOUNCED');
-			await hookOf('SOFTBOUNCED');
-			await send(store, ['gone@example.org']);
-			await deliver(store, { kind: 'bounced', reply: unknown550, suppress: true });
-			await send(store, ['full@example.org']);
-			await deliver(store, { kind: 'failed', reply: { ...unknown550, enhanced: null } });
-			const told = (await lease()).map(({ payload }) => JSON.parse(payload));
-			expect(told.map(({ type, data }) => [type, data.smtp_code, data.diagnostic])).toEqual([
-				['HARDBOUNCED', '5.1.1', '550 5.1.1 No such user'],
-				['SOFTBOUNCED', '550', '550 No such user'],
-			]);
-		});
-
 		it('are made once for each first, by machine and by human and of each link', async () => {
 			await hookOf('REDIRECTED');
 			const message = await sent();
@@ -135,15 +104,6 @@ export function describeDeliveries(open: OpenEmpty): void {
 				['https://example.com/0', false],
 				['https://example.com/1', false],
 			]);
-		});
-
-		it('are leased to one sender, and come back with the same id when the lease is over', async () => {
-			const { leased } = await one();
-			expect(await lease({ now: noon + 1 })).toEqual([]);
-			const [again] = await lease({ now: noon + 2 * hour });
-			expect(again).toMatchObject({ delivery: leased.delivery, payload: leased.payload, fence: 2 });
-			expect(await settle(leased, { kind: 'delivered', answer: ok })).toEqual(['lost_lease']);
-			expect(again && (await settle(again, { kind: 'delivered', answer: ok }))).toEqual(['recorded']);
 		});
 
 		it('keep what each attempt came to, and wait for the next', async () => {
@@ -231,34 +191,6 @@ export function describeDeliveries(open: OpenEmpty): void {
 				...more,
 			});
 
-		it('are replayed under the same id, with the whole schedule before them and their attempts kept', async () => {
-			const { hook, leased } = await one();
-			expect(await again(hook)).toEqual({ kind: 'replayed', count: 0, last: null });
-			await settle(leased, { kind: 'delivered', answer: ok });
-			expect(await again(hook, { failed: true })).toMatchObject({ count: 0 });
-			expect(await again(hook, { since: noon + 1 })).toMatchObject({ count: 0 });
-			expect(await again(hook, { since: noon })).toMatchObject({ count: 1 });
-			const [replayed] = await lease({ now: noon + day });
-			expect(replayed).toMatchObject({ delivery: leased.delivery, payload: leased.payload, attempts: 0 });
-			if (replayed === undefined) throw new Error('not due');
-			await settle(replayed, { kind: 'failed', answer: failing }, noon + day);
-			expect(await page(hook)).toMatchObject([{ state: 'failed', attempts: 2 }]);
-			expect(await again(hook, { failed: true })).toMatchObject({ count: 1 });
-		});
-
-		it('that wait for their next attempt are due at once when they are named, and keep their place in the schedule', async () => {
-			const { hook, leased } = await one();
-			await settle(leased, { kind: 'again', answer: failing, due_at: noon + 2 * day });
-			expect(await again(hook)).toMatchObject({ count: 0 });
-			expect(await again(hook, { failed: true })).toMatchObject({ count: 0 });
-			expect(await lease({ now: noon + day })).toEqual([]);
-			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });
-			expect(await page(hook)).toMatchObject([{ id: leased.delivery, state: 'pending', attempts: 1 }]);
-			expect(await lease({ now: noon + day })).toMatchObject([
-				{ delivery: leased.delivery, payload: leased.payload, attempts: 1 },
-			]);
-		});
-
 		it('that are due already keep their turn when they are named', async () => {
 			const { hook, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
@@ -275,15 +207,6 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + day })).toEqual([]);
 			expect(await again(hook, { failed: true, limit: 9, after: first.last })).toMatchObject({ count: 2 });
 			expect(await lease({ now: noon + day })).toHaveLength(4);
-		});
-
-		it('go on where none that failed is left to be replayed', async () => {
-			const { hook, leased } = await one();
-			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 }, url: leased.url });
-			expect(await again(hook, { since: noon + day })).toMatchObject({ count: 0 });
-			expect(await store.reads.stoppedWebhooks()).toHaveLength(1);
-			expect(await again(hook, { failed: true, since: noon + day })).toMatchObject({ count: 0 });
-			expect(await store.reads.stoppedWebhooks()).toEqual([]);
 		});
 
 		it('are not replayed while they are being sent, nor for another webhook', async () => {

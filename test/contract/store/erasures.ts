@@ -12,14 +12,12 @@ import {
 	newField,
 	newList,
 	newSubscriber,
-	newUuid,
 	noon,
 	type OpenEmpty,
 	put,
 	releasedCampaign,
 	send,
 	stateOf,
-	submissionOf,
 	verify,
 } from './fixture.js';
 
@@ -39,33 +37,7 @@ export function describeErasures(open: OpenEmpty): void {
 		const fresh = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url') };
 		const erase = (email_key = ann) => store.writes.erasePerson({ email_key, fresh, now: noon });
 		const create = (email: string) => store.writes.createSubscriber({ list_id, input: { email }, now: noon });
-		const putRows = async (cells: string[], columns = ['email']) => {
-			const spec = { list_id, on_conflict: 'update' as const, reactivate: false };
-			const session = await store.writes.openImport({ id: newUuid(), key: newUuid(), spec, now: noon });
-			if (session === null || session === 'conflict') throw new Error('no session');
-			const batch = { first: 0, columns, cells };
-			const put = await store.writes.putImportBatch({ session: session.id, batch, now: noon });
-			if (put.kind !== 'acknowledged') throw new Error(put.kind);
-			return { ...put.ack, session: session.id, batch };
-		};
 		const refusal = { kind: 'refused', errors: { email: [{ code: 'erased' }] } };
-
-		it('refuses to create, move and import the address afterwards, in any case, until it is lifted', async () => {
-			const { id } = await newSubscriber(store, list_id, 'bob@example.org');
-			await erase();
-			const move = () =>
-				store.writes.patchSubscriber({ list_id, id, patch: { email: 'ANN@example.org' }, now: noon });
-			expect(await create('ANN@example.ORG')).toMatchObject(refusal);
-			expect(await move()).toMatchObject(refusal);
-			expect(await putRows(['carl@example.org', 'Ann@example.org'])).toMatchObject({
-				counts: { created: 1, rejected: 1 },
-				rejects: [{ row: 1, code: 'erased' }],
-			});
-			expect(await store.writes.liftErasure({ email_key: 'bob@example.org' })).toBe(false);
-			expect(await store.writes.liftErasure({ email_key: ann })).toBe(true);
-			expect(await store.writes.liftErasure({ email_key: ann })).toBe(false);
-			expect(await move()).toMatchObject({ kind: 'written', record: { email: 'ANN@example.org' } });
-		});
 
 		it('keeps one key for all erasures, so that later ones do not undo earlier ones', async () => {
 			await erase();
@@ -139,33 +111,6 @@ export function describeErasures(open: OpenEmpty): void {
 				cc: ['joann@example.org'],
 				bcc: [],
 			});
-		});
-
-		it('keeps the answers of repeated calls, without the address', async () => {
-			const key = { scope: '', key: 'k', fingerprint: 'f' };
-			const call = { ...submissionOf(['Ann@example.org', 'joann@example.org']), key };
-			await store.writes.acceptSubmission(call);
-			const first = await putRows(['x@example.org', 'ann@example.org', 'ANN@example.org']);
-			await erase();
-			expect(await store.writes.acceptSubmission(call)).toMatchObject({
-				kind: 'replayed',
-				answer: { messages: [{ to: gone }, { to: 'joann@example.org' }] },
-			});
-			const { session, batch } = first;
-			expect(await store.writes.putImportBatch({ session, batch, now: noon })).toMatchObject({
-				ack: { rejects: [{ error: `email: ${gone} stands in this import already.` }] },
-			});
-		});
-
-		it('drops suppressions, and lets no bulk mail through all the same', async () => {
-			await newSubscriber(store, list_id, ann);
-			await send(store, [ann], { type: 'BULK', list_id });
-			const id = await deliver(store, { kind: 'sent', reply: accepted250 });
-			await store.writes.recordEvents({ events: [eventOf(id, 'UNSUBSCRIBED')] });
-			expect(await erase()).toMatchObject({ suppressions: 1 });
-			expect((await store.reads.status()).suppressions).toBe(0);
-			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(0);
-			expect((await send(store, [ann])).answer.messages_created).toBe(1);
 		});
 
 		it('takes the address out of the results of campaigns, whether there was a message or not', async () => {

@@ -61,51 +61,6 @@ export function describeImports(open: OpenEmpty): void {
 			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
 		};
 
-		it('says of each bad row which it was and why, and takes the rest', async () => {
-			const { id } = await session();
-			const long = 'x'.repeat(256);
-			const rows = [
-				['bad', null, null, null],
-				[null, null, null, null],
-				['n@example.org', long, null, null],
-				['t@example.org', null, 'perhaps', null],
-				['m@example.org', null, null, 'x'],
-				['z@example.org', 'a\0b', null, null],
-				['ok@example.org', null, 'YES', null],
-			];
-			const outcome = await put(id, 'email name is_active meta.foo', rows);
-			expect(outcome).toEqual({
-				kind: 'acknowledged',
-				ack: {
-					position: 7,
-					counts: { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 6 },
-					rejects: [
-						{ row: 0, code: 'invalid', error: 'email: Enter a valid email address.' },
-						{ row: 1, code: 'blank', error: 'email: This field may not be blank.' },
-						{ row: 2, code: 'max_length', error: 'name: Ensure this field has no more than 255 characters.' },
-						{ row: 3, code: 'invalid', error: 'is_active: must be true or false, 1 or 0, yes or no' },
-						{ row: 4, code: 'unknown_variable', error: 'meta: Unknown variable: foo.' },
-						{ row: 5, code: 'null_characters_not_allowed', error: 'name: Null characters are not allowed.' },
-					],
-				},
-			});
-		});
-
-		it('updates what is given, keeps what is not, and tells what changed nothing', async () => {
-			await newField(store, 'city');
-			await newField(store, 'age');
-			await newSubscriber(store, list_id, 'a@example.org', { name: 'Ann', meta: { city: 'Oslo', age: '5' } });
-			await newSubscriber(store, list_id, 'b@example.org', { name: 'Bob' });
-			const rows = [
-				['A@example.org', null, 'Rome'],
-				['b@example.org', 'Bob', null],
-			];
-			expect(await load('email name meta.city', rows)).toEqual([0, 1, 1, 0, 0]);
-			expect((await all())[0]).toMatchObject({ name: 'Ann', meta: { city: 'Rome', age: '5' } });
-			expect(await load('email name', [['b@example.org', '']])).toEqual([0, 1, 0, 0, 0]);
-			expect((await all())[1]).toMatchObject({ name: '' });
-		});
-
 		it('skips or refuses who is there already when asked to', async () => {
 			await newSubscriber(store, list_id, 'a@example.org', { name: 'Ann' });
 			const rows = [['a@example.org', 'Other']];
@@ -170,22 +125,6 @@ export function describeImports(open: OpenEmpty): void {
 			const names = ['old', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 			expect((await all()).map(({ email }) => email)).toEqual(names.map((name) => `${name}@example.org`));
 			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
-		});
-
-		it('reopens a key where it stood, refuses other options, and is anew once finished', async () => {
-			const { id } = await session({}, 'key');
-			await put(id, 'email', [['a@example.org'], ['bad']]);
-			const counts = { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 1 };
-			expect(await session({}, 'key')).toEqual({ id, position: 2, counts });
-			const spec = { list_id, on_conflict: 'skip', reactivate: false } as const;
-			const open = (list: number) =>
-				store.writes.openImport({ id: newUuid(), key: 'key', spec: { ...spec, list_id: list }, now: noon });
-			expect(await open(list_id)).toBe('conflict');
-			expect(await open(99)).toBeNull();
-			expect(await store.writes.finishImport({ session: id, now: noon })).toEqual(counts);
-			expect(await store.writes.finishImport({ session: id, now: noon })).toEqual(counts);
-			expect(await store.writes.finishImport({ session: 'nobody', now: noon })).toBeNull();
-			expect(await open(list_id)).toMatchObject({ position: 0 });
 		});
 
 		it('says when its list is gone', async () => {
@@ -339,57 +278,11 @@ export function describeImports(open: OpenEmpty): void {
 				});
 			});
 
-			it('keeps any other text, inactive and suppressed by nothing, and counts it', async () => {
-				const { id } = await session();
-				const outcome = await put(id, columns, [
-					['a@example.org', 'moved away'],
-					['b@example.org', 'SOFTBOUNCED'],
-					['c@example.org', null],
-				]);
-				expect(outcome).toMatchObject({ ack: { counts: { created: 3, other_reasons: 2 } } });
-				expect(await activities()).toEqual([
-					[false, 'moved away'],
-					[false, 'SOFTBOUNCED'],
-					[true, null],
-				]);
-				expect(await standing()).toEqual([]);
-				expect(await store.writes.finishImport({ session: id, now: noon })).toMatchObject({
-					other_reasons: 2,
-				});
-			});
-
-			it('is inactive whatever else the row says', async () => {
-				await load('email is_active disable_reason', [
-					['a@example.org', 'true', 'COMPLAINED'],
-					['b@example.org', 'true', 'moved away'],
-				]);
-				expect(await activities()).toEqual([
-					[false, 'COMPLAINED'],
-					[false, 'moved away'],
-				]);
-			});
-
 			it('is of all lists where the setting says so', async () => {
 				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				expect(await elsewhere('u@example.org')).toEqual([false, 'UNSUBSCRIBED']);
 			});
-		});
-
-		it('brings activity and reason with it', async () => {
-			const rows = [
-				['a@example.org', 'no', 'COMPLAINED'],
-				['b@example.org', null, 'UNSUBSCRIBED'],
-				['c@example.org', 'True', null],
-				['d@example.org', '0', null],
-			];
-			await load('email is_active disable_reason', rows);
-			expect((await all()).map((one) => [one.is_active, one.disable_reason])).toEqual([
-				[false, 'COMPLAINED'],
-				[false, 'UNSUBSCRIBED'],
-				[true, null],
-				[false, null],
-			]);
 		});
 	});
 }

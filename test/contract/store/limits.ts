@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Micros } from '../../../src/api/datetime.js';
-import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import type { Leased } from '../../../src/store/queue.js';
 import type { Store } from '../../../src/store/store.js';
 import {
@@ -54,16 +53,6 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('count what is in a worker’s hands until it is settled, however long it takes', async () => {
-			await limit({ send_limit: '2/10s' });
-			await send(store, people('a.test', 4));
-			const first = await lease(store);
-			expect(await lease(store, { now: noon + 30 * second })).toEqual([]);
-			await settleSent(first, noon + 31 * second);
-			expect(await lease(store, { now: noon + 40 * second })).toEqual([]);
-			expect(await lease(store, { now: noon + 42 * second })).toHaveLength(2);
-		});
-
 		it('do not count what was given back unsent, and count what was refused', async () => {
 			await limit({ send_limit: '2/1h' });
 			await send(store, people('a.test', 3));
@@ -78,19 +67,6 @@ export function describeLimits(open: OpenEmpty): void {
 				],
 			});
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
-		});
-
-		it('do not count what was given back unsent after an earlier attempt', async () => {
-			await limit({ send_limit: '1/1s' });
-			await send(store, people('a.test', 1));
-			const settle = async (now: Micros, outcome: DeliveryOutcome) => {
-				const [leased] = await lease(store, { now });
-				if (leased === undefined) throw new Error('nothing leased');
-				await store.queue.settle({ settlements: [{ ...leased, at: now, outcome }] });
-			};
-			await settle(noon, { kind: 'deferred', reply: busy451, due_at: noon + hour });
-			await settle(noon + hour, { kind: 'released', why: 'infrastructure' });
-			expect(await lease(store, { now: noon + hour + 1 })).toHaveLength(1);
 		});
 
 		it('of one domain hold up no other, and cost no attempt', async () => {
@@ -127,15 +103,6 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(counts).toEqual([1, 1, 1, 0, 0]);
 		});
 
-		it('of a sender count the domain of From', async () => {
-			await limit({ sender_domain_limits: 'example.org=1/1h' });
-			await verify(store, 'desk@example.net');
-			await send(store, people('a.test', 2));
-			const envelope = { from: 'desk@example.net', reply_to: [], cc: [], bcc: [], headers: {} };
-			await send(store, people('b.test', 2), { envelope, from_key: 'desk@example.net' });
-			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'b.test']);
-		});
-
 		it('say when the next turn comes, and nothing where they hold nothing back', async () => {
 			expect(await turn(noon)).toBeNull();
 			await limit({ recipient_domain_limits: '*=1/1h' });
@@ -150,24 +117,6 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(look).toBeLessThanOrEqual(noon + hour + hour / slack);
 			await lease(store, { now: look + second });
 			expect(await turn(look + second)).toBeNull();
-		});
-
-		it('say when the next turn of a campaign comes, and nothing of one that waits for no limit', async () => {
-			await limit({ recipient_domain_limits: 'slow.test=1/1h' });
-			await send(store, people('slow.test', 3));
-			const { submission: other } = await send(store, people('fast.test', 1));
-			await lease(store);
-			const at = (submission: string) => store.reads.nextTurn({ scope: { submission }, now: noon + second });
-			expect(await turn(noon)).toBeGreaterThan(noon);
-			expect(await at(other)).toBeNull();
-		});
-
-		it('let everybody pass at once when they are lifted', async () => {
-			await limit({ recipient_domain_limits: '*=1/1h' });
-			await send(store, people('a.test', 4));
-			expect(await lease(store)).toHaveLength(1);
-			await limit({ recipient_domain_limits: null });
-			expect(await lease(store, { now: noon + second })).toHaveLength(3);
 		});
 
 		it('wake as many as there is room for, and leave the others aside', async () => {
@@ -217,15 +166,6 @@ export function describeLimits(open: OpenEmpty): void {
 			await send(store, ['urgent@a.test'], { now: noon + 2 * second });
 			const room = noon + 10 * second + second;
 			expect((await lease(store, { now: room })).map(({ to }) => to)).toEqual(['urgent@a.test']);
-		});
-
-		it('are shared by all who ask for a rate', async () => {
-			await send(store, people('a.test', 10));
-			const ask = (now: Micros, owner: string) =>
-				store.queue.lease({ owner, now, until: now + hour, max: 100, scope: null, perSecond: 4 });
-			expect(await ask(noon, 'one')).toHaveLength(4);
-			expect(await ask(noon + 1, 'two')).toEqual([]);
-			expect(await store.reads.nextTurn({ scope: null, now: noon + 1, perSecond: 4 })).not.toBeNull();
 		});
 
 		it.each([
@@ -312,6 +252,97 @@ export function describeLimits(open: OpenEmpty): void {
 				const ofDomain = sent.filter((each) => each.domain === domain);
 				expect(mostIn(ofDomain, window * second)).toBeLessThanOrEqual(count);
 			}
+		});
+
+		describe('that hold messages back', () => {
+			const holding = async (now: Micros) => (await store.reads.queueState({ now })).limits;
+			const waits = async (now: Micros) =>
+				(await store.reads.limitWaits({ now })).map(({ limit, wait }) => [limit, Math.round(wait / second)]);
+			const ids = async (domain: string, count: number) =>
+				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
+
+			it('is nothing where no limit is set, or none is used up', async () => {
+				const [id = ''] = await ids('a.test', 1);
+				expect(await holding(noon)).toEqual([]);
+				expect(await waits(noon)).toEqual([]);
+				await limit({ recipient_domain_limits: 'a.test=1/1h', send_limit: '9/1h' });
+				expect(await holding(noon)).toEqual([]);
+				expect(await waits(noon)).toEqual([
+					['9/h', 0],
+					['a.test=1/h', 0],
+				]);
+				expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
+			});
+
+			it('is counted by limit, with the turns of the first and of the last', async () => {
+				await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
+				await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);
+				await settleSent(await lease(store), noon);
+				await lease(store, { now: noon + second });
+				const state = await holding(noon + second);
+				expect(state).toEqual([
+					{
+						setting: 'recipient_domain_limits',
+						limit: 'a.test=2/h',
+						domain: 'a.test',
+						messages: 3,
+						next_at: expect.any(Number),
+						last_at: expect.any(Number),
+					},
+					{
+						setting: 'recipient_domain_limits',
+						limit: '*=1/h',
+						domain: 'b.test',
+						messages: 1,
+						next_at: expect.any(Number),
+						last_at: expect.any(Number),
+					},
+				]);
+				const [{ next_at, last_at } = { next_at: 0, last_at: 0 }] = state;
+				expect(next_at).toBeGreaterThanOrEqual(noon + hour - second);
+				expect(last_at - next_at).toBe(hour);
+				expect(await waits(noon + second)).toEqual([
+					['a.test=2/h', Math.round((last_at - noon - second) / second)],
+					['*=1/h', expect.any(Number)],
+				]);
+			});
+
+			it('counts what is in a worker’s hands against the limit, and not as waiting', async () => {
+				await limit({ recipient_domain_limits: 'a.test=2/1h' });
+				await ids('a.test', 3);
+				await lease(store);
+				expect(await holding(noon + second)).toMatchObject([{ messages: 1, next_at: noon + second + hour }]);
+			});
+
+			it('is told of one message: which limit, and until when', async () => {
+				await limit({ recipient_domain_limits: 'a.test=1/1h, *=9/1s' });
+				const [first = '', second_ = '', third = ''] = await ids('a.test', 3);
+				const [other = ''] = await ids('b.test', 1);
+				await settleSent(await lease(store), noon);
+				const held = await store.reads.holdsOfMessage({ id: second_, now: noon + second });
+				expect(held).toEqual([
+					{
+						setting: 'recipient_domain_limits',
+						limit: 'a.test=1/h',
+						domain: 'a.test',
+						until_at: expect.any(Number),
+					},
+				]);
+				const [last] = await store.reads.holdsOfMessage({ id: third, now: noon + second });
+				expect((last?.until_at ?? 0) - (held[0]?.until_at ?? 0)).toBe(hour);
+				expect(await store.reads.holdsOfMessage({ id: first, now: noon + second })).toEqual([]);
+				expect(await store.reads.holdsOfMessage({ id: other, now: noon + second })).toEqual([]);
+			});
+
+			it('is nothing once the limit is lifted', async () => {
+				await limit({ recipient_domain_limits: '*=1/1h' });
+				const [, waiting = ''] = await ids('a.test', 2);
+				await settleSent(await lease(store), noon);
+				await limit({ recipient_domain_limits: null });
+				expect(await holding(noon + second)).toEqual([]);
+				expect(await store.reads.holdsOfMessage({ id: waiting, now: noon + second })).toEqual([]);
+				expect(await waits(noon + second)).toEqual([]);
+			});
 		});
 	});
 

@@ -1,15 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../../src/store/store.js';
-import {
-	fixedClock,
-	newList,
-	newSubscriber,
-	noon,
-	type OpenEmpty,
-	send,
-	stateOf,
-	verify,
-} from './fixture.js';
+import { fixedClock, newList, newSubscriber, noon, type OpenEmpty } from './fixture.js';
 
 export function describeLists(open: OpenEmpty): void {
 	describe('lists', () => {
@@ -17,23 +8,6 @@ export function describeLists(open: OpenEmpty): void {
 		beforeEach(async () => {
 			store = await open(fixedClock);
 			return () => store.close();
-		});
-
-		it('makes one of a name where it is wanted only once, of eight at the same time', async () => {
-			const input = { name: 'News', email_reason: 'You asked' };
-			const put = (email_reason: string) =>
-				store.writes.createList({ input: { ...input, email_reason }, now: noon, unless_named: true });
-			const made = await Promise.all(Array.from({ length: 8 }, (_, at) => put(`reason ${at}`)));
-			expect(made.filter(({ kind }) => kind === 'written')).toHaveLength(8);
-			expect(made.filter((one) => !('was_there' in one))).toHaveLength(1);
-			const { results } = await store.reads.pageLists({ page: 1, page_size: 10 });
-			expect(results).toHaveLength(1);
-			expect(made.map((one) => one.kind === 'written' && one.record)).toEqual(
-				Array.from({ length: 8 }, () => results[0]),
-			);
-			// Names are not unique: another one may be made all the same.
-			expect(await store.writes.createList({ input, now: noon })).not.toHaveProperty('was_there');
-			expect(await put('again')).toEqual({ kind: 'written', record: results[0], was_there: true });
 		});
 
 		it('counts who came, by the time of it, as long as they are there', async () => {
@@ -91,22 +65,6 @@ export function describeLists(open: OpenEmpty): void {
 			expect(before.lists?.map(({ active }) => active)).toEqual([0, 0]);
 			await store.writes.deleteList({ id, now: later });
 			expect(await added()).toEqual([[0, []]]);
-		});
-
-		it('deletes a list with its subscribers, and cancels the bulk mail that waits for them', async () => {
-			await verify(store);
-			const [id, other] = [await newList(store), await newList(store, 'Other')];
-			await newSubscriber(store, id, 'ann@example.org');
-			await newSubscriber(store, other, 'bob@example.org');
-			const bulk = await send(store, ['ann@example.org'], { type: 'BULK', list_id: id });
-			const kept = await send(store, ['bob@example.org'], { type: 'BULK', list_id: other });
-			const personal = await send(store, ['ann@example.org'], { list_id: id });
-			await store.writes.deleteList({ id, now: noon });
-			const states = [bulk, kept, personal].map(({ answer }) => stateOf(store, answer.messages[0]?.id ?? ''));
-			expect(await Promise.all(states)).toEqual(['canceled', 'queued', 'queued']);
-			expect(
-				await store.reads.pageSubscribers({ list_id: id, filter: {}, page: 1, page_size: 9 }),
-			).toBeNull();
 		});
 	});
 }

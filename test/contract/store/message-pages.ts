@@ -117,46 +117,5 @@ export function describeMessagePages(open: OpenEmpty): void {
 				expect({ filter, count, found }).toEqual({ filter, count: wanted.length, found: [...wanted].sort() });
 			}
 		});
-
-		it('follow each other without a gap, from either end', async () => {
-			await mixed();
-			for (const filter of [{}, { tag: 'receipt' }, { status: 'canceled' }, { since_at: noon }] as Filter[]) {
-				const ids = async (page: number, page_size: number, ordering: NonNullable<Filter['ordering']>) =>
-					(await store.reads.pageMessages({ page, page_size, filter: { ...filter, ordering } })).results.map(
-						({ id }) => id,
-					);
-				const whole = await ids(1, 100, 'date_created');
-				expect(await ids(1, 100, '-date_created')).toEqual([...whole].reverse());
-				const pages = [];
-				for (let page = 1; page <= whole.length; page += 1)
-					pages.push(...(await ids(page, 1, 'date_created')));
-				expect(pages).toEqual(whole);
-			}
-		});
-
-		it('go on by key in the order of the pages, from either end', async () => {
-			await mixed();
-			for (const filter of [{}, { tag: 'receipt' }, { status: 'canceled' }, { since_at: noon }] as Filter[])
-				for (const ordering of ['date_created', '-date_created'] as const) {
-					const query = { filter: { ...filter, ordering }, page: 1 };
-					const whole = (await store.reads.pageMessages({ ...query, page_size: 100 })).results;
-					const { results, last } = await store.reads.pageMessages({ ...query, page_size: 1 });
-					for (let after = last; after !== null; ) {
-						const slice = await store.reads.sliceMessages({ filter: query.filter, after, limit: 2 });
-						results.push(...slice.results);
-						after = slice.last;
-					}
-					expect(results).toEqual(whole);
-				}
-		});
-
-		it('count all of them with the state each has', async () => {
-			await mixed();
-			const all = (await store.reads.pageMessages({ page: 1, page_size: 100, filter: {} })).results;
-			const counted: Record<string, number> = {};
-			for (const { state } of all) counted[state] = (counted[state] ?? 0) + 1;
-			expect(await store.reads.countMessages({ scope: null })).toEqual(counted);
-			expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
-		});
 	});
 }

@@ -46,25 +46,6 @@ export function describeQueue(open: OpenEmpty): void {
 			});
 		}
 
-		it('counts the tries of a failed message that a person retries from then on', async () => {
-			const id = await one();
-			const busy = { kind: 'deferred', reply: busy451, due_at: noon } as const;
-			const began = async (now: number) => (await lease(store, { now }))[0]?.created_at;
-			const settle = async (outcome: DeliveryOutcome, at: number) => {
-				const fence = (await store.reads.getMessage({ id }))?.message.attempts ?? 0;
-				await store.queue.settle({ settlements: [{ message: id, fence: fence + 1, at, outcome }] });
-			};
-			expect(await began(noon)).toBe(noon);
-			await settle(busy, noon);
-			expect(await began(noon + hour)).toBe(noon);
-			await settle({ kind: 'failed', reply: busy451 }, noon + hour);
-			const later = noon + 9 * 24 * hour;
-			await store.writes.changeMessage({ id, action: 'retry', now: later });
-			expect(await began(later)).toBe(later);
-			await settle(busy, later);
-			expect(await began(later + hour)).toBe(later);
-		});
-
 		it('goes from queued to leased, and to nobody else meanwhile', async () => {
 			const id = await one();
 			expect(await stateOf(store, id)).toBe('queued');
@@ -87,17 +68,6 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + hour })).toMatchObject([
 				{ message: id, fence: 2, attempts: 1 },
 			]);
-		});
-
-		it('gives a released message back as it was', async () => {
-			const id = await one();
-			await deliver(store, { kind: 'released', why: 'drain' });
-			expect(await stateOf(store, id)).toBe('queued');
-			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + 1 });
-			await deliver(store, { kind: 'released', why: 'infrastructure' }, noon + hour);
-			const found = await store.reads.getMessage({ id });
-			expect(found?.message).toMatchObject({ state: 'deferred', due_at: '2026-03-10T12:00:00.000001' });
-			expect(found?.attempts).toHaveLength(1);
 		});
 
 		it('returns an expired lease to the queue, and takes nothing from who held it', async () => {
@@ -165,29 +135,6 @@ export function describeQueue(open: OpenEmpty): void {
 			]);
 		});
 
-		it('records what was sent to who was deleted while it was on its way', async () => {
-			const list_id = await newList(store);
-			const { id } = await newSubscriber(store, list_id, 'a@example.org');
-			await send(store, ['a@example.org'], { type: 'BULK', list_id });
-			const [leased] = await lease(store);
-			await store.writes.deleteSubscriber({ list_id, id, now: noon });
-			const message = leased?.message ?? '';
-			const sent = { message, fence: 1, at: noon, outcome: { kind: 'sent', reply: accepted250 } as const };
-			expect(await store.queue.settle({ settlements: [sent] })).toEqual(['recorded']);
-		});
-
-		it('writes every attempt with its reply', async () => {
-			const id = await one();
-			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + 1 });
-			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + hour);
-			const found = await store.reads.getMessage({ id });
-			expect(found?.attempts).toEqual([
-				{ number: 1, at: '2026-03-10T12:00:00.000000', outcome: 'deferred', ...busy451 },
-				{ number: 2, at: '2026-03-10T13:00:00.000000', outcome: 'sent', ...accepted250 },
-			]);
-			expect(found?.message).toMatchObject({ date_sent: '2026-03-10T13:00:00.000000', due_at: null });
-		});
-
 		it('answers settlements in their order, unknown messages too', async () => {
 			const id = await one();
 			await lease(store);
@@ -236,6 +183,84 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await to({ submission: first.submission })).toEqual(['a@example.org']);
 			expect(await to({ campaign })).toEqual(['m@example.org']);
 			expect(await lease(store, { scope: { submission: 'nobody' } })).toEqual([]);
+		});
+	});
+}
+
+export function describeQueuePauses(open: OpenEmpty): void {
+	describe('a queue that is held up', () => {
+		let store: Store;
+		beforeEach(async () => {
+			store = await open(fixedClock);
+			await verify(store);
+			return () => store.close();
+		});
+		const pause = (reason: string | null = null, now = noon) =>
+			store.queue.pause({ kind: 'manual', reason, retry_at: null, now });
+		const fault = (reason: string, retry_at: number, now = noon) =>
+			store.queue.pause({ kind: 'fault', reason, retry_at, now });
+
+		it('gives nothing to lease until it is resumed, and loses nothing', async () => {
+			await send(store, ['a@example.org']);
+			await pause('moving house');
+			expect(await lease(store)).toEqual([]);
+			expect(await store.reads.queuePauses()).toEqual([
+				{ kind: 'manual', reason: 'moving house', since: noon, retry_at: null, faults: 0 },
+			]);
+			expect(await store.queue.resume({ kinds: ['manual'] })).toBe(true);
+			expect(await store.queue.resume({ kinds: ['manual'] })).toBe(false);
+			expect(await lease(store)).toMatchObject([{ to: 'a@example.org', attempts: 0 }]);
+		});
+
+		it('counts faults in a row and keeps the latest time to try again, and lets whoever tries', async () => {
+			await send(store, ['a@example.org']);
+			await fault('connect: refused', noon + hour);
+			await fault('auth: 535 No', noon + 1, noon + hour);
+			expect(await store.reads.queuePauses()).toEqual([
+				{ kind: 'fault', reason: 'auth: 535 No', since: noon, retry_at: noon + hour, faults: 2 },
+			]);
+			expect(await lease(store)).toHaveLength(1);
+			await store.queue.resume({ kinds: ['fault'] });
+			expect(await store.reads.queuePauses()).toEqual([]);
+		});
+
+		it('counts refusals of the sender, which hold nothing up and are forgotten with a fault', async () => {
+			const refuse = (reason: string) =>
+				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
+			await refuse('mail: 553 No');
+			expect(await refuse('mail: 554 No')).toMatchObject({ reason: 'mail: 554 No', faults: 2 });
+			await send(store, ['a@example.org']);
+			expect(await lease(store)).toHaveLength(1);
+			expect((await store.reads.queueState({ now: noon })).pauses).toEqual([]);
+			expect(await store.queue.resume({ kinds: ['fault', 'refusal'] })).toBe(false);
+			expect(await refuse('mail: 553 No')).toMatchObject({ faults: 1 });
+			await store.writes.putSettings({ values: { smtp_url: 'smtp://other.example' }, now: noon });
+			expect(await store.reads.queuePauses()).toEqual([]);
+		});
+
+		it('makes what was deferred for its sender due when a person resumes it, and nothing else', async () => {
+			const said = (code: number, enhanced: string | null) =>
+				({ phase: 'rcpt', code, enhanced, text: 'No' }) as const;
+			const replies = [said(550, '5.7.1'), said(554, null), said(552, '5.7.0'), said(552, null), busy451];
+			await send(
+				store,
+				replies.map((_, at) => `r${at}@slow.example`),
+			);
+			for (const reply of replies) await deliver(store, { kind: 'deferred', reply, due_at: noon + 3 * hour });
+			expect((await store.reads.queueState({ now: noon })).deferred).toMatchObject([{ messages: 2 }]);
+			expect(await lease(store, { now: noon + hour })).toEqual([]);
+			await store.queue.resume({ kinds: ['fault', 'refusal'] });
+			expect(await lease(store, { now: noon + hour })).toEqual([]);
+			await store.queue.resume({ kinds: ['manual', 'fault', 'refusal'], retry_at: noon + hour });
+			const due = await lease(store, { now: noon + hour });
+			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
+		});
+
+		it('gives back a message with a time of its own', async () => {
+			await send(store, ['a@example.org']);
+			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
+			expect(await lease(store)).toEqual([]);
+			expect(await lease(store, { now: noon + hour })).toMatchObject([{ attempts: 0 }]);
 		});
 	});
 }

@@ -156,28 +156,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await told(store, campaign)).toEqual(before);
 	});
 
-	it('adds what is deleted later to what was deleted before', async () => {
-		const { store, expire } = await open();
-		const { campaign } = await happened(store);
-		await keep(store, { keep_messages: '30d' });
-		await expire(noon + 30 * day);
-		for (const now of [noon, noon + 40 * day])
-			await send(store, [`late${now}@a.example`], { ...bulk, campaign, tag: 'tag', now });
-		for (const at of [noon, noon + 40 * day]) {
-			const message = await deliver(store, { kind: 'sent', reply: accepted250 }, at);
-			await store.writes.recordEvents({
-				events: [eventOf(message, 'REDIRECTED', { link: 0, at: noon + day })],
-			});
-		}
-		const before = await told(store, campaign);
-		await expire(noon + 60 * day);
-		expect(await messageIds(store)).toHaveLength(1);
-		expect(await told(store, campaign)).toEqual(before);
-		await expire(noon + 90 * day);
-		expect(await messageIds(store)).toEqual([]);
-		expect(await told(store, campaign)).toEqual(before);
-	});
-
 	it('touches no message that waits, and no campaign that is not over', async () => {
 		const { store, expire } = await open();
 		await verify(store);
@@ -259,27 +237,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 			...{ email_key: 'p0@example.org', fresh: { id: 1, secret: 'c2VjcmV0' }, now: noon },
 		});
 		expect(await status()).toEqual(before);
-	});
-
-	it('keeps the states of what joined a campaign, apart from its own', async () => {
-		const { store, expire, count } = await open();
-		const { campaign } = await campaignOfAllEnds(store);
-		await send(store, ['x@example.org', 'y@example.org'], { campaign });
-		await send(store, ['z@example.org'], { campaign: newUuid() });
-		await deliver(store, { kind: 'sent', reply: accepted250 });
-		await deliver(store, { kind: 'bounced', reply: unknown550, suppress: false });
-		await deliver(store, { kind: 'sent', reply: accepted250 });
-		const status = () => statusOf(store, { id: campaign, now: noon });
-		const before = await status();
-		expect(before?.joined).toEqual({ bounced: 1, sent: 1 });
-		await keep(store, { keep_messages: '30d' });
-		await expire(noon + 31 * day);
-		expect(await messageIds(store)).toEqual([]);
-		expect(await status()).toEqual(before);
-		expect(await store.reads.checkCounts({})).toEqual(nothingWrong);
-		const joined = 'SELECT count(*) FROM deleted_joined';
-		expect(await count(`${joined} WHERE campaign = '${campaign}'`)).toBe(2);
-		expect(await count(joined)).toBe(3);
 	});
 
 	it('keeps the states of a campaign of send calls, to the client that made all of them too', async () => {
@@ -367,18 +324,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(results.map(({ email }) => email).sort()).toEqual(['ann@example.org', 'bob@example.org']);
 	});
 
-	it('keeps nothing of a message whose mail has no page of ours', async () => {
-		const { store, expire, count } = await open();
-		await verify(store);
-		await send(store, ['ann@example.org'], { tag: 'receipt' });
-		const message = await deliver(store, { kind: 'sent', reply: accepted250 });
-		await keep(store, { keep_messages: '1d' });
-		await expire(noon + day);
-		expect(await store.reads.getOldMessage({ id: message })).toBe(null);
-		for (const table of ['old_messages', 'submissions', 'contents'])
-			expect([table, await count(`SELECT count(*) FROM ${table}`)]).toEqual([table, 0]);
-	});
-
 	it('erases a person from what stays', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
@@ -389,28 +334,6 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		await keep(store, { keep_messages: '1d' });
 		await expire(noon + day);
 		expect(await count('SELECT count(*) FROM old_messages')).toBe(2);
-		for (const email_key of ['ann@example.org', 'bob@example.org'])
-			await store.writes.erasePerson({ email_key, fresh: { id: 1, secret: 'c2VjcmV0' }, now: noon + day });
-		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
-	});
-
-	it('erases a person who was deleted, or moved to another address, in between', async () => {
-		const { store, expire, count } = await open();
-		await verify(store);
-		const list = await newList(store);
-		const { id } = await newSubscriber(store, list, 'ann@example.org', { name: 'Ann' });
-		const { id: moved } = await newSubscriber(store, list, 'bob@example.org', { name: 'Bob' });
-		await send(store, ['ann@example.org', 'bob@example.org'], { ...bulk, list_id: list });
-		for (const _ of [1, 2]) await deliver(store, { kind: 'sent', reply: accepted250 });
-		await keep(store, { keep_messages: '1d' });
-		await expire(noon + day);
-		await store.writes.deleteSubscriber({ list_id: list, id, now: noon + day });
-		const patch = { email: 'robert@example.org' };
-		await store.writes.patchSubscriber({ list_id: list, id: moved, patch, now: noon + day });
-		expect(await store.reads.getPerson({ email_key: 'ann@example.org' })).toMatchObject({
-			old_messages: 1,
-			is_known: true,
-		});
 		for (const email_key of ['ann@example.org', 'bob@example.org'])
 			await store.writes.erasePerson({ email_key, fresh: { id: 1, secret: 'c2VjcmV0' }, now: noon + day });
 		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);

@@ -3,9 +3,7 @@ import type { Store } from '../../../src/store/store.js';
 import {
 	day,
 	fixedClock,
-	lease,
 	messageIds,
-	newField,
 	newList,
 	newSubscriber,
 	noon,
@@ -31,24 +29,6 @@ export function describeSubmissions(open: OpenEmpty): void {
 			await newSubscriber(store, list_id, 'a@example.org', { is_active: false });
 			expect(await recipients(['a@example.org'], { type: 'BULK', list_id })).toEqual([]);
 			expect(await recipients(['a@example.org'], { list_id })).toEqual(['a@example.org']);
-		});
-
-		it('keeps the used variables: context over meta over built-ins', async () => {
-			for (const variable of ['city', 'age', 'unused']) await newField(store, variable);
-			const list_id = await newList(store);
-			const meta = { city: 'Oslo', age: '5', unused: 'x' };
-			await newSubscriber(store, list_id, 'a@example.org', { name: 'Ann', meta });
-			const variables = ['city', 'age', 'name', 'email', 'email_reason', 'missing', 'unsubscribe_url'];
-			await send(store, ['a@example.org'], { variables, context: { city: 'Rome', other: 'x' } });
-			const [leased] = await lease(store);
-			expect(leased?.variables).toEqual({
-				city: 'Rome',
-				age: '5',
-				name: 'Ann',
-				email: 'a@example.org',
-				email_reason: 'You read News',
-			});
-			expect(leased?.list_id).toBe(list_id);
 		});
 
 		it('answers the same key and body again for a day, and makes nothing twice', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type TupleKeys, tupleKeyNames, tupleKeys } from '../../../src/api/exports.js';
-import type { Subscriber, SubscriberFilter } from '../../../src/api/records.js';
+import type { Subscriber } from '../../../src/api/records.js';
 import type { Store } from '../../../src/store/store.js';
 import { fixedClock, newField, newList, newSubscriber, noon, type OpenEmpty, recordOf } from './fixture.js';
 
@@ -12,24 +12,6 @@ export function describeSubscribers(open: OpenEmpty): void {
 			store = await open(fixedClock);
 			list_id = await newList(store);
 			return () => store.close();
-		});
-		const emails = async (filter: SubscriberFilter) => {
-			const slice = await store.reads.pageSubscribers({ list_id, filter, page: 1, page_size: 100 });
-			return [slice?.count, ...(slice?.results.map(({ email }) => email) ?? [])];
-		};
-
-		it('names every unknown variable of meta, beside what else is wrong', async () => {
-			await newSubscriber(store, list_id, 'ann@example.org');
-			await newField(store, 'city');
-			const input = { email: 'ann@example.org', meta: { city: 'Oslo', foo: 1, bar: 2 } };
-			const outcome = await store.writes.createSubscriber({ list_id, input, now: noon });
-			expect(outcome).toMatchObject({
-				kind: 'refused',
-				errors: {
-					email: [{ code: 'unique' }],
-					meta: [{ message: 'Unknown variable: foo.' }, { message: 'Unknown variable: bar.' }],
-				},
-			});
 		});
 
 		it('encodes pages, slices and tuples as the JSON of their records, whatever these hold', async () => {
@@ -71,17 +53,6 @@ export function describeSubscribers(open: OpenEmpty): void {
 			const proto = JSON.parse('{"__proto__":"x"}');
 			expect(JSON.stringify(await patch({ merge_meta: proto }))).toBe('{"city":"Rome","__proto__":"x"}');
 			expect(await patch({ meta: { age: '6' } })).toEqual({ age: '6' });
-		});
-
-		it('moves to a free address, and not to one that is taken', async () => {
-			await newSubscriber(store, list_id, 'ann@example.org');
-			const { id } = await newSubscriber(store, list_id, 'bob@example.org');
-			const move = (email: string) =>
-				store.writes.patchSubscriber({ list_id, id, patch: { email }, now: noon });
-			expect(await move('ann@example.org')).toMatchObject({ kind: 'refused', errors: { email: [{}] } });
-			expect(await move('BOB@example.org')).toMatchObject({ record: { email: 'BOB@example.org' } });
-			expect(await move('rob@example.org')).toMatchObject({ record: { email: 'rob@example.org' } });
-			expect(await emails({ email__exact: 'bob@example.org' })).toEqual([0]);
 		});
 
 		it('never gives an id of a deleted subscriber again', async () => {

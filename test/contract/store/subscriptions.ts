@@ -17,7 +17,6 @@ import {
 	releasedCampaign,
 	send,
 	stateOf,
-	unknown550,
 	verify,
 } from './fixture.js';
 
@@ -42,10 +41,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
 			return message;
-		};
-		const bounce = async (email: string) => {
-			await send(store, [email]);
-			return deliver(store, { kind: 'bounced', reply: unknown550, suppress: true });
 		};
 
 		it('remembers an address when its row or its list is gone', async () => {
@@ -103,14 +98,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await left()).toEqual([list_id]);
 			});
 
-			it('is out of all lists when the one that was left is deleted', async () => {
-				await unsubscribe(ann);
-				await store.writes.deleteList({ id: list_id, now: noon });
-				expect(await activity(there, other)).toEqual(off);
-				expect(await counts(other)).toEqual([0, 1]);
-				expect(await left()).toEqual([null]);
-			});
-
 			it('leaves all lists where the person says so, or the setting', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
@@ -150,21 +137,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			});
 		});
 
-		it('makes a hard-bounced address inactive in every list, and refuses to activate it by hand', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			const other = await newList(store, 'Other');
-			const elsewhere = await newSubscriber(store, other, 'ann@example.org');
-			await bounce('ann@example.org');
-			expect(await activity(id)).toEqual([false, 'HARDBOUNCED']);
-			expect(await activity(elsewhere.id, other)).toEqual([false, 'HARDBOUNCED']);
-			expect((await store.reads.getList({ id: other }))?.inactive_subscribers_count).toBe(1);
-			expect(await patch(id, true)).toMatchObject({
-				kind: 'refused',
-				errors: { is_active: [{ code: 'suppressed' }] },
-			});
-			expect((await store.reads.status()).suppressions).toBe(1);
-		});
-
 		it('counts no refusal of the sender or the content, from a server or in a report', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			for (const days of [0, 2, 4, 6, 8, 10]) {
@@ -182,15 +154,6 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			}
 			expect(await activity(id)).toEqual([true, null]);
 			expect((await figures(store)).join()).not.toContain('SOFTBOUNCED');
-		});
-
-		it('takes a late bounce report as it takes one at once', async () => {
-			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
-			await send(store, ['ann@example.org']);
-			const message = await deliver(store, { kind: 'sent', reply: accepted250 });
-			await store.writes.recordEvents({ events: [eventOf(message, 'HARDBOUNCED', { smtp_code: '5.1.1' })] });
-			expect(await activity(id)).toEqual([false, 'HARDBOUNCED']);
-			expect((await store.reads.getMessage({ id: message }))?.message.state).toBe('sent');
 		});
 	});
 }

@@ -4,7 +4,6 @@ import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,
 	busy451,
-	campaignOf,
 	day,
 	deliver,
 	fixedClock,
@@ -56,41 +55,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			return [one?.is_active, one?.disable_reason];
 		};
 
-		it('are kept by address and reason, with who made them, when and until when', async () => {
-			const rows = [
-				row(bob, { expires_at: noon + day }),
-				row(ann, { reason: 'COMPLAINED', source: 'IMPORT', created_at: noon - day }),
-				row(ann),
-			];
-			expect(await add(rows)).toEqual({ created: 3, updated: 0, unchanged: 0, rejected: 0 });
-			const page = await store.reads.pageSuppressions({ filter: {}, now: noon, page: 1, page_size: 2 });
-			expect(page).toEqual({
-				count: 3,
-				results: [
-					{
-						email: ann,
-						reason: 'COMPLAINED',
-						list_id: null,
-						source: 'IMPORT',
-						date_created: '2026-03-09T12:00:00.000000',
-						expires_at: null,
-					},
-					{
-						email: ann,
-						reason: 'MANUAL',
-						list_id: null,
-						source: 'API',
-						date_created: '2026-03-10T12:00:00.000000',
-						expires_at: null,
-					},
-				],
-			});
-			const after = { email_key: ann, reason: 'MANUAL', list_id: null };
-			expect(await store.reads.sliceSuppressions({ after, limit: 9, filter: {}, now: noon })).toMatchObject([
-				{ email: bob, expires_at: '2026-03-11T12:00:00.000000' },
-			]);
-		});
-
 		it('are never weakened by adding: of two ends the later one stands', async () => {
 			const until = (at: number | null) => add([row(ann, { expires_at: at })]);
 			expect(await until(noon + day)).toMatchObject({ created: 1 });
@@ -123,20 +87,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await add(rows)).toEqual(compared.counts);
 		});
 
-		it('with an end leave subscribers as they are: mail passes them over, and goes to them after it', async () => {
-			const { id } = await newSubscriber(store, list_id, ann);
-			await add([row(ann, { expires_at: noon + day })]);
-			const later = await newSubscriber(store, await newList(store, 'Other'), ann);
-			expect([await activity(id), later.is_active]).toEqual([[true, null], true]);
-			const staged = async (now: number) => {
-				const { id: campaign, ...rest } = campaignOf(`at ${now}`);
-				await store.writes.openCampaign({ id: campaign, ...rest });
-				return (await store.writes.addListToCampaign({ campaign, list_id, now }))?.counts;
-			};
-			expect(await staged(noon)).toEqual({ staged: 0, suppressed: 1, rejected: 0 });
-			expect(await staged(noon + day)).toEqual({ staged: 1, suppressed: 0, rejected: 0 });
-		});
-
 		it.each([
 			['COMPLAINED', 0, 0],
 			['HARDBOUNCED', 0, 0],
@@ -147,20 +97,6 @@ export function describeSuppressions(open: OpenEmpty): void {
 			await add([row(ann, { reason })]);
 			expect((await send(store, [ann])).answer.messages_created).toBe(single);
 			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);
-		});
-
-		it.each([
-			['UNSUBSCRIBED', 'written'],
-			['SOFTBOUNCED', 'written'],
-			['MANUAL', 'refused'],
-			['HARDBOUNCED', 'refused'],
-			['COMPLAINED', 'refused'],
-		] as const)('for %s activating a subscriber by hand is %s (14)', async (reason, kind) => {
-			const { id } = await newSubscriber(store, list_id, ann);
-			await add([row(ann, { reason })]);
-			const patch = { is_active: true };
-			expect(await store.writes.patchSubscriber({ list_id, id, patch, now: noon })).toMatchObject({ kind });
-			expect(await found()).toEqual(kind === 'written' ? [] : [`${ann} ${reason}`]);
 		});
 
 		it('take out of the queue at the lease what was accepted before: all mail or bulk alone', async () => {

@@ -24,15 +24,6 @@ export function describeTokens(open: OpenEmpty): void {
 			expect(await store.reads.findToken({ sha256: '' })).toBeNull();
 		});
 
-		it('refuses a second living token of one name, and changes nothing', async () => {
-			await create('a1', 'shop');
-			expect(await create('a2', 'shop', { scopes: ['admin'] })).toBe(false);
-			expect(await store.reads.findToken({ sha256: 'a2' })).toBeNull();
-			expect(await store.reads.listTokens()).toHaveLength(1);
-			const both = await Promise.all([create('b1', 'desk'), create('b2', 'desk')]);
-			expect(both.sort()).toEqual([false, true]);
-		});
-
 		it('finds a revoked token no more, but lists it', async () => {
 			await create('a1', 'shop');
 			await create('b1', 'desk', { now: noon + 1 });
@@ -42,19 +33,6 @@ export function describeTokens(open: OpenEmpty): void {
 			expect(await store.reads.listTokens()).toEqual([
 				{ name: 'shop', scopes: ['read'], created_at: noon, revoked_at: noon + hour },
 				{ name: 'desk', scopes: ['read'], created_at: noon + 1, revoked_at: null },
-			]);
-		});
-
-		it('gives the name of a revoked token to a new one', async () => {
-			await create('a1', 'shop');
-			await store.writes.revokeToken({ name: 'shop', now: noon + 1 });
-			expect(await create('a2', 'shop', { now: noon + 2 })).toBe(true);
-			expect(await store.reads.findToken({ sha256: 'a1' })).toBeNull();
-			expect(await store.reads.findToken({ sha256: 'a2' })).toMatchObject({ name: 'shop', revoked_at: null });
-			await store.writes.revokeToken({ name: 'shop', now: noon + 3 });
-			expect((await store.reads.listTokens()).map(({ revoked_at }) => revoked_at)).toEqual([
-				noon + 1,
-				noon + 3,
 			]);
 		});
 
