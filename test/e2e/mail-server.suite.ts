@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.js';
-import type { MailServer, MailServerOptions } from '../support/mail-server.js';
 import {
 	explained,
 	ingested,
@@ -11,6 +10,7 @@ import {
 	sendTo,
 	subscriberOf,
 } from '../support/mail-server-trial.js';
+import type { MailServer, MailServerOptions } from '../support/postfix.js';
 
 export interface MailServerSubject {
 	name: string;

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { eventually } from './eventually.js';
 import { freePort } from './listen.js';
-import type { MailServer, MailServerOptions } from './mail-server.js';
+import type { MailServer, MailServerOptions } from './postfix.js';
 import { makeProject, type Project } from './project.js';
 import { startRefusing } from './refusing-server.js';
 import { startServer } from './running-server.js';

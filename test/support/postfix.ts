@@ -1,12 +1,24 @@
 /** Debian's Postfix with a configuration, a queue and a port of its own; needs root. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type MailServer, type MailServerOptions, mailsIn } from './mail-server.js';
 
 const run = promisify(execFile);
+
+export interface MailServerOptions {
+	port: number;
+	next: number;
+	bounces: number;
+}
+
+export interface MailServer {
+	log(): Promise<string>;
+	maildir(name: string): string;
+	mails(name: string): Promise<string[]>;
+	stop(): Promise<void>;
+}
 
 export const noPostfix: string | null = !existsSync('/usr/sbin/postfix')
 	? 'Postfix (Debian package postfix) is not installed'
@@ -94,4 +106,10 @@ ${pipe === undefined ? '' : `bounces unix - n n - 1 pipe\n  flags=DROX user=nobo
 bounces.example.com ${pipe === undefined ? `smtp:[127.0.0.1]:${bounces}` : 'bounces:'}
 `;
 	await writeFile(join(folder, 'etc', 'transport'), transports);
+}
+
+async function mailsIn(maildir: string): Promise<string[]> {
+	const folder = join(maildir, 'new');
+	const names = await readdir(folder).catch(() => []);
+	return Promise.all(names.map((one) => readFile(join(folder, one), 'latin1')));
 }
