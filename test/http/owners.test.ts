@@ -77,31 +77,6 @@ describe('what a token with the scope send has sent', () => {
 		['cancel', () => campaigns.cancel(id)],
 	];
 
-	it('is there for itself: opened, filled, asked for and released', async () => {
-		const { id, key } = await openOf('shop');
-		const campaigns = await of('shop', 'campaigns');
-		expect(await campaigns.status(id)).toMatchObject({ key, messages: { staged: 1 } });
-		expect((await campaigns.open(key, spec())).id).toBe(id);
-		expect((await campaigns.results(id, {})).results).toHaveLength(1);
-		await campaigns.complete(id, { position: 1 });
-		await campaigns.release(id, { expect_count: 1 });
-		const progress = await (await of('shop', 'messages')).progress({ campaign: id });
-		expect(progress.messages).toEqual({ queued: 1 });
-		await campaigns.cancel(id);
-		expect(await campaigns.status(id)).toMatchObject({ state: 'canceled' });
-	});
-
-	it('is there to read for a token with the scope read alone, which changes nothing', async () => {
-		const { id, key } = await openOf('shop');
-		const campaigns = await of('office', 'campaigns');
-		expect((await campaigns.page({ key })).results).toMatchObject([{ id, key }]);
-		expect(await campaigns.status(id)).toMatchObject({ key, messages: { staged: 1 } });
-		expect((await campaigns.results(id, {})).results).toHaveLength(1);
-		const denied = { code: 'permission_denied' };
-		await expect(campaigns.open(unique('job'), spec())).rejects.toMatchObject(denied);
-		await expect(campaigns.cancel(id)).rejects.toMatchObject(denied);
-	});
-
 	it('has files that another such token names once it has uploaded their bytes too', async () => {
 		const sha256 = createHash('sha256').update('an invoice').digest('hex');
 		const attachments = [{ name: 'invoice.txt', type: 'text/plain', sha256 }];
@@ -142,22 +117,6 @@ describe('what a token with the scope send has sent', () => {
 			state: 'staged',
 			counts: { staged: 1, suppressed: 0, rejected: 0 },
 		});
-	});
-
-	it('is unknown to another such token where it is of send calls alone', async () => {
-		const id = '6f3c5a1e-8d4b-4c2a-9e7f-000000000001';
-		const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 's', text_body: 'b' };
-		await apiOf('shop').send({ ...request, campaign_unique_id: id });
-		const others = await of('news', 'campaigns');
-		for (const [what, ask] of everything(others, id))
-			await expect(ask(), what).rejects.toMatchObject(notFound);
-		expect((await others.page({ id })).results).toEqual([]);
-		const campaigns = await of('shop', 'campaigns');
-		expect((await campaigns.page({ id })).results).toMatchObject([{ id, counts: { staged: 1 } }]);
-		expect((await campaigns.results(id, {})).results).toHaveLength(1);
-		expect((await (await of('office', 'campaigns')).page({ id })).results).toHaveLength(1);
-		await campaigns.cancel(id);
-		expect(await campaigns.status(id)).toMatchObject({ messages: { canceled: 1 } });
 	});
 
 	it('takes no list of another token that may read', async () => {
@@ -228,19 +187,6 @@ describe('what a token with the scope send has sent', () => {
 		const admin = await of('admin', 'campaigns');
 		await admin.release(id, { expect_count: 1 });
 		expect(await (await of('admin', 'messages')).cancel(message)).toMatchObject({ state: 'canceled' });
-	});
-
-	it('stays its own where an admin goes on with it, also the messages of send requests', async () => {
-		const key = unique('job');
-		const requests = { requests: true } as const;
-		const { id } = await (await of('shop', 'campaigns')).open(key, requests);
-		const admin = await of('admin', 'campaigns');
-		expect((await admin.open(key, requests)).id).toBe(id);
-		const request = { from: 'news@example.com', to: ['cy@example.com'], subject: 's', text_body: 'b' };
-		await admin.putRequests(id, { first: 0, requests: [{ request }] });
-		await admin.release(id, { expect_count: 1 });
-		expect((await (await of('shop', 'messages')).progress({ campaign: id })).messages).toEqual({ queued: 1 });
-		expect((await (await of('news', 'messages')).progress({ campaign: id })).messages).toEqual({});
 	});
 
 	it('leaves out what the owner of the database opened, and what was there before owners were kept', async () => {

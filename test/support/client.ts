@@ -1,4 +1,5 @@
 /** What a client is given in tests: short pauses, no retries, nobody who reads traces. */
+import { ApiError } from '../../src/api/errors.js';
 import type { ClientOptions } from '../../src/http/client/client.js';
 
 export interface ClientWishes extends Partial<Omit<ClientOptions, 'remote'>> {
@@ -16,4 +17,13 @@ export function clientOptions({ remote, ...wishes }: ClientWishes): ClientOption
 		...wishes,
 		remote: { timeoutMs: 60_000, retries: 0, caCert: null, insecure: false, proxy: null, ...remote },
 	};
+}
+
+export async function failure(attempt: Promise<unknown>): Promise<ApiError> {
+	const error: unknown = await attempt.then(
+		() => new Error('did not fail'),
+		(reason) => reason,
+	);
+	if (error instanceof ApiError) return error;
+	throw error;
 }

@@ -1,11 +1,10 @@
 // Every fault of a remote service: what the client makes of it, what the shell sees, and what reached the service.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';
-import { ApiError } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { type ClientWishes, clientOptions } from '../../support/client.js';
+import { type ClientWishes, clientOptions, failure } from '../../support/client.js';
 import {
 	type Act,
 	emptyPage,
@@ -29,15 +28,6 @@ function client(wishes: Partial<ClientWishes> = {}): Client {
 	const made = createClient(clientOptions({ baseUrl: service.url, token, ...wishes }));
 	clients.push(made);
 	return made;
-}
-
-async function failure(attempt: Promise<unknown>): Promise<ApiError> {
-	const error: unknown = await attempt.then(
-		() => new Error('did not fail'),
-		(reason) => reason,
-	);
-	if (error instanceof ApiError) return error;
-	throw error;
 }
 
 const list = { id: 1, name: 'News' };

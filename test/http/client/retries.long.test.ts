@@ -1,9 +1,8 @@
 // What is tried again, and what never is: the service counts what reaches it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/api/errors.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { clientOptions } from '../../support/client.js';
+import { clientOptions, failure } from '../../support/client.js';
 import {
 	type Act,
 	emptyPage,
@@ -46,15 +45,6 @@ const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', te
 const input = { name: 'News', email_reason: 'asked' };
 
 const asked = () => service.asked().map(({ method }) => method);
-
-async function failure(attempt: Promise<unknown>): Promise<ApiError> {
-	const error: unknown = await attempt.then(
-		() => new Error('did not fail'),
-		(reason) => reason,
-	);
-	if (error instanceof ApiError) return error;
-	throw error;
-}
 
 describe('what was not processed is tried again with every method', () => {
 	it.each<[string, Act]>([

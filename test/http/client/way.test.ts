@@ -1,11 +1,10 @@
 // The way to a deployment: proxies, certificates, base URLs, connections. Proxy and service are real sockets.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/api/errors.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { proxyFor } from '../../../src/http/client/proxy.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';
-import { type ClientWishes, clientOptions } from '../../support/client.js';
+import { type ClientWishes, clientOptions, failure } from '../../support/client.js';
 import { emptyPage, type HostileService, startHostileService } from '../../support/hostile-service.js';
 import { type ProxyOptions, startProxy, type TunnelProxy } from '../../support/proxy.js';
 
@@ -30,15 +29,6 @@ function client(wishes: ClientWishes): Client {
 	const made = createClient(clientOptions(wishes));
 	ends.push(made.close);
 	return made;
-}
-
-async function failure(attempt: Promise<unknown>): Promise<ApiError> {
-	const error: unknown = await attempt.then(
-		() => new Error('did not fail'),
-		(reason) => reason,
-	);
-	if (error instanceof ApiError) return error;
-	throw error;
 }
 
 const portOf = (url: string) => Number(new URL(url).port);

@@ -4,20 +4,11 @@ import { ApiError } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { type ClientWishes, clientOptions } from '../../support/client.js';
+import { type ClientWishes, clientOptions, failure } from '../../support/client.js';
 import { startWitness, type Witness, type WitnessOptions, witnessMissing } from '../../support/drf.js';
 
 const missing = await witnessMissing();
 if (missing !== null) describe.skip(missing, () => it('is not there', () => {}));
-
-async function failure(attempt: Promise<unknown>): Promise<ApiError> {
-	const error: unknown = await attempt.then(
-		() => new Error('did not fail'),
-		(reason) => reason,
-	);
-	if (error instanceof ApiError) return error;
-	throw error;
-}
 
 interface Deployment {
 	witness: Witness;

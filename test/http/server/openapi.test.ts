@@ -35,14 +35,6 @@ describe('the OpenAPI document', () => {
 		expect(kept.filter((name) => !references.has(name))).toEqual([]);
 	});
 
-	it('is served without a token, with the version of the program', async () => {
-		const deployment = await deploy();
-		const answer = await ask(deployment, 'GET', '/openapi.json', { token: null });
-		await deployment.close();
-		expect(answer.status).toBe(200);
-		expect(answer.body).toEqual(describeApi('1.2.3'));
-	});
-
 	it('is not sent again to a client that has it', async () => {
 		const deployment = await deploy();
 		const asked = (known: string) =>
