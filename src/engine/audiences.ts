@@ -5,7 +5,7 @@ import { type CheckedAudience, type CheckedTiming, campaignFields } from '../api
 import type { Uuid } from '../api/records.js';
 import { isCondition, parseCondition } from '../api/schema/conditions.js';
 import { opening, parseWindow } from '../api/schema/sending-times.js';
-import type { Store } from '../store/store.js';
+import type { Reads, Store } from '../store/store.js';
 import { resolveContent } from './contents.js';
 import { checked, type EngineContext, found, refuse, seenBy } from './context.js';
 import { noSuch } from './rules/errors.js';
@@ -43,15 +43,55 @@ export function createAudiences(context: EngineContext): Audiences {
 	};
 }
 
-export async function assertAudience(store: Pick<Store, 'reads'>, audience: CheckedAudience): Promise<void> {
-	const errors: FieldErrors = {
-		...(await listErrors(store, 'lists', audience.lists.slice(1))),
-		...(await listErrors(store, 'exclude_lists', audience.exclude_lists)),
-		...(await conditionErrors(store, audience.where)),
-		...(await campaignErrors(store, 'where_opened', audience.where_opened)),
-		...(await campaignErrors(store, 'where_not_opened', audience.where_not_opened)),
-	};
+export async function assertAudience(
+	{ reads }: Pick<Store, 'reads'>,
+	audience: CheckedAudience,
+): Promise<void> {
+	const errors: FieldErrors = {};
+	const lists = { lists: audience.lists.slice(1), exclude_lists: audience.exclude_lists };
+	for (const [key, ids] of Object.entries(lists))
+		for (const id of ids)
+			if ((await reads.getList({ id })) === null) errors[key] ??= noSuch(key, id)[key] ?? [];
+	const wrong = audience.where.length === 0 ? [] : await conditionErrors(reads, audience.where);
+	if (wrong.length > 0) errors['where'] = wrong;
+	for (const key of ['where_opened', 'where_not_opened'] as const)
+		for (const id of audience[key]) {
+			const campaign = await campaignOf(reads, id);
+			if (campaign === undefined) errors[key] ??= [refused(`There is no campaign ${id}.`)];
+			// Without their opens all recipients count as having opened nothing, and would get the mail.
+			else if (campaign.date_dropped !== undefined)
+				errors[key] ??= [refused(`${sayDropped(campaign)}, and their opens with them.`)];
+		}
 	if (Object.keys(errors).length > 0) throw invalid(errors);
+}
+
+async function conditionErrors(reads: Reads, conditions: readonly string[]): Promise<FieldError[]> {
+	const { results } = await reads.pageFields({ page: 1, page_size: Number.MAX_SAFE_INTEGER });
+	const variables = new Set(results.map(({ variable }) => variable));
+	return conditions.flatMap((text) => {
+		const parsed = parseCondition(text);
+		if (!isCondition(parsed)) return [refused(`"${text}": ${parsed.message}.`)];
+		const { variable } = parsed;
+		const isKnown = variable === null || variables.has(variable);
+		return isKnown ? [] : [refused(`"${text}": there is no field ${variable}.`)];
+	});
+}
+
+async function campaignOf(reads: Reads, id: Uuid): Promise<Campaign | undefined> {
+	return (await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 })).results[0];
+}
+
+export async function assertKept({ reads }: Pick<Store, 'reads'>, id: Uuid): Promise<void> {
+	const campaign = await campaignOf(reads, id);
+	if (campaign?.date_dropped !== undefined) throw new ApiError('conflict', `${sayDropped(campaign)}.`);
+}
+
+function sayDropped({ key, date_dropped = '' }: Campaign): string {
+	return `The messages of the campaign "${key}" were deleted on ${date_dropped.slice(0, 10)} (keep_messages)`;
+}
+
+function refused(message: string): FieldError {
+	return { code: 'invalid', message };
 }
 
 export async function settledTiming(
@@ -89,61 +129,4 @@ function plan(
 		opens_at: opens > now ? formatDateTime(opens) : null,
 		note: local === null || local.kind === 'once' ? null : local.kind,
 	};
-}
-
-async function listErrors(
-	{ reads }: Pick<Store, 'reads'>,
-	key: string,
-	ids: readonly number[],
-): Promise<FieldErrors> {
-	for (const id of ids) if ((await reads.getList({ id })) === null) return noSuch(key, id);
-	return {};
-}
-
-async function conditionErrors(
-	{ reads }: Pick<Store, 'reads'>,
-	conditions: readonly string[],
-): Promise<FieldErrors> {
-	if (conditions.length === 0) return {};
-	const { results } = await reads.pageFields({ page: 1, page_size: Number.MAX_SAFE_INTEGER });
-	const variables = new Set(results.map(({ variable }) => variable));
-	const errors = conditions.flatMap((text) => {
-		const parsed = parseCondition(text);
-		if (!isCondition(parsed)) return [refused(`"${text}": ${parsed.message}.`)];
-		const { variable } = parsed;
-		return variable === null || variables.has(variable)
-			? []
-			: [refused(`"${text}": there is no field ${variable}.`)];
-	});
-	return errors.length === 0 ? {} : { where: errors };
-}
-
-async function campaignErrors(
-	{ reads }: Pick<Store, 'reads'>,
-	key: string,
-	ids: readonly string[],
-): Promise<FieldErrors> {
-	for (const id of ids) {
-		const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
-		const [campaign] = results;
-		if (campaign === undefined) return { [key]: [refused(`There is no campaign ${id}.`)] };
-		// Without their opens all recipients count as having opened nothing, and would get the mail.
-		if (campaign.date_dropped !== undefined)
-			return { [key]: [refused(`${sayDropped(campaign)}, and their opens with them.`)] };
-	}
-	return {};
-}
-
-export async function assertKept({ reads }: Pick<Store, 'reads'>, id: Uuid): Promise<void> {
-	const { results } = await reads.pageCampaigns({ id, page: 1, page_size: 1, now: 0 });
-	const [campaign] = results;
-	if (campaign?.date_dropped !== undefined) throw new ApiError('conflict', `${sayDropped(campaign)}.`);
-}
-
-function sayDropped({ key, date_dropped = '' }: Pick<Campaign, 'key' | 'date_dropped'>): string {
-	return `The messages of the campaign "${key}" were deleted on ${date_dropped.slice(0, 10)} (keep_messages)`;
-}
-
-function refused(message: string): FieldError {
-	return { code: 'invalid', message };
 }

@@ -14,7 +14,7 @@ import {
 	repeatedCampaign,
 } from '../api/campaigns.js';
 import type { Ack } from '../api/capabilities.js';
-import { dayOf, type Micros, parseDateTime } from '../api/datetime.js';
+import { dayOf, parseDateTime } from '../api/datetime.js';
 import { ApiError, invalid, notFound } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
 import { canonicalJson } from '../api/json.js';
@@ -81,12 +81,8 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 		},
 		cancel: async (campaign, call) => {
 			const forget = call?.forget ?? false;
-			const outcome = await store.writes.cancelCampaign({
-				campaign,
-				forget,
-				now: clock.now(),
-				...seenBy(call),
-			});
+			const canceled = { campaign, forget, now: clock.now(), ...seenBy(call) };
+			const outcome = await store.writes.cancelCampaign(canceled);
 			if (outcome.kind === 'not_found') throw notFound();
 			if (outcome.kind === 'released')
 				throw new ApiError('conflict', 'This campaign was released; nothing was canceled.');
@@ -95,7 +91,8 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 			found(await store.reads.campaignStatus({ id, now: clock.now(), ...seenBy(call) })),
 		page: async (request, call) =>
 			readPage(context, request, '/ext/mailings/', (at, { since, ...filter }) => {
-				const since_at = since === undefined ? {} : { since_at: sinceAt(since) };
+				const since_at =
+					since === undefined ? {} : { since_at: parseDateTime(since) ?? refuse('since', texts.datetime) };
 				return store.reads.pageCampaigns({
 					...{ ...at, ...filter, ...since_at, now: clock.now(), ...seenBy(call) },
 				});
@@ -109,20 +106,14 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 	};
 }
 
-async function openCampaign(
-	context: CampaignContext,
-	{
-		key,
-		spec,
-		call,
-		isTrial = false,
-	}: {
-		isTrial?: boolean;
-		key: string | null;
-		spec: OpenCampaign['spec'];
-		call: (Call & CampaignOpening) | undefined;
-	},
-) {
+interface Opening {
+	key: string | null;
+	spec: OpenCampaign['spec'];
+	call: (Call & CampaignOpening) | undefined;
+	isTrial?: boolean;
+}
+
+async function openCampaign(context: CampaignContext, { key, spec, call, isTrial = false }: Opening) {
 	const { store, clock } = context;
 	const opened = await ('requests' in spec ? openRequests(context, spec) : openContent(context, spec));
 	const outcome = await store.writes.openCampaign({
@@ -142,12 +133,6 @@ async function openCampaign(
 	if (outcome.kind === 'repeated') throw repeatedCampaign(outcome.key);
 	if (outcome.kind === 'refused') throw invalid(outcome.errors);
 	return outcome.session;
-}
-
-function sinceAt(since: string): Micros {
-	const at = parseDateTime(since);
-	if (at === null) return refuse('since', texts.datetime);
-	return at;
 }
 
 async function madeName(

@@ -63,19 +63,12 @@ export async function resolveContent(
 }
 
 /** Only the service knows its templates, and bodies are in the call: only the subject is kept here. */
-export function opaqueContent({
-	subject,
-	text_body,
-	html_body,
-	template_unique_id,
-	disable_inline,
-}: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>): Omit<
-	ResolvedContent,
-	'variables'
-> & { variables: readonly string[] | null } {
+export function opaqueContent(
+	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
+): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {
+	const { subject, text_body: text, html_body: html, template_unique_id, disable_inline } = wanted;
 	const content = { subject: subject ?? '', text: null, html: null, disable_inline };
-	const variables =
-		template_unique_id === null ? usedVariables({ ...content, text: text_body, html: html_body }) : null;
+	const variables = template_unique_id === null ? usedVariables({ ...content, text, html }) : null;
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
@@ -155,10 +148,7 @@ async function lookUp(
 const unknownTemplate: FieldErrors = {
 	template_unique_id: [{ code: 'does_not_exist', message: 'Template not found.' }],
 };
-
-const needsPublicUrl: FieldErrors = {
-	type: [refusal('public_url_required')],
-};
+const needsPublicUrl: FieldErrors = { type: [refusal('public_url_required')] };
 
 export function idempotencyKey(request: object, call: Call | undefined): IdempotencyKey | null {
 	if (call?.idempotencyKey === undefined) return null;

@@ -15,8 +15,10 @@ export interface EngineContext {
 	ports: EnginePorts;
 }
 
+export type StoreContext = Pick<EngineContext, 'store' | 'clock'>;
+
 /** `api`: a service makes the messages, and this database keeps only the campaigns. */
-export interface CampaignContext extends Pick<EngineContext, 'store' | 'clock' | 'newId'> {
+export interface CampaignContext extends StoreContext, Pick<EngineContext, 'newId'> {
 	courier: Courier;
 }
 

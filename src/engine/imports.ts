@@ -2,18 +2,15 @@ import type { ImportBatch, Imports } from '../api/capabilities.js';
 import { ApiError, notFound } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
 import type { ImportAck } from '../store/imports.js';
-import { type EngineContext, found, refuse } from './context.js';
+import { type EngineContext, found, refuse, type StoreContext } from './context.js';
 
 const maxBatchChars = 4 * 1024 * 1024;
 const maxBatchRows = 100_000;
 const plainColumns = new Set(['email', 'name', 'is_active', 'disable_reason', 'meta']);
 
-export function createImports({
-	store,
-	clock,
-	newId,
-}: Pick<EngineContext, 'store' | 'clock' | 'newId'>): Imports {
-	const { writes } = store;
+export function createImports(context: StoreContext & Pick<EngineContext, 'newId'>): Imports {
+	const { clock, newId } = context;
+	const { writes } = context.store;
 	return {
 		open: async (key, spec) => {
 			const session = found(await writes.openImport({ id: newId(), key, spec, now: clock.now() }));

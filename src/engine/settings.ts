@@ -7,7 +7,7 @@ import { texts } from '../api/schema/texts.js';
 import { truthOf } from '../api/schema/truth.js';
 import { canParseUrl, isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
-import type { EngineContext } from './context.js';
+import type { StoreContext } from './context.js';
 import { formatLimit, limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
 import { type SettingName, settingNames } from './rules/setting-names.js';
 import type { UnsubscribeScope } from './rules/subscription.js';
@@ -58,10 +58,7 @@ export async function readSettings(store: Pick<Store, 'reads'>): Promise<EngineS
 	};
 }
 
-export async function keepListeningUrl(
-	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
-	url: string,
-): Promise<void> {
+export async function keepListeningUrl({ store, clock }: StoreContext, url: string): Promise<void> {
 	await store.writes.putSettings({ values: { [listeningUrlName]: url }, now: clock.now() });
 }
 
@@ -79,7 +76,7 @@ export function normalSetting(name: string, value: string): string {
 }
 
 export async function writeSettings(
-	{ store, clock }: Pick<EngineContext, 'store' | 'clock'>,
+	{ store, clock }: StoreContext,
 	values: Readonly<Record<string, string | null>>,
 ): Promise<void> {
 	await store.writes.putSettings({ values: checkSettings(values), now: clock.now() });
