@@ -34,15 +34,13 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 	return openSqliteStore(databaseFile(url), options);
 }
 
-export async function openReader(
-	url: string,
-	{ keys = [] }: Pick<OpenOptions, 'keys'> = {},
-): Promise<Reader> {
-	return openSqliteReader({ path: databaseFile(url), keys });
+/** Opens a reader beside the store that writes, which is opened first. */
+export async function openReader(url: string, { keys }: Pick<OpenOptions, 'keys'> = {}): Promise<Reader> {
+	return openSqliteReader(databaseFile(url), keys);
 }
 
-export function inspectStore(url: string, { keys = [] }: Pick<OpenOptions, 'keys'> = {}): Inspection {
-	return inspectSqlite({ path: databaseFile(url), keys });
+export function inspectStore(url: string, { keys }: Pick<OpenOptions, 'keys'> = {}): Inspection {
+	return inspectSqlite(databaseFile(url), keys);
 }
 
 export async function backUpStore(url: string, options: Omit<BackupOptions, 'path'>): Promise<BackedUp> {

@@ -25,7 +25,10 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	if (isBusy(error)) {
 		return new StoreError('locked', `${path} is locked by another process; try again`, { cause: error });
 	}
-	if (code.startsWith('SQLITE_FULL') || (code === 'SQLITE_IOERR_SHMSIZE' && !hasRoom(path))) {
+	if (
+		code.startsWith('SQLITE_FULL') ||
+		(code === 'SQLITE_IOERR_SHMSIZE' && freeBytes(path) < logIndexBytes)
+	) {
 		return new StoreError('disk_full', `no room left on the disk of ${path}`, { cause: error });
 	}
 	if (code === 'SQLITE_NOTADB') {
@@ -41,12 +44,13 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 /** SQLite's index of its log grows by 32 KiB, and SQLite does not say why it could not. */
 const logIndexBytes = 32_768;
 
-function hasRoom(path: string): boolean {
+/** Infinity where a disk does not tell. */
+export function freeBytes(path: string): number {
 	try {
 		const { bavail, bsize } = statfsSync(dirname(path));
-		return bavail * bsize >= logIndexBytes;
+		return bavail * bsize;
 	} catch {
-		return true;
+		return Number.POSITIVE_INFINITY;
 	}
 }
 
@@ -63,7 +67,7 @@ function readOnlyReason(file: string): string {
 		: 'the database file is read-only';
 }
 
-function allows(path: string, mode: number): boolean {
+export function allows(path: string, mode: number): boolean {
 	try {
 		accessSync(path, mode);
 		return true;

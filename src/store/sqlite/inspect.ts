@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { constants, existsSync, realpathSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
@@ -8,22 +8,17 @@ import { watcher } from '../moving.js';
 import type { OtherProcess } from '../store.js';
 import { lookAt } from './connection.js';
 import { createCore, findOthers } from './core.js';
-import { findDamage, translateFailure } from './failures.js';
+import { allows, findDamage, translateFailure } from './failures.js';
 import { assertOurs, migrations, schemaVersion } from './migrations.js';
 import { createReads } from './reads.js';
 import { createSql } from './sql.js';
+import { sizeOf } from './wal-space.js';
 
 export type Inspection = ReturnType<typeof inspectionOf>;
 
 const mostWords = 5;
 
-export function inspectSqlite({
-	path,
-	keys = [],
-}: {
-	path: string;
-	keys?: readonly WrappingKey[];
-}): Inspection {
+export function inspectSqlite(path: string, keys: readonly WrappingKey[] = []): Inspection {
 	const file = fileAt(path);
 	let db: Database.Database | null = null;
 	try {
@@ -51,7 +46,7 @@ export function fileAt(path: string): string {
  */
 export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));
-	const readonly = hasLog || !isWritable(path);
+	const readonly = hasLog || !allows(path, constants.W_OK);
 	const db = new Database(path, { readonly, fileMustExist: true, timeout: 1_000 });
 	db.pragma('query_only = ON');
 	db.pragma('trusted_schema = OFF');
@@ -60,15 +55,6 @@ export function openUntouched(path: string): Database.Database {
 
 export function usersOf(others: readonly OtherProcess[]): OtherProcess[] {
 	return others.map(({ host, pid, role }) => ({ host, pid, role }));
-}
-
-function isWritable(path: string): boolean {
-	try {
-		accessSync(path, constants.W_OK);
-		return true;
-	} catch {
-		return false;
-	}
 }
 
 function inspectionOf(
@@ -153,7 +139,3 @@ const newestText = `SELECT max(at) FROM (
 	UNION ALL SELECT created_at FROM subscribers WHERE id = (SELECT max(id) FROM subscribers)
 	UNION ALL SELECT created_at FROM messages WHERE id = (SELECT max(id) FROM messages)
 )`;
-
-function sizeOf(path: string): number {
-	return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}

@@ -16,13 +16,11 @@ export interface Reader {
 
 const busyTimeoutMs = 1_000;
 
-export function openSqliteReader({ path, keys }: { path: string; keys: readonly WrappingKey[] }): Reader {
+export function openSqliteReader(path: string, keys: readonly WrappingKey[] = []): Reader {
 	const db = openConnection({ path, mode: 'existing', role: 'reader', busyTimeoutMs });
 	return {
 		reads: createReads({ db, path, core: createCore(createSql(db, keys)), inSnapshot: turnSnapshots(db) }),
-		close: async () => {
-			db.close();
-		},
+		close: async () => void db.close(),
 	};
 }
 

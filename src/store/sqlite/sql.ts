@@ -93,25 +93,22 @@ const rowsTogether = 16;
 const none: readonly SqlValue[] = [];
 
 export function createSql(db: Database.Database, keys: readonly WrappingKey[] = []): Sql {
-	const prepare = (text: string) => db.prepare<SqlValue[], unknown>(withUnseenLimits(text));
-	const cache = new Map<string, Database.Statement<SqlValue[], unknown>>();
-	const statement = (text: string) => {
-		const known = cache.get(text);
-		if (known !== undefined) return known;
-		const fresh = prepare(text);
-		cache.set(text, fresh);
-		return fresh;
+	type Statement = Database.Statement<SqlValue[], unknown>;
+	const cached = (form: (fresh: Statement) => Statement) => {
+		const known = new Map<string, Statement>();
+		return (text: string) => {
+			let found = known.get(text);
+			if (found === undefined) {
+				found = form(db.prepare<SqlValue[], unknown>(withUnseenLimits(text)));
+				known.set(text, found);
+			}
+			return found;
+		};
 	};
-	const rawCache = new Map<string, Database.Statement<SqlValue[], unknown>>();
-	const rawStatement = (text: string) => {
-		const known = rawCache.get(text);
-		if (known !== undefined) return known;
-		const fresh = prepare(text).raw();
-		rawCache.set(text, fresh);
-		return fresh;
-	};
+	const statement = cached((fresh) => fresh);
+	const rawStatement = cached((fresh) => fresh.raw());
 	const kept = (textOf: (into: Insertion, names: string, places: string) => string) => {
-		const known = new Map<Insertion, Database.Statement<SqlValue[], unknown>>();
+		const known = new Map<Insertion, Statement>();
 		return (into: Insertion) => {
 			const insert = known.get(into);
 			if (insert !== undefined) return insert;

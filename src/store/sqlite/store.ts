@@ -28,7 +28,7 @@ import { ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
 import { createReads } from './reads.js';
 import { createSql, type Sql } from './sql.js';
-import { startUpkeep } from './upkeep.js';
+import { copyLogBack, startUpkeep } from './upkeep.js';
 import { type Pace, Writer } from './writer.js';
 
 export const mostLockTimeoutMs = 10_000;
@@ -270,15 +270,6 @@ function pacesOf({ upkeep, hasShortLog, isTrial }: OpenOptions): readonly [PaceO
 		{ ...paces.alone, logPages: shortLogPages },
 		{ ...paces.besideOthers, logPages: shortLogPages },
 	];
-}
-
-// A failure loses nothing: the next commit meets the same disk.
-function copyLogBack(db: Database.Database): void {
-	try {
-		db.pragma('wal_checkpoint(PASSIVE)');
-	} catch (error) {
-		if (sqliteCode(error) === null) throw error;
-	}
 }
 
 export function stepsOf(core: Core, writer: Writer): Steps {

@@ -56,14 +56,25 @@ interface LogState {
  * would make a request wait.
  */
 export function tendLog(db: Database.Database, before: number): number {
-	try {
+	return orAsItIs(before, () => {
 		const { log, checkpointed } = checkpoint(db, 'NOOP');
 		if (log > fewPages && log === before) return checkpoint(db, 'TRUNCATE').log;
 		if (log - checkpointed > mostPages) checkpoint(db, 'PASSIVE');
 		return log;
+	});
+}
+
+export function copyLogBack(db: Database.Database): void {
+	orAsItIs(0, () => checkpoint(db, 'PASSIVE').log);
+}
+
+/** A failure loses nothing: the log stays, and the next commit meets the same disk. */
+function orAsItIs(log: number, attempt: () => number): number {
+	try {
+		return attempt();
 	} catch (error) {
 		if (sqliteCode(error) === null) throw error;
-		return before;
+		return log;
 	}
 }
 

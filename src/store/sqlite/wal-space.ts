@@ -3,12 +3,11 @@
  * block all writes.
  */
 
-import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { StoreError } from '../../api/errors.js';
 import { memoryPath } from './connection.js';
-import { sqliteCode } from './failures.js';
+import { freeBytes, sqliteCode } from './failures.js';
 
 const mebibyte = 1_048_576;
 /** With less room the log is copied back after each transaction, so that it holds only one when the disk is full. */
@@ -67,15 +66,6 @@ export class LogRoom {
 	}
 }
 
-function freeBytes(path: string): number {
-	try {
-		const { bavail, bsize } = statfsSync(dirname(path));
-		return bavail * bsize;
-	} catch {
-		return Number.POSITIVE_INFINITY;
-	}
-}
-
-function sizeOf(path: string): number {
+export function sizeOf(path: string): number {
 	return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -26,7 +26,7 @@ describe('looking at a SQLite database', () => {
 
 	it('reads what is there, and leaves neither a log nor a trace', async () => {
 		const before = readFileSync(path);
-		const found = inspectSqlite({ path });
+		const found = inspectSqlite(path);
 		expect({
 			schema: found.schema,
 			journal: found.journalMode,
@@ -56,7 +56,7 @@ describe('looking at a SQLite database', () => {
 		const before = [readFileSync(left), readFileSync(`${left}-wal`)];
 		const link = join(folder, 'link.db');
 		symlinkSync(left, link);
-		const found = inspectSqlite({ path: link });
+		const found = inspectSqlite(link);
 		expect(await found.reads.getSettings()).toEqual({ time_zone: 'UTC' });
 		expect(found.bytes.log).toBe(before[1]?.length);
 		found.close();
@@ -76,7 +76,7 @@ describe('looking at a SQLite database', () => {
 
 function failure(path: string): unknown {
 	try {
-		inspectSqlite({ path }).close();
+		inspectSqlite(path).close();
 		return null;
 	} catch (error) {
 		return error;
