@@ -1,4 +1,3 @@
-/** A 400 names every bad field at once, also where what is wrong with one of them only the store knows. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { ask, type Deployment, deploy } from '../http/server/serving.js';
 

@@ -1,4 +1,3 @@
-// When an event comes too soon after the sending to be a person's.
 import { expect, it } from 'vitest';
 import { isTooSoon } from '../../src/engine/rules/outcomes.js';
 

@@ -1,4 +1,3 @@
-/** The contract of the engine on PostgreSQL. */
 import type { Clock } from '../../src/api/datetime.js';
 import { connect } from '../../src/cli/connect.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';

@@ -5,7 +5,6 @@ import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';
 import { refuses } from '../support/refuses.js';
 
-// 2026-11-21, 23:30 in UTC: the next day has begun in Oslo.
 const now = Date.UTC(2026, 10, 21, 23, 30) * 1000;
 let moment = now;
 const clock = { now: () => moment };
@@ -158,7 +157,6 @@ describe('the details of a report', () => {
 		day(11, 23);
 		await stop('HARDBOUNCED', 'd');
 		await stop('MANUAL', 'c');
-		// After the range: one comes and stays, one comes and leaves, one of before leaves.
 		day(13);
 		await join('f');
 		await join('g');

@@ -1,4 +1,3 @@
-/** Settings are checked by name, whatever a name is called. */
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { writeSettings } from '../../src/engine/settings.js';

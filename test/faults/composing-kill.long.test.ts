@@ -15,7 +15,6 @@ const reason = 'a worker ended three times while it prepared this message';
 
 describe('a message that ends its worker', () => {
 	const kinds = [
-		// Which of the messages at work it was, the first death does not tell, but where it was alone.
 		{ name: 'a small one', text: 'Hello #email#', deaths: [3, 4] },
 		{ name: 'one of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [3] },
 	];

@@ -82,7 +82,6 @@ async function killWhileStaging(db: string): Promise<void> {
 			serving.child.kill('SIGKILL');
 			ofServer += 1;
 			await serving.end;
-			// The client may be waiting for it, and goes on then.
 			serving = await serve(db, home, port);
 		} else {
 			sending.child.kill('SIGKILL');
@@ -92,7 +91,6 @@ async function killWhileStaging(db: string): Promise<void> {
 		if (sending.child.exitCode !== null || sending.child.signalCode !== null) sending = start();
 	}
 	let last = await sending.end;
-	// Its tries were used up, or its parts slower than a second: it is gone on with by the same command.
 	for (let tries = 0; last.code !== 0 && tries < 5; tries += 1) last = await start().end;
 	expect([last.code, last.code === 0 ? '' : last.stderr]).toEqual([0, '']);
 	expect(JSON.parse(last.stdout)).toMatchObject({ staged: rows, rejected: 0 });

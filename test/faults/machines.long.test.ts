@@ -151,7 +151,6 @@ describe.skipIf(missing !== null || !isBuilt)(`several machines (${missing ?? 'n
 					return uncertain;
 				}, patienceMs);
 			const uncertain = await settled();
-			// What lost its answer after the final dot waits for a person.
 			if (uncertain > 0) {
 				const ids = await run(['messages', 'list', '--status', 'uncertain', '--all', '-o', 'name']);
 				await run(['messages', 'retry', '-'], ids);

@@ -46,7 +46,6 @@ describe.skipIf(!canRunPostgres())('engine migrate', () => {
 		copyFileSync(file, copy);
 		return copy;
 	};
-	/** The number of people; null: it is not in use. */
 	async function counted(db: string): Promise<number | null> {
 		const { code, stdout } = await run(['--db', db, 'subscribers', 'stats', '-l', 'News', '-o', 'json']);
 		return code === 0 ? JSON.parse(stdout).active : null;

@@ -17,9 +17,7 @@ import { createNotifiedDatabase } from '../support/notified-database.js';
 
 const notifications = Number(process.env['MAILCTL_NOTIFICATIONS'] ?? 300);
 const timeoutMs = Math.max(300_000, notifications * 600);
-/** The schedule's two hours pass in twelve seconds. */
 const speed = 600;
-/** Half of a great many calls, but none of them so often that the schedule ends. */
 const mostFailures = 4;
 const program = await bundleProgram('sender-program');
 
@@ -29,7 +27,6 @@ interface Seen {
 	taken: number;
 }
 
-/** Takes every other call of all, whichever it is. */
 async function startFailing() {
 	const seen = new Map<string, Seen>();
 	const state = { calls: 0, failed: 0, taken: 0 };

@@ -25,7 +25,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 	});
 	afterAll(() => server.stop());
 
-	/** A project of the role `guarded`, which is no superuser and has a password. */
 	async function begin(admin: string) {
 		const name = new URL(admin).pathname.slice(1);
 		await ask(
@@ -81,7 +80,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		};
 	}
 
-	/** What it was asked for meanwhile arrives, and all is as it was. */
 	async function expectWell(
 		{ add, send }: Awaited<ReturnType<typeof serve>>,
 		{ url, sink }: { url: string; sink: CountingSink },
@@ -107,7 +105,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		for (let tries = 0; last.status === 201 && tries < 2_000; tries += 1) last = await serving.add();
 		expect(last).toMatchObject({ status: 507, text: expect.stringContaining('disk of the service is full') });
 		expect(await serving.call('/sub/lists/1/')).toMatchObject({ status: 200 });
-		// What PostgreSQL does not compress.
 		const page = join(await makeHome(), 'page.html');
 		await writeFile(page, randomBytes(400_000).toString('base64'));
 		expect(await project.run('templates', 'create', '--name', 'T', '--html-file', page)).toMatchObject({
@@ -125,7 +122,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await chmod(disk, 0o755);
 		const folder = join(disk, 'server');
 		await mkdir(folder);
-		// Of its own it would start again, as often as not with success.
 		const settings = { min_wal_size: '32MB', max_wal_size: '64MB', restart_after_crash: 'off' };
 		const own = await startOwn({ folder, settings });
 		onTestFinished(() => own.stop());
@@ -141,7 +137,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		fill(disk);
 		let last = await add();
 		for (let tries = 0; last.status === 201 && tries < 50; tries += 1) {
-			// The rest of a file of the log is passed over: the next one finds no room.
 			await ask(project.admin, 'SELECT pg_switch_wal()').catch(() => undefined);
 			last = await add();
 		}
@@ -151,11 +146,9 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await own.restart();
 		await expectWell(serving, project);
 		const [kept] = await ask(project.admin, 'SELECT count(*)::int AS kept FROM subscribers');
-		// One more by `expectWell`; the last one before it was told that it may be there or not.
 		expect([added + 1, added + 2]).toContain(kept?.['kept']);
 	});
 
-	/** Clients that take each connection as soon as it is free, those of the product included, until the answer is called. */
 	function occupy(url: string): () => Promise<void> {
 		const held: pg.Client[] = [];
 		let isOver = false;
@@ -191,7 +184,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 				retryAfter: '1',
 			}),
 		);
-		// A connection that has just ended may be the command's before it is taken.
 		await eventually(async () =>
 			expect(await project.run('lists', 'list')).toMatchObject({
 				code: 6,

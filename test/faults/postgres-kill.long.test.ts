@@ -38,7 +38,6 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 	});
 	afterAll(() => server.stop());
 
-	/** Starts it until it comes to its end; the server is killed where `done` has come so far, in parts of the whole. */
 	async function killedWhile(
 		start: (isFirst: boolean) => ChildProcess,
 		done: () => Promise<number>,
@@ -72,7 +71,6 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 	}
 
 	const count = async (db: string, text: string) => Number((await ask(db, text))[0]?.['n']);
-	/** As a part of all people. */
 	const imported = async (db: string) => (await count(db, 'SELECT count(*) AS n FROM subscribers')) / people;
 	const staged = async (db: string) => (await count(db, 'SELECT count(*) AS n FROM messages')) / people;
 

@@ -1,5 +1,3 @@
-/** A small project, the writes that race on it, and what a reader sees of it afterwards. */
-
 import type { LeasedDelivery } from '../../src/store/notifications.js';
 import type { Command, Operations } from '../../src/store/operations.js';
 import type { Leased } from '../../src/store/queue.js';
@@ -26,7 +24,6 @@ export type Target = <N extends Name>(
 
 export function targetOf(store: Store): Target {
 	const parts = { ...store.reads, ...store.writes, ...store.queue };
-	// Each answer is that of the operation of the same name.
 	return async (name, command) => await (parts[name] as (command: unknown) => Promise<never>)(command);
 }
 
@@ -51,7 +48,6 @@ export interface Project {
 	delivery: LeasedDelivery;
 }
 
-/** Two lists, five people, messages in every state, two campaigns, an import for each racer, and three webhooks. */
 export async function setUp(target: Target): Promise<Project> {
 	for (const name of ['News', 'Other'])
 		await target('createList', { input: { name, email_reason: `You read ${name}` }, now: noon });
@@ -141,7 +137,6 @@ function settling(to: string, outcome: Command<'settle'>['settlements'][number][
 	};
 }
 
-/** Every kind of write that others may run beside. */
 export const sharing: Readonly<Record<string, Racing>> = {
 	createSubscriber: () =>
 		call('createSubscriber', { list_id: 1, input: { email: 'new@example.org' }, now: noon }),
@@ -208,7 +203,6 @@ export const sharing: Readonly<Record<string, Racing>> = {
 		}),
 };
 
-/** Some of those that hold the project alone, or find that they must. */
 export const alone: Readonly<Record<string, Racing>> = {
 	'settle, bounced': settling('bob@example.org', { kind: 'bounced', reply: unknown550, suppress: true }),
 	'settle, failed': settling('ann@example.org', { kind: 'failed', reply: busy451 }),
@@ -247,7 +241,6 @@ export const alone: Readonly<Record<string, Racing>> = {
 	deleteList: () => call('deleteList', { id: 1, now: noon }),
 };
 
-/** What a reader sees, without what each database numbers or makes up by itself. */
 export async function seenBy(target: Target): Promise<string> {
 	const page = { page: 1, page_size: 1000 };
 	const people = await Promise.all(
@@ -276,12 +269,10 @@ export async function seenBy(target: Target): Promise<string> {
 
 const madeUp = new Set([
 	...['id', 'message', 'message_id', 'submission', 'campaign', 'campaign_unique_id', 'delivery', 'payload'],
-	// What one of several that change the same record sees of the others.
 	'record',
 	'submission_seq',
 ]);
 
-/** Without ids; lists in an order of their own, as rows have none but that of their ids. */
 export function textOf(value: unknown): string {
 	if (Array.isArray(value)) return `[${value.map(textOf).sort().join()}]`;
 	if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'undefined';

@@ -20,11 +20,9 @@ import {
 	textOf,
 } from './race-operations.js';
 
-/** Of each kind. */
 const racers = 4;
 
 const names = Object.keys(sharing);
-/** One for each hold. */
 const holders = [
 	...['createSubscriber', 'patchSubscriber of its meta', 'acceptSubmission under a key', 'lease'],
 	...['settle, sent', 'recordEvents, opened', 'leaseDeliveries'],
@@ -38,7 +36,6 @@ describePostgres('writes at the same time', (server) => {
 	const orders = openOrders();
 	afterAll(orders.close);
 
-	/** On two stores; what came of it, and whether an order would have come to the same. */
 	async function race(one: string, other: string) {
 		const url = new URL(await server.createProject());
 		url.searchParams.set('pool', '4');
@@ -80,14 +77,12 @@ const ahead: Readonly<Record<string, (id: number) => { name: string; command: un
 	deleteField: (id) => ({ name: 'dropFieldUses', command: { id, after: 0, limit: 1_000 } }),
 };
 
-/** Of a step ahead of the last one nothing is told. */
 function toldOf({ name }: Call, answer: unknown): Answered[] {
 	return name.startsWith('drop') ? [] : [{ kind: name, answer }];
 }
 
 /** One that follows another one of its kind, or the end of them, changes nothing: all may be the first. */
 function inSteps(calls: readonly Call[]): Call[] {
-	// Their commands name the record by its id. No driver has these steps, and the core carries them out by name.
 	const steps = calls.flatMap(({ name, command }) => ahead[name]?.((command as { id: number }).id) ?? []);
 	return [...(steps as Call[]), ...calls];
 }
@@ -111,11 +106,9 @@ function outcomeOf(answers: readonly Answered[], seen: string): string {
 	return textOf([...answers.filter(({ kind }) => kind !== 'lease'), leased, seen]);
 }
 
-/** All orders of the same calls on SQLite, each undone behind its outcome. */
 function openOrders() {
 	const db = migrated(new Database(':memory:'), noon);
 	const core = createCore(createSql(db));
-	// Each answer is that of the operation of the same name.
 	const step = async (name: string, command: unknown) => carryOut(core, name, command) as never;
 	const sliced: Readonly<Record<string, (command: never) => Promise<unknown>>> = inSlices({
 		step,
@@ -127,7 +120,6 @@ function openOrders() {
 			: (sliced[name]?.(command as never) ?? step(name, command)))) as never;
 	const ready = setUp(target);
 	return {
-		/** Whether an order has this outcome; `another`: that of the first, to be compared. */
 		find: async (one: string, other: string, outcome: string) => {
 			const [ofOne = [], ofOther = []] = callsOf(await ready, one, other).map(inSteps);
 			let another: string | null = null;

@@ -12,7 +12,6 @@ import { bundleProgram } from '../support/fault-points.js';
 import { createQueuedDatabase } from '../support/queued-database.js';
 
 const program = await bundleProgram('retention-program');
-/** Of a campaign, and as many single ones. */
 const messages = 1_500;
 const reply = { phase: 'answer', code: 250, enhanced: null, text: 'ok' } as const;
 

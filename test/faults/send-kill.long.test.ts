@@ -21,7 +21,6 @@ const kills = asked('MAILCTL_KILLS', 4);
 /** 100 outcomes not recorded and 5 conversations in flight. */
 const window = 105;
 
-/** Resolves when the sink has that many, or the child is gone. */
 async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Promise<void> {
 	const gone = once(child, 'exit');
 	await Promise.race([sink.until(count), gone]);
@@ -49,13 +48,11 @@ async function sendKilled({ create }: Databases): Promise<void> {
 	];
 	const goOn = ['--db', project.db, 'campaigns', 'resume', 'november', ...consent, '--results', results];
 
-	// The first kill: as soon as rows are staged, which is before anything is sent.
 	const first = startProgram(begin, env);
 	first.stderr?.once('data', () => first.kill('SIGKILL'));
 	await ended(first);
 	expect(sink.received).toHaveLength(0);
 
-	// The second: in the middle of the rows, or where all of them are staged.
 	const second = startProgram((await rowsStaged(project.run)) === null ? begin : goOn, env);
 	const staged = ended(second);
 	while (second.exitCode === null && ((await rowsStaged(project.run)) ?? 0) < rows * 0.3);
@@ -99,7 +96,6 @@ async function endLeases(db: string): Promise<void> {
 	if (isPostgres(db)) await ask(db, "UPDATE messages SET wake_at = 0 WHERE state = 'leased'");
 }
 
-/** Null: it was killed before it opened the job, and there is nothing to go on with. */
 async function rowsStaged(
 	run: (words: readonly string[]) => Promise<{ code: number; stdout: string }>,
 ): Promise<number | null> {

@@ -42,7 +42,6 @@ function nextStart(queue: Queue): string[] {
 	return [program, queue.path, String(queue.sink.port), '400', String(2 * queue.starts)];
 }
 
-/** Of those that arrived, how many the database does not know to be sent: these come again. */
 async function countForgotten(path: string, arrived: ReadonlySet<string>): Promise<number> {
 	const store = await openAt(path, { clock: systemClock, mode: 'existing' });
 	const found = await Promise.all([...arrived].map((id) => store.reads.getMessage({ id })));

@@ -73,7 +73,6 @@ it.each(answers)('records nothing when it wakes up and is told %s', async (_what
 	expect(found?.message).toMatchObject({ state: 'sent', attempts: 1, last_reply: '250 2.0.0 Taken' });
 	expect(found?.attempts).toMatchObject([{ number: 1, outcome: 'sent', text: 'Taken' }]);
 	expect(suppressions).toBe(0);
-	// Both carried the same Message-ID: who got it twice can tell.
 	const messageIds = server.bodies.map((body) => /^Message-ID: (.*)$/im.exec(body)?.[1]);
 	expect(messageIds[0]).toBe(messageIds[1]);
 });

@@ -3,7 +3,6 @@ import type { AcceptCounts, Recipient } from '../../src/api/campaigns.js';
 import type { Ack } from '../../src/api/capabilities.js';
 import { maxRowsBytes, stageRows } from '../../src/jobs/campaigns.js';
 
-/** Keeps what it is put, as a campaign does: numbered, nothing twice. */
 function fakeSink(position = 0, onPut: (first: number) => void = () => {}) {
 	const batches: { first: number; count: number; bytes: number }[] = [];
 	const kept: string[] = [];

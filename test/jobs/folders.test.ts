@@ -19,7 +19,6 @@ it('are refused where a file stands, above or in the place', () => {
 	expect(() => makeFolders(join(home, 'file/below'))).toThrow('ENOTDIR');
 });
 
-// Node's own mkdir of folders within folders never returns there.
 it.runIf(existsSync('/proc/self'))('are refused at once where a folder takes none', () => {
 	expect(() => makeFolders('/proc/.cache/mailctl')).toThrow('ENOENT');
 	expect(() => makeFolders('/proc/mailctl')).toThrow('ENOENT');

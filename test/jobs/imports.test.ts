@@ -20,7 +20,6 @@ import { fakeImports, type Verdict } from './sessions.js';
 const fields = [{ variable: 'city', name: 'City' }];
 const spec = { list_id: 1, on_conflict: 'update', reactivate: false } as const;
 
-/** The job of a CSV text; `rejects` collects what is handed back. */
 async function jobOf(
 	text: string | AsyncIterable<Uint8Array>,
 	imports: Imports,
@@ -143,7 +142,6 @@ describe('an import that goes on', () => {
 		row % 7 === 0 ? 'rejected' : row % 11 === 0 ? 'duplicate' : 'created';
 	const text = people(100).replaceAll(/^p\d*[05]@.*$/gm, 'only one cell');
 
-	/** Runs until `stopAt`, losing the answer or not, then again; gives the rejects file and the totals. */
 	async function inTwoRuns(stopAt: number | null, loss: 'before' | 'after', secondBatch = 10) {
 		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-import-')), 'r.csv');
 		let armed = true;
@@ -179,7 +177,6 @@ describe('an import that goes on', () => {
 				const { result, file, imports, before } = await inTwoRuns(stopAt, loss);
 				expect(result.totals).toEqual(meant.result.totals);
 				expect(result.resumedAt).toBe(stopAt + (loss === 'after' ? 10 : 0));
-				// What is known to be done before the first batch is no work of this run.
 				expect(before).toEqual(result.resumedAt === 0 ? [] : [result.resumedAt]);
 				expect(file).toBe(meant.file);
 				expect(imports.kept).toEqual(meant.imports.kept);
@@ -306,7 +303,6 @@ describe('the figures', () => {
 	});
 });
 
-/** What is still referred to: without a collection, garbage of the last second would count. */
 function liveBytes(): number {
 	setFlagsFromString('--expose-gc');
 	runInNewContext('gc')();

@@ -10,7 +10,6 @@ const busy = (status: number) =>
 		http: { status, method: 'POST', path: '/' },
 	});
 
-/** A service that counts who is there at the same time; `answer` throws or gives. */
 function start(answer: (call: number) => void, more: Partial<PaceOptions> = {}) {
 	const pauses: number[] = [];
 	const widths: number[] = [];

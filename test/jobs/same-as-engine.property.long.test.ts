@@ -25,7 +25,6 @@ afterAll(() => connection.close());
 type Row = readonly (string | null)[];
 const columns = ['email', 'name', 'is_active', 'meta.city'];
 
-/** What only the service can judge is left out: a row that changes nothing is never sent to it. */
 const row: fc.Arbitrary<Row> = fc.tuple(
 	fc.constantFrom(
 		'a@x.org',
@@ -42,7 +41,6 @@ const row: fc.Arbitrary<Row> = fc.tuple(
 	fc.constantFrom(null, 'Oslo', 'Rome', ' ', '5'),
 );
 
-/** Who is in a list before. */
 const person = fc.record({
 	email: fc.constantFrom('A@x.org', 'b@x.org', 'e@xn--mnchen-3ya.de'),
 	name: fc.constantFrom('', 'Ann'),

@@ -6,20 +6,15 @@ import { importRowReader, type RejectedRow } from '../../src/engine/rules/import
 export type Verdict = 'created' | 'updated' | 'unchanged' | 'duplicate' | 'rejected';
 
 export interface FakeImports extends Imports {
-	/** Rows acknowledged, in order, each by its columns. */
 	readonly kept: Record<string, string | null>[];
 	readonly puts: ImportBatch[];
 	readonly position: number;
 }
 
 export interface FakeOptions {
-	/** What becomes of a row; `created` unless given. */
 	judge?: (row: Record<string, string | null>, number: number) => Verdict;
-	/** Runs before a batch is stored; may throw as a deployment would. */
 	before?: (batch: ImportBatch) => void | Promise<void>;
-	/** Runs when a batch is stored and its answer not given yet: throw, and the answer is lost. */
 	after?: (batch: ImportBatch) => void;
-	/** Keep no rows (for long runs). */
 	forget?: boolean;
 }
 

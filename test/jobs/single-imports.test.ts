@@ -14,7 +14,6 @@ const start = async (options: DeploymentOptions = {}) => {
 	return deployment;
 };
 
-/** Puts rows in batches of `size` and gives the whole; columns are the first row. */
 async function importRows(
 	[columns = [], ...rows]: (readonly (string | null)[])[],
 	more: Partial<ImportSpec> & { size?: number; concurrency?: number; pauses?: number[] } = {},

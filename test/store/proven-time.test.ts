@@ -1,4 +1,3 @@
-// A machine that starts with a clock that is far ahead deletes nothing, and forgets no key.
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +46,6 @@ describePostgres('the proven time', (server) => {
 });
 
 describe('a planned campaign', () => {
-	/** Opens the database at a time of the clock, after so long of the steady one, and leases. */
 	const leasedAt = async (looks: readonly [clock: Micros, steady: Micros][], scoped = false) => {
 		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-ahead-')), 'news.db');
 		const machine = { now: noon, steady: hour };
@@ -71,7 +69,6 @@ describe('a planned campaign', () => {
 		}
 		return leased;
 	};
-	// The steady clock starts anew with each boot, and without a name of the boot nothing is compared.
 	it.each([
 		['does not begin by a clock that is 400 days ahead', [[noon + 400 * day, hour]], false, 0],
 		['begins where a person names it', [[noon + 400 * day, hour]], true, 1],

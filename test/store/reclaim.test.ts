@@ -1,4 +1,3 @@
-// Leases of a process that is gone end with it; those of one that may run somewhere do not.
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';

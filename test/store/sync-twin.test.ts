@@ -1,4 +1,3 @@
-/** The core is written asynchronously, and SQLite runs its text without `async` and `await` (`scripts/sync-twin.mjs`). */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -66,7 +65,6 @@ describe.each(files)('%s', (file) => {
 	});
 
 	it('has the keywords in no text', () => {
-		// A template may hold an expression that awaits.
 		const words = (code.match(texts) ?? []).map((text) => text.replace(/\$\{[^}]*\}/g, ''));
 		expect(words.filter((text) => /\b(?:async|await)\s/.test(text))).toEqual([]);
 	});

@@ -1,4 +1,3 @@
-// Mails of a campaign are composed ahead in threads, and are what they would be without them.
 import { generateKeyPairSync } from 'node:crypto';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -113,7 +112,6 @@ function batch(size = 100): Leased[] {
 	return Array.from({ length: size }, () => leased());
 }
 
-/** Leases batch after batch until a thread has composed so many more. */
 async function whileComposing(
 	ahead: ReturnType<typeof threads>,
 	enough: number,
@@ -168,7 +166,6 @@ describe('mails composed ahead', () => {
 			}
 		});
 		for (const { message, mail } of kept) expect(unlent(mail)).toEqual(await here.compose(message));
-		// Their slabs are used again.
 		for (const { mail } of kept) release(mail);
 		await whileComposing(ahead, 500, async () => {
 			const messages = batch();

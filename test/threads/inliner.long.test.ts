@@ -1,4 +1,3 @@
-// CSS is inlined in a thread; whatever goes wrong there, the mail goes out as written.
 import { afterAll, describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { readHtml } from '../../src/content/read-html.js';

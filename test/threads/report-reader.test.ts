@@ -1,4 +1,3 @@
-// Bounces are read in a thread: whatever one costs, whoever waits for an answer over HTTP does not wait for it.
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, it } from 'vitest';
 import { readMail } from '../../src/delivery/bounces/ingest.js';
@@ -17,7 +16,6 @@ function open(...options: Parameters<typeof createReportReader>): ReportReader {
 const status =
 	'Reporting-MTA: dns; mx.example.org\n\nFinal-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1\n';
 const bounce = dsn(status, { returned: 'Message-ID: <1@example.com>\nX-Job: 7\nTo: ann@example.org' });
-/** The most expensive that is known: a charset that is translated by hand. */
 const expensive = Buffer.from(
 	`Content-Type: multipart/mixed; boundary=b\n\n${`--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(6_000)}`.repeat(100)}`,
 );
@@ -27,7 +25,6 @@ it('leaves the thread that asks free for everything else while a mail is read', 
 	const reading = open()
 		.read(expensive)
 		.then(() => order.push('read'));
-	// What has come in meanwhile, a request for one, has its turn; reading it here would come before that.
 	await new Promise(setImmediate);
 	order.push('answered');
 	await reading;

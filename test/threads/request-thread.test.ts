@@ -1,4 +1,3 @@
-// The deadline of a question: for what the thread does, not for how busy the machine is.
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, it } from 'vitest';
 import { createRequestThread, type RequestThread } from '../../src/threads/request-thread.js';
@@ -11,7 +10,6 @@ const { parentPort, workerData } = require('node:worker_threads');
 const rest = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 const does = {
 	answer: () => {},
-	// As a thread that is there and never gets the processor.
 	wait: () => rest(1500),
 	waitForever: () => rest(Infinity),
 	compute: () => { for (;;); },

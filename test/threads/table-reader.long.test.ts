@@ -28,7 +28,6 @@ async function file(text: string): Promise<string> {
 	return path;
 }
 
-/** Of every ten rows one has too few cells, one no address, one the address of the row before, one an unknown flag. */
 function people(count: number): string {
 	const rows = Array.from({ length: count }, (_, n) => {
 		const email = `P${n % 10 === 7 ? n - 1 : n}@Example.com`;
@@ -125,7 +124,6 @@ describe('a table read in a thread', () => {
 });
 
 describe('an import from such a table', () => {
-	/** Into a new list of a new database; `stopAt` breaks it off once so many rows are put, then it goes on. */
 	async function importOf(
 		path: string,
 		{ inThread, stopAt }: { inThread: 'yes' | 'no'; stopAt: number | null },
@@ -157,7 +155,6 @@ describe('an import from such a table', () => {
 				key: 'k',
 				batchRows: 100,
 				onReject: async (rows) => {
-					// As a rejects file does: what an earlier run has written is not written again.
 					const last = rejects.at(-1)?.line ?? 0;
 					rejects.push(...[...rows].filter(({ line }) => line > last));
 				},

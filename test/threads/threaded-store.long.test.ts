@@ -1,5 +1,3 @@
-// The store in threads: the same suite, the same errors, and what happens when a thread ends.
-
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +39,6 @@ async function failure(outcome: Promise<unknown>): Promise<unknown> {
 	throw new Error('it did not fail');
 }
 
-/** Threads as they are started, and how many messages each was sent. */
 function watched(): { threads: Worker[]; sent: () => number[]; spawn: (name: string) => Worker } {
 	const threads: Worker[] = [];
 	const counts: number[] = [];
@@ -62,11 +59,9 @@ function watched(): { threads: Worker[]; sent: () => number[]; spawn: (name: str
 	};
 }
 
-/** Of stores that are closed: what a store keeps is asked 280 times, and how its threads begin and end below. */
 const idle: Worker[] = [];
 afterAll(() => Promise.all(idle.map((thread) => thread.terminate())));
 
-/** A thread of a store before this one, which has closed its database. */
 function handedOn(name: string): Worker {
 	const thread = idle.pop() ?? spawnThread(name);
 	thread.terminate = async () => {

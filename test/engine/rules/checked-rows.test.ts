@@ -24,7 +24,6 @@ const text = fc.oneof(fc.constant(null), fc.constantFrom('', ' ', 'a\0b', '\n', 
 const activity = fc.constantFrom(null, 'true', 'NO', '1', 'maybe', '');
 const row = fc.tuple(text, fc.oneof(email, fc.constant(null)), text, activity, text, text);
 
-/** As a row crosses between threads. */
 function crossed(parsed: readonly ParsedRow[]): ParsedRow[] {
 	const texts = newTexts();
 	const writer = new TextWriter(texts);

@@ -1,4 +1,3 @@
-/** PostgreSQL reads the values of a column of rows as they were given. */
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,4 +1,3 @@
-/** Machines whose clocks differ work on one database by its server's clock. */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Clock, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import { connect } from '../../../src/cli/connect.js';

@@ -1,4 +1,3 @@
-/** The store's suite on PostgreSQL. */
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { storeSuite } from '../../contract/store.suite.js';
 import { describePostgres } from '../../support/postgres.js';

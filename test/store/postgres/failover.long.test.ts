@@ -1,4 +1,3 @@
-/** A server that is killed, and another one that is promoted in its place: what was acknowledged is there, once. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { connect } from '../../../src/cli/connect.js';
@@ -26,7 +25,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		return server;
 	}
 
-	/** Several clients at once; the addresses that were acknowledged, and those of which that is not known. */
 	function write(store: Store, list: number, { clients, each }: { clients: number; each: number }) {
 		const made: string[] = [];
 		const unsure: string[] = [];
@@ -102,7 +100,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect([accepted, sent, sink.received()]).toEqual([240, 240, 240]);
 	});
 
-	/** Clients write while another server takes the place of the first; all of it is there, once. */
 	async function expectPromoted(url: string, promote: () => Promise<void>) {
 		const store = await openPostgresStore({
 			...{ url, clock: systemClock, mode: 'create', lockTimeoutMs: 30_000 },
@@ -132,7 +129,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 	});
 
 	it('leads by its name to the synchronous replica that is promoted, and loses nothing acknowledged', async () => {
-		// Of this process alone: both listen on port 5432.
 		const address = (host: number) => `127.${10 + ((process.pid >> 8) % 100)}.${process.pid % 256}.${host}`;
 		const primary = await start({ address: address(1) });
 		const local = await primary.createDatabase();

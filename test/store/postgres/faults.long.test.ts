@@ -1,6 +1,3 @@
-import { refuses } from '../../support/refuses.js';
-/** What a person is told of a PostgreSQL that does not answer as it should, and what a lost connection leaves. */
-
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
@@ -8,6 +5,7 @@ import type { Store } from '../../../src/store/store.js';
 import { newList, newSubscriber, noon, recordOf } from '../../contract/store/fixture.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
+import { refuses } from '../../support/refuses.js';
 
 describePostgres('a PostgreSQL that fails', (server) => {
 	async function open(url: string, mode: 'create' | 'existing' = 'create'): Promise<Store> {
@@ -74,7 +72,6 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		onTestFinished(() => replica.close());
 		await refuses(newList(replica), 'read_only');
 		await ask(url, 'SET default_transaction_read_only = off', `ALTER DATABASE ${name} RESET ALL`);
-		// On a new connection, which may lead to another server by the same name.
 		expect(await newList(replica)).toBeGreaterThan(0);
 
 		const other = await server.createDatabase();

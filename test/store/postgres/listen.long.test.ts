@@ -1,4 +1,3 @@
-/** Processes wake each other: what one makes ready, another hears of, past poolers, broken connections and projects. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { Spaced } from '../../../src/store/postgres/listen.js';
@@ -23,7 +22,6 @@ describePostgres('processes that wake each other', (server) => {
 		return store;
 	}
 
-	/** How often a worker was woken, from the first time, which is its own connection's. */
 	async function listenOn(url: string) {
 		const store = await open(url, 'worker');
 		let wakes = 0;

@@ -1,4 +1,3 @@
-/** A server, or a pooler, that asks for a password which nothing has: it is told, and no connection is left there. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';

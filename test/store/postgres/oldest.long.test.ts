@@ -1,4 +1,3 @@
-/** The oldest PostgreSQL that serves: what is older is refused, and the documents name the same version. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,9 +8,7 @@ import { readVersion } from '../../../src/store/postgres/migrations.js';
 const root = join(import.meta.dirname, '../../..');
 const last = oldestPostgres - 1;
 
-/** A server that has nothing of ours. */
 function serverOf(number: number): Sql {
-	// What is read of it before anything else.
 	return { tuples: async () => [[0, number]] } as unknown as Sql;
 }
 

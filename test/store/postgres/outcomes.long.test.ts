@@ -1,4 +1,3 @@
-/** Writes whose COMMIT is never answered end with their true answer, and happen once. */
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';

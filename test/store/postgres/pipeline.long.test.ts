@@ -1,4 +1,3 @@
-/** Statements that nothing waits for: what fails among them is told, and nothing of their transaction stays. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { Sql } from '../../../src/store/core/sql.js';
 import { Database } from '../../../src/store/postgres/connection.js';
@@ -69,7 +68,6 @@ describePostgres('a write without an answer', (server) => {
 			sql.together([
 				() => clock(sql, large),
 				() => {
-					// The server needs a moment, in which this process does something else.
 					const until = performance.now() + 500;
 					while (performance.now() < until);
 					asked = Date.now();

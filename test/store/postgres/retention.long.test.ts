@@ -1,4 +1,3 @@
-/** Retention on PostgreSQL: the suite of both databases. */
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { onlyLinks } from '../../../src/content/only-links.js';

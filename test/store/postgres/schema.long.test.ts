@@ -1,4 +1,3 @@
-/** Both databases have the same tables, columns and keys: the operations are written once. */
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { Database } from '../../../src/store/postgres/connection.js';
@@ -13,7 +12,6 @@ interface Column {
 	name: string;
 	type: string;
 	required: number;
-	/** Its place in the primary key, from 1; 0: no part of it. */
 	key: number;
 }
 
@@ -40,7 +38,6 @@ const postgresColumns = `SELECT c.relname AS "table", a.attname AS name,
 	WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
 	ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`;
 
-/** What only several machines need. */
 const ofPostgresAlone = ['leaders', 'outcomes'];
 const idRow = 'id_sequences';
 

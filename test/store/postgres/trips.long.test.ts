@@ -1,4 +1,3 @@
-/** How often an operation waits for the server: a machine away, each round trip costs what a hundred rows cost. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
 import type { RequestedRow } from '../../../src/store/campaigns.js';
@@ -39,10 +38,8 @@ describePostgres('round trips', (server) => {
 		url.searchParams.set('listen', 'off');
 		const store = await openPostgresStore({ url: url.href, clock: fixedClock, mode: 'create' });
 		onTestFinished(() => store.close());
-		// The first lease of a command tells others that it sends, too.
 		await lease(store);
 		const tripsOf = async (operate: () => Promise<unknown>) => {
-			// A read answers before its transaction ends.
 			await proxy.idle();
 			const before = proxy.trips();
 			await operate();
@@ -118,7 +115,6 @@ describePostgres('round trips', (server) => {
 		await suppress(store, people(50));
 		const accept = (type: 'TRANSACTIONAL' | 'BULK') =>
 			store.writes.acceptSubmission({ ...submissionOf(people(100), { type }), key: null });
-		// What stops bulk mail does not stop the other.
 		const all = await tripsOf(() => accept('TRANSACTIONAL'));
 		expect(await tripsOf(() => accept('BULK'))).toBe(all);
 		expect((await store.reads.getPerson({ email_key: 'p0@example.org' })).left_out).toHaveLength(1);
@@ -242,7 +238,6 @@ function suppress(store: Store, addresses: readonly string[]): Promise<unknown> 
 	});
 }
 
-/** Each with the most that it may cost, however many rows it has. */
 const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 	'outcomes "bounced"': {
 		most: request,

@@ -1,5 +1,3 @@
-/** Of several processes one leads, and another takes over when it ends, with a word or without. */
-
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
@@ -46,7 +44,6 @@ describePostgres('the lead among processes', (server) => {
 			onTestFinished(() => store.close().then(proxy.close));
 			processes.set(role, { cutOff: () => proxy.refuse(true), close: store.close });
 		}
-		/** The role of the leader, once the expired row is gone. */
 		const leader = async () => {
 			const [row] = await ask(
 				url,

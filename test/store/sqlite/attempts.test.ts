@@ -1,5 +1,3 @@
-/** The attempt that sent a message stands in the message, as long as all of it does. */
-
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-// A clock that is set back: what was put off by the clock before does not wait until it is that late again.
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +22,6 @@ const open = (role: 'cli' | 'worker'): Promise<Store> =>
 const lease = (store: Store, owner = 'w') =>
 	store.queue.lease({ owner, now, until: now + hour, max: 10, scope: null });
 
-/** One message that was tried at noon, and is to be tried again so much later. */
 async function deferred(store: Store, wait: Micros): Promise<void> {
 	await verify(store);
 	await send(store, ['ann@example.org'], { now });

@@ -1,4 +1,3 @@
-// Counts that commands and /metrics ask for: none reads a whole table of messages or subscribers.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +27,6 @@ afterEach(() => {
 	rmSync(folder, { recursive: true, force: true });
 });
 
-/** How SQLite carries out what the operation asks, a line a step. */
 function planOf(operation: keyof Operations, command: object): string[] {
 	const operations = createCore(createSql(db)) as Record<string, (command: object) => unknown>;
 	asked = [];

@@ -1,4 +1,3 @@
-/** A list and a field of many people, deleted in several transactions. */
 import { describe, expect, it } from 'vitest';
 import { clearInSlices, deleteFieldInSlices, deleteInSlices, stoppable } from '../../../src/store/slices.js';
 import { hour, noon, submissionOf } from '../../contract/store/fixture.js';
@@ -7,7 +6,6 @@ import { memoryStore } from '../../support/memory-store.js';
 const second = 2;
 const deletion = { id: 1, now: noon };
 
-/** Two lists with five people each, who came in two hours and have a city and a plan; a bulk mail waits for each of the first. */
 function startLists({ isTrial = false } = {}) {
 	const store = memoryStore({ isTrial });
 	const { core } = store;

@@ -26,7 +26,6 @@ describe.skipIf(!hasStrace)('commits (needs strace)', () => {
 	});
 	afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-	/** fdatasync and fsync calls of a program that opens a store and makes `waits` times `together` lists. */
 	const syncs = (waits: number, together: number, isNew: boolean): number => {
 		const place = mkdtempSync(join(tmpdir(), 'mailctl-sync-'));
 		const run = (trace: string, times: number) => {

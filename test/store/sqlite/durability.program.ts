@@ -1,4 +1,3 @@
-/** Opens the database of the first argument and makes lists: so many times, so many together. */
 import { systemClock } from '../../../src/api/datetime.js';
 import { openStore } from '../../../src/store/open.js';
 

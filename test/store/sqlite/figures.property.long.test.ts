@@ -1,4 +1,3 @@
-/** Daily figures against a count by hand of the same events, for any stream, zone, scope and range. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayOf, type Micros } from '../../../src/api/datetime.js';
@@ -49,7 +48,6 @@ const action = fc.oneof(
 			kind: fc.constant('send' as const),
 			campaign: fc.constantFrom(null, 'c', 'd'),
 			outcome: fc.constantFrom<keyof typeof outcomes>('sent', 'sent', 'failed', 'bounced'),
-			/** Comes before it is known how the sending ended. */
 			early: fc.option(fc.constantFrom('SOFTBOUNCED', 'HARDBOUNCED', 'OPENED'), { freq: 3 }),
 			at,
 		}),

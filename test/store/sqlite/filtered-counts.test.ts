@@ -1,4 +1,3 @@
-/** A count of a filter is remembered until somebody, in this connection or another, changes anything. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +6,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFilteredCounts } from '../../../src/store/core/list-counters.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 
-/** Counts by `f`, which notices each time it is called: once a row that is scanned. */
 function scanned() {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-counts-'));
 	const path = join(folder, 'x.db');
@@ -25,13 +23,11 @@ function scanned() {
 		calls += 1;
 		return x;
 	});
-	// The twin of the core, which answers at once.
 	const count = createFilteredCounts(createSql(db) as never) as unknown as (
 		where: string,
 		values: number[],
 	) => number;
 	const read = db.transaction((least: number) => {
-		// The snapshot is there before the count is asked for, as in a page.
 		db.prepare('SELECT 1 FROM subscribers').get();
 		return count('f(x) >= ?', [least]);
 	});

@@ -1,5 +1,3 @@
-// A disk that fills up, a small one of its own: what is written is bounded so that the log can always be copied back.
-
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +12,6 @@ import { fill, smallDisk } from '../../support/small-disk.js';
 
 const mebibyte = 1_048_576;
 
-/** The 1 MiB that is freed in the end. */
 function keepLast(folder: string): { free(): void } {
 	const last = join(folder, 'last');
 	writeFileSync(last, Buffer.alloc(mebibyte));

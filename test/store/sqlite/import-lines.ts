@@ -19,7 +19,6 @@ export function startLine(size: SliceSize) {
 	return {
 		...store,
 		line: new ImportLine(core, writer, size),
-		/** A batch of the session as it is put. */
 		put: (batch: ImportBatch | CheckedBatch) => ({ session: id, batch, now: noon }),
 		command: (first: number, ...cells: string[]) => ({
 			session: id,

@@ -1,4 +1,3 @@
-/** Large transactions of an import that has met nobody yet expect new people, and look again where they are wrong. */
 import { expect, it } from 'vitest';
 import { startLine } from './import-lines.js';
 

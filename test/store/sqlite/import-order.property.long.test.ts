@@ -1,4 +1,3 @@
-/** However rows are cut into batches and transactions, they come to what they come to one by one. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addImportCounts } from '../../../src/api/counts.js';

@@ -1,5 +1,3 @@
-/** Looking at a database file: what is read, what is refused, and that nothing is left behind. */
-
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

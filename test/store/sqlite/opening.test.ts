@@ -1,5 +1,3 @@
-/** What opening a SQLite database makes, refuses and says. */
-
 import {
 	existsSync,
 	mkdtempSync,

@@ -1,4 +1,3 @@
-/** Retention on SQLite: the suite of both databases, and what only a file has. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

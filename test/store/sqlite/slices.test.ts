@@ -1,4 +1,3 @@
-/** A large batch of an import is committed in slices; whoever puts it sees one batch. */
 import { describe, expect, it } from 'vitest';
 import { createSliceSize, inSlices, type Step } from '../../../src/store/slices.js';
 import { newUuid } from '../../contract/store/fixture.js';

@@ -1,5 +1,3 @@
-// Random histories of what happens to addresses, on a store and on a model that is as simple as it can be said.
-
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DeliveryOutcome } from '../../../src/engine/rules/outcomes.js';
@@ -29,11 +27,9 @@ import {
 
 const histories = 400;
 
-/** Few of each, so that they meet. */
 const address = fc.constantFrom('ann', 'bob', 'eve');
 const list = fc.nat({ max: 1 });
 const reason = fc.constantFrom<Reason>('COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL');
-/** What a file may say why a row is inactive. */
 const text = fc.constantFrom('UNSUBSCRIBED', 'unsubscribed', 'HardBounced', 'COMPLAINED', 'moved away');
 const days = fc.integer({ min: 1, max: 9 });
 const message = fc.nat({ max: 9 });
@@ -111,13 +107,11 @@ describe('suppressions over any history', () => {
 
 interface Sent {
 	id: string;
-	/** Empty for a message of a campaign, which is sent at once. */
 	submission: string;
 	model: ModelMessage;
 	isOfCampaign: boolean;
 }
 
-/** The same steps on both, compared after each. Its addresses and lists are its own; the store is everybody's. */
 class History {
 	readonly #store: Store;
 	readonly #number: number;
@@ -152,7 +146,6 @@ class History {
 		await this.#compare();
 	}
 
-	/** What became of every message: those that nobody was given, too. */
 	async end(): Promise<void> {
 		for (const { id, model, isOfCampaign } of this.#messages) {
 			if (isOfCampaign && model.isErased) continue;
@@ -265,7 +258,6 @@ class History {
 			return this.#model.unsubscribe(model, one.isFromAll, this.#now);
 		}
 		const isComplaint = one.kind === 'complain';
-		// Known by its Message-ID alone, a report about somebody the message did not go to is about nobody.
 		const named = isComplaint ? model.address : this.#key(one.named);
 		const recipient = { addresses: [named], hard: !isComplaint, smtp_code: '5.1.1', diagnostic: null };
 		await this.#store.writes.recordReport({

@@ -1,4 +1,3 @@
-/** What a process that stays keeps in order: the log's length, and what is kept for a time only. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';

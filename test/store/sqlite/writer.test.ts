@@ -1,4 +1,3 @@
-/** Grouping: each operation stands alone, the group waits for the disk once. */
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Writer } from '../../../src/store/sqlite/writer.js';
