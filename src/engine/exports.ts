@@ -52,7 +52,7 @@ function parseTuples({ json, length }: EncodedSubscribers, keys: TupleKeys): Sub
 	const metaAt = tupleKeys[keys].indexOf('meta');
 	const isWhole = (tuple: SubscriberTuple) => tuple.length === width && isRecord(tuple[metaAt]);
 	if (tuples.length === length && tuples.every(isWhole)) return tuples;
-	throw damaged(new TypeError('a stored meta is no object'));
+	throw damaged(new TypeError('a stored meta is not an object'));
 }
 
 export function createEncodedReads(context: EngineContext): EncodedReads {

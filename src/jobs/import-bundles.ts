@@ -149,7 +149,7 @@ function noNesting(target: string): string {
 	return target.startsWith('meta') ? texts.metaValue : texts.string;
 }
 
-const misfit = 'its cells were filled up or joined to fit the header: mend them, and empty its _code';
+const misfit = 'its cells were filled up or joined to fit the header: correct them, and empty its _code';
 
 /**
  * The row itself no longer shows why it was refused, and a person who corrects three rows of thousands must not
@@ -159,7 +159,7 @@ const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
 	['too_few_cells', misfit],
 	['too_many_cells', misfit],
-	[nestedCode, 'a cell holds the JSON of an object or list: mend it, and empty its _code'],
+	[nestedCode, 'a cell holds the JSON of an object or list: correct it, and empty its _code'],
 ]);
 
 function rejected({ line, cells }: TableRow, code: string, error: string): Converted {

@@ -36,14 +36,14 @@ export function jobFiles(folder: string, deployment: string): JobFiles {
 		leaveToDeployment: async (key) => putNew(markOf(pathOf(key)), JSON.stringify({ deployment, key })),
 		assertNotThere: (key) => {
 			if (!existsSync(markOf(pathOf(key)))) return;
-			const text = `the campaign "${key}" is kept by ${deployment} itself, which says now that it is no mailctl server`;
+			const text = `the campaign "${key}" is kept by ${deployment} itself, which says now that it is not a mailctl server`;
 			throw new JobError('other_road', `${text}; nothing was sent`);
 		},
 	};
 }
 
 export function keptHere(key: string, path: string): JobError {
-	const text = `the campaign "${key}" was begun when this service was no mailctl server, and is kept in ${path}`;
+	const text = `the campaign "${key}" was begun when this service was not a mailctl server, and is kept in ${path}`;
 	return new JobError('other_road', `${text}; nothing was sent`);
 }
 

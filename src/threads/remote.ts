@@ -32,7 +32,7 @@ export function unpack(operation: string, packed: unknown): unknown {
 	return traitsOf(operation).isFrequent && typeof packed === 'string' ? JSON.parse(packed) : packed;
 }
 
-/** What stopped an operation there: its reason stays in the thread of the signal. */
+/** The reason stays in the thread of the signal. */
 export class Stopped extends Error {
 	override readonly name = 'Stopped';
 }

@@ -9,6 +9,6 @@ export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
 	const built = ['./threads/', '../threads/', './', '../../node_modules/.cache/threads/']
 		.map((folder) => new URL(`${folder}${name}.thread.js`, import.meta.url))
 		.find((url) => existsSync(url));
-	if (built === undefined) throw new Error(`There is no thread called ${name} beside ${import.meta.url}.`);
+	if (built === undefined) throw new Error(`the thread ${name} is missing beside ${import.meta.url}`);
 	return new Worker(built, options);
 }

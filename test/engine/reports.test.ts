@@ -86,7 +86,7 @@ describe('the details of a report', () => {
 		return (await settled(messages, outcome)).map(({ id }) => id);
 	};
 
-	it('count people and machines apart, by day, hour and hour of the week, in the zone of the database', async () => {
+	it('separate people from machines, by day, hour and hour of the week, in the zone of the database', async () => {
 		const [first, second] = await sendTo(['a@example.com', 'b@example.com']);
 		await sendTo(['c@one.example', 'd@one.example'], 'bounced');
 		await sendTo(['e@two.example'], 'failed');
@@ -226,7 +226,7 @@ describe('the links of a campaign', () => {
 		'<a href="mailto:ann@example.com">no link</a><a href="https://example.com/?a=1&amp;b=2">again</a>';
 	const nothing = { people: 0, clicks: 0, machine_people: 0, machine_clicks: 0, share: 0 };
 
-	it('are those of its content, the most clicked first, people and machines apart', async () => {
+	it('are those of its content, the most clicked first, people separate from machines', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const mail = { ...body, html_body: html, to: ['a@example.com', 'b@example.com'] };
 		const { messages } = await engine.send({ ...mail, campaign_unique_id: campaign } as typeof mail);

@@ -47,7 +47,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 	...['EAI_AGAIN', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
 ]);
 
-/** By SQLSTATE (PostgreSQL, appendix A), or by the message of the driver, which has no codes. */
+/** Matches the SQLSTATE (PostgreSQL, appendix A), or the message of the driver, which has no codes. */
 const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
 	[/^(57014|Query read timeout)$/, 'locked', 'a statement took too long; raise its timeout, or try again'],
