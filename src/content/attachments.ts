@@ -101,11 +101,7 @@ function nameParameters(name: string): { plain: string; filename: string } {
 }
 
 function fallbackName(name: string): string {
-	const plain = name
-		.normalize('NFKD')
-		.replace(/\p{M}/gu, '')
-		.replace(/[^\w .()-]/g, '_')
-		.replace(/_{2,}/g, '_');
+	const plain = name.replace(/[^\w .()-]+/g, '_');
 	const end = /\.[A-Za-z0-9]{1,8}$/.exec(plain)?.[0] ?? '';
 	return `${plain.slice(0, plain.length - end.length).slice(0, 40)}${end}`;
 }

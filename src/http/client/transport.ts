@@ -42,7 +42,7 @@ export function createTransport(options: TransportOptions): Transport {
 			opened ??= openDispatcher(options, proxy);
 			const dispatcher = await opened;
 			const started = process.hrtime();
-			const raw = await dispatch({ dispatcher, origin, through, maxBytes }, outgoing);
+			const raw = await new Run({ dispatcher, origin, through, maxBytes }, outgoing).answer;
 			const encoding = raw.headers['content-encoding'] ?? '';
 			const body = await decompress(raw.body, encoding, { maxBytes, origin });
 			const [seconds, nanos] = process.hrtime(started);
@@ -99,11 +99,7 @@ export interface Outgoing {
 	signal?: AbortSignal | undefined;
 }
 
-interface Raw {
-	status: number;
-	headers: Readonly<Record<string, string>>;
-	body: Buffer;
-}
+type Raw = Omit<Answer, 'durationMs'>;
 
 interface Destination extends Way {
 	dispatcher: Dispatcher;
@@ -113,43 +109,12 @@ interface Destination extends Way {
 /** Node takes a longer one for 1 ms. */
 const maxTimerMs = 2 ** 31 - 1;
 
-function dispatch(destination: Destination, outgoing: Outgoing): Promise<Raw> {
-	const { timeoutMs, signal } = outgoing;
-	if (signal?.aborted === true) return Promise.reject(signal.reason);
-	return new Promise((resolve, reject) => {
-		const run = new Run(destination, {
-			done: (raw) => {
-				stopWaiting();
-				resolve(raw);
-			},
-			failed: (error) => {
-				stopWaiting();
-				reject(error);
-			},
-		});
-		// undici's own timeouts restart with each byte: a server that sends slowly would never meet them.
-		const timer = setTimeout(
-			() => run.giveUp('timeout', `no whole answer within ${timeoutMs} ms`),
-			Math.min(timeoutMs, maxTimerMs),
-		);
-		const onAbort = () => run.stop(signal?.reason);
-		signal?.addEventListener('abort', onAbort, { once: true });
-		const stopWaiting = () => {
-			clearTimeout(timer);
-			signal?.removeEventListener('abort', onAbort);
-		};
-		run.start(outgoing);
-	});
-}
-
-interface Ends {
-	done(raw: Raw): void;
-	failed(error: unknown): void;
-}
-
+/** One exchange; `answer` settles once. */
 class Run implements Dispatcher.DispatchHandler {
+	readonly answer: Promise<Raw>;
 	readonly #destination: Destination;
-	readonly #ends: Ends;
+	#resolve: (raw: Raw) => void = () => undefined;
+	#reject: (reason: unknown) => void = () => undefined;
 	#controller: Dispatcher.DispatchController | null = null;
 	#status = 0;
 	#headers: Record<string, string> = {};
@@ -157,41 +122,57 @@ class Run implements Dispatcher.DispatchHandler {
 	#size = 0;
 	#hasEnded = false;
 
-	constructor(destination: Destination, ends: Ends) {
+	constructor(destination: Destination, { method, path, headers, body, timeoutMs, signal }: Outgoing) {
 		this.#destination = destination;
-		this.#ends = ends;
-	}
-
-	start({ method, path, headers, body }: Outgoing): void {
+		this.answer = new Promise<Raw>((resolve, reject) => {
+			this.#resolve = resolve;
+			this.#reject = reject;
+		});
+		// undici's own timeouts restart with each byte: a server that sends slowly would never meet them.
+		const giveUp = () => this.#giveUp('timeout', `no whole answer within ${timeoutMs} ms`);
+		const timer = setTimeout(giveUp, Math.min(timeoutMs, maxTimerMs));
+		const onAbort = () => this.#stop(signal?.reason);
+		signal?.addEventListener('abort', onAbort, { once: true });
+		const stopWaiting = () => {
+			clearTimeout(timer);
+			signal?.removeEventListener('abort', onAbort);
+		};
+		this.answer.then(stopWaiting, stopWaiting);
+		if (signal?.aborted === true) {
+			onAbort();
+			return;
+		}
+		const { origin, dispatcher } = destination;
 		const request: Dispatcher.DispatchOptions = {
-			origin: this.#destination.origin,
+			origin,
 			path,
-			method: method as Dispatcher.HttpMethod,
+			method: method as Dispatcher.HttpMethod, // any upper-case word is valid on the wire
 			headers,
 			body,
 			headersTimeout: 0,
 			bodyTimeout: 0,
 		};
 		try {
-			this.#destination.dispatcher.dispatch(request, this);
+			dispatcher.dispatch(request, this);
 		} catch (error) {
 			this.onResponseError(null, error instanceof Error ? error : new Error(String(error)));
 		}
 	}
 
-	giveUp(kind: 'timeout' | 'too_large', what: string): void {
+	#giveUp(kind: 'timeout' | 'too_large', what: string): void {
 		const written = this.#controller !== null;
 		const text = written ? what : `no connection, and ${what}`;
-		this.stop(new TransportFailure(kind, `${this.#destination.origin}: ${text}`, { written }));
+		this.#stop(new TransportFailure(kind, `${this.#destination.origin}: ${text}`, { written }));
 	}
 
-	stop(reason: unknown): void {
+	#stop(reason: unknown): void {
 		if (this.#hasEnded) return;
 		this.#hasEnded = true;
-		this.#ends.failed(reason);
+		this.#reject(reason);
 		this.#controller?.abort(new Error('given up'));
 	}
 
+	/** Called right before the first byte is written. */
 	onRequestStart(controller: Dispatcher.DispatchController): void {
 		this.#controller = controller;
 		if (this.#hasEnded) controller.abort(new Error('given up'));
@@ -210,8 +191,8 @@ class Run implements Dispatcher.DispatchHandler {
 
 	onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
 		this.#size += chunk.length;
-		if (this.#size > this.#destination.maxBytes)
-			this.giveUp('too_large', tooLarge(this.#destination.maxBytes));
+		const { maxBytes } = this.#destination;
+		if (this.#size > maxBytes) this.#giveUp('too_large', tooLarge(maxBytes));
 		else this.#chunks.push(chunk);
 	}
 
@@ -220,11 +201,11 @@ class Run implements Dispatcher.DispatchHandler {
 		this.#hasEnded = true;
 		const raw = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) };
 		// undici frees the connection one turn later: a call made before that would open another one.
-		setImmediate(() => setImmediate(() => this.#ends.done(raw)));
+		setImmediate(() => setImmediate(() => this.#resolve(raw)));
 	}
 
 	onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
-		this.stop(toFailure(error, this.#destination, this.#controller !== null));
+		this.#stop(toFailure(error, this.#destination, this.#controller !== null));
 	}
 }
 

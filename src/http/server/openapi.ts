@@ -158,27 +158,31 @@ const pathSchemas: Readonly<Record<string, JsonSchema>> = {
 };
 
 const errorTexts = {
-	400: ['Invalid', 'The input is refused, or is no JSON.'],
-	401: ['Refusal', 'The token is missing or unknown.'],
-	403: ['Refusal', 'The token lacks the scope.'],
-	404: ['Refusal', 'There is no such thing.'],
-	409: ['Refusal', 'It is not the time for that, or the same request is under way.'],
-	413: ['Refusal', 'The body is too large.'],
-	415: ['Refusal', 'The body is not JSON.'],
-	422: ['Refusal', 'The Idempotency-Key stands for another request.'],
-	429: ['Refusal', 'Too many requests; Retry-After says when.'],
-	500: ['Refusal', 'A bug, or a failure of the service.'],
-	503: ['Refusal', 'The service is busy; Retry-After says when.'],
-	507: ['Refusal', 'The disk of the service is full.'],
-} as const;
+	400: 'The input is refused, or is no JSON.',
+	401: 'The token is missing or unknown.',
+	403: 'The token lacks the scope.',
+	404: 'There is no such thing.',
+	409: 'It is not the time for that, or the same request is under way.',
+	413: 'The body is too large.',
+	415: 'The body is not JSON.',
+	422: 'The Idempotency-Key stands for another request.',
+	429: 'Too many requests; Retry-After says when.',
+	500: 'A bug, or a failure of the service.',
+	503: 'The service is busy; Retry-After says when.',
+	507: 'The disk of the service is full.',
+};
 
 const errorResponses = Object.fromEntries(
-	Object.entries(errorTexts).map(([status, [schema, description]]) => [
+	Object.entries(errorTexts).map(([status, description]) => [
 		`Error${status}`,
 		{
 			description,
 			headers: { [headerNames.errorCode]: { schema: { type: 'string' } }, ...scopeHeadersOf(status) },
-			content: { 'application/json': { schema: errorSchema(schema) } },
+			content: {
+				'application/json': {
+					schema: status === '400' ? { anyOf: [ref('Invalid'), ref('Refusal')] } : ref('Refusal'),
+				},
+			},
 		},
 	]),
 );
@@ -194,26 +198,15 @@ function scopeHeadersOf(status: string): object {
 	};
 }
 
-function errorSchema(name: string): JsonSchema {
-	return name === 'Invalid' ? { anyOf: [ref('Invalid'), ref('Refusal')] } : ref(name);
-}
-
 function errorsOf(operation: OperationName, { body, isKeyed, method }: Operation): Record<string, object> {
-	const isSession = ['imports', 'campaigns'].includes(groupOf(operation));
-	const isSend = operation === 'send';
-	const statuses = [
-		400,
-		401,
-		403,
-		404,
-		...(isSession || isSend ? [409] : []),
-		...(body !== undefined ? [413, 415] : []),
-		...(isKeyed === true ? [422] : []),
-		429,
-		500,
-		503,
-		...(method === 'GET' ? [] : [507]),
+	const isSession = ['imports', 'campaigns'].includes(groupOf(operation)) || operation === 'send';
+	const ofBody = [
+		...(isSession ? [409] : []),
+		...(body === undefined ? [] : [413, 415]),
+		...(isKeyed ? [422] : []),
 	];
+	const onDisk = method === 'GET' ? [] : [507];
+	const statuses = [...[400, 401, 403, 404], ...ofBody, ...[429, 500, 503], ...onDisk];
 	return Object.fromEntries(
 		statuses.map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
 	);

@@ -37,19 +37,7 @@ interface PipelineOptions {
 export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
 
 export function createPipeline(options: PipelineOptions): Enqueue {
-	const {
-		connections,
-		router,
-		responder,
-		parserErrors,
-		slots,
-		budget,
-		files,
-		log,
-		clock,
-		isClosing,
-		endsIdle,
-	} = options;
+	const { connections, router, responder, parserErrors, slots, log, clock } = options;
 
 	/** Never throws: the next of the pipeline waits for it. */
 	const answer = async (exchange: SocketExchange) => {
@@ -71,7 +59,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
 		// The head of the response may be older than the signal to stop.
-		if (endsIdle() && !connection.isFinalSent) connection.socket.end();
+		if (options.endsIdle() && !connection.isFinalSent) connection.socket.end();
 	};
 
 	const uploadOf = (exchange: SocketExchange): Upload => {
@@ -83,7 +71,16 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		};
 		const onWhole = () => slots.acquire(exchange);
 		const onLate = () => parserErrors.breakOff(connection, 'ERR_HTTP_REQUEST_TIMEOUT');
-		return createUpload({ incoming, budget, files, abort, peer, onRead, onWhole, onLate });
+		return createUpload({
+			incoming,
+			budget: options.budget,
+			files: options.files,
+			abort,
+			peer,
+			onRead,
+			onWhole,
+			onLate,
+		});
 	};
 
 	const routeAndSend = async (exchange: SocketExchange): Promise<HttpResponse | null> => {
@@ -103,7 +100,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 	/** The pixel is requested as often as everything else together, and promises cost more than its work. */
 	const answerSynchronously = (exchange: SocketExchange): boolean => {
 		const { connection } = exchange;
-		if (isClosing() || !isFree(connection)) return false;
+		if (options.isClosing() || !isFree(connection)) return false;
 		exchange.began = steadyOf(clock);
 		const response = router.routeSynchronously(exchange);
 		if (response === null) return false;

@@ -9,8 +9,8 @@ import { createFileMemory } from './body.js';
 import { Connections } from './connection.js';
 import type { Handler } from './exchange.js';
 import { Budget, limits as defaults, type Limits, Slots } from './limits.js';
-import { createParserErrors, type ParserErrors } from './parser-errors.js';
-import { createPipeline, createRouter, type Enqueue } from './pipeline.js';
+import { createParserErrors } from './parser-errors.js';
+import { createPipeline, createRouter } from './pipeline.js';
 import { createResponder } from './respond.js';
 import { createRequestLog, type Metrics } from './telemetry.js';
 
@@ -56,21 +56,24 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const responder = createResponder({ limits, isClosing });
 	const budget = new Budget(limits);
 	const files = createFileMemory({ kept: Math.floor(limits.maxBytesInFlight / maxBodyBytes.file) });
-	const enqueue = createPipeline({
-		connections,
-		router,
-		responder,
-		parserErrors,
-		slots,
-		budget,
-		files,
-		log,
-		clock,
-		isClosing,
-		endsIdle: () => hasClosed && !keepsIdle,
-	});
+	const parts = { connections, router, responder, parserErrors, slots, budget, files, log, clock, isClosing };
+	const enqueue = createPipeline({ ...parts, endsIdle: () => hasClosed && !keepsIdle });
 	const server = createServer(tls, limits);
-	attach(server, { connections, enqueue, parserErrors, metrics, isPlain: tls === null });
+	server.on('connection', (socket: Socket) => {
+		const isAdmitted = connections.admit(socket) !== null;
+		if (!isAdmitted) metrics?.begin()('refused', 503);
+		else if (tls === null) connections.open(socket);
+	});
+	// The TLS socket of the requests is not the socket that was accepted.
+	if (tls !== null) server.on('secureConnection', (socket: Socket) => connections.open(socket));
+	server.on('request', (incoming, outgoing) => enqueue(incoming, outgoing, false));
+	server.on('checkContinue', (incoming, outgoing) => enqueue(incoming, outgoing, true));
+	server.on('checkExpectation', (incoming, outgoing) => enqueue(incoming, outgoing, false));
+	server.on('clientError', (error, socket) => {
+		const connection = connections.of(socket as Socket);
+		if (connection === null) socket.destroy();
+		else parserErrors.handle(connection, error);
+	});
 	await new Promise<void>((resolve, reject) => {
 		server.once('error', reject);
 		server.listen(options.port, options.host, () => {
@@ -102,40 +105,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	};
 }
 
-interface Parts {
-	connections: Connections;
-	enqueue: Enqueue;
-	parserErrors: ParserErrors;
-	metrics: Metrics | null;
-	isPlain: boolean;
-}
-
-function attach(server: Server, { connections, enqueue, parserErrors, metrics, isPlain }: Parts): void {
-	server.on('connection', (socket: Socket) => {
-		const isAdmitted = connections.admit(socket) !== null;
-		if (!isAdmitted) metrics?.begin()('refused', 503);
-		else if (isPlain) connections.open(socket);
-	});
-	// The TLS socket of the requests is not the socket that was accepted.
-	if (!isPlain) server.on('secureConnection', (socket: Socket) => connections.open(socket));
-	server.on('request', (incoming, outgoing) => enqueue(incoming, outgoing, false));
-	server.on('checkContinue', (incoming, outgoing) => enqueue(incoming, outgoing, true));
-	server.on('checkExpectation', (incoming, outgoing) => enqueue(incoming, outgoing, false));
-	server.on('clientError', (error, socket) => {
-		const connection = connections.of(socket as Socket);
-		if (connection === null) socket.destroy();
-		else parserErrors.handle(connection, error);
-	});
-}
-
 function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
-	const server = newServer(tls, limits);
-	// Node drops headers beyond a number without a word, a token too. Their size is the limit.
-	server.maxHeadersCount = 0;
-	return server;
-}
-
-function newServer(tls: ServerOptions['tls'], limits: Limits): Server {
 	const settings = {
 		maxHeaderSize: limits.maxHeaderBytes,
 		headersTimeout: limits.headersTimeoutMs,
@@ -145,9 +115,13 @@ function newServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		requireHostHeader: false,
 		noDelay: true,
 	};
-	return tls === null
-		? createHttpServer(settings)
-		: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
+	const server =
+		tls === null
+			? createHttpServer(settings)
+			: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
+	// Node drops headers beyond a number without a word, a token too. Their size is the limit.
+	server.maxHeadersCount = 0;
+	return server;
 }
 
 const quietMs = 0.2;
