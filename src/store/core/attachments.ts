@@ -11,7 +11,6 @@ import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
 import { column, conditionsOf, each, insertInto, type Sql } from './sql.js';
 
-/** How long an upload stays that no content names. */
 const unnamedFor: Micros = microsPerDay;
 /** One that is found stays at least so long, to be named. */
 const atLeast: Micros = microsPerDay / 24;

@@ -1,8 +1,4 @@
-/**
- * When messages of a campaign may leave: not before its start, and within its window of each day. Its row holds the moment
- * before which nothing is leased, so that a lease looks at one row of each open campaign, however many messages wait. The
- * state of a campaign is that of its messages to people.
- */
+/** When messages of a campaign may leave. A lease reads one row: nothing is leased before `opens_at`. */
 import type { CampaignPlan } from '../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { MessageState } from '../../api/records.js';

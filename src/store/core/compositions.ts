@@ -53,13 +53,8 @@ interface DueMessage {
 
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
-/**
- * For one lease operation: whether a due message goes as usual, with care, or not now. A lost lease says nothing about
- * the about two hundred messages that the worker held, only about the one it composed. It waits from now on (`waits`),
- * and fails at the third death (`fatal`).
- */
+/** A lost lease counts against the message that was being composed: it `waits`, and is `fatal` at the third death. */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
-	// One statement for a hundred messages, as such messages are rare.
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return async ({ id, fence, state, attempts }) => {
 		const isLost = state === 'leased';

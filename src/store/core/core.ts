@@ -1,4 +1,3 @@
-/** Every operation of the store as a function of a plain command, in the transaction of the caller. */
 import type { Command, Operations } from '../operations.js';
 import { createAttachments } from './attachments.js';
 import { createEvents } from './bounces.js';
@@ -9,7 +8,7 @@ import { createErasures } from './erasures.js';
 import { createFields, type FieldUses } from './fields.js';
 import { createFigures } from './figures/daily.js';
 import { createReportDetails } from './figures/report.js';
-import { createBatchRows } from './imports/batch-rows.js';
+import { BatchRows } from './imports/batch-rows.js';
 import { createImports } from './imports/imports.js';
 import { createRowImports } from './imports/row-imports.js';
 import { createKeys } from './keys.js';
@@ -42,7 +41,7 @@ export interface Core extends Omit<Operations, 'addListToCampaign' | 'lease'>, S
 }
 
 export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } = {}): Core {
-	const batchRows = createBatchRows();
+	const batchRows = new BatchRows();
 	return {
 		...createLists(sql),
 		...createSubscribers(sql),

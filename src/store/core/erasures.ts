@@ -1,8 +1,4 @@
-/**
- * Erasure of a person. Messages stay as figures, without address, variables, replies or places of opens. A submission
- * without another recipient also loses its context, copies and content. The address also goes from copies of other
- * people's messages and from kept answers. A keyed hash of the address stays.
- */
+/** Erasure of a person. Messages stay as figures, without what tells of the person. A keyed hash of the address stays. */
 import { randomUUID } from 'node:crypto';
 import { type EmailKey, parseMailbox } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
@@ -16,7 +12,6 @@ import { counterMove, moveCounters } from './list-counters.js';
 import { emailColumn, readEnvelope } from './rows.js';
 import { column, exists, insertInto, type Sql } from './sql.js';
 
-/** Each runs in one transaction of the caller, and overwrites what it deletes with zeros. */
 export function createErasures(sql: Sql) {
 	return {
 		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),

@@ -9,7 +9,7 @@ import { type Recipients, readRecipients } from './recipients.js';
 import { flag } from './rows.js';
 import type { Insertion, Sql } from './sql.js';
 import { unsubscribeScope } from './suppressions.js';
-import { type NoticedEvent, type Notices, noNotices, openNotices } from './webhooks/notifications.js';
+import { type NoticedEvent, Notices, openNotices } from './webhooks/notifications.js';
 
 interface Receiver {
 	uuid: Uuid;
@@ -27,7 +27,6 @@ interface TrackedRow extends Receiver {
 	sent_at: Micros | null;
 }
 
-/** `message` null: retention has deleted it. */
 interface Recorded {
 	event: TrackedEvent;
 	receiver: Receiver;
@@ -42,7 +41,6 @@ export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): P
 	const [messages, old, counting, scope] = await sql.together([
 		() => findTracked(sql, events),
 		() => findOldOnes(sql, others),
-		// It follows the locks of the messages.
 		() => openCounting(sql, uuidsOf(events)),
 		async () => (others.length === 0 ? 'list' : await unsubscribeScope(sql)),
 	]);
@@ -244,7 +242,7 @@ export class Counting {
 export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise<Counting> {
 	const [tally, notices, stored] = await sql.together([
 		() => createTally(sql),
-		async () => (messages.length === 0 ? noNotices : await openNotices(sql)),
+		async () => (messages.length === 0 ? new Notices(sql, []) : await openNotices(sql)),
 		() =>
 			sql.allOf<FirstRow>(
 				`SELECT f.message_id, f.type, f.link, f.machine, f.first_at, f.count
@@ -307,11 +305,9 @@ function countDetails(
 ): void {
 	const { type, at, link, machine, smtp_code } = event;
 	if (isBounce(event)) {
-		if (firsts.all === null) tally.addBounce({ at, campaign, type, address, code: smtp_code ?? null });
+		if (firsts.all === null) tally.addBounce({ at, campaign, type }, address, smtp_code ?? null);
 	} else if (type === 'REDIRECTED' && campaign !== null && link !== null && content !== undefined) {
-		const click = { campaign, content, link };
-		tally.addClick({ ...click, audience: 'all', messages: firsts.of_link === 0 ? 1 : 0 });
-		if (!machine)
-			tally.addClick({ ...click, audience: 'human', messages: firsts.human_of_link === 0 ? 1 : 0 });
+		tally.addClick([campaign, content, link, 'all'], firsts.of_link === 0 ? 1 : 0);
+		if (!machine) tally.addClick([campaign, content, link, 'human'], firsts.human_of_link === 0 ? 1 : 0);
 	}
 }

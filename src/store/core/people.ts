@@ -86,7 +86,6 @@ function toLeftOut(
 	return { campaign, key, state, date_created: formatDateTime(created_at), code, error };
 }
 
-/** A duplicate has its message by another row. A refused request names all its recipients in one row. */
 async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<LeftOut[]> {
 	const rows = await sql.all<LeftOutRow & { to_email: string; error: string | null }>(
 		`SELECT g.id, g.key, g.state, g.created_at, r.to_email, r.code, r.error

@@ -1,4 +1,3 @@
-/** The other processes that have this database open: heartbeats that migrations and bulk writes read. */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
@@ -59,7 +58,6 @@ function readPlace(): string {
 	}
 }
 
-/** Reads the state of a process in this place (proc_pid_stat(5)); null: it is gone, or the system does not say. */
 function readStat(pid: number): { state: string; start: string } | null {
 	try {
 		const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -84,7 +82,6 @@ export function processMark(): string {
 	return own.mark;
 }
 
-/** The owner of leases of this process: `HOST:PID:MARK:NAME`. */
 export function leaseOwner(name: string): string {
 	return `${ownersOf({ id: processMark(), host: hostname(), pid: process.pid })}${name}`;
 }
@@ -117,7 +114,6 @@ export function isRunning(pid: number): boolean {
 	}
 }
 
-/** No lease is longer; a longer wait means that the message is deferred. */
 export const longestLease: Micros = 600 * microsPerSecond;
 
 /** Ends the leases of lost processes that were last heard before `heardBefore`. A stopped process keeps its leases. */

@@ -19,7 +19,6 @@ interface LaneRow extends WindowRow {
 	is_due: number;
 }
 
-/** Whether a message of a lane is due; the moment is bound. It spares lanes without one a round trip. */
 function isDue({ dialect }: Sql, lane: string): string {
 	return `EXISTS (
 		SELECT 1 FROM messages ${dialect.using('messages_due')}
@@ -94,7 +93,20 @@ export function endTurns(
 ): void {
 	const campaigns = [...open.bulk.map(({ lane }) => lane), ...open.canceled].filter((lane) => lane > 0);
 	for (const lane of campaigns.toSorted((one, other) => one - other)) {
-		if (open.canceled.includes(lane)) sweepCanceled(sql, lane, now);
+		if (open.canceled.includes(lane))
+			sql.write(
+				`UPDATE messages
+				SET state = 'canceled', wake_at = NULL, lease_owner = NULL
+				WHERE id IN (
+					SELECT id
+					FROM messages ${sql.dialect.using('messages_due')}
+					WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
+					ORDER BY wake_at, id
+					LIMIT 500
+					${sql.dialect.skipLocked}
+				)`,
+				[lane, now],
+			);
 		// The order matters among several; the row of a single one is written once a second.
 		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
@@ -102,7 +114,14 @@ export function endTurns(
 				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',
 				[now, lane, since, now],
 			);
-		closeIfDone(sql, lane);
+		// A campaign without messages to wake leaves the index that a lease reads.
+		sql.write(
+			`UPDATE campaigns
+			SET has_open_work = 0
+			WHERE seq = ? AND has_open_work = 1
+				AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
+			[lane, lane],
+		);
 	}
 }
 
@@ -128,35 +147,6 @@ export async function takeTurns(
 		left = full;
 	}
 	return served;
-}
-
-const maxSwept = 500;
-
-function sweepCanceled(sql: Sql, lane: number, now: Micros): void {
-	sql.write(
-		`UPDATE messages
-		SET state = 'canceled', wake_at = NULL, lease_owner = NULL
-		WHERE id IN (
-			SELECT id
-			FROM messages ${sql.dialect.using('messages_due')}
-			WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?
-			ORDER BY wake_at, id
-			LIMIT ${maxSwept}
-			${sql.dialect.skipLocked}
-		)`,
-		[lane, now],
-	);
-}
-
-/** A campaign without messages to wake leaves the index that a lease reads. */
-function closeIfDone(sql: Sql, lane: number): void {
-	sql.write(
-		`UPDATE campaigns
-		SET has_open_work = 0
-		WHERE seq = ? AND has_open_work = 1
-			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = ? AND wake_at IS NOT NULL)`,
-		[lane, lane],
-	);
 }
 
 export function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros): Settlement {

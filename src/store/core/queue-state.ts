@@ -38,7 +38,6 @@ export function createQueueState(sql: Sql) {
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(
-				// When several workers meet the same fault, the one with the longest wait has met it most often.
 				`INSERT INTO queue_pauses (${columns})
 				VALUES (?, ?, ?, ?, ?)
 				ON CONFLICT (kind) DO UPDATE
@@ -79,12 +78,10 @@ export async function isHeld(sql: Sql): Promise<boolean> {
 	return await exists(sql, "SELECT 1 FROM queue_pauses WHERE kind = 'manual'");
 }
 
-/** Another mail server, or another password, may work where the last one failed. */
 export function forgetFault(sql: Sql): void {
 	sql.write("DELETE FROM queue_pauses WHERE kind <> 'manual'");
 }
 
-/** A campaign waits since its release, other messages since the first that waits was made. */
 async function waiting(
 	sql: Sql,
 	lanes: readonly WaitingLane[],

@@ -159,7 +159,6 @@ async function takeEach(
 	const { limiter } = command;
 	const ends: Settlement[] = [];
 	const looked = await each(sql, rows, (row) => takeOne(sql, row, command, ends));
-	// At once, as several may be of one person.
 	await settle(sql, ends);
 	const taken = looked.filter((one) => one !== null);
 	if (limiter === null) return taken;
@@ -239,7 +238,6 @@ interface Due {
 	order: readonly string[];
 }
 
-/** The limit goes before the join. */
 async function readDue(sql: Sql, { messages, order, values }: Due, limit: number): Promise<DueRow[]> {
 	return await sql.all<DueRow>(
 		`SELECT ${columns}
@@ -297,7 +295,6 @@ async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Share
 	const envelope = readEnvelope(text);
 	return {
 		...submission,
-		// `Name <news@example.com>`
 		sender: domainOf(envelope.from.replace(/>\s*$/, '')),
 		variables: joinVariables({}, parseUsed(used), parseTexts(context)),
 		stopped: await stoppedCopies(sql, envelope, now),

@@ -1,8 +1,4 @@
-/**
- * Stops mail to people. Permanent suppressions and the rows of their subscribers always agree: a change of the one changes
- * the other here. An operation reads once what is stored about its addresses, changes it in memory, and writes it as
- * sets, so that a hundred bounces cost the round trips of one.
- */
+/** Stops mail to people. Permanent suppressions and the rows of their subscribers always agree: both change here. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
@@ -30,7 +26,6 @@ export type Stop = Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now:
 export interface StoredSuppression {
 	email_key: EmailKey;
 	reason: SuppressionReason;
-	/** `allLists` for all. */
 	list_id: number;
 	source: SuppressionSource;
 	created_at: Micros;
@@ -64,11 +59,7 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/**
-	 * Does what `additionOf` says: adds a suppression, changes its end, or nothing. Without an end the subscribers become
-	 * inactive, those of the list or all, also for an existing suppression: one may have been activated since, or only
-	 * passed over.
-	 */
+	/** Without an end the subscribers become inactive, also for an existing suppression: one may have been activated since. */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);
@@ -264,11 +255,7 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/**
- * One more soft bounce in a row, from a report. The next server took each of these messages first, so the count that a
- * successful send ends does not apply here. The row is that of the messages to this address up to this one, back to the
- * last that arrived or that reached the limit before.
- */
+/** From a report. The row is that of the messages to the address, back to the last that arrived or reached the limit. */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

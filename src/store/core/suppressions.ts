@@ -89,11 +89,7 @@ interface Addressee {
 	disable_reason: string | null;
 }
 
-/**
- * Checked in the transaction of the lease. An address with a hard bounce or complaint since gets no mail. No bulk mail
- * goes to an address that was suppressed, made inactive or deleted. Returns the reason for people, on one line, without
- * an address; null: it may be sent.
- */
+/** Checked in the transaction of the lease. The reason for people, on one line, without an address; null: it may be sent. */
 export async function unwantedBecause(
 	sql: Sql,
 	{ to_key: address, list_id, subscriber_id, is_active, disable_reason }: Addressee,

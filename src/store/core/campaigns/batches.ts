@@ -97,7 +97,6 @@ function stagedRows({ first, rows }: Batch, outcomes: readonly (readonly RowOutc
 	});
 }
 
-/** The stored subscriber decides whether the address gets the campaign, and fills in what the row leaves open. */
 function candidateOf(
 	{ campaign, submission }: Staging,
 	{ to, to_key, context = {} }: { to: string; to_key: string; context?: Candidate['given'] },
@@ -107,7 +106,6 @@ function candidateOf(
 	return {
 		person: {
 			email: to,
-			// Only the service knows its subscribers' details.
 			name: known?.name ?? (campaign.courier === 'api' ? null : ''),
 			email_reason: known?.email_reason ?? email_reason,
 			meta: known?.meta ?? {},
@@ -302,7 +300,6 @@ async function stagePeople(
 	return people.flatMap(({ email, to_key }, row): StagedRow[] => {
 		const invalid = { kind: 'rejected', code: 'invalid', error: `${email}: ${texts.email}` } as const;
 		const outcome = to_key === null ? invalid : outcomes[row]?.[0];
-		// It was staged before.
 		if (outcome === undefined || (outcome.kind === 'rejected' && outcome.code === 'duplicate')) return [];
 		return [{ row, line: null, to: email, outcome }];
 	});

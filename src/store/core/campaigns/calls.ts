@@ -1,8 +1,4 @@
-/**
- * A campaign of send calls alone: no row of `campaigns` has its UUID, which is its name, too. All of it is read from its
- * submissions, so that a client with a call for each recipient makes neither campaigns nor lanes. A client sees its own
- * calls.
- */
+/** A campaign of send calls alone: no row of `campaigns` has its UUID. A client sees its own calls. */
 import type { Campaign, CampaignResult, CampaignResults, CampaignStatus } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import { maxRecipients } from '../../../api/messages.js';
@@ -85,7 +81,6 @@ export async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Cam
 	};
 }
 
-/** Messages by state, of send calls with the UUID, whether a campaign has it or not. Walks all of them. */
 export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus['messages']> {
 	const own = seenRows('s.owner', seen);
 	const rows = await sql.all<{ state: MessageState; count: number }>(

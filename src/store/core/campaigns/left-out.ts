@@ -19,7 +19,6 @@ export interface UnwantedRecipient {
 	to: string;
 	to_key: string;
 	list_id: number | null;
-	/** Null: the subscriber is inactive without a suppression. */
 	reason: SuppressionReason | null;
 	disable_reason: string | null;
 }
@@ -36,7 +35,6 @@ export function keepLeftOut(
 	sql.writeAll(intoLeftOut, rows);
 }
 
-/** `seq`: the number of the campaign that the caller sees; null: send calls alone have its UUID. */
 export async function sliceLeftOut(
 	sql: Sql,
 	seq: number | null,

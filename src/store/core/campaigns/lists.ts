@@ -1,8 +1,4 @@
-/**
- * Expands lists into a campaign: who of a list gets a message, in bounded slices, and why the others do not. The same
- * rules foresee it without a write. Rejects of a list are kept until the campaign is released or canceled. Who is left
- * out is kept apart from the results, which a client may read that may not read a list.
- */
+/** Expands lists into a campaign. Who is left out is kept apart from the results, which a client without lists may read. */
 import type { LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Micros } from '../../../api/datetime.js';
 import type { CheckedAudience } from '../../../api/messages.js';
@@ -269,7 +265,6 @@ function createCounts(list_id: number) {
 	};
 }
 
-/** A finding names the person: several have the variables in common. */
 function sharedBy(error: string): string | null {
 	const names = withoutValueOf(error);
 	return names.length === 0 ? null : withoutValueText(names);

@@ -95,7 +95,6 @@ export async function sliceResults(
 	return { results: shown.map(toResult), next };
 }
 
-/** What a service told of a message of its API: its id where it was accepted, its complaint where it was not. */
 function toldOf(row: ResultRow): Pick<CampaignResult, 'id' | 'state' | 'code' | 'text'> {
 	const { outcome, is_calling, text, said, said_code } = row;
 	const seen = row.state ?? 'canceled';
@@ -112,7 +111,6 @@ function toResult(row: ResultRow): CampaignResult {
 	const attempts = row.attempts ?? 0;
 	if (row.courier === 'api' && uuid !== null) return { line, to, ...toldOf(row), attempts };
 	const without = code === 'suppressed' ? 'suppressed' : 'rejected';
-	// A message that is gone was staged and never released.
 	return { line, to, id: uuid, state: state ?? (code === null ? 'canceled' : without), code, text, attempts };
 }
 

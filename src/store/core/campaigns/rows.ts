@@ -16,7 +16,6 @@ import { type Conditions, conditionsOf } from '../sql.js';
 /** One slice of the cancellation of send calls: of their messages behind `after`, 0 at first, those that wait. */
 export type CancelCalls = Command<'cancelCampaign'> & { after: number; limit: number };
 
-/** `next`: where the next slice begins; null: that was the last. */
 export type CallsCanceled =
 	| { kind: 'canceled'; next: number | null }
 	| Exclude<CampaignCanceled, { kind: 'canceled' }>;
@@ -39,10 +38,7 @@ export interface Slices {
 	stageSlice(
 		command: Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number },
 	): Promise<StagedSlice | null>;
-	/**
-	 * For `putImportBatch`: the answer to rows from `first` on without putting them, when they were put before or cannot
-	 * be put. Null: they are the next, behind `ahead` rows that are about to be put.
-	 */
+	/** For `putImportBatch`: the answer without putting rows. Null: they are the next, behind `ahead` rows. */
 	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): Promise<ImportAck | null>;
 	putImportSlices(command: {
 		session: Uuid;
@@ -50,7 +46,6 @@ export interface Slices {
 		now: Micros;
 		expects_new?: boolean | undefined;
 	}): Promise<Ack<ImportCounts>[]>;
-	/** For `cancelCampaign`: removes what was never released; returns the most rows of one kind. */
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
 	/** For `cancelCampaign`, where send calls alone have its UUID. */
 	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
@@ -77,7 +72,6 @@ export interface CampaignRow {
 	suppressed: number;
 	rejected: number;
 	left_out: number;
-	/** A `CheckedAudience`; null: it has no list. */
 	audience: string | null;
 	starts_at: Micros | null;
 	opens_at: Micros | null;
@@ -92,7 +86,6 @@ export interface CampaignRow {
 	dropped_at: Micros | null;
 	/** Begun in spite of the same mail: 1. */
 	is_again: number;
-	/** The last one of a command that has sent it, `20/s`; null: none. */
 	rate: string | null;
 }
 
@@ -106,12 +99,10 @@ export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
 	return parseStored(spec) as StoredSpec;
 }
 
-/** Whether a campaign is visible to a caller. */
 export function isSeen({ owner }: Pick<CampaignRow, 'owner'>, { only_of }: Seen): boolean {
 	return only_of === undefined || owner === only_of;
 }
 
-/** The same for rows with this column. */
 export function seenRows(column: string, { only_of }: Seen): Conditions {
 	return conditionsOf([[`${column} = ?`, only_of]]);
 }

@@ -80,7 +80,6 @@ export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros):
 	};
 }
 
-/** Only reads. A suppression takes precedence over missing variables. */
 export async function judge(
 	{ type, used, context, is_strict, reasonsAgainst }: Terms,
 	{ person, to_key, list_id, is_active, given }: Candidate,
@@ -123,7 +122,6 @@ export async function stageMessages(
 	});
 }
 
-/** The messages of those that are wanted, by their numbers; null: none, as the address has one already. */
 export async function putMessages(
 	sql: Sql,
 	all: readonly (Staged & { verdict: { kind: string; variables?: Record<string, string> } | undefined })[],

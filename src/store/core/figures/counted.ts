@@ -6,7 +6,6 @@ import { never, quarterHour, total } from './tally.js';
 export type Only = (id: string) => string;
 const everything: Only = () => '';
 
-/** Counts by tag, campaign, type, audience and quarter. `only` stands in it four times. */
 export function countedRows(only = everything): string {
 	return `SELECT tag, campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
 		FROM (
@@ -77,7 +76,6 @@ export function bouncedRows({ position }: Dialect, only = everything): string {
 		GROUP BY s.campaign, quarter, domain, f.type, code`;
 }
 
-/** Messages that bounced, by tag, campaign and the quarters in which they were sent and bounced. */
 export function bouncedGroups(only = everything): string {
 	const quarter = (at: string) => `coalesce(${at} / ${quarterHour}, ${never})`;
 	return `SELECT coalesce(s.tag, '') AS tag, coalesce(s.campaign, '') AS campaign,

@@ -1,4 +1,3 @@
-/** The report from daily figures: any range is a sum. The report of a tag counts the messages. */
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { dayOf } from '../../../api/datetime.js';
 import { type EventType, eventTypes, type Uuid } from '../../../api/records.js';
@@ -91,7 +90,6 @@ async function reportOfDays(sql: Sql, query: Query): Promise<ReportFigures['dail
 		.map(({ day, type, count }) => ({ day, type, count }));
 }
 
-/** Messages that bounced within the range, and those of them that were not sent within it. */
 export async function countBounced(
 	sql: Sql,
 	{ campaign, tag, ...days }: Pick<Query, 'from' | 'to' | 'campaign' | 'tag'>,

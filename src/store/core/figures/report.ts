@@ -145,7 +145,6 @@ async function bouncesBy<K extends 'domain' | 'code'>(
 	);
 }
 
-/** `since`: the part of each that its list has in the number of active ones. */
 interface Change {
 	list_id: number;
 	quarter: number;

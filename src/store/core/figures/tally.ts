@@ -1,4 +1,3 @@
-/** Figures change with the rows that they count, in the same transaction. */
 import { domainOf } from '../../../api/address.js';
 import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
@@ -31,81 +30,70 @@ export interface BouncedMessage {
 }
 
 /** Collects the counts of one operation, so that a hundred messages write one row for each figure. */
-export interface Tally {
-	add(figure: Figure): void;
+export class Tally {
+	readonly #sql: Sql;
+	readonly #dayAt: (quarter: number) => Day;
+	readonly #days = new Counts(addToDay);
+	readonly #quarters = new Counts(addToQuarter);
+	readonly #clicks = new Counts(addToLink);
+	readonly #bounces = new Counts(addToBounces);
+	readonly #bounced = new Counts(addToBounced);
+	/** Those of a hundred messages are mostly one: its keys cost more than to see that it is the same. */
+	#last: (Omit<Figure, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
+
+	constructor(sql: Sql, zone: string) {
+		this.#sql = sql;
+		this.#dayAt = dayFinder(zone);
+	}
+
+	add({ at, campaign, type, audience, by = 1 }: Figure): void {
+		const quarter = Math.floor(at / quarterHour);
+		const last = this.#last;
+		const isSame =
+			last?.quarter === quarter &&
+			last.campaign === campaign &&
+			last.type === type &&
+			last.audience === audience;
+		if (!isSame) this.#addLast();
+		this.#last = { quarter, campaign, type, audience, by: (isSame ? last.by : 0) + by };
+	}
+
 	/** One more click on a link; `messages`: 1 for the first of its message by this audience. */
-	addClick(click: {
-		campaign: Uuid;
-		content: string;
-		link: number;
-		audience: Audience;
-		messages: number;
-	}): void;
-	addBounce(bounce: {
-		at: Micros;
-		campaign: Uuid | null;
-		type: EventType;
-		address: string;
-		code: string | null;
-	}): void;
-	/** What is known of a message changes; it is counted once it has bounced. */
-	moveBounced(before: BouncedMessage, after: BouncedMessage): void;
-	write(): void;
+	addClick(key: readonly [campaign: Uuid, content: string, link: number, Audience], messages: number): void {
+		this.#clicks.add(key, [1, messages]);
+	}
+
+	addBounce({ at, campaign, type }: Omit<Figure, 'audience'>, address: string, code: string | null): void {
+		const quarter = Math.floor(at / quarterHour);
+		for (const scope of scopesOf(campaign))
+			this.#bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
+	}
+
+	moveBounced(before: BouncedMessage, after: BouncedMessage): void {
+		for (const [{ tag, campaign, sent, soft, hard }, by] of [[before, -1] as const, [after, 1] as const])
+			if (soft !== null || hard !== null)
+				this.#bounced.add([...[hard, soft, sent].map(quarterOrNever), campaign ?? '', tag ?? ''], [by]);
+	}
+
+	write(): void {
+		this.#addLast();
+		for (const counts of [this.#days, this.#quarters, this.#clicks, this.#bounces, this.#bounced])
+			counts.write(this.#sql);
+	}
+
+	#addLast(): void {
+		if (this.#last === null) return;
+		const { quarter, campaign, type, audience, by } = this.#last;
+		for (const scope of scopesOf(campaign)) {
+			if (type !== 'COMPLAINED') this.#days.add([scope, this.#dayAt(quarter), type, audience], [by]);
+			this.#quarters.add([scope, quarter, type, audience], [by]);
+		}
+		this.#last = null;
+	}
 }
 
 export async function createTally(sql: Sql): Promise<Tally> {
-	const dayAt = dayFinder(await timeZone(sql));
-	const days = createCounts();
-	const quarters = createCounts();
-	const clicks = createCounts();
-	const bounces = createCounts();
-	const bounced = createCounts();
-	const addBounced = ({ tag, campaign, sent, soft, hard }: BouncedMessage, by: number) => {
-		if (soft === null && hard === null) return;
-		bounced.add([...[hard, soft, sent].map(quarterOrNever), campaign ?? '', tag ?? ''], [by]);
-	};
-	// Those of a hundred messages are mostly one: its keys cost more than to see that it is the same.
-	let last: (Omit<Figure, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
-	const addLast = () => {
-		if (last === null) return;
-		const { quarter, campaign, type, audience, by } = last;
-		for (const scope of scopesOf(campaign)) {
-			if (type !== 'COMPLAINED') days.add([scope, dayAt(quarter), type, audience], [by]);
-			quarters.add([scope, quarter, type, audience], [by]);
-		}
-		last = null;
-	};
-	return {
-		add: ({ at, campaign, type, audience, by = 1 }) => {
-			const quarter = Math.floor(at / quarterHour);
-			const isSame =
-				last?.quarter === quarter &&
-				last.campaign === campaign &&
-				last.type === type &&
-				last.audience === audience;
-			if (!isSame) addLast();
-			last = { quarter, campaign, type, audience, by: (last?.by ?? 0) + by };
-		},
-		addClick: ({ campaign, content, link, audience, messages }) =>
-			clicks.add([campaign, content, link, audience], [1, messages]),
-		addBounce: ({ at, campaign, type, address, code }) => {
-			const quarter = Math.floor(at / quarterHour);
-			for (const scope of scopesOf(campaign))
-				bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
-		},
-		moveBounced: (before, after) => {
-			addBounced(before, -1);
-			addBounced(after, 1);
-		},
-		write: () => {
-			addLast();
-			days.write(sql, addToDay);
-			quarters.write(sql, addToQuarter);
-			clicks.write(sql, addToLink);
-			bounces.write(sql, addToBounces);
-			bounced.write(sql, addToBounced);
-		},
-	};
+	return new Tally(sql, await timeZone(sql));
 }
 
 /** Stands in `bounced_figures` and `deleted_bounced` for a quarter of an hour that never came. */
@@ -154,7 +142,7 @@ const sliceRows = 10_000;
 /** Adds up the days anew, in the zone of the settings: each quarter of an hour lies within one. */
 export async function sumDays(sql: Sql): Promise<void> {
 	sql.write('DELETE FROM daily_figures');
-	const days = createCounts();
+	const days = new Counts(addToDay);
 	const dayAt = dayFinder(await timeZone(sql));
 	for (let after: QuarterKey = ['', 0, '', '', -1]; ; ) {
 		const rows = await sql.tuples<[...QuarterKey, count: number]>(
@@ -167,7 +155,7 @@ export async function sumDays(sql: Sql): Promise<void> {
 		);
 		for (const [scope, quarter, type, audience, , by] of rows)
 			if (type !== 'COMPLAINED') days.add([scope, dayAt(quarter), type, audience], [by]);
-		days.write(sql, addToDay);
+		days.write(sql);
 		const last = rows.at(-1);
 		if (last === undefined || rows.length < sliceRows) return;
 		const [scope, quarter, type, audience, shard] = last;
@@ -186,22 +174,27 @@ export function scopesOf(campaign: Uuid | null): string[] {
 
 type Key = readonly (string | number)[];
 
-function createCounts() {
-	const counts = new Map<string, { key: Key; by: number[] }>();
-	return {
-		add: (key: Key, by: readonly number[]) => {
-			const name = key.join('\0');
-			const entry = counts.get(name) ?? { key, by: by.map(() => 0) };
-			counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
-		},
-		write: (sql: Sql, text: string) => {
-			// In one order, so that two writers of the same rows wait for each other instead of both.
-			const named = [...counts].sort(([one], [other]) => (one < other ? -1 : 1));
-			for (const [, { key, by }] of named)
-				if (by.some((sum) => sum !== 0)) sql.write(text, [...key, sql.shard, ...by]);
-			counts.clear();
-		},
-	};
+class Counts {
+	readonly #text: string;
+	readonly #counts = new Map<string, { key: Key; by: number[] }>();
+
+	constructor(text: string) {
+		this.#text = text;
+	}
+
+	add(key: Key, by: readonly number[]): void {
+		const name = key.join('\0');
+		const entry = this.#counts.get(name) ?? { key, by: by.map(() => 0) };
+		this.#counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
+	}
+
+	/** In one order, so that two writers of the same rows wait for each other instead of both. */
+	write(sql: Sql): void {
+		const named = [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
+		for (const [, { key, by }] of named)
+			if (by.some((sum) => sum !== 0)) sql.write(this.#text, [...key, sql.shard, ...by]);
+		this.#counts.clear();
+	}
 }
 
 /** A statement that adds to counts in shards; its values are the key, the shard and the sums. */

@@ -1,8 +1,4 @@
-/**
- * Rows of batches, read once, and the order in which a transaction puts them: roughly that of their addresses, as in
- * the index. Neighbours in an index page are put together, so each page is read and written once. In file order each
- * row touches another page, and a large index has more pages than the cache holds.
- */
+/** Rows of batches in the order of the index: neighbours are put together, so each page is read and written once. */
 import type { ImportBatch } from '../../../api/capabilities.js';
 import { type CheckedBatch, type RowTexts, TextReader } from '../../../api/row-texts.js';
 import {
@@ -15,13 +11,6 @@ import {
 
 type Batch = ImportBatch | CheckedBatch;
 
-export interface BatchRows {
-	/** Does the work that needs no transaction, ahead of it. Returns the number of rows of the batch. */
-	prepare(batch: Batch): number;
-	slice(batch: Batch, from: number, limit: number): RowSlice;
-	variables(batch: Batch): readonly string[];
-}
-
 export interface RowSlice {
 	count: number;
 	row(index: number): ParsedRow;
@@ -29,20 +18,30 @@ export interface RowSlice {
 }
 
 /** Keeps the parsed rows of batches that came as cells while the batch is in use. */
-export function createBatchRows(): BatchRows {
-	const parsed = new WeakMap<ImportBatch, ParsedRow[]>();
-	const rowsOf = (batch: ImportBatch) => {
-		const rows = parsed.get(batch) ?? parseImportRows(batch);
-		parsed.set(batch, rows);
-		return rows;
-	};
-	return {
+export class BatchRows {
+	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
+
+	/** Does the work that needs no transaction, ahead of it. Returns the number of rows of the batch. */
+	prepare(batch: Batch): number {
 		// Checked rows stay bytes until their turn: as objects they take five times the memory.
-		prepare: (batch) => ('rows' in batch ? batch.rows.count : rowsOf(batch).length),
-		slice: (batch, from, limit) =>
-			'rows' in batch ? sliceTexts(batch.rows, from, limit) : sliceRows(rowsOf(batch), from, limit),
-		variables: (batch) => ('rows' in batch ? batch.variables : metaVariables(batch.columns)),
-	};
+		return 'rows' in batch ? batch.rows.count : this.#rowsOf(batch).length;
+	}
+
+	slice(batch: Batch, from: number, limit: number): RowSlice {
+		return 'rows' in batch
+			? sliceTexts(batch.rows, from, limit)
+			: sliceRows(this.#rowsOf(batch), from, limit);
+	}
+
+	variables(batch: Batch): readonly string[] {
+		return 'rows' in batch ? batch.variables : metaVariables(batch.columns);
+	}
+
+	#rowsOf(batch: ImportBatch): ParsedRow[] {
+		const rows = this.#parsed.get(batch) ?? parseImportRows(batch);
+		this.#parsed.set(batch, rows);
+		return rows;
+	}
 }
 
 function sliceTexts(texts: RowTexts, from: number, limit: number): RowSlice {
@@ -105,11 +104,7 @@ export function rankOf(codeAt: (place: number) => number): number {
 	return rank;
 }
 
-/**
- * The numbers 0 … `count` − 1 by rank, in chunks of at least `size` (the last may be smaller) that have no rank in
- * common, so no key. Numbers of one rank, so all rows of one key, keep their order. Throws `RangeError` for more rows
- * than `maxOrderedRows`.
- */
+/** The numbers 0 … `count` − 1 by rank, in chunks of at least `size` without a common rank. The order is stable. */
 export function chunksByRank(
 	count: number,
 	rankAt: (index: number) => number,

@@ -33,14 +33,12 @@ const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 
 interface ImportParts {
 	batchRows: BatchRows;
-	/** The transactions are undone: what one of them did is forgotten, unless it is kept here. */
 	isTrial: boolean;
 }
 
 /** How far a trial import is. Its rows are undone; `standing` holds what they decide about later rows. */
 interface Progress extends Pick<Session, 'position'> {
 	counts: ImportCounts;
-	/** Addresses of the import: the same as `import_seq` of subscribers where rows are committed. */
 	standing: AddressSet;
 }
 
@@ -209,10 +207,7 @@ interface ImportPart {
 	rejects: Reject[];
 }
 
-/**
- * Puts rows of one address in their order, and other rows in that of the index. The result is the same: each row has an
- * id by its number, used or not, so ids follow the order of the rows. Ids are never used twice, but may have gaps.
- */
+/** Puts rows of one address in their order, and others in that of the index. Ids follow the rows, with gaps. */
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;

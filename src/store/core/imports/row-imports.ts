@@ -17,7 +17,6 @@ interface Counted {
 	reasons_left_out: number;
 }
 
-/** Each runs in one transaction of the caller. Addresses are kept as hashes. */
 export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 	return {
 		openRowImport: async ({ key, now }) => {

@@ -33,7 +33,6 @@ import {
 	unsubscribeScope,
 } from '../suppressions.js';
 
-/** State that the rows of one transaction share. `moved` sums the changes of the list's counters. */
 export interface ImportRun {
 	seq: number;
 	spec: ImportSpec;
@@ -117,7 +116,6 @@ export async function importRows(
 	});
 }
 
-/** Addresses whose rows are more than a subscriber that is there or not: mostly none. */
 async function guardedAmong(
 	sql: Sql,
 	run: ImportRun,
@@ -325,7 +323,6 @@ interface Standing {
 
 const nothingStands: Standing = { kept: [], lifted: [] };
 
-/** The suppressions that stand against a row: `reactivate` lifts what `is_active: true` would lift. */
 async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
 	if (!run.hasSuppressions) return nothingStands;
 	const mail = { address: row.email_key, list_id: run.spec.list_id };

@@ -1,4 +1,3 @@
-/** Which limits of the settings hold messages back at this moment, and until when. */
 import type { Micros } from '../../../api/datetime.js';
 import { limitOf, nameLimit, type SendLimit, windowOf } from '../../../engine/rules/limits.js';
 import type { Operations } from '../../operations.js';
@@ -44,7 +43,6 @@ interface Line {
 	last_at: Micros;
 }
 
-/** `due`: messages that are due, which wait for a full limit on everything. */
 async function linesOf(
 	sql: Sql,
 	{ limits, now, due }: { limits: readonly SendLimit[]; now: Micros; due: number },

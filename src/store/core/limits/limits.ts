@@ -54,7 +54,6 @@ interface Standing {
 	rooms: readonly { limit_key: string; waiting: number }[];
 }
 
-/** Limits that one lease looks at: other writers wait for it. */
 const mostRooms = 100;
 
 export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {

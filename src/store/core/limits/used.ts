@@ -168,7 +168,6 @@ const intoUses: Insertion = {
 	conflict: 'ON CONFLICT (limit_key, until) DO UPDATE SET count = limit_uses.count + excluded.count',
 };
 
-/** When the slice of the send, and the next, have left the window. */
 function endOf(key: string, at: Micros): Micros {
 	const window = windowOf(key);
 	const slice = Math.ceil(window / slices);

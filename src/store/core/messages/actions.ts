@@ -1,8 +1,4 @@
-/**
- * Changes to waiting messages: one canceled or retried by a person, all of a list or an address canceled. A leased message
- * that is canceled loses its owner and stays leased: its worker gives it back unless it has begun, and then its outcome is
- * recorded.
- */
+/** A leased message that is canceled loses its owner: its worker gives it back, unless it has begun. */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { ruleOf } from '../../../engine/rules/outcomes.js';
@@ -79,7 +75,6 @@ async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn):
 	sql.write('UPDATE messages SET sent_at = NULL WHERE id = ?', [id]);
 }
 
-/** A message that is already due keeps its place. */
 function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micros): void {
 	const { least } = sql.dialect;
 	sql.write(

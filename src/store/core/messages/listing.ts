@@ -1,8 +1,4 @@
-/**
- * Pages of messages. The ids of a page come along the index of its narrowest filter, in the order of that index, and rows
- * are read for the page alone: time grows with what this filter selects and with the number of the page, not with the
- * database.
- */
+/** The ids of a page come along the index of its narrowest filter, and rows are read for the page alone. */
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { Message, MessageState } from '../../../api/records.js';
 import type { Command, Operations } from '../../operations.js';

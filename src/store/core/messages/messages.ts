@@ -1,4 +1,3 @@
-/** Messages as people see them. */
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { EventType, MessageEvent, MessageReport, MessageState, Tracking } from '../../../api/records.js';
@@ -47,11 +46,7 @@ export function sumsOf(rows: readonly StateCount[]): StateCounts {
 	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/**
- * Counts by visible state; a state without messages is absent. Walks all of a submission, and of a campaign that
- * retention has begun to delete; of others what waits and what failed, by their indexes. Null is everything. A campaign
- * has the states of those that retention has deleted, too.
- */
+/** Counts by visible state. Walks all of a submission; of a campaign what waits and what failed, by their indexes. */
 export async function countByState(
 	sql: Sql,
 	scope: MessageScope | null,
@@ -109,7 +104,6 @@ async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts
 	return withSent(lanes, over, released_at === null ? 0 : staged);
 }
 
-/** Of all messages: the time for it grows with those that wait and those that failed, not with those that were sent. */
 export async function countAll(sql: Sql, waiting: readonly WaitingLane[]): Promise<StateCounts> {
 	const over = await sql.all<StateCount>(
 		`SELECT state, count(*) AS count
@@ -169,7 +163,6 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 	};
 }
 
-/** CREATED and SENT are columns of the message; a staged message has no CREATED yet. */
 async function eventsOf(
 	sql: Sql,
 	{ id, state, created_at, sent_at }: MessageRow & RenderingRow,

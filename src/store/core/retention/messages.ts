@@ -1,8 +1,4 @@
-/**
- * Messages that are over and older than `keep_messages`, in the order of their ids; those of a campaign together, once it
- * is finished. Their sums stay (`sums.ts`), and where the links of their mails lead (`old-messages.ts`). A slice commits
- * with its sums: a process that ends loses none.
- */
+/** Messages older than `keep_messages`; those of a campaign once it is finished. A slice commits with its sums (`sums.ts`). */
 import type { Micros } from '../../../api/datetime.js';
 import { dropContent } from '../attachments.js';
 import { isSending } from '../campaigns/rows.js';

@@ -2,7 +2,7 @@ import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../../api/deliveries.js';
 import type { DeliveryConditions, ReplayDeliveries, Replayed } from '../../notifications.js';
 import type { Operations } from '../../operations.js';
-import { selectPage, timeOf } from '../rows.js';
+import { type Dated, dated, selectPage, timeOf } from '../rows.js';
 import { type Conditions, column, conditionsOf, type Sql } from '../sql.js';
 
 /** The state that readers see: a delivery that waits for a webhook that answered 410 is stopped. */
@@ -10,9 +10,12 @@ const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL TH
 
 const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
 const joins = 'LEFT JOIN messages m ON m.id = d.message_id';
-const columns = `d.id AS seq, d.uuid, d.webhook_id, d.type, m.uuid AS message, ${seenState} AS state, d.attempts,
-	d.status_code, d.error, substr(d.answer, 1, 200) AS excerpt, d.due_at, d.created_at, d.attempted_at,
-	d.finished_at`;
+const columns = `d.id AS seq, d.uuid AS id, d.webhook_id, d.type, m.uuid AS message_id, ${seenState} AS state,
+	d.attempts, d.status_code AS last_status, d.error AS last_error, substr(d.answer, 1, 200) AS answer_excerpt, d.due_at,
+	d.created_at AS date_created, d.attempted_at AS date_attempted, d.finished_at AS date_finished`;
+
+type DeliveryRow = Omit<Dated<WebhookDelivery>, 'due_at' | 'date_attempted' | 'date_finished'> &
+	Record<'due_at' | 'date_attempted' | 'date_finished', Micros | null> & { seq: number };
 
 export function createDeliveries(sql: Sql) {
 	return {
@@ -27,8 +30,8 @@ export function createDeliveries(sql: Sql) {
 				[id, webhook_id],
 			);
 			if (row === undefined) return null;
-			const { payload, answer } = row;
-			return { ...toDelivery(row), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
+			const { payload, answer, ...delivery } = row;
+			return { ...toDelivery(delivery), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
 		},
 		replayDeliveries: (command) => replay(sql, command),
 	} satisfies Partial<Operations>;
@@ -42,39 +45,13 @@ function where({ webhook_id, state, since }: DeliveryConditions): Conditions {
 	]);
 }
 
-interface DeliveryRow {
-	seq: number;
-	uuid: string;
-	webhook_id: number;
-	type: string;
-	message: string | null;
-	state: DeliveryState;
-	attempts: number;
-	status_code: number | null;
-	error: string | null;
-	excerpt: string | null;
-	due_at: Micros | null;
-	created_at: Micros;
-	attempted_at: Micros | null;
-	finished_at: Micros | null;
-}
-
-function toDelivery(row: DeliveryRow): WebhookDelivery {
+function toDelivery({ seq: _, ...row }: DeliveryRow): WebhookDelivery {
 	return {
-		id: row.uuid,
-		webhook_id: row.webhook_id,
-		type: row.type,
-		message_id: row.message,
-		state: row.state,
-		attempts: row.attempts,
-		last_status: row.status_code,
-		last_error: row.error,
-		answer_excerpt: row.excerpt,
+		...dated(row),
 		// While a row is leased this is the end of the lease, which is internal.
 		due_at: row.state === 'pending' ? timeOf(row.due_at) : null,
-		date_created: formatDateTime(row.created_at),
-		date_attempted: timeOf(row.attempted_at),
-		date_finished: timeOf(row.finished_at),
+		date_attempted: timeOf(row.date_attempted),
+		date_finished: timeOf(row.date_finished),
 	};
 }
 

@@ -195,31 +195,37 @@ export interface NoticedEvent {
 	diagnostic?: string | null;
 }
 
-export interface Notices {
-	add(message: number, event: NoticedEvent): void;
-	write(): Promise<void>;
+/** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */
+export class Notices {
+	readonly #sql: Sql;
+	readonly #hooks: readonly { id: number; type: string }[];
+	#told: Told[] = [];
+
+	constructor(sql: Sql, hooks: readonly { id: number; type: string }[]) {
+		this.#sql = sql;
+		this.#hooks = hooks;
+	}
+
+	add(message: number, event: NoticedEvent): void {
+		for (const { id, type } of this.#hooks)
+			if (type === event.type) this.#told.push({ hook: id, message, event });
+	}
+
+	async write(): Promise<void> {
+		const told = this.#told;
+		if (told.length === 0) return;
+		this.#told = [];
+		const about = await readMessages(this.#sql, [...new Set(told.map(({ message }) => message))]);
+		const deliveries = told.map((one) => deliveryOf(one, about));
+		this.#sql.writeAll(intoDeliveries, deliveries);
+	}
 }
 
-export const noNotices: Notices = { add: () => undefined, write: async () => undefined };
-
-/** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */
 export async function openNotices(sql: Sql): Promise<Notices> {
-	const hooks = await sql.all<{ id: number; type: string }>(
-		'SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id',
+	return new Notices(
+		sql,
+		await sql.all('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id'),
 	);
-	const told: Told[] = [];
-	return {
-		add: (message, event) => {
-			for (const { id: hook, type } of hooks) if (type === event.type) told.push({ hook, message, event });
-		},
-		write: async () => {
-			if (told.length === 0) return;
-			const all = told.splice(0);
-			const about = await readMessages(sql, [...new Set(all.map(({ message }) => message))]);
-			const deliveries = all.map((one) => deliveryOf(one, about));
-			sql.writeAll(intoDeliveries, deliveries);
-		},
-	};
 }
 
 interface Told {
@@ -231,38 +237,26 @@ interface Told {
 type About = Parameters<typeof formatNotification>[0]['message'];
 
 async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyMap<number, About>> {
-	const wanted = JSON.stringify(ids);
-	const [messages, submissions] = await sql.together([
-		() =>
-			sql.all<{ id: number; uuid: Uuid; to_email: string; submission_seq: number; variables: string }>(
-				`SELECT id, uuid, to_email, submission_seq, variables FROM messages WHERE ${sql.dialect.oneOf('id')}`,
-				[wanted],
-			),
-		() =>
-			sql.all<
-				Pick<About, 'subject' | 'tag'> &
-					Record<'envelope' | 'context', string> & { seq: number; campaign: Uuid | null }
-			>(
-				`SELECT s.seq, s.envelope, c.subject, s.context, s.tag, s.campaign
-				FROM submissions s
-				JOIN contents c ON c.sha256 = s.content_sha256
-				WHERE s.seq IN (SELECT submission_seq FROM messages WHERE ${sql.dialect.oneOf('id')})`,
-				[wanted],
-			),
-	]);
-	const known = new Map(
-		submissions.map(({ seq, envelope, subject, context, tag, campaign }) => [
-			seq,
-			{ subject, context, from: readEnvelope(envelope).from, tag, campaign },
-		]),
+	const rows = await sql.all<
+		Pick<About, 'id' | 'to' | 'subject' | 'tag'> &
+			Record<'own' | 'envelope' | 'shared', string> & {
+				number: number;
+				campaign: Uuid | null;
+			}
+	>(
+		`SELECT m.id AS number, m.uuid AS id, m.to_email AS "to", m.variables AS own, s.envelope, s.context AS shared,
+			c.subject, s.tag, s.campaign
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		JOIN contents c ON c.sha256 = s.content_sha256
+		WHERE ${sql.dialect.oneOf('m.id')}`,
+		[JSON.stringify(ids)],
 	);
 	return new Map(
-		messages.map(({ id, uuid, to_email: to, submission_seq: seq, variables: own }) => {
-			const submission = known.get(seq);
-			if (submission === undefined) throw new Error(`submission ${seq} of a message is missing`);
-			const { context: shared, from, tag, campaign: campaign_unique_id } = submission;
-			const subject = subjectOf(submission.subject, { to, own, shared });
-			return [id, { id: uuid, to, from, subject, tag, campaign_unique_id }];
+		rows.map(({ number, id, to, own, envelope, shared, subject, tag, campaign }) => {
+			const { from } = readEnvelope(envelope);
+			const read = subjectOf(subject, { to, own, shared });
+			return [number, { id, to, subject: read, from, tag, campaign_unique_id: campaign }];
 		}),
 	);
 }
