@@ -12,7 +12,6 @@ import {
 	hour,
 	lease,
 	newList,
-	newSubscriber,
 	newUuid,
 	noon,
 	type OpenEmpty,
@@ -93,31 +92,6 @@ export function describeCalls(open: OpenEmpty): void {
 			});
 			expect(await statusOf(both, { only_of: 'shop' })).toMatchObject({ messages: { queued: 1 } });
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
-		});
-
-		it('keeps by name who was left out of it, and why', async () => {
-			await newSubscriber(store, list_id, 'idle@example.org', { is_active: false });
-			await suppress('gone@example.org');
-			const to = ['Gone@example.org', 'a@example.org', 'idle@example.org'];
-			const id = await sendBulk(to, { list_id });
-			const results = [
-				{ to: 'Gone@example.org', list_id, code: 'suppressed', detail: 'UNSUBSCRIBED' },
-				{ to: 'idle@example.org', list_id, code: 'inactive', detail: null },
-			];
-			expect(await leftOutOf(id)).toEqual({ results, next: null });
-			const first = await leftOutOf(id, { limit: 1 });
-			expect(first).toEqual({ results: results.slice(0, 1), next: expect.any(Number) });
-			expect(await leftOutOf(id, { limit: 1, after: first?.next ?? 0 })).toEqual({
-				...{ results: results.slice(1), next: null },
-			});
-			expect(await statusOf(id)).toMatchObject({ counts: { staged: 1, suppressed: 2, rejected: 0 } });
-			const person = await store.reads.getPerson({ email_key: 'gone@example.org' });
-			expect(person.left_out).toEqual([
-				{
-					...{ campaign: id, key: id, state: 'released', date_created: moment, code: 'suppressed' },
-					error: 'suppressed (UNSUBSCRIBED)',
-				},
-			]);
 		});
 
 		it('cancels what waits, leaves what is being sent, and counts as finished then', async () => {
