@@ -5,7 +5,7 @@ import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { pauseSentence } from '../../api/pauses.js';
 import { type Message, Report, SendResult } from '../../api/records.js';
-import type { Check } from './model.js';
+import { type Check, check } from './model.js';
 import {
 	type Answer,
 	Broken,
@@ -25,71 +25,43 @@ export function allChecks(given: Given): Check[] {
 
 /** Without an answer of the service, or with a refused token, the first two throw `Halted`. */
 function accessChecks({ connection, hasToken, names }: Given): Check[] {
-	const refuses = (verb: string, what: string, token: string | null): Check => ({
-		id: `auth.${verb}`,
-		title: `${what} is refused`,
-		need: 'read',
-		run: async (probe) => {
-			// Clients treat 401 and 403 alike (api-decisions 3), but 401 names the reason.
-			probe.refusal(await probe.call({ method: 'GET', path: listsPath, token }), what, 401);
-			return undefined;
-		},
-	});
+	const refuses = (verb: string, what: string, token: string | null): Check =>
+		// Clients treat 401 and 403 alike (api-decisions 3), but 401 names the reason.
+		check('read', `auth.${verb}`, `${what} is refused`, async (probe) =>
+			probe.refusal(await probe.call({ method: 'GET', path: listsPath, token }), what, 401),
+		);
 	return [
-		{
-			id: 'connection.reachable',
-			title: 'the deployment answers',
-			need: 'read',
-			run: async (probe) => {
-				const answer = await reach(probe);
-				const other = otherThanLists(answer);
-				if (other !== null)
-					throw new Halted('elsewhere', `this is not the service: ${said(answer)} ${other}`);
-				return answer.status >= 500 ? `with ${answer.status}` : undefined;
-			},
-		},
-		{
-			id: 'auth.token',
-			title: 'the token is accepted',
-			need: 'read',
-			run: async (probe) => {
-				const answer = await probe.get(listsPath);
-				const { status } = answer;
-				// A mailctl server answers 401 to a token that it does not know: its 403 is a missing right.
-				if (status === 403 && (await (await connection()).api.capabilities()).service !== 'unknown')
-					return 'it may not read lists';
-				if (status === 401 || status === 403) {
-					const whose = hasToken ? ' to the token given' : ', and there is no token to give';
-					throw new Halted('refused', `${said(answer)} ${status}${whose}`);
-				}
-				if (status !== 200) throw unexpected(answer, 200);
-				probe.objectOf(answer);
-				return undefined;
-			},
-		},
+		check('read', 'connection.reachable', 'the deployment answers', async (probe) => {
+			const answer = await reach(probe);
+			const other = otherThanLists(answer);
+			if (other !== null) throw new Halted('elsewhere', `this is not the service: ${said(answer)} ${other}`);
+			return answer.status >= 500 && `with ${answer.status}`;
+		}),
+		check('read', 'auth.token', 'the token is accepted', async (probe) => {
+			const answer = await probe.get(listsPath);
+			const { status } = answer;
+			// A mailctl server answers 401 to a token that it does not know: its 403 is a missing right.
+			if (status === 403 && (await (await connection()).api.capabilities()).service !== 'unknown')
+				return 'it may not read lists';
+			if (status === 401 || status === 403) {
+				const whose = hasToken ? ' to the token given' : ', and no token is given';
+				throw new Halted('refused', `${said(answer)} ${status}${whose}`);
+			}
+			if (status !== 200) throw unexpected(answer, 200);
+			probe.objectOf(answer);
+			return false;
+		}),
 		refuses('wrong', 'a wrong token', `mailctl-smoke-${names.id}`),
 		refuses('none', 'a request without a token', null),
-		{
-			id: 'connection.slash',
-			title: 'a path without its last slash is found',
-			need: 'read',
-			run: async (probe) => {
-				const path = listsPath.slice(0, -1);
-				const answer = await probe.get(path);
-				if (answer.status === 403) throw unexpected(answer, 200);
-				if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
-				return undefined;
-			},
-		},
-		{
-			id: 'connection.unknown',
-			title: 'an unknown path is refused in JSON',
-			need: 'read',
-			run: async (probe) => {
-				probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404);
-				return undefined;
-			},
-		},
+		check('read', 'connection.slash', 'a path without its last slash is found', async (probe) => {
+			const path = listsPath.slice(0, -1);
+			const answer = await probe.get(path);
+			if (answer.status === 403) throw unexpected(answer, 200);
+			if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
+		}),
+		check('read', 'connection.unknown', 'an unknown path is refused in JSON', async (probe) =>
+			probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404),
+		),
 	];
 }
 
@@ -105,7 +77,7 @@ async function reach(probe: Probe): Promise<Answer> {
 	}
 }
 
-/** What no deployment answers to a question for its lists; null: a deployment may answer so. */
+/** An answer that no deployment gives to a question for its lists; null: a deployment may answer so. */
 function otherThanLists({ status, headers, text, json }: Answer): string | null {
 	if (status >= 300 && status < 400) return `${status} and redirects to ${headers['location'] ?? 'nowhere'}`;
 	if (status === 404) return '404';
@@ -118,46 +90,32 @@ const reportPath = '/stat/reports/events-report/';
 /** Sent messages are unknown here: the shape is checked, and the days must be those that were asked for. */
 const reportChecks: readonly Check[] = [
 	// A default window of 7 or 8 days (api-decisions 35).
-	{
-		...{ id: 'report.shape', title: 'totals and days of the last week', need: 'read' },
-		run: async (probe) => {
-			const { sent, days } = await readReport(probe, reportPath);
-			if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
-			return `${days.length} days, ${shown(sent)} sent`;
-		},
-	},
+	check('read', 'report.shape', 'totals and days of the last week', async (probe) => {
+		const { sent, days } = await readReport(probe, reportPath);
+		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
+		return `${days.length} days, ${shown(sent)} sent`;
+	}),
 	// Three days up to the last one of a report without dates: past or present in every time zone.
-	{
-		...{ id: 'report.dates', title: 'date_from and date_to choose the days', need: 'read' },
-		run: async (probe) => {
-			const last = (await readReport(probe, reportPath)).days.at(-1);
-			if (last === undefined) throw new Broken('the report without dates has no last day to count from');
-			const from = addDays(last, -2);
-			const query = { date_from: formatWireDate(from), date_to: formatWireDate(last) };
-			const { days } = await readReport(probe, withQuery(reportPath, query));
-			for (const day of days)
-				if (day < from || day > last)
-					probe.fault(`${shown(formatWireDate(day))} is outside of the days asked for`);
-			if (days.length !== 3) probe.deviate(`three days asked for, ${days.length} came`);
-			return `${query.date_from} to ${query.date_to}`;
-		},
-	},
-	{
-		...{ id: 'report.events', title: 'event_types may be repeated', need: 'read' },
-		run: async (probe) => {
-			await readReport(probe, `${reportPath}?event_types=SENT&event_types=OPENED`);
-			return undefined;
-		},
-	},
-	{
-		...{ id: 'report.refusals', title: 'a date in another format is refused', need: 'read' },
-		run: async (probe) => {
-			const answer = await probe.get(withQuery(reportPath, { date_from: '2026-11-01' }));
-			if (answer.status === 200) probe.deviate('a date in another format is ignored, not refused');
-			else probe.refusal(answer, 'a date in another format', 400);
-			return undefined;
-		},
-	},
+	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
+		const last = (await readReport(probe, reportPath)).days.at(-1);
+		if (last === undefined) throw new Broken('the report without dates has no last day to count from');
+		const from = addDays(last, -2);
+		const query = { date_from: formatWireDate(from), date_to: formatWireDate(last) };
+		const { days } = await readReport(probe, withQuery(reportPath, query));
+		for (const day of days)
+			if (day < from || day > last)
+				probe.fault(`${shown(formatWireDate(day))} is outside of the days asked for`);
+		if (days.length !== 3) probe.deviate(`three days asked for, ${days.length} came`);
+		return `${query.date_from} to ${query.date_to}`;
+	}),
+	check('read', 'report.events', 'event_types may be repeated', async (probe) => {
+		await readReport(probe, `${reportPath}?event_types=SENT&event_types=OPENED`);
+	}),
+	check('read', 'report.refusals', 'a date in another format is refused', async (probe) => {
+		const answer = await probe.get(withQuery(reportPath, { date_from: '2026-11-01' }));
+		if (answer.status === 200) probe.deviate('a date in another format is ignored, not refused');
+		else probe.refusal(answer, 'a date in another format', 400);
+	}),
 ];
 
 async function readReport(probe: Probe, path: string) {
@@ -171,55 +129,48 @@ async function readReport(probe: Probe, path: string) {
 		const date = isRecord(one) ? one['date'] : undefined;
 		const day = parseWireDate(String(date));
 		if (day === null) probe.fault(`day: date is ${shown(date)}, not %d.%m.%Y`);
-		return day === null ? [] : [day];
+		return day ?? [];
 	});
 	return { sent: isRecord(total) ? total['sent'] : undefined, days };
 }
+
+const sendPath = '/message/send/';
 
 /** One message to one address. The last check waits half a minute at most for its outcome. */
 function sendChecks(given: Given): Check[] {
 	let accepted: { id: string; submission: string | null } | null = null;
 	const { from = '', to = '' } = given.mail ?? {};
+	const what = 'a message without subject and body';
 	return [
-		{
-			...{ id: 'send.requires-body', title: 'a message without subject and body is refused', need: 'send' },
-			run: async (probe) => {
-				const answer = await probe.call({ method: 'POST', path: '/message/send/', body: { from, to: [to] } });
-				probe.refusal(answer, 'a message without subject and body', 400);
-				return undefined;
-			},
-		},
-		{
-			...{ id: 'send.message', title: 'one transactional message is accepted', need: 'send' },
-			run: async (probe) => {
-				const { id: run } = given.names;
-				const text_body = `Sent by mailctl smoke to see whether mail leaves; run ${run}.`;
-				const body = { type: 'TRANSACTIONAL', from, to: [to], subject: `mailctl smoke ${run}`, text_body };
-				const answer = await probe.expect({ method: 'POST', path: '/message/send/', body }, 200);
-				const result = probe.objectOf(answer);
-				const gone = SendResult.missing(result);
-				if (gone !== null) probe.fault(`answer: ${gone.path} is not ${gone.kind}`);
-				const messages = Array.isArray(result['messages']) ? result['messages'] : [];
-				if (result['messages_created'] !== messages.length)
-					probe.fault(
-						`messages_created is ${shown(result['messages_created'])} with ${messages.length} messages`,
-					);
-				const [first]: unknown[] = messages;
-				if (!isRecord(first))
-					throw new Broken(`no message was created for ${to}: is the address suppressed?`);
-				accepted = { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
-				return undefined;
-			},
-		},
-		{
-			...{ id: 'send.delivered', title: 'the message is sent', need: 'send' },
-			run: async (probe) => {
-				if (accepted === null) throw new Skipped('send.message made nothing to try it with');
-				const { state, last_reply: reply } = await deliver(given, accepted);
-				if (state !== 'sent') probe.fault(`the message is ${state}: ${reply ?? 'no reply'}`);
-				return reply ?? undefined;
-			},
-		},
+		check('send', 'send.requires-body', `${what} is refused`, async (probe) =>
+			probe.refusal(
+				await probe.call({ method: 'POST', path: sendPath, body: { from, to: [to] } }),
+				what,
+				400,
+			),
+		),
+		check('send', 'send.message', 'one transactional message is accepted', async (probe) => {
+			const { id: run } = given.names;
+			const text_body = `Sent by mailctl smoke to see whether mail leaves; run ${run}.`;
+			const body = { type: 'TRANSACTIONAL', from, to: [to], subject: `mailctl smoke ${run}`, text_body };
+			const answer = await probe.expect({ method: 'POST', path: sendPath, body }, 200);
+			const result = probe.objectOf(answer);
+			const gone = SendResult.missing(result);
+			if (gone !== null) probe.fault(`answer: ${gone.path} is not ${gone.kind}`);
+			const { messages: made, messages_created: count } = result;
+			const messages: unknown[] = Array.isArray(made) ? made : [];
+			if (count !== messages.length)
+				probe.fault(`messages_created is ${shown(count)} with ${messages.length} messages`);
+			const [first] = messages;
+			if (!isRecord(first)) throw new Broken(`no message was created for ${to}: is the address suppressed?`);
+			accepted = { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
+		}),
+		check('send', 'send.delivered', 'the message is sent', async (probe) => {
+			if (accepted === null) throw new Skipped('send.message made nothing to try it with');
+			const { state, last_reply: reply } = await deliver(given, accepted);
+			if (state !== 'sent') probe.fault(`the message is ${state}: ${reply ?? 'no reply'}`);
+			return reply;
+		}),
 	];
 }
 
@@ -231,7 +182,7 @@ async function deliver(
 	const { api, local } = await connection();
 	const { messages } = (await api.capabilities()).ext;
 	if (messages === undefined || submission === null)
-		throw new Skipped('the deployment does not tell what becomes of a message');
+		throw new Skipped('the deployment does not report the states of messages');
 	if (local !== null) {
 		if ((await local.settings.get())['smtp_url'] === undefined)
 			throw new Skipped('no mail server is configured; it is queued');

@@ -3,15 +3,8 @@ import type { Probe } from './probe.js';
 
 /** The values of `--only` and `--skip`, in the order they run. */
 export const groups = [
-	'connection',
-	'auth',
-	'lists',
-	'subscribers',
-	'fields',
-	'webhooks',
-	'report',
-	'send',
-] as const;
+	...(['connection', 'auth', 'lists', 'subscribers', 'fields', 'webhooks', 'report', 'send'] as const),
+];
 export type Group = (typeof groups)[number];
 
 export interface Check {
@@ -20,8 +13,12 @@ export interface Check {
 	title: string;
 	/** `read` changes nothing; `change` is for `--full`, `send` for `--send-to`. */
 	need: 'read' | 'change' | 'send';
-	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. Returns a detail worth showing. */
-	run(probe: Probe): Promise<string | undefined>;
+	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. A text is a detail worth showing. */
+	run(probe: Probe): Promise<unknown>;
+}
+
+export function check(need: Check['need'], id: string, title: string, run: Check['run']): Check {
+	return { need, id: id as Check['id'], title, run }; // groups are those of the callers
 }
 
 export type Outcome = 'pass' | 'fail' | 'skip' | 'deviation';

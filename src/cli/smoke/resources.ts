@@ -2,7 +2,7 @@
 import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
-import type { Check, Group, Kind } from './model.js';
+import { type Check, check, type Group } from './model.js';
 import {
 	type Answer,
 	type Ask,
@@ -20,8 +20,6 @@ import type { RunNames } from './records.js';
 
 export interface Given {
 	readonly names: RunNames;
-	/** Kinds that the run may have made: an unanswered POST may have been carried out. */
-	readonly touched: Set<Kind>;
 	readonly hasToken: boolean;
 	/** `--send-to` and `--from`. */
 	readonly mail: { to: string; from: string } | null;
@@ -34,7 +32,7 @@ export const listsPath = '/sub/lists/';
 const unknownId = 2_147_483_647;
 
 export function resourceChecks(given: Given): Check[] {
-	return resourcesOf(given).flatMap((one) => checksOf(one, given));
+	return resourcesOf(given).flatMap(checksOf);
 }
 
 interface Resource {
@@ -46,8 +44,6 @@ interface Resource {
 	/** The path of the collection that is there; throws `Skipped` where there is none. */
 	existing(probe: Probe): Promise<string>;
 	own(probe: Probe): Promise<string>;
-	/** Null: it goes with its list. */
-	kind: Kind | null;
 	body: Json;
 	defaults?: Json;
 	patch: Json;
@@ -65,7 +61,7 @@ interface Resource {
 interface Step {
 	verb: string;
 	title: string;
-	run: (probe: Probe, path: string) => Promise<undefined>;
+	run: (probe: Probe, path: string) => Promise<void>;
 }
 
 /** A POST that is refused because of `key`. */
@@ -78,14 +74,13 @@ interface Refusal {
 	isOpen?: true;
 }
 
-function resourcesOf({ names, touched, mail }: Given): Resource[] {
+function resourcesOf({ names, mail }: Given): Resource[] {
 	const email_reason = 'a check of this deployment';
 	const at = (path: string) => ({ existing: async () => path, own: async () => path });
 	/** Subscribers are put only into a list with the run's name, and are deleted with it. */
 	const ownSubscribers = async (probe: Probe) => {
 		const name = `${names.list}-subscribers`;
-		const ask = { method: 'POST', path: listsPath, body: { name, email_reason } } as const;
-		const answer = await create(probe, touched, 'list', ask);
+		const answer = await probe.call({ method: 'POST', path: listsPath, body: { name, email_reason } });
 		const id = createdId(answer);
 		if (id === null) throw unexpected(answer, 201);
 		const { json } = await probe.get(`${listsPath}${id}/`);
@@ -94,7 +89,7 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 	};
 	return [
 		{
-			...{ group: 'lists', one: 'list', shape: List, mark: 'name', kind: 'list' },
+			...{ group: 'lists', one: 'list', shape: List, mark: 'name' },
 			...at(listsPath),
 			body: { name: names.list, email_reason },
 			defaults: { active_subscribers_count: 0, inactive_subscribers_count: 0, overall_subscribers_count: 0 },
@@ -108,7 +103,7 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 			],
 		},
 		{
-			...{ group: 'subscribers', one: 'subscriber', shape: Subscriber, mark: 'email', kind: null },
+			...{ group: 'subscribers', one: 'subscriber', shape: Subscriber, mark: 'email' },
 			existing: someSubscribers,
 			own: ownSubscribers,
 			body: { email: `smoke-1.${names.email}`, name: 'Smoke One' },
@@ -127,10 +122,8 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 				{
 					verb: 'unknown-list',
 					title: 'the subscribers of an unknown list are a 404',
-					run: async (probe) => {
-						probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404);
-						return undefined;
-					},
+					run: async (probe) =>
+						probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
 				},
 			],
 			changes: [
@@ -147,7 +140,6 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 							const found = (await probe.page(withQuery(list, query))).results.map((row) => row['email']);
 							if (!isSame(found, [email])) probe.fault(`${shown(query)} finds ${shown(found)}`);
 						}
-						return undefined;
 					},
 				},
 			],
@@ -168,7 +160,7 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 			],
 		},
 		{
-			...{ group: 'fields', one: 'field', shape: Field, mark: 'variable', kind: 'field' },
+			...{ group: 'fields', one: 'field', shape: Field, mark: 'variable' },
 			...at('/sub/fields/'),
 			body: { variable: names.field, name: 'Smoke' },
 			patch: { variable: `${names.field}_patched` },
@@ -185,7 +177,7 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 			],
 		},
 		{
-			...{ group: 'webhooks', one: 'webhook', shape: Webhook, mark: 'url', kind: 'webhook' },
+			...{ group: 'webhooks', one: 'webhook', shape: Webhook, mark: 'url' },
 			...at('/webhooks/'),
 			body: {
 				...{ url: names.webhook, type: 'SOFTBOUNCED' },
@@ -213,14 +205,14 @@ function resourcesOf({ names, touched, mail }: Given): Resource[] {
 }
 
 /** The document shows neither status nor body of run_test: any 2xx will do (api-decisions 33). */
-async function runTest(probe: Probe, path: string): Promise<undefined> {
+async function runTest(probe: Probe, path: string): Promise<void> {
 	const answer = await probe.get(`${path}run_test/`);
 	if (answer.status < 200 || answer.status > 299) throw unexpected(answer, 200);
 	if (!isRecord(answer.json) || typeof answer.json['result'] !== 'boolean')
 		probe.deviate('the answer to run_test has no result');
 }
 
-async function deactivate(probe: Probe, path: string): Promise<undefined> {
+async function deactivate(probe: Probe, path: string): Promise<void> {
 	const after = await probe.object({ method: 'PATCH', path, body: { is_active: false } }, 200);
 	probe.values('fault', after, { is_active: false }, 'deactivated');
 	const list = await probe.object({ method: 'GET', path: path.slice(0, path.indexOf('subscribers/')) }, 200);
@@ -228,32 +220,25 @@ async function deactivate(probe: Probe, path: string): Promise<undefined> {
 	probe.values('fault', list, counts, 'the list of it');
 }
 
-type Result = Promise<string | undefined>;
-
 /**
- * In their order: each change but the first needs the record of the first. What is there is read after the creation, so
- * that a new deployment has a record.
+ * In their order: each change but the first needs the record of the first. Existing records are read after the creation,
+ * so that a new deployment has one.
  */
-function checksOf(of: Resource, { touched }: Given): Check[] {
-	const { group, one, shape, mark, kind } = of;
+function checksOf(of: Resource): Check[] {
+	const { group, one, shape, mark } = of;
 	let made: { path: string; record: Json } | null = null;
-	const look = (verb: string, title: string, run: (probe: Probe, path: string) => Result): Check => ({
-		...{ id: `${group}.${verb}`, title, need: 'read' },
-		run: async (probe) => run(probe, await of.existing(probe)),
-	});
+	const look = (verb: string, title: string, run: (probe: Probe, path: string) => Promise<unknown>) =>
+		check('read', `${group}.${verb}`, title, async (probe) => run(probe, await of.existing(probe)));
 	const change = (
 		verb: string,
 		title: string,
-		run: (probe: Probe, path: string, record: Json) => Result,
-	): Check => ({
-		...{ id: `${group}.${verb}`, title, need: 'change' },
-		run: async (probe) => {
+		run: (probe: Probe, path: string, record: Json) => Promise<unknown>,
+	) =>
+		check('change', `${group}.${verb}`, title, async (probe) => {
 			if (made === null) throw new Skipped(`${group}.create made nothing to try it with`);
 			return run(probe, made.path, made.record);
-		},
-	});
-	const read = async (probe: Probe, path: string, status = 200) =>
-		probe.object({ method: 'GET', path }, status);
+		});
+	const read = (probe: Probe, path: string) => probe.object({ method: 'GET', path }, 200);
 	/** Keys of the document only: further keys of a deployment may change freely. */
 	const known = (record: Json): Json =>
 		Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape.keys, key)));
@@ -271,29 +256,25 @@ function checksOf(of: Resource, { touched }: Given): Check[] {
 		return after;
 	};
 	return [
-		{
-			...{ id: `${group}.create`, title: `a ${one} is created`, need: 'change' },
-			run: async (probe) => {
-				const collection = await of.own(probe);
-				const { body, mayRefuse } = of;
-				const answer = await create(probe, touched, kind, { method: 'POST', path: collection, body });
-				const complaints = answer.status === 400 && isRecord(answer.json) ? answer.json : {};
-				if (mayRefuse !== undefined && Object.hasOwn(complaints, mayRefuse.key))
-					throw new Skipped(mayRefuse.why);
-				const id = createdId(answer);
-				if (answer.status !== 201 || id === null) throw unexpected(answer, 201);
-				const record = probe.objectOf(answer);
-				probe.records(shape, [record], `new ${one}`);
-				probe.values('fault', record, { ...body, ...of.defaults }, 'created');
-				// The next checks change and delete the record of that id: it must be the new one.
-				const path = `${collection}${id}/`;
-				const stored = await read(probe, path);
-				if (!isSame(stored[mark], body[mark]))
-					throw new Broken(`${one} ${id}, said to be the new one, has the ${mark} ${shown(stored[mark])}`);
-				made = { path, record };
-				return undefined;
-			},
-		},
+		check('change', `${group}.create`, `a ${one} is created`, async (probe) => {
+			const collection = await of.own(probe);
+			const { body, mayRefuse } = of;
+			const answer = await probe.call({ method: 'POST', path: collection, body });
+			const complaints = answer.status === 400 && isRecord(answer.json) ? answer.json : {};
+			if (mayRefuse !== undefined && Object.hasOwn(complaints, mayRefuse.key))
+				throw new Skipped(mayRefuse.why);
+			const id = createdId(answer);
+			if (answer.status !== 201 || id === null) throw unexpected(answer, 201);
+			const record = probe.objectOf(answer);
+			probe.records(shape, [record], `new ${one}`);
+			probe.values('fault', record, { ...body, ...of.defaults }, 'created');
+			// The next checks change and delete the record of that id: it must be the new one.
+			const path = `${collection}${id}/`;
+			const stored = await read(probe, path);
+			if (!isSame(stored[mark], body[mark]))
+				throw new Broken(`${one} ${id}, said to be the new one, has the ${mark} ${shown(stored[mark])}`);
+			made = { path, record };
+		}),
 		look('page', 'the collection has the documented shape', async (probe, path) => {
 			const { count, next, previous, results } = await probe.page(path);
 			if (previous !== null) probe.fault(`the first page has a previous one: ${shown(previous)}`);
@@ -305,47 +286,38 @@ function checksOf(of: Resource, { touched }: Given): Check[] {
 		look('paging', 'its pages follow one another', (probe, path) => probe.paging(path)),
 		look('get', `one ${one} is read as the collection shows it`, async (probe, path) => {
 			const [first] = (await probe.page(path)).results;
-			if (first === undefined) throw new Skipped(`there is no ${one}`);
+			if (first === undefined) throw new Skipped(`the collection has no ${one}`);
 			const record = await read(probe, `${path}${String(first['id'])}/`);
 			probe.records(shape, [record], one);
 			const { id, [mark]: name } = first;
 			probe.values('fault', record, { id, [mark]: name }, 'by itself');
-			return undefined;
 		}),
-		look('unknown', `a ${one} that is not there is a 404`, async (probe, path) => {
-			probe.refusal(await probe.get(`${path}${unknownId}/`), `an unknown ${one}`, 404);
-			return undefined;
-		}),
+		look('unknown', `a ${one} that is not there is a 404`, async (probe, path) =>
+			probe.refusal(await probe.get(`${path}${unknownId}/`), `an unknown ${one}`, 404),
+		),
 		...(of.looks ?? []).map(({ verb, title, run }) => look(verb, title, run)),
-		change('read', `the new ${one} is read as it was answered`, async (probe, path, record) => {
-			await expectStored(probe, path, record);
-			return undefined;
-		}),
+		change('read', `the new ${one} is read as it was answered`, expectStored),
 		change('listed', `the new ${one} is in the collection`, async (probe, path, { id }) => {
 			for await (const { results } of probe.pages(collectionOf(path)))
-				if (results.some((record) => record['id'] === id)) return undefined;
+				if (results.some((record) => record['id'] === id)) return;
 			throw new Broken(`the collection has no ${one} ${shown(id)}`);
 		}),
 		change('patch', 'PATCH changes what it names and nothing else', async (probe, path, record) => {
 			const ask = { method: 'PATCH', path, body: of.patch } as const;
 			await written(probe, ask, { ...known(record), ...of.patch }, 'after PATCH');
-			return undefined;
 		}),
 		change('replace', 'PUT changes all it names', async (probe, path, { id, date_created }) => {
 			const ask = { method: 'PUT', path, body: of.replace } as const;
 			const after = await written(probe, ask, { id, date_created, ...of.replace }, 'after PUT');
 			probe.values('deviate', after, of.decided ?? {}, 'after a PUT that omits it');
-			return undefined;
 		}),
 		...of.refusals.map(({ verb, what, body, key, isOpen }) =>
 			change(verb, `${what} is refused`, async (probe, path) => {
-				const ask = { method: 'POST', path: collectionOf(path), body } as const;
-				const answer = await create(probe, touched, kind, ask);
+				const answer = await probe.call({ method: 'POST', path: collectionOf(path), body });
 				if (isOpen && answer.status < 300) probe.deviate(`${what} is accepted`);
 				else probe.refusal(answer, what, 400);
 				if (answer.status === 400 && isRecord(answer.json) && !Object.hasOwn(answer.json, key))
 					probe.deviate(`the 400 for ${what} does not name ${key}`);
-				return undefined;
 			}),
 		),
 		...(of.changes ?? []).map(({ verb, title, run }) => change(verb, title, run)),
@@ -354,18 +326,8 @@ function checksOf(of: Resource, { touched }: Given): Check[] {
 			const after = await probe.get(path);
 			if (after.status === 200) throw new Broken(`the ${one} is still there after its deletion`);
 			probe.refusal(after, `reading a deleted ${one}`, 404);
-			return undefined;
 		}),
 	];
-}
-
-/** While a POST is out, and after one that was answered by no 4xx, the run may have made a record of the kind. */
-async function create(probe: Probe, touched: Set<Kind>, kind: Kind | null, ask: Ask): Promise<Answer> {
-	if (kind === null || touched.has(kind)) return probe.call(ask);
-	touched.add(kind);
-	const answer = await probe.call(ask);
-	if (answer.status >= 400 && answer.status < 500) touched.delete(kind);
-	return answer;
 }
 
 /** `/sub/lists/12/` → `/sub/lists/`. */
@@ -386,12 +348,12 @@ async function someSubscribers(probe: Probe): Promise<string> {
 	const { results } = await probe.page(listsPath);
 	const list = results.find((one) => Number(one['overall_subscribers_count']) > 0) ?? results[0];
 	const id = list?.['id'];
-	if (typeof id !== 'number') throw new Skipped('there is no list to look at');
+	if (typeof id !== 'number') throw new Skipped('the deployment has no list');
 	return subscribersPath(id);
 }
 
 /** Every row of an answer must match its filter, and a filter for a known address must find it. */
-async function judgeFilters(probe: Probe, list: string): Promise<undefined> {
+async function judgeFilters(probe: Probe, list: string): Promise<void> {
 	const email = (await probe.page(list)).results[0]?.['email'];
 	if (typeof email !== 'string') throw new Skipped('the list has no subscribers');
 	const part = email.slice(0, Math.max(1, email.indexOf('@')));

@@ -54,7 +54,6 @@ export async function plan(
 	cx: CommandContext,
 	options: RunOptions,
 	{ full, only, skip }: Selection,
-	touched = new Set<Kind>(),
 ): Promise<Planned[]> {
 	const sends = options.mail !== null;
 	if (only.includes('send') && !sends)
@@ -68,17 +67,17 @@ export async function plan(
 			hint: `groups: ${groups.join(', ')}`,
 		});
 	const isPossible = { read: true, change: full, send: sends };
-	return (await checksOf(cx, options, touched)).flatMap((check) => {
+	return (await checksOf(cx, options)).flatMap((check) => {
 		const isAsked = asked.includes(groupOf(check));
 		return isPossible[check.need] && (isAsked || preconditions.has(check.id)) ? [{ check, isAsked }] : [];
 	});
 }
 
-async function checksOf(cx: CommandContext, options: RunOptions, touched: Set<Kind>): Promise<Check[]> {
+async function checksOf(cx: CommandContext, options: RunOptions): Promise<Check[]> {
 	const { target } = cx.dryRun ? { target: null } : await cx.connection();
 	// The owner of a database needs no token.
 	const hasToken = target?.kind !== 'remote' || target.token !== null;
-	return allChecks({ ...options, touched, hasToken, connection: cx.connection });
+	return allChecks({ ...options, hasToken, connection: cx.connection });
 }
 
 export interface Finished {
@@ -87,7 +86,7 @@ export interface Finished {
 }
 
 const whyHalted: Readonly<Record<HaltReason, string>> = {
-	unreachable: 'there is no answer',
+	unreachable: 'the deployment does not answer',
 	elsewhere: 'it is not this service',
 	refused: 'the token is refused',
 };
@@ -100,7 +99,7 @@ class Run {
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly checks: CheckResult[] = [];
 	readonly #leftovers: Leftover[] = [];
-	#halted: Halted | null = null;
+	halted: Halted | null = null;
 
 	constructor(cx: CommandContext, options: RunOptions) {
 		this.#cx = cx;
@@ -137,7 +136,7 @@ class Run {
 		const faults = end instanceof Error && !isSkipped ? [...probe.faults, end.message] : probe.faults;
 		const outcome: Outcome =
 			faults.length > 0 ? 'fail' : isSkipped ? 'skip' : probe.deviations.length > 0 ? 'deviation' : 'pass';
-		const observed = end instanceof Error ? end.message : (end ?? null);
+		const observed = end instanceof Error ? end.message : typeof end === 'string' ? end : null;
 		if (!isAsked && outcome !== 'fail') return;
 		this.checks.push({
 			...{ id, title, group: groupOf(check), outcome },
@@ -147,15 +146,15 @@ class Run {
 		this.#deviations.push(...probe.deviations.map((text) => ({ check: id, text })));
 	}
 
-	async #end(check: Check, probe: Probe): Promise<string | undefined | Error> {
+	async #end(check: Check, probe: Probe): Promise<unknown> {
 		const { signal } = this.#options;
-		if (this.#halted !== null) return new Skipped(whyHalted[this.#halted.why]);
+		if (this.halted !== null) return new Skipped(whyHalted[this.halted.why]);
 		try {
 			signal.throwIfAborted();
 			return await check.run(probe);
 		} catch (error) {
 			if (signal.aborted) return new Skipped(messageOf(signal.reason));
-			if (error instanceof Halted) this.#halted = error;
+			if (error instanceof Halted) this.halted = error;
 			return error instanceof Error ? error : new Error(String(error));
 		}
 	}
@@ -213,7 +212,7 @@ class Run {
 				leftovers: leftovers.length,
 			},
 		};
-		return { report, halted: this.#halted };
+		return { report, halted: this.halted };
 	}
 }
 
@@ -234,15 +233,14 @@ export async function runSmoke(
 	selection: Selection,
 ): Promise<Finished> {
 	const run = new Run(cx, options);
-	const touched = new Set<Kind>();
-	await run.check(await plan(cx, options, selection, touched));
-	if (touched.size === 0) return run.finish();
+	await run.check(await plan(cx, options, selection));
+	if (!selection.full || run.halted !== null) return run.finish();
 	const patience = delayed(options.signal, cleanupGraceMs);
 	const { id } = options.names;
 	await run
 		.cleaned('all', 'everything the run made is deleted', async () => {
 			const call = await run.caller(patience.signal);
-			await run.remove(call, await run.find(call, [...touched], id), id);
+			await run.remove(call, await run.find(call, kinds, id), id);
 		})
 		.finally(patience.stop);
 	return run.finish();
@@ -250,7 +248,7 @@ export async function runSmoke(
 
 export async function runCleanup(cx: CommandContext, options: RunOptions): Promise<Finished> {
 	const run = new Run(cx, options);
-	const all = await checksOf(cx, options, new Set());
+	const all = await checksOf(cx, options);
 	await run.check(all.filter(({ id }) => preconditions.has(id)).map((check) => ({ check, isAsked: false })));
 	if (run.checks.length > 0) return run.finish();
 	const call = await run.caller();
