@@ -13,10 +13,8 @@ import { formats, globalOptions } from '../frame/globals.js';
 import { topicNames } from '../frame/help.js';
 import { type NameKind, nameKinds } from './names.js';
 
-/** A word that may stand there. */
 export interface Candidate {
 	value: string;
-	/** A few words beside it; empty: none. */
 	about: string;
 }
 
@@ -67,11 +65,8 @@ export async function complete(words: readonly string[], sources: NameSources): 
 	return operandsOf(line, word, sources);
 }
 
-/** What stands before the word that is being completed. */
 interface Line {
-	/** null: no command yet. */
 	node: Command | CommandGroup | null;
-	/** The option whose value comes next, as it was written. */
 	awaits: string | null;
 	operands: readonly string[];
 	used: ReadonlySet<string>;
@@ -110,7 +105,6 @@ async function childOf(tree: Tree, node: Line['node'], word: string): Promise<Li
 	return node.commands.find(({ name, aliases }) => name === word || aliases?.includes(word)) ?? null;
 }
 
-/** `--output=js` into flag and value. */
 function splitFlag(word: string): [flag: string, value: string | null] {
 	const found = /^(--[^=]+)=(.*)$/s.exec(word);
 	return found === null ? [word, null] : [found[1] ?? '', found[2] ?? ''];
@@ -152,7 +146,6 @@ function optionsOf({ node, used }: Line): Candidate[] {
 	return [...own, ...global, { value: '--help', about: 'show help' }];
 }
 
-/** Options whose values are names, by flag; `--list` is one wherever it stands. */
 const namesOfFlags: Readonly<Record<string, NameKind>> = {
 	'--list': 'list',
 	'-l': 'list',
@@ -221,7 +214,6 @@ async function operandsOf(
 	return arg.summary.includes('profile') ? startingWith(begun, plain(sources.profiles())) : nothing;
 }
 
-/** Those that this version knows: no database is asked. */
 async function settingsOf(of: 'setting' | 'profile-key'): Promise<readonly Candidate[]> {
 	if (of === 'profile-key') {
 		const { profileKeys } = await import('../config/config.js');

@@ -18,14 +18,12 @@ type Names = Record<NameKind, Record<string, string>>;
 /** A file of a few kilobytes is read in no time; a thousand names are more than a terminal shows. */
 const mostNames = 1_000;
 
-/** The last ones: scripts work on databases that are gone afterwards. */
 const mostTargets = 20;
 
 export function nameKey(target: Target): string {
 	return target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 }
 
-/** Empty for a target that is not known, and for a file that is missing or damaged. */
 export function readNames(file: string, key: string): Names {
 	const all = readAll(file);
 	const found = Object.hasOwn(all, key) ? all[key] : undefined;
@@ -86,9 +84,7 @@ function write(file: string, all: object): void {
 		const temporary = `${file}.${process.pid}.part`;
 		writeFileSync(temporary, JSON.stringify(all), { mode: 0o600 });
 		renameSync(temporary, file);
-	} catch {
-		// A home that cannot be written has no suggestions.
-	}
+	} catch {}
 }
 
 function listening(api: Api, told: Told): Api {

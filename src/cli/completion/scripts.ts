@@ -2,7 +2,6 @@
 
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
-/** `:files` alone tells a script to complete a path. */
 export const filesLine = ':files';
 
 const bash = `# bash completion for mailctl

@@ -20,7 +20,6 @@ import {
 } from './config.js';
 
 export interface Changed {
-	/** The origin of a token that was dropped, because its profile names another origin now. */
 	droppedToken: string | null;
 }
 
@@ -51,12 +50,10 @@ export function changeProfile(
 	});
 }
 
-/** Which profile is used when none is named; `null`: the built-in one. */
 export function changeDefaultProfile(paths: Paths, name: string | null): Promise<void> {
 	return writing(paths, ({ config, saveConfig }) => saveConfig({ ...config, profile: name }));
 }
 
-/** A deployment with its token, as one change; `isDefault`: it is used when none is named. */
 export function storeLogin(
 	paths: Paths,
 	name: string,
@@ -73,7 +70,6 @@ export function storeLogin(
 	});
 }
 
-/** Forgets the token of a profile; false when there was none. */
 export function removeToken(paths: Paths, name: string): Promise<boolean> {
 	return writing(paths, async ({ tokens, saveTokens }) => {
 		if (!Object.hasOwn(tokens, name)) return false;
@@ -82,7 +78,6 @@ export function removeToken(paths: Paths, name: string): Promise<boolean> {
 	});
 }
 
-/** The profile, its token and its place as the default one. */
 export function removeProfile(paths: Paths, name: string): Promise<void> {
 	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
 		if (Object.hasOwn(tokens, name)) await saveTokens(without(tokens, name));
@@ -148,7 +143,6 @@ function without<T>(record: Readonly<Record<string, T>>, name: string): Record<s
 	return Object.fromEntries(Object.entries(record).filter(([key]) => key !== name));
 }
 
-/** As it was found: one without an origin stays a bare text. */
 function asWritten(tokens: Readonly<Record<string, StoredToken>>): Record<string, unknown> {
 	return Object.fromEntries(
 		Object.entries(tokens).map(([name, { token, origin }]) => [
@@ -173,7 +167,6 @@ function unwritable(path: string, cause: unknown): ConfigError {
 	return new ConfigError(`${path} cannot be written: ${systemReason(cause)}`, { hint, cause });
 }
 
-/** Sets the given keys and leaves others alone; `null` removes one. */
 async function save(paths: Paths, file: string, values: Readonly<Record<string, unknown>>): Promise<void> {
 	try {
 		const { default: Conf } = await import('conf');
@@ -185,7 +178,6 @@ async function save(paths: Paths, file: string, values: Readonly<Record<string, 
 			accessPropertiesByDotNotation: false,
 			projectName: 'mailctl',
 		});
-		// All keys in one write: a reader never meets half of a change.
 		const merged = Object.entries({ ...conf.store, ...values });
 		conf.store = Object.fromEntries(merged.filter(([, value]) => value !== null));
 	} catch (cause) {

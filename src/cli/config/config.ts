@@ -10,12 +10,9 @@ import { utf8Fault } from '../../tables/encoding.js';
 import { ConfigError } from '../frame/errors.js';
 
 export interface Paths {
-	/** Folder of the two files, 0700. */
 	folder: string;
 	config: string;
-	/** Tokens and passwords, apart from the settings, which may be shown. */
 	credentials: string;
-	/** The default profile's database. */
 	database: string;
 	jobs: string;
 	imports: string;
@@ -30,7 +27,6 @@ export interface Profile {
 	timeout?: string;
 	retries?: number;
 	timeZone?: string;
-	/** The default of `--list`. */
 	list?: string;
 	protected?: boolean;
 	/** Globs of addresses; anything else is refused before it leaves. */
@@ -38,10 +34,8 @@ export interface Profile {
 }
 
 export interface ConfigFile {
-	/** The default profile's name. */
 	profile: string | null;
 	profiles: Readonly<Record<string, Profile>>;
-	/** Keys that have no effect, with their profile; null: at the top. */
 	unknown?: readonly UnknownKey[];
 }
 
@@ -55,7 +49,6 @@ export const maxRetries = 100;
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string' && value !== '';
 
-/** The keys of a profile, with the check and the wording of each value. */
 export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: string }>> = {
 	baseUrl: { check: isText, is: 'a URL' },
 	db: { check: isText, is: 'a path' },
@@ -148,7 +141,6 @@ export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> 
 	);
 }
 
-/** The token stored for a profile; `null` when none is. */
 export function readToken(paths: Paths, profile: string): StoredToken | null {
 	const tokens = readTokens(paths);
 	return Object.hasOwn(tokens, profile) ? (tokens[profile] ?? null) : null;
@@ -219,6 +211,5 @@ function checkProfile(value: unknown, name: string, wrong: (what: string) => Con
 	for (const [key, { check, is }] of Object.entries(profileKeys))
 		if (value[key] !== undefined && !check(value[key]))
 			throw wrong(`"${key}" of profile "${name}" is not ${is}`);
-	// Every known key has just been checked; unknown ones are left alone.
 	return value as Profile;
 }

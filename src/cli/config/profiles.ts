@@ -1,4 +1,3 @@
-/** The stored profiles by name, for the commands that administer them, and the preferences that one may hold. */
 import { truthOf } from '../../api/schema/truth.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext, Run } from '../frame/context.js';
@@ -7,7 +6,6 @@ import { type ConfigFile, originOf, type Profile, profileKeys, readConfig, readT
 import type { Changed } from './config-write.js';
 import { builtIn } from './target.js';
 
-/** The profile a command speaks of: the one named with this call, else the default one. */
 export function spokenOf(cx: CommandContext, named: string | undefined): string {
 	const given = named ?? cx.globals.profile ?? (cx.io.env['MAILCTL_PROFILE'] || undefined);
 	return given ?? readConfig(cx.paths).profile ?? builtIn;
@@ -15,7 +13,6 @@ export function spokenOf(cx: CommandContext, named: string | undefined): string 
 
 export const longestName = 64;
 
-/** A name that is free to be given. Throws `UsageError`. */
 export function newName({ profiles }: ConfigFile, name: string): string {
 	if (name === builtIn)
 		throw new UsageError(`"${builtIn}" is the built-in profile: the database of this machine`, {
@@ -39,7 +36,6 @@ export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profil
 	return stored !== null && (stored.origin ?? originOf(baseUrl)) === originOf(baseUrl) ? 'set' : 'not set';
 }
 
-/** Says that a token is gone because its profile names another origin now. */
 export async function sayDropped(cx: CommandContext, name: string, { droppedToken }: Changed): Promise<void> {
 	if (droppedToken === null) return;
 	await cx.warn(
@@ -53,10 +49,8 @@ export function isProfileKey(key: string): key is keyof Profile {
 	return Object.hasOwn(profileKeys, key);
 }
 
-/** The value of a key from its text; several patterns are separated by commas. Throws `UsageError`. */
 export function parsePreference(key: keyof Profile, text: string): unknown {
 	const { check, is } = profileKeys[key];
-	// A path may begin or end with a blank.
 	const value = readText(key, key === 'db' ? text : text.trim());
 	if (check(value)) return value;
 	throw new UsageError(`${key}: "${text}" is not ${is}`);
@@ -85,7 +79,6 @@ export async function protectProfile({ command, path }: Run, cx: CommandContext)
 	if (command.writes === true && !asksAnyway) await confirmChange(cx, path.join(' '));
 }
 
-/** Asks before a change that goes through the selected profile. `what` is part of the question. */
 export async function confirmChange(cx: CommandContext, what: string): Promise<void> {
 	const { profile, target } = cx.settings;
 	if (profile.protected === true) await ask(cx, `change "${target.profile}", a protected profile (${what})`);

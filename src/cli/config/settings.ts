@@ -27,7 +27,6 @@ import { chooseTarget, type TargetChoice } from './target.js';
 
 export type { Env };
 
-/** Where a value was found; `name` is the flag, the variable or the profile. */
 export interface Origin {
 	level: 'flag' | 'environment' | 'profile' | 'default';
 	name: string | null;
@@ -38,12 +37,9 @@ export interface Resolved<T> {
 	origin: Origin;
 }
 
-/** Everything that is settled before a command runs. */
 export interface Settings {
 	target: TargetChoice;
-	/** The profile's own settings; none when the target was named otherwise. */
 	profile: Profile;
-	/** `null`: a table on a terminal, TSV elsewhere. */
 	output: Resolved<Format | null>;
 	color: Resolved<ColorMode>;
 	timeoutMs: Resolved<number>;
@@ -54,9 +50,7 @@ export interface Settings {
 	list: Resolved<string | null>;
 	/** In which times are shown and days are read (IANA name); `null` = the machine's. */
 	timeZone: Resolved<string | null>;
-	/** Fixed for reproducible output; `null` = the machine's clock. */
 	now: Resolved<Micros | null>;
-	/** Keys of the configuration that have no effect. */
 	unknown: readonly UnknownKey[];
 }
 
@@ -72,7 +66,6 @@ export function tokenOrigin({ target }: Settings, globals: RawGlobals, env: Env,
 	return isStored ? { level: 'profile', name: `profile ${profile}` } : { level: 'default', name: null };
 }
 
-/** Throws `UsageError` for values that cannot be meant. */
 export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): Settings {
 	assertProxy(raw.proxy);
 	const target = chooseTarget(raw, env, config, paths);
@@ -112,7 +105,6 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 	};
 }
 
-/** Stands still at `--now` or SOURCE_DATE_EPOCH where one is given; else the machine’s. */
 export function clockOf(settings: Settings): Clock {
 	const fixed = settings.now.value;
 	return fixed === null ? systemClock : { now: () => fixed };
@@ -197,7 +189,6 @@ export interface Explained {
 	key: string;
 	value: string | number | boolean | null;
 	level: Origin['level'];
-	/** The flag, variable or profile; `null` for a default. */
 	source: string | null;
 }
 
@@ -229,7 +220,6 @@ function row(key: string, value: Explained['value'], { level, name }: Origin): E
 	return { key, value, level, source: name };
 }
 
-/** Null for the value: there is none. */
 function maskedToken(origin: Origin): [value: string | null, origin: Origin] {
 	return [origin.level === 'default' ? null : '********', origin];
 }
@@ -243,7 +233,6 @@ function proxy(globals: RawGlobals, env: Env): Explained {
 	return row('proxy', host(env[name] ?? ''), { level: 'environment', name });
 }
 
-/** Without the user and password a proxy's URL may hold. */
 function host(url: string): string {
 	return canParseUrl(url) ? new URL(url).host : url.replace(/^.*@/, '');
 }

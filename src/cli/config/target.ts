@@ -1,5 +1,3 @@
-/** Which deployment or database a command goes to. The target on the highest level wins as a whole. */
-
 import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { foreignScheme, hasBarePassword, isLikeServer, isPostgres, shownDatabase } from '../../store/url.js';
@@ -14,13 +12,10 @@ import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 
 export interface TargetChoice {
-	/** A remote one has no token yet: reading it may take a file or standard input. */
 	/** Throws `UsageError` for a profile that names none or two: `config` must still be able to mend it. */
 	target(): Target;
 	origin: Origin;
-	/** The profile that is the target; `null` when `--db` or `--base-url` named another. */
 	profile: string | null;
-	/** Whose preferences (format, colour, time limits) apply. */
 	settingsOf: string;
 	settings: Profile;
 }
@@ -53,7 +48,6 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 	};
 }
 
-/** Checks of a stored setting beyond its type: when it is set, not only when it is used. */
 export function checkSetting(key: keyof Profile, text: string, profile: Profile, name: string): void {
 	if (key === 'output') parseFormat(text);
 	if (key === 'timeout') parseLimit(text, key);
@@ -131,7 +125,6 @@ function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config
 	};
 }
 
-/** The stored profile; the built-in one is there without being stored. Throws `UsageError` for an unknown one. */
 export function findProfile({ profiles }: ConfigFile, name: string): Profile {
 	const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
 	if (found !== undefined) return found;
@@ -154,7 +147,6 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 
 /** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
-	// As the path of a file it would be shown, with its password.
 	if (isLikeServer(text))
 		throw new UsageError(`${from}: the URL of a database begins with postgres://`, {
 			hint: '--db postgres://USER@HOST/DATABASE',
@@ -179,7 +171,6 @@ function localTarget(url: string, from: string): Target {
 	return { kind: 'local', url, create: false };
 }
 
-/** Throws `UsageError` for an invalid base URL. */
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))

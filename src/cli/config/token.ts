@@ -36,7 +36,6 @@ function storedFor(profile: string, baseUrl: string, env: Env): string | null {
 	});
 }
 
-/** A token given with this call; `null` without one. Read once: it may come from standard input. */
 export async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Promise<string | null> {
 	if (globals.tokenFile !== undefined && globals.tokenStdin === true)
 		throw new UsageError('--token-file and --token-stdin both give a token; give one');
@@ -47,7 +46,6 @@ export async function givenToken(globals: RawGlobals, env: Env, sources: Sources
 	return null;
 }
 
-/** The way out where the token of a call is refused: it names the place of the wrong one. */
 export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: Env): Hint {
 	const { level, name } = tokenOrigin(settings, globals, env, findPaths(env));
 	const { profile } = settings.target;
@@ -74,7 +72,6 @@ export function checkToken(text: string): string {
 export async function readAuthority(path: string, sources: Sources): Promise<string> {
 	const file = sources.file(path, '--ca-cert');
 	const text = await file.text();
-	// As OpenSSL reads them.
 	if (/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(text)) return text;
 	throw new UsageError(`--ca-cert: ${file.name} holds no certificate`, {
 		hint: 'a PEM file has a line -----BEGIN CERTIFICATE-----',

@@ -41,7 +41,6 @@ function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken): ApiT
 	return { name, scopes, date_created: formatDateTime(created_at), date_revoked };
 }
 
-/** The store stays its owner’s. A key is made, or its PEM read, before anything is written. */
 export function localDkim({ store, clock }: { store: Store; clock: Clock }): LocalEngine['dkim'] {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
@@ -132,13 +131,11 @@ function timeOf(at: Micros | null): string | null {
 	return at === null ? null : formatDateTime(at);
 }
 
-/** Of a database that is not there: what is read in its place takes memory, and no room on the disk. */
 const nowhere: Sizes = {
 	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0, free: 0 },
 	is_estimate: false,
 };
 
-/** Several reads at different moments: figures may differ by writes between them. */
 export async function localStatus(
 	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
 ): Promise<EngineStatus> {

@@ -104,7 +104,6 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 	}
 }
 
-/** Reads every page and index of the backup. Throws `CliError` "damaged". */
 export function assertSound(file: string): void {
 	const backup = readable(file, () => inspectStore(file));
 	try {
@@ -115,12 +114,10 @@ export function assertSound(file: string): void {
 	}
 }
 
-/** Before anything is asked. Throws `StoreError` "busy_elsewhere". */
 export function assertNotOpen({ place, old }: RestorePlan): void {
 	if (old?.state === 'sound') assertAlone(place);
 }
 
-/** The damage that SQLite meets before it can list what is damaged. */
 function readable<T>(file: string, read: () => T): T {
 	try {
 		return read();
@@ -130,7 +127,6 @@ function readable<T>(file: string, read: () => T): T {
 	}
 }
 
-/** SQLite's words have line breaks. */
 function damagedBackup(file: string, damage: string): CliError {
 	const words = damage.replaceAll(/\s+/g, ' ').trim();
 	return new CliError(
@@ -160,12 +156,10 @@ function oldAt(place: string, clock: Clock): RestorePlan['old'] {
 				'not_a_database',
 				`${place} is not a database: move it away, or name another file by --db`,
 			);
-		// What is damaged is a reason to restore.
 		return { state: 'damaged', usedBy: [], newest: null };
 	}
 }
 
-/** It neither begins as a SQLite file nor has a log beside it. */
 function isOther(place: string): boolean {
 	if (['-wal', '-journal'].some((suffix) => existsSync(place + suffix))) return false;
 	const fd = openSync(place, 'r');
@@ -193,7 +187,6 @@ export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgre
 	warn: (text: string) => void;
 }
 
-/** Its schema version is that of the backup, before it was brought up to date. */
 export interface Restored extends BackedUp {
 	kept: string | null;
 	uncertain: number;
@@ -225,7 +218,6 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 		for await (const name of removeLeftovers(output.path)) await onRemoved(name);
 		const copied = await backUpStore(file, { ...request, into: output.path, name: place }).catch(
 			(error: unknown) => {
-				// A backup that is damaged is told as such, whatever follows from it.
 				if (error instanceof StoreError) assertSound(file);
 				throw error;
 			},
@@ -254,7 +246,6 @@ function appeared(error: unknown, place: string): unknown {
 	});
 }
 
-/** The copy becomes a database of this version whose queue is paused, in one file. */
 async function settle(
 	copy: string,
 	{ plan, file, clock, env, warn }: RestoreRequest,

@@ -21,7 +21,6 @@ async function* whole(bytes: Buffer): AsyncGenerator<Buffer> {
 	yield bytes;
 }
 
-/** Mails whose records share a commit; as many as that, or as much. */
 const groupSize = 100;
 const groupBytes = 16 * 1024 * 1024;
 
@@ -36,7 +35,6 @@ const countOf: Readonly<Record<Ingested, Exclude<keyof IngestCounts, 'read' | 'u
 	in_flight: 'in_flight',
 };
 
-/** Everything that was read is recorded when this resolves; a Maildir's mails are moved after that. */
 export async function ingestBounces(
 	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
 	{ from, dryRun, signal, onRecorded, onUnreadable }: IngestRequest,

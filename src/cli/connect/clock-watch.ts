@@ -30,7 +30,6 @@ export function watchClock(
 	return { stop: () => clearInterval(timer) };
 }
 
-/** A process cannot tell sleep of the machine from a clock that was set forward. */
 function stepText(by: Micros, whose: string): string {
 	const span = spanText(by);
 	return by < 0

@@ -18,7 +18,6 @@ export interface Links {
 }
 
 export interface ComposeParts {
-	/** The links of a message; null: no links, and no List-Unsubscribe in bulk mail. */
 	linksOf: (message: Uuid) => PublicLinks | null;
 	standsIn: string | null;
 	now: Micros;
@@ -81,7 +80,6 @@ async function composed(
 	};
 }
 
-/** Nothing is added: links have no values, and CSS stays in place. Throws as `composeMessage` does. */
 export function renderContent(
 	content: Content,
 	variables: Readonly<Record<string, string>>,

@@ -18,7 +18,6 @@ export type Contents = ReturnType<typeof contentsOf>;
 export type InspectedFile = ReturnType<typeof inspectFile>;
 export type InspectedServer = Awaited<ReturnType<typeof inspectServer>>;
 export type Inspected = InspectedFile | InspectedServer;
-/** Makes a check from a question to the contents of the database; it is skipped where they cannot be read. */
 export type OfContents = (judge: (contents: Contents) => Answer | Promise<Answer>) => Run;
 export type Webhook = Awaited<ReturnType<Contents['webhooks']>>[number];
 
@@ -44,7 +43,6 @@ async function inspectServer(url: string, options: InspectOptions) {
 	return { ...found, contents: isReadable ? contentsOf(reads, { ...moments, ...options }) : null };
 }
 
-/** The most senders or webhooks that are checked one by one. */
 const atMost = { page: 1, page_size: 1_000 };
 
 type Moments = Pick<ReturnType<typeof inspectStore>, 'newest' | 'clockStep'>;
@@ -65,7 +63,6 @@ function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOp
 			return set.smtpUrl === null ? null : smtpOf(set, null);
 		},
 		senders: once(async () => (await reads.pageSenders(atMost)).results.map(({ from_email }) => from_email)),
-		/** Keys that sign, and the records that must be published for them. */
 		dkimKeys: once(async () =>
 			(await reads.listDkimKeys()).map((key) => ({
 				domain: key.domain,
@@ -84,7 +81,6 @@ function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOp
 				})),
 			);
 		},
-		/** Messages of the last seven days that were delivered or bounced. */
 		lately: async () => {
 			const { timeZone } = await settings();
 			// A zone unknown to this Node.js is reported by another check.
@@ -94,7 +90,6 @@ function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOp
 			const bounces = daily.filter(({ type }) => type === 'HARDBOUNCED');
 			return { attempted, hardBounced: bounces.reduce((sum, { count }) => sum + count, 0) };
 		},
-		/** Connects, logs in and names a sender as a worker would. Throws where no mail server is set. */
 		testSmtp: async (signal: AbortSignal) => {
 			const set = await settings();
 			const first = await firstSender(reads);

@@ -38,7 +38,6 @@ export interface ForeignDelivery {
 	/** Calls in flight, and so the most that a kill leaves uncertain. */
 	connections: number;
 	rate: number | null;
-	/** Uncertain messages of an earlier run; `retry` may send them twice. */
 	uncertain: 'leave' | 'retry';
 	signal?: AbortSignal;
 	onProgress?: (counts: ForeignCounts) => void;
@@ -47,7 +46,6 @@ export interface ForeignDelivery {
 /** All messages of a campaign. `suppressed`: the service answered, and made none. */
 export type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
 
-/** How a delivery ended: `error` null = nothing waits any more; else the signal's reason or an `ApiError`. */
 export interface ForeignDelivered {
 	counts: ForeignCounts;
 	error: unknown;
@@ -60,12 +58,10 @@ export interface ForeignDelivered {
 export interface ForeignCampaigns extends Campaigns {
 	/** Calls the service for all that wait. Throws `conflict` unless the campaign is released, and the store's error. */
 	deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered>;
-	/** Whether a campaign of that name is in the database, wherever it is kept by now. */
 	has(key: string): Promise<boolean>;
 	close(): Promise<void>;
 }
 
-/** Opens no database before a campaign is asked for, and makes none before one is opened. */
 export function openForeignCampaigns(api: Api, options: ForeignOptions): ForeignCampaigns {
 	const desk = new Desk(options);
 	return {
@@ -163,7 +159,6 @@ class Desk {
 		return createCampaigns({ store: await this.store(mode), clock, newId, courier: 'api' });
 	}
 
-	/** For a change of a campaign: this process holds it first. Throws `not_found`. */
 	async writing(id: Uuid): Promise<Campaigns> {
 		const campaigns = await this.campaigns('existing');
 		await this.hold(this.#keys.get(id) ?? (await campaigns.status(id)).key);

@@ -12,7 +12,6 @@ export interface KeptWhere {
 	folder: string;
 	deployment: string;
 	clock: Clock;
-	/** The record of an earlier run: resumed, or forgotten when the import is opened. */
 	earlier: 'resume' | 'forget';
 }
 

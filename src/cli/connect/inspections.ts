@@ -1,5 +1,3 @@
-/** A database read as it is: its pages and references, and its secrets counted without their key. */
-
 import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { inspectStore } from '../../store/open.js';

@@ -38,7 +38,6 @@ export async function connectLocal(
 	dependencies: ConnectDependencies,
 ): Promise<Connection> {
 	const isNew = isMissingFile(target.url);
-	// As it would be: empty, and nowhere.
 	const isImagined = dependencies.isTrial === true && isNew && target.create;
 	const presence: Presence = { whyPaused: () => null, storeFailed: () => {} };
 	const keys = readWrappingKeys(dependencies.env, dependencies.warn);
@@ -91,7 +90,6 @@ function imagined(target: LocalTarget): LocalTarget {
 	return { ...target, url: ':memory:' };
 }
 
-/** The database is made by the first write. */
 async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDependencies, 'firstWrite'>) {
 	const [{ storeMadeOnWrite }, { store: empty }] = await Promise.all([
 		import('./missing-database.js'),
@@ -163,7 +161,6 @@ async function openLocal(
 	const { openThreadedStore } = await import('../../threads/threaded-store.js');
 	const onFailure = (error: StoreError) => presence.storeFailed(error);
 	const how = isWorker ? ({ isOneThread: true, upkeep: 'with_commits', lockTimeoutMs } as const) : {};
-	// The thread takes as long to start as reading what sends mail does.
 	const [store] = await Promise.all([
 		openThreadedStore(target.url, { ...options, ...how, onFailure }),
 		import('./mail.js'),
@@ -171,18 +168,15 @@ async function openLocal(
 	return { store, isMade: false };
 }
 
-/** Beside the database; of one without a file, in the folder of this program's data. */
 function tokenFileOf(url: string, env: ConnectDependencies['env']): string {
 	if (!isPostgres(url)) return `${url}.token`;
 	const { host, pathname, searchParams } = new URL(urlsOf(shownDatabase(url))[0] ?? url);
-	// How it is reached is none of its name.
 	const values = ['host', 'port', 'schema'].map((key) => searchParams.get(key));
 	const named = values.filter((value) => value !== null && value !== 'public');
 	const name = [`${host}${pathname}`, ...named].join('-').replace(/[^\w.-]+/g, '-');
 	return join(dirname(findPaths(env).database), `postgres-${name}.token`);
 }
 
-/** Only the server knows whether there is a database; a dry run makes none. */
 async function openOnServer({ url, create }: LocalTarget, options: Omit<PostgresOptions, 'url' | 'mode'>) {
 	const { openPostgresStore } = await import('../../store/postgres/store.js');
 	try {

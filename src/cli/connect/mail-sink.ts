@@ -71,7 +71,6 @@ export async function startMailSink({
 		server.once('error', reject);
 		server.listen(port, host, resolve);
 	});
-	// A connection that breaks off concerns its client alone.
 	server.removeAllListeners('error').on('error', () => undefined);
 	// A TCP server has an address of this kind once it listens.
 	const address = server.server.address() as AddressInfo;

@@ -45,7 +45,6 @@ export interface Mailer {
 /** Bytes of memory: 250 contents of 10 KB, or some 25 of 100 KB. V8 adds slack to the cached ones. */
 const contentCacheBytes = 16 * 1024 * 1024;
 
-/** Refuses a mail server's URL that could never work, before it is stored. */
 export function assertSmtpUrl(url: string | null | undefined): void {
 	if (url === null || url === undefined) return;
 	const message = smtpUrlProblem(url);
@@ -222,7 +221,6 @@ function summaryOf(
 	return { kind: kind === 'done' ? 'settled' : 'paused', reason, counts };
 }
 
-/** Aborts when nothing moved for so long; every movement starts the time anew. */
 function stallWatch(stallMs: number | undefined) {
 	const controller = new AbortController();
 	const timer = stallMs === undefined ? null : setTimeout(() => controller.abort(), stallMs);
@@ -269,7 +267,6 @@ function tracedTo(trace: LocalParts['trace']): Pick<PoolOptions, 'onTrace'> {
 	return { onTrace: ({ from, line }) => trace(`smtp ${from === 'client' ? '>' : '<'} ${line}`) };
 }
 
-/** Connects, logs in and says MAIL FROM as a worker would, without mail. The signal aborts it. */
 export async function testSmtp(
 	settings: ReturnType<typeof smtpOf>,
 	{

@@ -21,7 +21,6 @@ export interface OpenMove {
 	from: string;
 	to: string;
 	plan(): Promise<MovePlan>;
-	/** Throws the same and `CliError` "copy_differs" (11). */
 	carryOut(
 		plan: MovePlan,
 		options: {
@@ -63,7 +62,6 @@ async function movable(url: string): Promise<Movable> {
 	return new MovableSqlite(realFile(databaseFile(url)));
 }
 
-/** Without its key the copy could not be used where this runs. */
 function assertKeys({ name }: Movable, plan: MovePlan, keys: readonly { id: string }[]): void {
 	const missing = plan.keys.find((id) => keys.every((key) => key.id !== id));
 	if (missing === undefined) return;
@@ -73,7 +71,6 @@ function assertKeys({ name }: Movable, plan: MovePlan, keys: readonly { id: stri
 	);
 }
 
-/** A copy that is not the same is a finding. */
 function asFound(error: unknown): unknown {
 	if (!(error instanceof CopyDiffers)) return error;
 	const { message, differences } = error;

@@ -31,7 +31,6 @@ export function storeMadeOnWrite(
 		driverOf(name, async (operation, command, means) => {
 			const isVain = vain[operation as keyof typeof vain] as ((c: unknown) => boolean) | undefined;
 			const { [name]: driver } = await (isVain?.(command) === true ? readStore() : storeOf());
-			// Both tables have the same operations.
 			const run = driver[operation as keyof typeof driver] as (c: unknown, m: unknown) => Promise<unknown>;
 			return run(command, means);
 		});

@@ -26,7 +26,6 @@ interface NotifyLine {
 
 export interface Notifier {
 	test(webhook: Webhook): Promise<TestResult>;
-	/** Sends due notifications. Rejects only when the database fails at the very beginning. */
 	run(options: NotifyOptions): Promise<void>;
 }
 
@@ -67,7 +66,6 @@ export function createNotifier({ store, clock }: NotifierParts): Notifier {
 	};
 }
 
-/** How long a run that failed at its beginning waits before the next. */
 const againMs = 2_000;
 
 /** The notifications of `serve`: a failure does not end them. `stop` begins none, and gives those under way 8 s. */

@@ -26,7 +26,6 @@ export function freshKey(): { id: number; secret: string } {
 	return { id: randomBytes(4).readUInt32BE(), secret: randomBytes(32).toString('base64url') };
 }
 
-/** A new key signs after 90 days; older ones go on being verified. */
 const keyLifeMicros = 90 * 24 * 3600 * microsPerSecond;
 
 export function trackingKeys({ store, clock }: Pick<LocalParts, 'store' | 'clock'>): Promise<StoredKey[]> {
@@ -38,7 +37,6 @@ export function trackingKeys({ store, clock }: Pick<LocalParts, 'store' | 'clock
 	});
 }
 
-/** Return paths by the settings of this moment; null where bounces go to the sender. */
 export async function openVerp(parts: Pick<LocalParts, 'store' | 'clock'>): Promise<Verp | null> {
 	const { bounceAddress } = await readSettings(parts.store);
 	return bounceAddress === null ? null : createVerp(bounceAddress, await trackingKeys(parts));

@@ -1,11 +1,7 @@
-/** A deployment behind a base URL: the remote client with the settings of the command line. */
 import { createClient } from '../../http/client/client.js';
 import { isProxied, type ProxyQuestion } from '../../http/client/proxy.js';
 import type { ConnectDependencies, Connection, Target } from '../frame/connection.js';
 
-/**
- * Asks nothing yet: the first call connects. `local` is null; `close` ends the client and a composer that was loaded.
- */
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
 	{ remote, env, trace, onWait, warn, clock, signal }: ConnectDependencies,
@@ -48,7 +44,6 @@ function lazyComposer() {
 	};
 }
 
-/** `proxy` is `--proxy`; null: the environment decides. */
 export function goesThroughProxy(question: ProxyQuestion): boolean {
 	return isProxied(question);
 }

@@ -56,7 +56,6 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	let sending: Sending | null = null;
 	const wake = () => sending?.wake();
 	const pages = trackingPages(parts, mailer, options.log);
-	// Counts requests of the API and the pages, and refused octets.
 	const metrics = createMetrics();
 	let lastWatched = Number.NEGATIVE_INFINITY;
 	let whyNot: string | null = 'The server is starting.';
@@ -132,7 +131,6 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	};
 }
 
-/** Acceptances wake the worker, which otherwise looks once a second. */
 function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['ext'] } {
 	const { ext } = engine;
 	const { release } = ext.campaigns;
@@ -155,7 +153,6 @@ function afterwards<A extends unknown[], R>(call: (...given: A) => Promise<R>, t
 	};
 }
 
-/** `null`: the database answers and takes writes, and all its secrets are readable. */
 async function whyNotReady({ store, keys }: ServeParts): Promise<string | null> {
 	const wanted = (await store.reads.secretCounts()).find(
 		({ key }) => key !== null && keys.every(({ id }) => id !== key),
@@ -187,7 +184,6 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 	};
 }
 
-/** An API needs a token: the first start makes one. `null`: there is one. */
 async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promise<string | null> {
 	const tokens = await store.reads.listTokens();
 	if (tokens.some(({ revoked_at }) => revoked_at === null)) return null;
@@ -215,13 +211,10 @@ export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'ra
 
 export interface Sending {
 	wake(): void;
-	/** The obstacle to sending in this process, except a pause by hand, which the store has. */
 	whyPaused(): string | null;
-	/** Takes no more leases; messages in flight get 9 s, the rest returns to the queue. */
 	stop(): Promise<void>;
 }
 
-/** How often settings are looked at; and how long a run that failed waits before the next. */
 const settingsEveryMs = 2_000;
 
 /** Begins at once; failures are logged and tried again. `stop` never rejects; store and mailer are closed after it. */
@@ -258,7 +251,6 @@ async function loop(options: SendingOptions, state: State, signal: AbortSignal):
 	}
 }
 
-/** One run with the settings as they are; it ends when they change. */
 async function runWith(
 	{ store, mailer, log, connections, rate }: SendingOptions,
 	state: State,
@@ -305,7 +297,6 @@ async function fingerprint(store: Store): Promise<string | null> {
 	return JSON.stringify([smtpUrl, smtpPassword, smtpCa, name, publicUrl, bounceAddress]);
 }
 
-/** Settings and keys are read again after so long. */
 const settingsForMs = 1_000;
 
 export function trackingPages(
@@ -339,7 +330,6 @@ export function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T>
 	};
 }
 
-/** The bounce address and the keys are read again after so long. */
 const pathsForMs = 1_000;
 
 export async function startBounceSmtp(

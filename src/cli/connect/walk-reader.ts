@@ -1,4 +1,3 @@
-/** A long walk through a list: from a point on a thread reads, while the process makes lines of what it has read. */
 import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { WrappingKey } from '../../store/keys.js';
@@ -53,7 +52,6 @@ export function withWalkReader(store: Store, { url, ...options }: WalkOptions): 
 		reads: { ...store.reads, encodeSubscriberTuples },
 		close: async () => {
 			await starting;
-			// The thread only reads: nothing is lost with it.
 			await reader?.close().catch(() => undefined);
 			await store.close();
 		},

@@ -183,7 +183,6 @@ class Demo {
 		return this.#cx.note(text);
 	}
 
-	/** Runs a command, notes it as a person would type it, and gives its JSON. */
 	async #json(words: readonly string[]): Promise<unknown> {
 		this.#commands.push(words);
 		return JSON.parse(await this.#text([...words, '--output', 'json']));
@@ -274,7 +273,6 @@ async function emptyFolder(path: string): Promise<string> {
 	return folder;
 }
 
-/** The path of `people.csv` or `offer.html`. */
 export function demoFile(name: string): string {
 	// In the build this module may be in any file of dist/ or of a folder in it.
 	const found = ['./', './demo/', '../demo/']

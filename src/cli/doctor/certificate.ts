@@ -44,7 +44,6 @@ export function validityOf({
 
 const soon: Micros = 14 * microsPerDay;
 
-/** `isChecked`: nothing goes to a server without a good certificate. */
 export function judgeValidity(
 	name: string,
 	validTo: Micros,

@@ -35,7 +35,6 @@ export const columns: Columns<Finding> = [
 	column('fix', 'FIX', { value: ({ fix }) => fix?.replaceAll(':\n', ': ').replaceAll('\n', '; ') ?? null }),
 ];
 
-/** Several verdicts: one for each domain, for example. */
 export type Answer = Verdict | readonly Verdict[];
 export type Run = () => Answer | Promise<Answer>;
 export type CheckName = `${Group}.${string}`;
@@ -48,13 +47,11 @@ export interface Surroundings {
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	now(): Micros;
-	/** A moment, and one to come, in the reader's zone. */
 	moment(at: Micros): string;
 	until(at: Micros): string;
 	isFull: boolean;
 	/** Ends one question to another machine after so many milliseconds (5 s) or `--timeout`, and with the run. */
 	timeout(ms?: number): AbortSignal;
-	/** Skips the check with `--offline`. */
 	online(run: Run): Run;
 }
 
@@ -101,7 +98,6 @@ export interface Selection {
 
 export type Chosen = readonly (readonly [name: CheckName, run: Run])[];
 
-/** Throws `UsageError` when nothing is left to check. */
 export function chooseChecks(checks: Checks, { only, skip }: Selection): Chosen {
 	const all = Object.entries(checks) as [CheckName, Run][]; // the type of the table
 	all.sort(([one], [other]) => groups.indexOf(groupOf(one)) - groups.indexOf(groupOf(other)));

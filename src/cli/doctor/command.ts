@@ -35,7 +35,6 @@ export async function doctorCommand(cx: CommandContext, options: DoctorOptions):
 	return findings.some(({ level }) => bad.includes(level)) ? exits.found : exits.done;
 }
 
-/** Finds faults of the target of the call; `progress` names the work, null: none is shown. Throws `UsageError`. */
 export async function findFaults(
 	cx: CommandContext,
 	options: Omit<DoctorOptions, 'strict'>,

@@ -4,7 +4,6 @@ import { type Paths, readConfig, readTokens } from '../config/config.js';
 import { shellWord } from '../frame/command-line.js';
 import { type Answer, type Checks, ok, problem, type Verdict } from './checks.js';
 
-/** `secrets`: further files with secrets: a database, a token file. `folder`: the folder of the database. */
 export function configChecks(paths: Paths, secrets: readonly string[], folder: string | null = null): Checks {
 	return {
 		'machine.node': () => ok(`Node.js ${process.versions.node}`),

@@ -29,7 +29,6 @@ const longLogBytes = 256 * mebibyte;
 
 type Found = Inspected | Error | null;
 
-/** All but the first are skipped where the file cannot be opened. */
 export function fileChecks(path: string, found: Found, around: Surroundings): Checks {
 	const opened =
 		(judge: (database: InspectedFile) => Answer | Promise<Answer>): Run =>
@@ -82,7 +81,6 @@ const fixes: Readonly<Record<string, string>> = {
 	bad_url: 'name another one with --db',
 };
 
-/** `found` 0: an empty database. */
 function judgeSchema({ found, known }: Inspected['schema'], { line }: Surroundings): Verdict {
 	if (found === known) return ok(`schema ${found}, as this version has it`);
 	if (found > known)
@@ -166,7 +164,6 @@ async function judgeAhead(whose: string, contents: Inspected['contents']): Promi
 	);
 }
 
-/** All but the first are skipped where the database on the server cannot be opened. */
 export function serverChecks(url: string, found: Found, around: Surroundings): Checks {
 	const opened =
 		(judge: (database: InspectedServer) => Answer | Promise<Answer>): Run =>

@@ -16,7 +16,6 @@ import {
 	warning,
 } from './checks.js';
 
-/** A query without an answer: it proves nothing about the domain. */
 class Unanswered extends Error {}
 
 /** Records of a name; null: the name does not exist (RFC 8020). They throw `Unanswered`. */
@@ -43,13 +42,11 @@ export function createNames(server: string | undefined) {
 				const records = await resolver.resolveMx(name);
 				return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);
 			}),
-		/** IPv4 and IPv6. */
 		addresses: async (name: string) => {
 			const four = await asked(() => resolver.resolve4(name));
 			const six = await asked(() => resolver.resolve6(name));
 			return four === null && six === null ? null : [...(four ?? []), ...(six ?? [])];
 		},
-		/** Cancels queries without an answer. */
 		close: () => resolver.cancel(),
 	};
 }
@@ -74,7 +71,6 @@ async function asked(ask: () => Promise<string[]>): Promise<string[] | null> {
 	}
 }
 
-/** A verdict for each domain. */
 export function dnsChecks(of: OfContents, names: Names, { line, online }: Surroundings): Checks {
 	const check = (
 		find: (contents: Contents) => Promise<readonly string[]>,
@@ -175,7 +171,6 @@ async function each(all: readonly string[], judge: (one: string) => Promise<Answ
 	return [...found.flat(), ...(left > 0 ? [skipped(`${left} more domains were not asked about`)] : [])];
 }
 
-/** Mail signed with a key that is not in the DNS is worse off than unsigned mail. */
 function judgeKey(
 	{ name, value }: { name: string; value: string },
 	records: readonly string[],

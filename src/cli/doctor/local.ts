@@ -14,7 +14,6 @@ import { createNames, dnsChecks } from './dns.js';
 import { queueChecks } from './queue.js';
 import { sendingChecks } from './sending.js';
 
-/** Opens the database to look at it; `close` when the checks are done. */
 export async function localChecks(
 	cx: CommandContext,
 	url: string,

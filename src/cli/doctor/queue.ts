@@ -18,14 +18,11 @@ type Line = Surroundings['line'];
 
 const hour: Micros = 3_600 * microsPerSecond;
 
-/** States of messages that may still be sent. */
 const unfinishedStates: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred', 'uncertain'];
 
-/** Reasons for a full stop come first. */
 export function queueChecks(of: OfContents, around: Surroundings): Checks {
 	const { line, moment, now, until } = around;
 	const judged = (judge: (state: QueueState) => Answer) => of(async ({ queue }) => judge(await queue()));
-	/** A verdict for each, or that there are none. */
 	const each = <T>(ones: readonly T[], none: string, judge: (one: T) => Verdict): Answer =>
 		ones.length === 0 ? ok(none) : ones.slice(0, 5).map(judge);
 	const stats = line('engine', 'queue', 'stats');
@@ -72,7 +69,6 @@ export function queueChecks(of: OfContents, around: Surroundings): Checks {
 				),
 			),
 		),
-		// Bad addresses are counted by `queue.bounced`.
 		'queue.replies': judged(({ replies }) =>
 			each(
 				replies.filter(({ state }) => state !== 'bounced'),
@@ -132,7 +128,6 @@ export function stepsOf(cause: PauseCause, line: Line): string[] {
 	return [...steps[cause]];
 }
 
-/** Waiting messages are harmless, unless no worker takes them. */
 function judgeWaiting(
 	{ due, held, next_due_at, workers, pauses, limits }: QueueState,
 	{ now, line, until }: Surroundings,

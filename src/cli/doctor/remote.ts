@@ -31,7 +31,6 @@ import { stepsOf } from './queue.js';
 
 type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
-/** `close` when the checks are done. */
 export async function remoteChecks(
 	cx: CommandContext,
 	asked: RemoteTarget,
@@ -81,7 +80,6 @@ function hasToken({ target }: Connection): boolean {
 
 interface Way {
 	baseUrl: URL;
-	/** PEM of `--ca-cert`; null: none. */
 	ca: string | null;
 	isInsecure: boolean;
 	/** A proxy is in between: the deployment is not reached from here. */
@@ -164,10 +162,8 @@ function knock(host: string, port: number, signal: AbortSignal): Promise<Verdict
 	});
 }
 
-/** The answer of a deployment, or the reason for its silence. */
 type Heard = { kind: 'answer'; response: WireResponse; at: Micros } | { kind: 'silence'; why: string };
 
-/** Below every right base URL. */
 const listsPath = '/sub/lists/';
 const unserved = 'the service does not answer as it should';
 const elsewhere = 'check the base URL';
@@ -268,7 +264,6 @@ function descriptionOf({ status, body }: WireResponse): string | null {
 	return `mailctl ${textOf(version) ?? 'of unknown version'} with ${names.join(', ') || 'no extensions'}`;
 }
 
-/** The parsed JSON; null also for other content. */
 function jsonOf(body: Uint8Array): unknown {
 	try {
 		return JSON.parse(new TextDecoder().decode(body));
@@ -317,7 +312,6 @@ function loginOf({ settings }: CommandContext): string {
 	return hintText(mailctl('login', ...named, ...words), unnamed);
 }
 
-/** The way to another token: where this call gave it, or a login. */
 function replacementOf(cx: CommandContext): string {
 	const { settings, globals, io, paths } = cx;
 	const { level } = tokenOrigin(settings, globals, io.env, paths);
@@ -325,7 +319,6 @@ function replacementOf(cx: CommandContext): string {
 	return hintText(refusedTokenHint(settings, globals, io.env), unnamed);
 }
 
-/** `durationMs`: one small call. */
 export function judgePace(durationMs: number): Verdict {
 	const says = `one small call took ${Math.round(durationMs)} ms`;
 	return durationMs > 2_000 ? warning(`${says}: everything will be slow`) : ok(says);

@@ -33,7 +33,6 @@ interface GivenKeys {
 /** Many mail servers keep strangers waiting before they greet them, and hang up on those who do not wait. */
 const mailServerMs = 15_000;
 
-/** The settings come in the order one sets up a database. */
 export function sendingChecks(of: OfContents, keys: GivenKeys, around: Surroundings): Checks {
 	const { line, online, text, timeout } = around;
 	const judged = (judge: (settings: Settings) => Verdict) =>
@@ -190,7 +189,6 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 	}
 }
 
-/** Null: no complaint. */
 function judgeWebhook(
 	{ id, url, stopped, failedLately, deliveredLately, retried }: Webhook,
 	{ line, moment, now, until }: Surroundings,

@@ -5,7 +5,6 @@ import type { CommandContext } from './context.js';
 import { UsageError } from './errors.js';
 import type { Missing } from './input.js';
 
-/** The value as it would stand on the command line. Throws as prompts do, and where there is nothing to choose from. */
 export async function askFor(
 	cx: CommandContext,
 	{ question, of, choices, check, whyNot, known, many, isSecret }: Missing,

@@ -7,7 +7,6 @@ import type { Hint, OwnCommand, SeveralHints } from './errors.js';
 import type { RawGlobals } from './globals.js';
 import { durationWord } from './values.js';
 
-/** The flags of this call that choose the target; environment and profile hold for the next call anyway. */
 export interface NamedTarget {
 	words: readonly string[];
 	isRemote: boolean;
@@ -15,7 +14,6 @@ export interface NamedTarget {
 
 export const unnamed: NamedTarget = { words: [], isRemote: false };
 
-/** Throws nothing: a profile that names no target, or two, is for the command itself to report. */
 export function namedTarget(globals: RawGlobals, { target }: Settings): NamedTarget {
 	const baseUrl = target.profile === null ? baseUrlOf(target.target()) : target.settings.baseUrl;
 	return { words: targetWords(globals), isRemote: baseUrl !== undefined };
@@ -90,7 +88,6 @@ function ownCommands(hint: Hint): readonly OwnCommand[] {
 	return ('hints' in hint ? hint.hints : hint).flatMap(ownCommands);
 }
 
-/** The target stands in front of a command that has one and names none. */
 function commandText({ command, program }: OwnCommand, { words, isRemote }: NamedTarget): string {
 	if (program !== undefined) return [program, ...command].map(shellWord).join(' ');
 	const [noun = ''] = command;
@@ -104,7 +101,6 @@ const withoutTarget: ReadonlySet<string> = new Set([
 	...['help', 'commands', 'version', 'demo', 'sink', 'completion'],
 ]);
 
-/** With one of these words a command names its target itself, or needs none. */
 const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile', '-p', '--help']);
 
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);

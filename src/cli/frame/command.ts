@@ -26,7 +26,6 @@ export type RecordKind =
 
 export type TextForm = 'address' | 'url' | 'variable' | 'file' | 'directory' | 'path';
 
-/** By the values before it: why a typed value is refused, so that it is asked for again; null: it is not. */
 type WhyNot = (
 	cx: CommandContext,
 	typed: string,
@@ -160,7 +159,6 @@ interface Described {
 	exits?: readonly ExitCode[];
 	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
 	writes?: true;
-	/** Changes something in some of its uses, and asks in those by itself before it changes a protected profile. */
 	asksItself?: true;
 	/** True: a database that is missing is made, a named one too. False: not even the default one is. */
 	createsDatabase?: boolean;
@@ -171,11 +169,8 @@ interface Described {
 	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */
 	reach?: readonly ReachOption[];
 	needsNoDatabase?: true;
-	/** It runs where the configuration is unreadable, with a warning. */
 	needsNoConfig?: true;
-	/** It runs whatever the configuration and the environment name as the target of the call. */
 	needsNoTarget?: true;
-	/** How consent is asked for; the command itself calls `cx.confirm`. */
 	severity?: 'mild' | 'severe';
 	/**
 	 * The columns of the output and the keys of the answer (`answer(…)`): a wrong `--fields` is exit 2 before any
@@ -190,10 +185,6 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
 	options?: O;
 	/** Options of which an update needs one: without any it changes nothing, and is refused before anything is asked. */
 	changes?: readonly (keyof NoInfer<O> & string)[];
-	/**
-	 * Returns the exit code; nothing = 0. `asked`: arguments by name and options by key that the command line lacks and a
-	 * person has given.
-	 */
 	run(
 		cx: CommandContext,
 		input: { args: ArgValues<A>; options: OptionValues<O>; asked: ReadonlySet<string> },
@@ -224,13 +215,11 @@ export interface CommandGroup {
 	aliases?: readonly string[];
 	summary: string;
 	description?: string;
-	/** Some examples of its commands, as they stand there. Those of `self` are shown anyway. */
 	examples?: readonly string[];
 	commands: readonly (Command | CommandGroup)[];
 	self?: Command;
 }
 
-/** The first word of commands: a row of the main help, which loads none of them. */
 export interface TreeEntry {
 	name: string;
 	summary: string;
@@ -254,7 +243,6 @@ export function command<
 		kind: 'command',
 		args: spec.args ?? [],
 		options: spec.options ?? {},
-		// The parser builds args and options from these very specs, so their types are those inferred from the specs.
 		run: (cx, input) =>
 			run(cx, input as { args: ArgValues<A>; options: OptionValues<O>; asked: ReadonlySet<string> }),
 		whenStopped: (reason, input) => whenStopped?.(reason, input as { args: ArgValues<A> }) ?? reason,
@@ -269,7 +257,6 @@ export function flagOf(key: string): string {
 	return `--${kebab(key)}`;
 }
 
-/** The other half of a tri-state option: `--no-auth`, or its own word (`--inactive`). */
 export function offFlagOf(key: string, spec: Extract<OptionSpec, { kind: 'tri' }>): string {
 	return `--${spec.off ?? `no-${kebab(key)}`}`;
 }

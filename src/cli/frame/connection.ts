@@ -25,7 +25,6 @@ export interface Connection {
 	exchange: WireExchange;
 	/** The finished message for one recipient of a request, made here: nothing is accepted, no server is called. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
-	/** The parts of a content with these values, made here. Missing variables and links have no value. */
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	local: LocalEngine | null;
 	close(): Promise<void>;
@@ -42,14 +41,12 @@ export interface RemoteOptions {
 export interface FirstWrite {
 	/** It is about to be made, which may fail; or another process has made it. */
 	begin(): void;
-	/** This process has made it, and no other. */
 	made(path: string): Promise<void>;
 }
 
 export interface ConnectDependencies {
 	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
-	/** A dry run: writes to a database of this machine are answered and rolled back. */
 	isTrial?: boolean;
 	/** A missing database is read as an empty one, and made by the first write. Absent: it is made at once. */
 	firstWrite?: FirstWrite;
@@ -71,16 +68,13 @@ export interface ConnectDependencies {
 export interface LocalEngine {
 	path: string;
 	isNew: boolean;
-	/** Ends as a send would now, with the same errors, and accepts nothing. */
 	foreseeSend(request: Parameters<Api['send']>[0]): Promise<void>;
 	settings: {
 		names: Readonly<Record<string, string>>;
 		defaults: Readonly<Record<string, string>>;
 		/** Set values by name, secrets masked unless `reveal`. Unlike `status` it counts nothing. */
 		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
-		/** Why the setting does not take this value; null: it does. */
 		whyNot(name: string, value: string): Promise<string | null>;
-		/** The form in which the value is stored and shown; of a refused one itself. */
 		normalOf(name: string, value: string): Promise<string>;
 		set(values: Readonly<Record<string, string | null>>): Promise<void>;
 		foresee(
@@ -89,12 +83,10 @@ export interface LocalEngine {
 	};
 	tokens: {
 		list(): Promise<ApiToken[]>;
-		/** The only answer with the secret. `null`: an active token has this name. */
 		create(input: { name: string; scopes: readonly TokenScope[] }): Promise<NewApiToken | null>;
 		revoke(name: string): Promise<boolean>;
 	};
 	dkim: {
-		/** By domain, the oldest of each first; never the private halves. */
 		list(): Promise<DkimKey[]>;
 		/** `domain` in ASCII and lower case. `null`: it has a key of this selector. `UsageError` for an invalid key. */
 		add(input: {
@@ -106,11 +98,9 @@ export interface LocalEngine {
 	};
 	/** Takes returned mails into the database. Rejects when that fails: unrecorded mails can be ingested again. */
 	ingestBounces(request: IngestRequest): Promise<IngestCounts>;
-	/** The messages that wait to be sent, for every process on this database. */
 	queue: {
 		stats(): Promise<QueueStats>;
 		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
-		/** When the next waiting message of a campaign is due, or of all (null); null: none waits. */
 		nextDue(campaign: Uuid | null): Promise<number | null>;
 		hasWorker(): Promise<boolean>;
 		keepRate(campaign: Uuid, rate: string): Promise<void>;
@@ -123,14 +113,10 @@ export interface LocalEngine {
 		/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
 		rewrite(c: { as: 'wrapped' | 'plain'; isTrial: boolean }): Promise<readonly OtherProcess[]>;
 	};
-	/** Counts that are kept beside the rows they count: those that do not add up, corrected by `repair`. */
 	counts: { check(): Promise<CountCheck>; repair(): Promise<CountCheck> };
 	status(): Promise<EngineStatus>;
-	/** Delivers due messages: those of a scope until each has an outcome, or all of them until stopped. */
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	/** Connects, logs in and names a sender, without mail. The signal aborts it. Throws `NoSmtp` without a mail server. */
 	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
-	/** Answers the API and the links of mails; sends due messages unless `sending` is null. Throws if it cannot listen. */
 	serve(options: ServeOptions): Promise<RunningServer>;
 }
 
@@ -139,21 +125,17 @@ export interface ServeOptions {
 	port: number;
 	tls: { cert: string; key: string } | null;
 	trustProxy: boolean;
-	/** Where mails that come back are taken by SMTP; `null`: nowhere. */
 	bounceSmtp: { host: string; port: number } | null;
 	sending: Pick<DeliverOptions, 'connections' | 'rate'> | null;
-	/** Called with each request and each failure, as one object a line; no secrets. */
 	log: (line: object) => void;
 }
 
 export interface RunningServer {
 	url: string;
-	/** Where links of mails begin, as it is set; null: at `url`. */
 	publicUrl: string | null;
 	/** Resolves with the error after which no request is answered; else never. */
 	failed: Promise<Error>;
 	bounceSmtp: string | null;
-	/** The file with a new token, made for a database without one; `null` when there was one. */
 	newTokenFile: string | null;
 	/** Accepts nothing new, gives work in flight 10 s to end, and returns leases. */
 	close(): Promise<void>;
@@ -198,7 +180,6 @@ export interface DkimKey {
 	date_created: string;
 	dns_name: string;
 	dns_value: string;
-	/** Both as a line of a zone file, in strings of at most 255 octets. */
 	dns_record: string;
 }
 
@@ -211,18 +192,13 @@ export interface DeliverOptions {
 	connections?: number;
 	rate?: number;
 	signal?: AbortSignal;
-	/** Milliseconds until the signal at the latest, with no work after it: `--deadline`. */
 	leftMs?: number | undefined;
-	/** Without any outcome for so long, it gives up; milliseconds. */
 	stallMs?: number;
 	onProgress?: (counts: DeliveryCounts) => void;
-	/** The mail server takes nothing at the moment; the next try is in so many milliseconds. */
 	onWaiting?: (reason: string, ms: number) => void;
 	onHeld?: (reason: string) => void;
 	onLimited?: (until: Date) => void;
-	/** Once for each content warning, when it is first met: a run may go on for months. */
 	onWarning?: (warning: string) => void;
-	/** Receives a function that makes an idle run look for due messages at once. */
 	onReady?: (wake: () => void) => void;
 }
 
@@ -231,11 +207,9 @@ export interface DeliverySummary {
 	 * `paused`: by the mail server (login, TLS, connect), or by hand; `stalled`: no outcome within `stallMs`; `closed`: its window.
 	 */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
-	/** Why it is paused or closed, or stalled where the reason is known. */
 	reason: string | null;
 	counts: DeliveryCounts;
 	warnings: readonly string[];
-	/** This run has had an answer for a message; absent: that is not known. */
 	isTried?: boolean;
 }
 
@@ -279,9 +253,7 @@ export interface QueueStats {
 		heard: string | null;
 	}[];
 	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
-	/** The commonest replies to messages of seven days that failed, bounced or are deferred. */
 	replies: readonly CommonReply[];
-	/** Limits that hold messages back, the most first, at most 50; `last`: the earliest time for the last of them. */
 	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
 }
 
@@ -343,7 +315,6 @@ export interface ComposedMessage extends RenderedContent {
 	from: string;
 	to: string;
 	raw: Buffer;
-	/** The same with nothing in the place of each file. */
 	withoutFiles: Buffer;
 	warnings: readonly string[];
 	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
@@ -352,7 +323,6 @@ export interface ComposedMessage extends RenderedContent {
 }
 
 export interface IngestRequest {
-	/** A mail, an mbox, a folder of such files, a Maildir; or a stream of one mail or an mbox. */
 	from: { path: string } | { stream: AsyncIterable<Buffer> };
 	dryRun: boolean;
 	signal: AbortSignal;
@@ -365,7 +335,6 @@ export interface IngestCounts {
 	bounces: number;
 	complaints: number;
 	duplicates: number;
-	/** Delays, receipts, feedback that is no complaint. */
 	notices: number;
 	auto_replies: number;
 	unmatched: number;
@@ -376,7 +345,6 @@ export interface IngestCounts {
 	unreadable: number;
 }
 
-/** The effect of a bounce or complaint, and its recipient: of several the message's own, else the first. */
 export interface RecordedBounce {
 	effect: 'hard_bounce' | 'soft_bounce' | 'complaint';
 	address: string;

@@ -30,10 +30,8 @@ export interface CommandContext extends Diagnostics, Prompts {
 	readonly out: Out;
 	outTo(stdout: OutStream, format: Format): Out;
 	readonly clock: Clock;
-	/** The zone (IANA name) of days and times that are given, and of those that are shown to people. */
 	timeZone(): string;
 	readonly times: Times;
-	/** The global options as given; values with a default from environment or profile are in `settings`. */
 	readonly globals: RawGlobals;
 	readonly settings: Settings;
 	readonly paths: Paths;
@@ -41,17 +39,13 @@ export interface CommandContext extends Diagnostics, Prompts {
 	/** Aborted by Ctrl-C, SIGTERM and `--deadline`; its reason is the error to end with. Pass it to every call. */
 	readonly signal: AbortSignal;
 	leftMs(): number | undefined;
-	/** What `-o` of the command line asks for; null: nothing, though the environment or a profile may. */
 	readonly askedFormat: Format | null;
 	readonly quiet: boolean;
 	readonly dryRun: boolean;
 	connection(): Promise<Connection>;
-	/** Another target than the call's own, as it would be reached; the caller closes it. */
 	connectTo(target: Target): Promise<Connection>;
-	/** PEM of `--ca-cert`; null: none is named. `UsageError` for a file without a certificate. */
 	authority(): Promise<string | null>;
 	api(): Promise<Api>;
-	/** The engine itself, for ◆ commands; `UsageError` on a deployment. */
 	local(): Promise<LocalEngine>;
 	/**
 	 * For a long read. On a database of this machine nothing hears of a signal meanwhile: Ctrl-C and SIGTERM end the process
@@ -63,7 +57,6 @@ export interface CommandContext extends Diagnostics, Prompts {
 	 * meanwhile, as `killable`, and what is not committed is undone.
 	 */
 	undoable<T>(work: () => Promise<T>): Promise<T>;
-	/** Done once the command has ended, however it did, before its connection closes. */
 	atEnd(work: () => Promise<void>): void;
 	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
 	wouldDo(what: string, plan: Foreseen): Promise<void>;
@@ -73,7 +66,6 @@ export interface CommandContext extends Diagnostics, Prompts {
 
 export interface MainOptions extends IoParts {
 	argv?: readonly string[];
-	/** Stands in for Ctrl-C and SIGTERM; without it the process's own signals count. */
 	interrupts?: AbortSignal;
 	connect?: Connect;
 }
@@ -119,7 +111,6 @@ export async function createContext(
 ): Promise<Context> {
 	const { globals } = parsed;
 	const stderr = withStatusLine(streams.stderr, { isDumb: streams.env['TERM'] === 'dumb' });
-	// All output on standard error goes above a progress line, from any caller.
 	const { stdout } = streams;
 	const io: Io = { ...streams, stderr, stdout: stdout.isTTY ? stderr.beside(stdout) : stdout };
 	const format = settings.output.value ?? (io.stdout.isTTY ? 'table' : 'tsv');
@@ -252,7 +243,6 @@ export async function createContext(
 	return { cx, listed, takeHints, close };
 }
 
-/** Null where no line can be rewritten, or none is wanted; a trace tells more. */
 async function waitsOn(
 	stderr: StatusLine,
 	{ io, globals, diagnostics }: { io: Io; globals: RawGlobals; diagnostics: Diagnostics },
@@ -294,11 +284,9 @@ function makeOut(
 	const options = {
 		format,
 		fields: columns === 'own' ? null : fields,
-		// After a change it is too late to refuse `--fields`.
 		known: columns === 'own' || writes !== true ? [] : (columns ?? []).map(({ key }) => key),
 		header: globals.header !== false,
 		truncate: globals.truncate !== false,
-		// An id alone is no JSON document, and an expression reads the whole answer.
 		bare: globals.quiet === true && !isMachine(format),
 		strong,
 		times,

@@ -15,7 +15,6 @@ export interface Diagnostics {
 	/** A sentence on a past or current event, or its lines: a line break within one is a stranger's, and is spelled. */
 	note(text: string | readonly string[]): Promise<void>;
 	hint(hint: Hint): Promise<void>;
-	/** Printed under `--quiet` too, but without its hint. */
 	warn(text: string, ...hints: readonly Hint[]): Promise<void>;
 	/**
 	 * Rewrites one line on a terminal, else a line every ten seconds. `total` null: unknown. `before`: amount done by
@@ -28,7 +27,6 @@ export interface Diagnostics {
 }
 
 export interface CallDiagnostics extends Diagnostics {
-	/** Hints not printed yet: an error that follows takes them as its own. */
 	takeHints(): Hint[];
 	end(): Promise<void>;
 }

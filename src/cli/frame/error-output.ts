@@ -39,12 +39,10 @@ async function lines(
 	{ io, target }: { io: Io; target: NamedTarget },
 ): Promise<string> {
 	const marks = await paint(hasColor(io.stderr, 'auto', io.env));
-	// A person who pressed Ctrl-C knows that it is no error.
 	const mark = error instanceof Interrupted || error instanceof Declined ? '' : 'error: ';
 	const said = [...detailLines(complaint)];
 	if (said.length === 0) said.push(complaint.message);
 	const errors = said.map((text, at) => {
-		// A caret points into the line before it, and both belong to the message.
 		const isBelow = isCaret(text) || isCaret(said[at + 1]);
 		return `${isBelow ? '       ' : mark}${clean(text.length > maxMessage ? `${text.slice(0, maxMessage)}…` : text)}`;
 	});

@@ -75,7 +75,6 @@ export class ConfigError extends CliError {
 	}
 }
 
-/** Ctrl-C or SIGTERM; also the reason of the command's abort signal. */
 export class Interrupted extends CliError {
 	override readonly name = 'Interrupted';
 	readonly signal: 'SIGINT' | 'SIGTERM';
@@ -92,9 +91,6 @@ export class NoSmtp extends Error {
 	}
 }
 
-/**
- * A command for a database of this machine, called for a deployment. `path`: `engine backup`. `hint`: where it runs.
- */
 export function onlyLocal(
 	path: string,
 	hint: Hint = 'give --db PATH, or --profile local for the default database of this machine',

@@ -237,7 +237,6 @@ function fromTableError({ code, message, hint, details, unwritten }: TableError)
 	return { ...found, hint: unwritableHint(unwritten, hint ?? 'name a file in another folder'), details };
 }
 
-/** What to do where a file could not be written. `elsewhere`: how another one is named. */
 export function unwritableHint(path: string, elsewhere: string): Hint {
 	const folder = dirname(path);
 	if (!existsSync(folder)) return joinHints([system('mkdir', '-p', folder), `or ${elsewhere}`]);
@@ -254,7 +253,6 @@ function isAddonMissing(error: Error, code: string): boolean {
 	return ['ERR_DLOPEN_FAILED', 'MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(code) || 'tries' in error;
 }
 
-/** `news.txt: not a directory`; null for an error that names no path. */
 function sayOfPath(error: Error): string | null {
 	if (!('path' in error) || !('errno' in error)) return null;
 	return `${String(error.path)}: ${systemReason(error)}`;

@@ -166,12 +166,10 @@ export function parseFormat(text: string): Format {
 	});
 }
 
-/** JSON, which programs read: there are no prompts then. `null` (unsettled) is no such format. */
 export function isMachine(format: Format | null): boolean {
 	return format === 'json' || format === 'ndjson';
 }
 
-/** Read by people alone; nothing is parsed from it. */
 export function isTable(format: Format): format is 'table' | 'wide' {
 	return format === 'table' || format === 'wide';
 }

@@ -12,7 +12,6 @@ export async function limitOldGeneration(): Promise<void> {
 	setFlagsFromString(`--heap-growing-percent=${oldGrowingPercent}`);
 }
 
-/** Of this thread; from when it has reached its limit, others keep the size that theirs has. */
 export async function limitYoungGeneration(): Promise<void> {
 	const { getHeapSpaceStatistics, setFlagsFromString } = await import('node:v8');
 	const { PerformanceObserver } = await import('node:perf_hooks');

@@ -194,7 +194,6 @@ export function placeholder(spec: OptionSpec): string {
 	return words[spec.kind] ?? 'TEXT';
 }
 
-/** Lines of at most so many characters: help is read on narrow terminals and in pagers. */
 const textWidth = 80;
 
 function paragraphs(text: string | undefined): string[] {

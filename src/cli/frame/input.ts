@@ -102,7 +102,6 @@ async function readArgs(
 	return args;
 }
 
-/** Names may hold blanks, so records are chosen one at a time; what is typed for several is words. */
 async function askWords(
 	{ many, ...spec }: ArgSpec,
 	isSecret: boolean,
@@ -253,17 +252,14 @@ function readText(
 	}
 }
 
-/** An empty text is one as well, but names no file, and where there is a default it is none of the values. */
 function isNeverEmpty(spec: Exclude<OptionSpec, Repeated>): boolean {
 	return spec.kind === 'file' || spec.kind === 'path' || (spec.kind === 'text' && spec.default !== undefined);
 }
 
-/** `a,b` is the same as the option twice: no choice has a comma in it. */
 function readChoices(text: string, choices: readonly string[], flag: string): string[] {
 	return text.split(',').map((one) => readChoice(one.trim(), choices, flag));
 }
 
-/** Without regard to case; the answer is spelled as the spec spells it. */
 function readChoice(text: string, choices: readonly string[], flag: string): string {
 	const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase());
 	if (found !== undefined) return found;

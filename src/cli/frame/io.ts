@@ -32,7 +32,6 @@ export interface IoParts {
 	env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** The process's own streams and environment, each replaceable. stdin is not touched before the first read. */
 export function createIo(parts: IoParts = {}): Io {
 	const stdin = parts.stdin;
 	return {
@@ -63,7 +62,6 @@ export async function printPage({ stdout, env }: Io, text: string, isPaged: bool
 	await showPaged(stdout, text, command, env);
 }
 
-/** How long a stream is written to without a turn of the loop. */
 const maxTurn: Micros = 20 * microsPerMs;
 
 /** A lost stderr is no reason to stop working; a lost stdout is. */

@@ -9,7 +9,6 @@ import type { RawGlobals } from './globals.js';
 import type { Io } from './io.js';
 import type { Sources } from './sources.js';
 
-/** The ways on from a default database that was not made. */
 export const noDatabaseHint: Hint = [
 	mailctl('engine', 'init'),
 	' makes it; ',
@@ -64,7 +63,6 @@ function waitedFor(target: Target): string {
 
 export function linker(settings: Settings, parts: LinkParts) {
 	let opened: Promise<Connection> | null = null;
-	/** The default database that is missing so far. */
 	let unmade: string | null = null;
 	const authority = authorityReader(parts);
 	const isDryRun = parts.globals.dryRun === true;
@@ -116,13 +114,11 @@ export function linker(settings: Settings, parts: LinkParts) {
 		if (!named.create || !isMissingFile(named.url)) return connectTo(named);
 		if (parts.reads) return connectTo(named, { isTrial: true }).then(told(tellMissing));
 		if (isDryRun) return connectTo(named);
-		// What is served is there for what others bring; a worker wants a mail server first.
 		if (role.startsWith('serve')) return connectTo(named).then(told(tellNew));
 		const begin = () => {
 			unmade = null;
 		};
 		const opening = connectTo(named, { firstWrite: { begin, made: tellNew } });
-		// A view is there for as long as a person looks: what is missing is told before.
 		if (parts.isView) return opening.then(told(tellMissing));
 		unmade = named.url;
 		return opening;
@@ -130,7 +126,6 @@ export function linker(settings: Settings, parts: LinkParts) {
 	return {
 		authority,
 		connectTo: (target: Target) => connectTo(target),
-		/** False too without a connection: the command is about this machine. */
 		isRemote: async () => (await opened)?.target.kind === 'remote',
 		open: () => {
 			opened ??= open();

@@ -71,7 +71,6 @@ class Parsers {
 		}
 	}
 
-	/** Commander's parser of a command is filled when the words before it have been read. */
 	#addTo(above: Parser, node: Command | CommandGroup, abovePath: readonly string[]): void {
 		const path = [...abovePath, node.name];
 		const parser: Parser = this.#start(node.name, () => this.#help(parser, node, path));
@@ -180,7 +179,6 @@ function unknownCommand(word: string, group: CommandGroup, path: readonly string
 	});
 }
 
-/** Commander's sentence, and its suggestion as the hint. The value of an unknown option may be a secret. */
 function refusalOf({ message }: CommanderError, path: readonly string[]): UsageError {
 	const [sentence = '', suggestion = ''] = message.replace(/^error: /, '').split('\n');
 	const meant = suggestion.replace(/^\(D/, 'd').replace(/\)$/, '');

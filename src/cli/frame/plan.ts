@@ -4,6 +4,5 @@
  */
 export type Foreseen = Readonly<Record<string, unknown>>;
 
-/** Part of every dry run on a deployment: rules that reading does not show are left to the change itself. */
 export const unchecked =
 	'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this';

@@ -50,7 +50,6 @@ export interface PromptOptions {
 	hasColor: boolean;
 }
 
-/** `? ` before a question, ` (y/N) ` and some room for the answer behind it. */
 const promptCells = 16;
 
 export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }: PromptOptions): Prompts {

@@ -12,7 +12,6 @@ import { Declined } from './errors.js';
 import type { Io } from './io.js';
 import type { Choice, Line, Source } from './prompts.js';
 
-/** Cells of `? ` before a question and `❯ ` before a choice. */
 const markCells = 2;
 
 /** Each throws `Declined` for Ctrl-C, Ctrl-D and a terminal that closes, and the reason of the signal. */
@@ -84,7 +83,6 @@ export class Questions {
 		};
 	}
 
-	/** `fail` ends the question by an error of the work that it waits for. */
 	async #answer<T>(
 		prompt: (streams: Streams, fail: (reason: unknown) => Promise<never>) => Promise<T>,
 	): Promise<T> {

@@ -76,7 +76,6 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		const code = await orAborted(running, { signal, ended });
 		return finalCode(code ?? exits.done, listed, parsed.globals);
 	} catch (error) {
-		// A closed output is not reported.
 		throw error instanceof OutputClosed
 			? error
 			: hinted(error, [...refusedToken(error, parsed, cx), ...missingDatabase(error, cx), ...takeHints()]);
@@ -116,7 +115,6 @@ function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
 }
 
-/** Names the command in the refusal of an extension: users know commands, not extensions. */
 function named(error: unknown, path: readonly string[]): unknown {
 	if (!(error instanceof MissingExtension) || error.wanted !== null) return error;
 	return new MissingExtension(error.extension, `mailctl ${path.join(' ')}`);
@@ -131,7 +129,6 @@ function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings
 		try {
 			return resolveSettings(globals, env, config, paths);
 		} catch {
-			// The environment or the configuration names one that is not there; an option that does is refused here again.
 			return resolveSettings(globals, rest, { ...config, profile: null }, paths);
 		}
 	}
@@ -177,7 +174,6 @@ function finalCode(code: ExitCode, listed: readonly Shown[], globals: RawGlobals
 
 class Overdue extends Error {}
 
-/** The result of the command, or the reason of the signal when the command does not end within the grace period. */
 async function orAborted<T>(
 	running: Promise<T>,
 	{ signal, ended }: { signal: AbortSignal; ended: (reason: unknown, error: unknown) => unknown },
@@ -194,14 +190,12 @@ async function orAborted<T>(
 		return await Promise.race([running, stopped]);
 	} catch (error) {
 		if (!signal.aborted) throw error;
-		// What the command itself says of its end. Any other error (AbortError, "database is closed") only follows from it.
 		throw error instanceof CliError && error.cause === signal.reason ? error : ended(signal.reason, error);
 	} finally {
 		clearTimeout(timer);
 	}
 }
 
-/** The end of a command that changes something, with what became of the change that was under way. */
 function withFate(reason: unknown, error: unknown): unknown {
 	if (!(reason instanceof CliError)) return reason;
 	const isUnknown = error instanceof Overdue || (error instanceof ApiError && mayHaveHappened(error));
@@ -215,7 +209,6 @@ function withFate(reason: unknown, error: unknown): unknown {
 	});
 }
 
-/** By the database, or by a service that says so. */
 function isUndone(error: unknown): boolean {
 	if (error instanceof StoreError) return error.code === 'stopped' || error.code === 'locked';
 	if (!(error instanceof ApiError)) return false;
@@ -236,7 +229,6 @@ function startDeadline(settings: Settings, env: Env): Deadline {
 	const endsAt = monotonicMicros() + deadline.ms * microsPerMs;
 	const timer = setTimeout(() => {
 		controller.abort(new DeadlinePassed(deadline.text));
-		// The parent ends a process that does not hear its deadline.
 		if (env[timedBy]) process.send?.('heard');
 	}, deadline.ms);
 	return {

@@ -15,7 +15,6 @@ export interface Sources {
 	table(text: string, flag: string): TableSource;
 }
 
-/** Standard input by another name than `-` is `-`; every other text stays. */
 export function inputName(text: string): string {
 	return ['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(text) ? '-' : text;
 }
@@ -60,7 +59,6 @@ export function createSources(io: Io, signal: AbortSignal): Sources {
 
 /** A terminal left open for reading keeps the process until Enter, and takes input meant for the shell. */
 function endWith(stream: Readable, signal: AbortSignal): void {
-	// The reader may not have begun: then there is no other listener for errors.
 	stream.on('error', () => undefined);
 	const end = () => stream.destroy(signal.reason);
 	if (signal.aborted) end();
@@ -98,7 +96,6 @@ function fileSource(path: string, flag: string, signal: AbortSignal): FileSource
 			const { fileStream } = await import('../../tables/source.js');
 			return await readAll(await fileStream(path, signal), path, most);
 		} catch (error) {
-			// The error of a stream that was ended says nothing.
 			signal.throwIfAborted();
 			return refuse(error, path, flag);
 		}

@@ -7,10 +7,8 @@ import { graceMs, peek, timedBy } from './globals.js';
 import { createIo } from './io.js';
 import { parseLimit } from './values.js';
 
-/** Time for the last commit of a command that is not stuck, in milliseconds. */
 const lastMs = 5_000;
 
-/** Runs the words of this process; resolves to the exit code, or ends the process by the signal that ended the child. */
 export function runTimed(argv: readonly string[]): Promise<number> {
 	const text = deadlineIn(argv);
 	const io = createIo();
@@ -52,7 +50,6 @@ function deadlineIn(argv: readonly string[]): string {
 	return argv[at]?.split('=')[1] ?? argv[at + 1] ?? '';
 }
 
-/** A day for a text that the child refuses. */
 function millisecondsOf(text: string): number {
 	try {
 		return parseLimit(text, '--deadline');

@@ -18,7 +18,6 @@ export function parseDuration(text: string, flag: string): number {
 	return ms;
 }
 
-/** A duration in which something has to be done: nothing is done in none. */
 export function parseLimit(text: string, flag: string): number {
 	const ms = parseDuration(text, flag);
 	if (ms === 0)
@@ -26,7 +25,6 @@ export function parseLimit(text: string, flag: string): number {
 	return ms;
 }
 
-/** The duration as `parseDuration` reads it, in its largest whole unit. */
 export function durationWord(ms: number): string {
 	const [unit = 'ms', factor = 1] = Object.entries(unitsMs).findLast(([, one]) => ms % one === 0) ?? [];
 	return `${ms / factor}${unit}`;
@@ -117,7 +115,6 @@ export function parseTimeZone(text: string, flag: string): string {
 	const given = text.trim();
 	if (isTimeZone(given)) return given;
 	const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')];
-	// Most people know the city alone.
 	const cities = new Map(zones.map((zone) => [zone.slice(zone.lastIndexOf('/') + 1), zone]));
 	const near = suggest(given.slice(given.lastIndexOf('/') + 1).replaceAll(' ', '_'), [...cities.keys()]);
 	const known = near.length > 0 ? near.map((city) => cities.get(city) ?? city) : suggest(given, zones);

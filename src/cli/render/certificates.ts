@@ -1,6 +1,5 @@
 import { type Micros, microsPerMs } from '../../api/datetime.js';
 
-/** `certificate CN=Example CA, until 2027-11-21`; of several one after the other. Null: the text holds none. */
 export function describeCertificates(text: string, now: Micros): string | null {
 	const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
 	if (blocks === null) return null;

@@ -24,7 +24,6 @@ const minBarWidth = 8;
 interface Glyphs {
 	sent: string;
 	opened: string;
-	/** Parts of a cell, from one eighth up; empty = whole cells only. */
 	eighths: string;
 	line: string;
 	tick: string;
@@ -117,13 +116,11 @@ function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 	return [rule, labels];
 }
 
-/** At most so many days, else weeks, or else months. */
 function foldedTo(days: readonly ChartDay[], most: number): readonly ChartDay[] {
 	if (days.length <= most) return days;
 	return days.length <= most * 7 ? weeks(days) : months(days);
 }
 
-/** What stands behind the legend of rows, or columns, that are no days; nothing where they are. */
 function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
 	if (rows.length === days.length) return '';
 	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;

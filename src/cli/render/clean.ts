@@ -27,7 +27,6 @@ export function jsonLine(value: object): string {
 	return `${cleanJson(JSON.stringify(value))}\n`;
 }
 
-/** The same of JSON in several lines, whose breaks stand between its tokens. */
 export function cleanJsonLines(json: string): string {
 	return json.split('\n').map(cleanJson).join('\n');
 }

@@ -7,14 +7,12 @@ export interface Column<T> {
 	key: string;
 	header: string;
 	value(record: T): unknown;
-	/** For people, instead of an array of objects: a line each on a card, one after the other in a table. */
 	lines?(record: T, times: Times): readonly string[];
 	/** A date-time of the wire: in the zone of the reader; of a row, `recent` shows how long ago it was. */
 	time?: 'text' | 'recent' | 'day';
 	/** Not in a plain table or a pipe: in `wide`, in `csv`, on cards, and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
-	/** Never shortened or broken for a terminal: half a key is useless. */
 	isWhole?: boolean;
 	/**
 	 * Never broken on a card, and shortened in its middle in a table: a name as early as texts, an id and then an address where

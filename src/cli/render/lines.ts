@@ -124,14 +124,12 @@ const textFormats: Readonly<Record<TextFormat, TextRules>> = {
 	name: { cell: humanCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
 };
 
-/** For people: yes and no, nothing for null, JSON for objects; cleaned. */
 export function humanCell(value: unknown): string {
 	if (value === null || value === undefined) return '';
 	if (typeof value === 'boolean') return value ? 'yes' : 'no';
 	return clean(plainText(value));
 }
 
-/** For programs: true and false, plain values of an array separated by commas, JSON for the rest; exact. */
 export function plainText(value: unknown): string {
 	if (value === null || value === undefined) return '';
 	if (Array.isArray(value) && !isJson(value)) return value.join(',');
@@ -152,7 +150,6 @@ export function tsvCell(value: unknown): string {
 	return isJson(value) ? cleanJson(text) : clean(text);
 }
 
-/** RFC 4180: quoted when it holds a comma, a quote, a line break or outer spaces. */
 export function csvCell(value: unknown): string {
 	const text = plainText(value);
 	return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -171,7 +168,6 @@ export function markdownCell(value: unknown): string {
 export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
 	return columns.map((column) => {
 		const value = column.value(record);
-		// Times of others may be no times of the wire, and stay as they are.
 		return cell(column.time !== undefined && typeof value === 'string' ? withZone(value) : value);
 	});
 }

@@ -21,7 +21,6 @@ export interface OutOptions {
 
 export interface RowsOptions {
 	total?: number | (() => number | undefined);
-	/** `--all` or an explicit `--limit` was given: a terminal shows all rows. */
 	all?: boolean;
 }
 
@@ -42,7 +41,6 @@ export interface Out {
 	rows<T>(rows: Iterable<T> | AsyncIterable<T>, columns: Columns<T>, options?: RowsOptions): Promise<Shown>;
 	document(document: object, sentence?: string): Promise<void>;
 	parts(document: object): Promise<void>;
-	/** As `parts`, and whole: `--fields` is of the answer that a dry run has not got. */
 	plan(plan: object, sentence: string): Promise<void>;
 	page(text: string): Promise<void>;
 	raw(text: string | Uint8Array): Promise<void>;
@@ -65,7 +63,6 @@ function harmless(stream: OutStream, { format }: OutOptions): OutStream {
 	return { isTTY, columns, raw, write };
 }
 
-/** Closes no stream. `tell.listed` is called after each list, `tell.sentence` for a document in place of a table. */
 export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
 	const stream = harmless(to, options);
 	const withKnown = <T>(columns: Columns<T>): Columns<T> => {
@@ -170,7 +167,6 @@ async function writeTable<T>(
 	return { shown: kept.length, cut, total: typeof total === 'function' ? total() : total, leftOut };
 }
 
-/** Away from a terminal nothing is shortened: the width is unknown. */
 function layoutOf(stream: OutStream, { header, truncate, strong, times }: OutOptions): Layout {
 	return {
 		width: stream.isTTY ? stream.columns : Number.POSITIVE_INFINITY,

@@ -17,7 +17,6 @@ export function isLonger(stream: OutStream, text: string): boolean {
 	const { columns } = stream;
 	const rows = rowsOf(stream);
 	if (rows <= 1) return false;
-	// A line that the terminal breaks counts as often; a wide character as one is near enough.
 	const lines = stripVTControlCharacters(text)
 		.split('\n')
 		.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), -1);
@@ -41,7 +40,6 @@ export async function showPaged(stream: OutStream, text: string, command: string
 		pager.on('close', (status) => resolve(status));
 	});
 	pager.stdin.end(text);
-	// It was left before it had read all of the text.
 	await finished(pager.stdin).catch(() => undefined);
 	const status = await code;
 	if (status === 127 || status === 126) await stream.write(text);

@@ -9,7 +9,6 @@ export interface Progress {
 export interface ProgressOptions {
 	label: string;
 	total: number | null;
-	/** Done by earlier runs: part of the amount shown as done, and no part of the rate. */
 	before: number;
 	quiet: boolean;
 	elapsedMs: () => number;
@@ -21,12 +20,10 @@ const lineEveryMs = 10_000;
 const rateOfMs = 30_000;
 const leastRateMs = 1_000;
 
-/** A terminal’s line changes ten times a second at most; elsewhere the first comes after 10 s. Nothing when quiet. */
 export function createProgress(stderr: StatusLine, options: ProgressOptions): Progress {
 	if (options.quiet) return { update: () => {}, stop: () => {} };
 	const start = options.elapsedMs();
 	const everyMs = stderr.canRewrite ? terminalEveryMs : lineEveryMs;
-	// A terminal shows the first line at once, a log only work that takes long.
 	let last = stderr.canRewrite ? Number.NEGATIVE_INFINITY : start;
 	let since = { at: start, done: options.before };
 	const later: (typeof since)[] = [];
@@ -77,7 +74,6 @@ export interface StatusLine extends OutStream {
 	readonly canRewrite: boolean;
 	/** Shows the line, cut to the width, in place of the one before; null removes it. Only where `canRewrite`. */
 	stand(line: string | null): void;
-	/** The same for a line that stands where there is no other. */
 	wait(line: string | null): void;
 	saidAt(): number;
 	close(): void;
@@ -147,7 +143,6 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 	return {
 		raw: stream.raw,
 		isTTY: stream.isTTY,
-		// A terminal may be resized meanwhile.
 		get columns() {
 			return stream.columns;
 		},

@@ -4,7 +4,6 @@ import type { OutStream } from '../frame/io.js';
 import { cleanJsonLines } from './clean.js';
 import { tsvCell } from './lines.js';
 
-/** How a result is written: as JSON, or an item a line, as JSON or as bare values. */
 export const queryFormats = ['json', 'ndjson', 'tsv'] as const;
 export type QueryFormat = (typeof queryFormats)[number];
 
@@ -41,7 +40,6 @@ export function openQuery(
 		},
 		end: async () => {
 			const value = parsedJson(Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString('utf8'));
-			// Nothing, help, a message, or the part that a command has printed before it failed.
 			if (value === undefined) return passOn();
 			let result: string;
 			try {

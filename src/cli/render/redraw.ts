@@ -3,9 +3,7 @@ import { rowsOf } from './terminal.js';
 import { widthOf } from './width.js';
 
 export interface Redraw {
-	/** In place of the view before. What the screen has no room for is left out, and the last line says so. */
 	draw(text: string): Promise<void>;
-	/** Takes the view away, so that other lines find their place above the next one. */
 	clear(): Promise<void>;
 }
 
@@ -14,7 +12,6 @@ const rowsBelow = 2;
 
 export function createRedraw(stream: OutStream): Redraw {
 	let drawn: readonly string[] = [];
-	// A terminal may have become narrower meanwhile, so that a line of the view takes two rows.
 	const toItsStart = () => {
 		const rows = drawn.reduce((sum, line) => sum + rowsFor(line, stream.columns), 0);
 		return rows === 0 ? '' : `\x1b[${rows}A\r\x1b[J`;
@@ -39,7 +36,6 @@ function fitting(text: string, stream: OutStream): readonly string[] {
 	if (lines.at(-1) === '') lines.pop();
 	const room = (rowsOf(stream) || Number.POSITIVE_INFINITY) - rowsBelow;
 	let used = 0;
-	// The first line that is too much, counted with the rows of those before.
 	const end = lines.findIndex((line) => {
 		used += rowsFor(line, stream.columns);
 		return used > room;

@@ -10,7 +10,6 @@ export async function fitSentences(
 	commands: readonly string[] = [],
 ): Promise<string> {
 	const lines = text.split('\n');
-	// The usual case, without the measurement of graphemes, which takes a while to load.
 	if (!isTTY || lines.every((line) => line.length * 2 < columns || isShortAscii(line, columns))) return text;
 	const { wrapWords } = await import('./width.js');
 	return lines.flatMap((line) => wrapWords(line, columns - 1, commands)).join('\n');

@@ -1,4 +1,3 @@
-/** What a command waits for: a line on a terminal, once nothing was said for a second, and gone when that is over. */
 import type { Wait } from '../../api/backoff.js';
 import type { StatusLine } from './progress.js';
 

@@ -89,7 +89,6 @@ function withoutWidest<T>(
 	return shown;
 }
 
-/** No row has anything in it: nothing, or none of what it counts. */
 function saysNothing<T>({ cells }: Measured<T>): boolean {
 	return cells.every((cell) => cell === '' || cell === '0');
 }
@@ -100,7 +99,6 @@ function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]
 
 type Kept = NonNullable<Column<never>['isKept']>;
 
-/** `shortened`: as far as can be. `readable`: to which texts and names are. */
 function squeezed<T>(
 	shown: readonly Measured<T>[],
 	room: number,
@@ -150,7 +148,6 @@ function cellOf<T>(column: Columns<T>[number], row: T, times: Times): string {
 	return readCellOf(row, column, { times, cell: humanCell });
 }
 
-/** Shrinks the widest columns first, none below its least; `null` when even that does not fit. */
 function squeeze(
 	natural: readonly number[],
 	total: number,
@@ -235,7 +232,6 @@ function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): stri
 	const one = (row: T) =>
 		columns.map((column) => {
 			const key = layout.strong(pad(column.header, keys));
-			// A terminal wraps a long line by itself, and copies it whole.
 			const isWrapped = layout.truncate && column.isWhole !== true && column.isKept === undefined;
 			const texts = column.lines?.(row, layout.times).map(clean) ?? [cellOf(column, row, layout.times)];
 			const lines = isWrapped ? texts.flatMap((text) => wrap(text, room)) : texts;

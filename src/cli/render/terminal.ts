@@ -36,7 +36,6 @@ export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env:
 export async function paint(enabled: boolean): Promise<Paint> {
 	if (!enabled) return plain;
 	const { Chalk } = await import('chalk');
-	// The level is ours to say: chalk's own guess knows nothing of NO_COLOR.
 	const chalk = new Chalk({ level: 1 });
 	return { strong: chalk.bold, red: chalk.red, yellow: chalk.yellow, cyan: chalk.cyan, dim: chalk.dim };
 }

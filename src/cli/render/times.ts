@@ -1,4 +1,3 @@
-/** Times as people read them: of one zone, which is named once below them. */
 import {
 	type Clock,
 	localTime,
@@ -24,7 +23,6 @@ export interface Times {
 export interface TimesOptions {
 	zone: () => string;
 	clock: Clock;
-	/** Where times are read as they are printed: how long ago something was is wrong later on. */
 	isRead: boolean;
 }
 

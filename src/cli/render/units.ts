@@ -24,7 +24,6 @@ export function spanText(span: Micros): string {
 	return counted(Math.floor(seconds / size), name);
 }
 
-/** Of something to come: `in 12 seconds`, `at 2026-11-01 11:30 UTC+1` where that is more than an hour away, else `now`. */
 export function untilText(at: Micros, { now, zone }: { now: Micros; zone: string }): string {
 	if (at <= now) return 'now';
 	const left = at - now;
@@ -50,7 +49,6 @@ export function shareOf(value: unknown): string {
 	return Number.isFinite(share) ? shareText(share) : `${clean(String(value))} %`;
 }
 
-/** `1 row`, `10,000 rows`; a word whose plural is no `s` names it. */
 export function counted(count: number, word: string, plural = `${word}s`): string {
 	return `${numberText(count)} ${count === 1 ? word : plural}`;
 }

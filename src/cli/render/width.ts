@@ -31,7 +31,6 @@ export function shorten(text: string, cells: number): string {
 	return `${split(text, cells - 1 - behind).head}…${ending(text, behind)}`;
 }
 
-/** In cells: in less room two pieces say less than one. */
 const leastCut = 12;
 
 function ending(text: string, cells: number): string {
@@ -81,7 +80,6 @@ export function wrapWords(text: string, cells: number, commands: readonly string
 	let line = '';
 	for (const word of wordsOf(text.slice(indent.length), cells, commands)) {
 		const next = line === '' ? indent + word : `${line} ${word}`;
-		// A command that no line holds stands behind its colon: the terminal wraps it, and copies it whole.
 		const isLongCommand = line.endsWith(':') && word.includes(' ') && widthOf(word) > cells;
 		if (line === '' || isLongCommand || widthOf(next) <= cells) line = next;
 		else {
@@ -92,7 +90,6 @@ export function wrapWords(text: string, cells: number, commands: readonly string
 	return [...lines, line];
 }
 
-/** The text beside a start of ASCII, its further lines under it; where that leaves too little room, all below. */
 export function hanging(start: string, text: string, columns: number): string[] {
 	const room = columns - 1 - start.length;
 	if (widthOf(text) <= room) return [start + text];
@@ -108,7 +105,6 @@ const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](
 /** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
 function wordsOf(text: string, cells: number, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
-	// The longest first: another may be its beginning.
 	const glued =
 		commands.length === 0
 			? text.replace(clauses, (clause) => (widthOf(clause) <= cells ? glue(clause) : clause))
@@ -120,7 +116,6 @@ function wordsOf(text: string, cells: number, commands: readonly string[]): stri
 
 /** The longest beginning of at most `cells`, cut between graphemes; the text far behind it is not scanned. */
 function split(text: string, cells: number): { head: string; tail: string } {
-	// Between two letters of ASCII is no grapheme.
 	if (ascii.test(text.slice(0, cells + 1))) return { head: text.slice(0, cells), tail: text.slice(cells) };
 	const near = splitWhole(text.slice(0, cells * 8 + nearUnits), cells);
 	if (near.tail === '' && text.length > near.head.length) return splitWhole(text, cells);

@@ -1,4 +1,3 @@
-/** A second column stays in place where this much room is left for it; else it moves near the margin. */
 const leastRoom = 24;
 const nearMargin = 6;
 
@@ -10,7 +9,6 @@ export function fitLines(text: string, width: number): string {
 		.join('\n');
 }
 
-/** A line of so many letters goes on in the next one. */
 const filled = 80;
 
 /** The same of a text whose paragraphs are broken for another width; a line of a command stands by itself. */
@@ -28,7 +26,6 @@ export function refitLines(text: string, width: number): string {
 
 function fitLine(line: string, width: number): string[] {
 	const margin = /^\s*/.exec(line)?.[0].length ?? 0;
-	// Two columns are parted by two spaces or more.
 	const column = /^\s*\S.*?\s{2,}(?=\S)/.exec(line)?.[0].length ?? margin;
 	if (width - column >= leastRoom) return wrapped(line, width, column);
 	const indent = Math.min(margin, nearMargin) + 2;

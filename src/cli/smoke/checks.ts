@@ -23,7 +23,6 @@ export function allChecks(given: Given): Check[] {
 	return [...accessChecks(given), ...resourceChecks(given), ...reportChecks, ...sendChecks(given)];
 }
 
-/** Without an answer of the service, or with a refused token, the first two throw `Halted`. */
 function accessChecks({ connection, hasToken, names }: Given): Check[] {
 	const refuses = (verb: string, what: string, token: string | null): Check =>
 		// Clients treat 401 and 403 alike (api-decisions 3), but 401 names the reason.
@@ -89,7 +88,6 @@ const reportPath = '/stat/reports/events-report/';
 
 /** Sent messages are unknown here: the shape is checked, and the days must be those that were asked for. */
 const reportChecks: readonly Check[] = [
-	// A default window of 7 or 8 days (api-decisions 35).
 	check('read', 'report.shape', 'totals and days of the last week', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
 		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
@@ -174,7 +172,6 @@ function sendChecks(given: Given): Check[] {
 	];
 }
 
-/** This run delivers it from a database of this machine, and asks a mailctl server for its state. */
 async function deliver(
 	{ connection, signal }: Given,
 	{ id, submission }: { id: string; submission: string | null },

@@ -37,7 +37,6 @@ const columns: Columns<CheckResult> = [
 	column('duration_ms', 'MS', { align: 'right' }),
 ];
 
-/** The default of `--deadline`. */
 const defaultDeadline = { ms: 120_000, text: '2m' } as const;
 
 /** Throws `UsageError` for options that leave nothing to check, and the error of `concluded` after the report. */
@@ -76,7 +75,6 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	}
 }
 
-/** `--dry-run`: the checks that would run, or the records that would be deleted. */
 async function tell(cx: CommandContext, options: SmokeOptions, run: RunOptions): Promise<ExitCode> {
 	if (options.cleanupOnly) {
 		const things = await findLeftovers(cx, run).catch((error: unknown) => {

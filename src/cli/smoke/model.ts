@@ -1,4 +1,3 @@
-/** Checks and reports of `smoke`. */
 import type { Probe } from './probe.js';
 
 /** The values of `--only` and `--skip`, in the order they run. */
@@ -26,7 +25,6 @@ export type Outcome = 'pass' | 'fail' | 'skip' | 'deviation';
 export interface CheckResult {
 	id: string;
 	title: string;
-	/** `cleanup` comes at the end of the run. */
 	group: Group | 'cleanup';
 	outcome: Outcome;
 	/** The reason of a failure or a skip, or the observation. May hold the deployment's own words. */
@@ -48,7 +46,6 @@ export interface Leftover {
 export interface SmokeReport {
 	run: string;
 	target: string;
-	/** ISO 8601, UTC. */
 	started: string;
 	duration_ms: number;
 	checks: readonly CheckResult[];

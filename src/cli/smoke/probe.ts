@@ -23,7 +23,6 @@ export interface Answer {
 	status: number;
 	headers: Readonly<Record<string, string>>;
 	text: string;
-	/** Undefined: the body is not JSON. */
 	json: unknown;
 }
 
@@ -34,14 +33,12 @@ interface CallerOptions {
 	retries: number;
 	/** Ends everything; changes that are under way have `changeGraceMs` more to be answered. */
 	signal: AbortSignal;
-	/** The connection's own token: never quoted, wherever a deployment repeats it. */
 	token: string | null;
 	clock: Clock;
 }
 
 /** Milliseconds. A cut POST may have been carried out: an answer is cheaper than a search for its record. */
 const changeGraceMs = 2_000;
-/** A longer wait is a refusal. */
 const maxWaitMs = 60_000;
 const pauses = { first: 200 };
 
@@ -103,7 +100,6 @@ function withoutToken(answer: Answer, token: string | null): Answer {
 	return { ...answer, text: answer.text.replaceAll(token, '********') };
 }
 
-/** A signal that follows another one so much later; `stop` it when the work is done. */
 export function delayed(signal: AbortSignal, ms: number): { signal: AbortSignal; stop: () => void } {
 	const controller = new AbortController();
 	let timer: NodeJS.Timeout | undefined;
@@ -136,13 +132,11 @@ export class Halted extends Broken {
 }
 export type HaltReason = 'unreachable' | 'elsewhere' | 'refused';
 
-/** The check does not apply here; the message is the reason. */
 export class Skipped extends Error {}
 
 export type Json = Readonly<Record<string, unknown>>;
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
 
-/** A page whose envelope holds; `count` null where the deployment has none. */
 interface ReadPage {
 	count: number | null;
 	next: string | null;
@@ -152,11 +146,9 @@ interface ReadPage {
 
 const mostComplaints = 8;
 
-/** One for each check; methods that demand something throw `Broken`. */
 export class Probe {
 	readonly call: Caller;
 	readonly faults: string[] = [];
-	/** Differences where the document leaves room: listed, no failure. */
 	readonly deviations: string[] = [];
 
 	constructor(call: Caller) {

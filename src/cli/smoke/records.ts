@@ -35,7 +35,6 @@ export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean 
 
 export interface RunNames extends Readonly<Record<Kind, string>> {
 	readonly id: string;
-	/** The end of addresses, in a reserved domain (RFC 2606): their subscribers get no mail. */
 	readonly email: string;
 }
 
@@ -63,7 +62,6 @@ export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const { collection, key } = places[kind];
 	const found: Thing[] = [];
-	// Faults of pages are for the checks to report.
 	for await (const { results } of new Probe(call).pages(withQuery(collection, { page_size: 1_000 })))
 		for (const { id, [key]: name } of results)
 			if (typeof id === 'number' && typeof name === 'string' && isOfRun(kind, name, run))

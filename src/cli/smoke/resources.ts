@@ -21,7 +21,6 @@ import type { RunNames } from './records.js';
 export interface Given {
 	readonly names: RunNames;
 	readonly hasToken: boolean;
-	/** `--send-to` and `--from`. */
 	readonly mail: { to: string; from: string } | null;
 	readonly connection: CommandContext['connection'];
 	readonly signal: AbortSignal;
@@ -53,7 +52,6 @@ interface Resource {
 	/** A key whose value a deployment is free to refuse, and the reason of the skip. */
 	mayRefuse?: { key: string; why: string };
 	looks?: readonly Step[];
-	/** Further checks of the run's own record and its collection, before the record is deleted. */
 	changes?: readonly Step[];
 	refusals: readonly Refusal[];
 }
@@ -64,7 +62,6 @@ interface Step {
 	run: (probe: Probe, path: string) => Promise<void>;
 }
 
-/** A POST that is refused because of `key`. */
 interface Refusal {
 	verb: string;
 	what: string;
@@ -330,12 +327,10 @@ function checksOf(of: Resource): Check[] {
 	];
 }
 
-/** `/sub/lists/12/` → `/sub/lists/`. */
 function collectionOf(path: string): string {
 	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
-/** Null where the POST was refused. */
 function createdId({ status, json }: Answer): number | null {
 	const id = isRecord(json) ? json['id'] : null;
 	return status < 300 && typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
@@ -343,7 +338,6 @@ function createdId({ status, json }: Answer): number | null {
 
 const subscribersPath = (list: number) => `${listsPath}${list}/subscribers/`;
 
-/** The subscribers of a list that has some, or of any list. */
 async function someSubscribers(probe: Probe): Promise<string> {
 	const { results } = await probe.page(listsPath);
 	const list = results.find((one) => Number(one['overall_subscribers_count']) > 0) ?? results[0];

@@ -35,7 +35,6 @@ export interface Selection {
 
 export interface RunOptions {
 	names: RunNames;
-	/** `--send-to` and `--from`; null: no message is sent. */
 	mail: { to: string; from: string } | null;
 	signal: AbortSignal;
 }
@@ -49,7 +48,6 @@ interface Planned {
 	isAsked: boolean;
 }
 
-/** Throws `UsageError` when nothing is left to check. */
 export async function plan(
 	cx: CommandContext,
 	options: RunOptions,
@@ -75,7 +73,6 @@ export async function plan(
 
 async function checksOf(cx: CommandContext, options: RunOptions): Promise<Check[]> {
 	const { target } = cx.dryRun ? { target: null } : await cx.connection();
-	// The owner of a database needs no token.
 	const hasToken = target?.kind !== 'remote' || target.token !== null;
 	return allChecks({ ...options, hasToken, connection: cx.connection });
 }
@@ -179,7 +176,6 @@ class Run {
 		}
 	}
 
-	/** A step of the clean-up as a check, which fails where something is left since `before`. */
 	async cleaned(id: string, title: string, work: () => Promise<void>): Promise<void> {
 		const [start, before] = [monotonicMicros(), this.#leftovers.length];
 		await work();

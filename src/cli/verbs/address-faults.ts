@@ -10,7 +10,6 @@ import { type CliErrorOptions, UsageError } from '../frame/errors.js';
 
 export type AddressForm = 'address' | 'mailbox';
 
-/** A fault as a clause, such as `it has no @`; null for an address. Pure. */
 export function addressFault(text: string, form: AddressForm = 'address'): string | null {
 	if ((form === 'mailbox' ? parseMailbox(text) : parseAddress(text)) !== null) return null;
 	const trimmed = trimWhitespace(text);
@@ -81,7 +80,6 @@ function atFault(text: string): string {
 		: `there can be no address ${local}@…`;
 }
 
-/** A mark alone would join the bracket before it. */
 function shown(character: string): string {
 	return /\p{M}/u.test(character) ? codePointOf(character) : character;
 }

@@ -6,7 +6,6 @@ import { counted, numberText } from '../render/units.js';
 
 const severeCount = 100;
 
-/** The records that are named, each once however often it is named: all are found before any is changed. */
 export async function findEach<T extends { id: number | string }>(
 	names: Iterable<string> | AsyncIterable<string>,
 	find: (name: string) => Promise<T>,
@@ -42,7 +41,6 @@ export interface Outcome<T> {
 	failed: number;
 }
 
-/** Deletes records one after the other; prints `{"deleted": [ids]}`. Exit 9 when one of several was refused. */
 export async function deleteEach<T extends { id: number | string }>(
 	cx: CommandContext,
 	records: readonly T[],

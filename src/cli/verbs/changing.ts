@@ -1,4 +1,3 @@
-/** One change of one record: its dry run, its consent, and what an unclear answer means. */
 import type { Api } from '../../api/api.js';
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
 import type { CommandContext } from '../frame/context.js';
@@ -12,7 +11,6 @@ interface Change<T> extends Partial<Refusal> {
 	/** Completes "would …". */
 	what: string;
 	plan: Foreseen;
-	/** Asked before the change, and not in a dry run. */
 	question?: Question | undefined;
 	make: (api: Api) => Promise<T>;
 }

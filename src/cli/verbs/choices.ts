@@ -13,16 +13,13 @@ import { counted } from '../render/units.js';
 import { walk } from './listing.js';
 import { resolveList } from './resolve.js';
 
-/** More records than a person scrolls through; what is typed then counts as it is. */
 const mostRead = 1_000;
 
 const mostMessages = 100;
 
-/** What stands beside the names in `name` (a count, a state, a meaning) is shown only. */
 export interface Named extends Choice<string> {
 	/** Those that are searched: of equal matches that of the first counts more. Of one question all have as many. */
 	names: readonly string[];
-	/** Found by the whole of it only. */
 	id?: string;
 }
 
@@ -48,7 +45,6 @@ export async function choicesOf(
 	return async (typed) => [...matching(all, typed), ...(all.length < mostRead ? [] : asTyped(typed))];
 }
 
-/** The exact name before those that begin with what is typed, and these before those that have it inside. */
 export function matching<T extends Named>(all: readonly T[], typed: string): readonly T[] {
 	const part = folded(typed);
 	if (part === '') return all;
@@ -215,7 +211,6 @@ async function subscribersOf(
 		const page = async (filter: SubscriberFilter) =>
 			(await subscribers.page({ ...filter, page_size: mostMessages }, { signal })).results;
 		const some = await page(part === '' ? {} : { email__icontains: part });
-		// Many others may have the address inside theirs.
 		const exact = some.length < mostMessages || part === '' ? [] : await page({ email__exact: part });
 		const read = new Map([...exact, ...some].map((subscriber) => [subscriber.id, subscriber]));
 		const found = matching([...read.values()].map(personOf), part);

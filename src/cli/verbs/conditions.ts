@@ -42,14 +42,12 @@ export async function readConditions(cx: CommandContext, texts: readonly string[
 	});
 }
 
-/** `meta.Home town=Oslo` names a field by its name: the service knows its variable. */
 function withVariable(text: string, fields: readonly Field[]): string {
 	const [head = '', typed = ''] = /^\s*meta\.([^=~<>!]+)/.exec(text) ?? [];
 	const variable = variableOf(fields, typed.trim());
 	return variable === null || variable === typed.trim() ? text : metaName(variable) + text.slice(head.length);
 }
 
-/** Conditions on email, name and created alone ask for none. */
 async function knownFields(cx: CommandContext, where: readonly string[]): Promise<Field[]> {
 	const isAboutFields = where.some((text) => {
 		const parsed = parseCondition(withDate(cx, text));
@@ -58,14 +56,12 @@ async function knownFields(cx: CommandContext, where: readonly string[]): Promis
 	return isAboutFields ? readFields(cx) : [];
 }
 
-/** `created>7d`, `created>01.11.2026`: the day, so that the service reads one form. */
 function withDate(cx: CommandContext, text: string): string {
 	const [, head, value] = /^(created *(?:[<>]=?|!?=)) *(\S+)$/.exec(text.trim()) ?? [];
 	if (head === undefined || value === undefined) return text;
 	try {
 		return `${head}${parseDate(value, '--where', { clock: cx.clock, zone: cx.timeZone })}`;
 	} catch (error) {
-		// A moment, or nothing: the condition is read as it is.
 		if (error instanceof UsageError) return text;
 		throw error;
 	}

@@ -25,12 +25,10 @@ export interface Destination {
 	path: string | null;
 	format: ExportFormat;
 	whenThere: WhenThere;
-	/** Changes a cell of CSV once more before it is written. */
 	guard: (cell: string) => string;
 }
 
 export interface Exported<T> {
-	/** Whatever is read at once; each is written before the next is asked for. */
 	pieces: AsyncIterable<readonly T[]>;
 	header: string;
 	line: (record: T) => string;
@@ -55,7 +53,6 @@ export async function destinationOf(
 	return { path, format: found, whenThere: force ? 'replace' : 'refuse', guard };
 }
 
-/** Writes the records, reports the count, and returns the exit code: 8 for no records under `--exit-empty`. */
 export async function exportRecords<T>(
 	cx: CommandContext,
 	to: Destination,
@@ -153,7 +150,6 @@ async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenT
 		await file.finish();
 		return exported;
 	} finally {
-		// Its error has been thrown, or came after another one.
 		await written.catch(() => undefined);
 		await file.discard();
 	}

@@ -51,7 +51,6 @@ export function shortNames(names: readonly string[]): readonly string[] {
 	return more > 0 ? [...cut.slice(0, mostNames), `and ${more} more`] : cut;
 }
 
-/** Reports a guessed encoding, to scripts too: nothing else shows a wrong guess. */
 export async function sayGuess(
 	cx: CommandContext,
 	name: string,

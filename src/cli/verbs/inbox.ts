@@ -1,4 +1,3 @@
-/** Commands that listen: what arrives until they end, and why a port cannot be listened on. */
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { clean } from '../render/clean.js';
@@ -6,7 +5,6 @@ import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/sentences.js';
 
 export interface Inbox<T> extends AsyncIterable<T> {
-	/** False: the inbox has ended, and the item is not in it. */
 	add(item: T): boolean;
 	readonly count: number;
 	/** Ends the inbox with an error, which its reader gets behind the items that are in it. */
@@ -14,14 +12,11 @@ export interface Inbox<T> extends AsyncIterable<T> {
 }
 
 export interface InboxOptions<T> {
-	/** Ends after so many items that count; undefined: never by itself. */
 	most: number | undefined;
-	/** Milliseconds until the end; undefined: no limit. */
 	wait: number | undefined;
 	counts?: (item: T) => boolean;
 }
 
-/** Ends with the command's signal, with the `most`th item that counts, or when the time is over. */
 export function createInbox<T>(
 	cx: CommandContext,
 	{ most, wait, counts = () => true }: InboxOptions<T>,
@@ -96,7 +91,6 @@ export function cannotListen(cause: unknown, { host, port }: { host: string; por
 	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 	switch (code) {
 		case 'EADDRINUSE': {
-			// A server with several ports: the system names the one that is taken.
 			const taken = cause instanceof Error && 'port' in cause ? Number(cause.port) : port;
 			const hint = `give another ${taken === port ? '--port' : '--bounce-smtp'}`;
 			return new UsageError(`port ${taken} of ${host} is in use`, { hint, cause });

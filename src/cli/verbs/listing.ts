@@ -19,7 +19,6 @@ export interface Listing<T> {
 	columns: Columns<T>;
 	/** The records; `limit` is given when nothing is left out or reordered on the way. */
 	rows: (limit: number | undefined) => Walk<T>;
-	/** Absent: `--match` was not offered. */
 	matches?: (record: T, text: string) => boolean;
 }
 
@@ -72,7 +71,6 @@ async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
 
 /** Characters of the records that a command keeps at once: far above any collection that a person has made. */
 const maxKept = 256 * 1024 * 1024;
-/** A record without texts takes memory too. */
 const leastKept = 100;
 
 /** All records of a small collection; throws `bad_answer` before one without end has filled the memory. */
@@ -108,14 +106,12 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 	};
 }
 
-/** The refusal of `--sort` by what is not there. */
 export function unknownColumn(key: string, valid: readonly string[]): UsageError {
 	return new UsageError(`--sort: there is no column "${key}"`, {
 		hint: `${didYouMean(key, valid) ?? ''} valid: ${valid.join(', ')}`.trim(),
 	});
 }
 
-/** The beginning of a day of the command line, as on the wire: days are those of the reader's zone. */
 export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()).at);
 }
@@ -132,17 +128,14 @@ export function newestFirst<O extends { sort?: string | undefined }>(options: O)
 }
 
 export interface Walk<T> extends AsyncIterable<T> {
-	/** The count of the first page; undefined before it came. */
 	count(): number | undefined;
 }
 
 export interface WalkOptions {
 	signal: AbortSignal;
-	/** Stops after so many records; pages are asked for no larger than that. */
 	limit?: number | undefined;
 }
 
-/** The largest page a service is asked for; a deployment may answer fewer. */
 const largestPage = 1000;
 
 /** Its pages, and where it has that, what follows one by key: the last row costs as much as the first. */

@@ -23,7 +23,6 @@ export interface Refusal {
 }
 
 const maxQuoted = 80;
-/** A URL of a mail server may hold a password too. */
 const secrets = new Set(['password', 'smtp_password', 'smtp_url']);
 
 const addresses: ReadonlyMap<string, AddressForm> = new Map([
@@ -118,7 +117,6 @@ function addressAt(input: object, path: string): string {
 function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {
 	if (key === undefined) return input;
 	if (typeof input !== 'object' || input === null) return undefined;
-	// An array of one is written as its item on the command line: `from` may be complained of as `from.0`.
 	const inner: unknown = Object.getOwnPropertyDescriptor(input, key)?.value;
 	return typeof inner === 'string' ? inner : valueAt(inner, rest);
 }
@@ -127,13 +125,10 @@ export const doNotRepeat = 'accepted and queued, do not repeat';
 
 export interface Paused {
 	reason: string | null;
-	/** The remedy for a mail server; `engine queue resume` ends a pause by hand. */
 	hint: Hint;
-	/** This command has accepted messages: another run would send them twice. Else the same command may run again. */
 	hasAccepted: boolean;
 }
 
-/** The mail server is out of reach, or a person has paused the queue. */
 export async function queuePaused(
 	cx: CommandContext,
 	{ reason, hint, hasAccepted }: Paused,

@@ -31,12 +31,10 @@ export async function rejectsPathOf(
 /** One run at a time writes a rejects file: two of them double its lines. Throws `JobError` `in_use`. */
 export async function holdRejects(cx: CommandContext, path: string): Promise<void> {
 	const there = await stat(path).catch(() => null);
-	// A pipe or /dev/null is for all.
 	if (there === null || there.isFile())
 		await holdAlone(cx, ['rejects', resolve(path)], `the rejects file ${path}`);
 }
 
-/** The layout of the source, so that the same program opens both; always UTF-8, with a mark where the source is not. */
 export function layoutOfRejects(
 	{ header, delimiter, encoding, isMarked }: Table,
 	{ leftOut }: { leftOut: readonly number[] },
@@ -44,12 +42,10 @@ export function layoutOfRejects(
 	return { header, leftOut, delimiter, isMarked: isMarked || encoding !== 'utf-8' };
 }
 
-/** Rows whose errors say what is wrong with their addresses, too; these stand in the column `at`. */
 export function* withAddressFaults(rows: Iterable<RejectedRow>, at: number): Generator<RejectedRow> {
 	for (const row of rows) yield { ...row, error: rowError(row, trimWhitespace(row.cells[at] ?? '')) };
 }
 
-/** A dry run writes no rejects; where the import itself is refused, that is said. */
 export async function foreseeRejects(cx: CommandContext, options: RejectsOptions): Promise<void> {
 	const { assertRejects } = await import('../../tables/write-rejects.js');
 	await assertRejects(options).catch(async (error: unknown) => {
@@ -101,11 +97,9 @@ export class PlannedRejects {
 	}
 }
 
-/** Options of an import that define its cells, and have to be given with its rejects file again. */
 export interface OptionsAgain {
 	map: readonly string[];
 	stateWords?: readonly string[];
-	/** `suppressions import` alone: as given. */
 	reason?: string | undefined;
 	expires?: string | undefined;
 }
@@ -133,7 +127,6 @@ export function rejectsSentence(
 		: `${rows} are in ${place}; mend them and import ${that}`;
 }
 
-/** Columns left out are left out again by themselves; names from `--map` are not in the file. */
 function sameOptions({ map, stateWords = [], reason, expires }: OptionsAgain): string {
 	const again = [
 		...(map.some((pair) => !/=\s*-\s*$/.test(pair)) ? ['--map'] : []),

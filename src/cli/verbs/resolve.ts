@@ -34,7 +34,6 @@ export async function resolveList(
 	return findByName(api, text, signal);
 }
 
-/** What the list is called on a command line: its name, where that leads to it alone, else its id. */
 export async function wordOfList(
 	api: Api,
 	{ id, name }: Pick<List, 'id' | 'name'>,
@@ -90,7 +89,6 @@ export function missing(kind: string, text: string, hint: Hint): CliError {
 	return new CliError('not_found', exits.notFound, `${kind} ${shown} not found`, { hint });
 }
 
-/** The record, or `null` for `not_found`; other errors pass. */
 export async function orNull<T>(promise: Promise<T>): Promise<T | null> {
 	try {
 		return await promise;

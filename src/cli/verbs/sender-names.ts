@@ -9,7 +9,6 @@ export async function withSenderName(cx: CommandContext, from: string): Promise<
 	return withNameOf(await findSender(cx, from), from);
 }
 
-/** One with a name keeps it. */
 export function withNameOf(sender: Sender | null, from: string): string {
 	return parseMailbox(from)?.name === '' ? withName(from, sender?.full_name) : from;
 }
@@ -29,11 +28,9 @@ export async function findSender(cx: CommandContext, from: string): Promise<Send
 	return null;
 }
 
-/** The same address where the name cannot stand in a mail. */
 export function withName(sender: string, name = ''): string {
 	const mailbox = parseMailbox(sender);
 	if (mailbox === null || name === '') return sender;
 	const from = formatMailbox({ ...mailbox, name });
-	// Pages show characters that an address may not have.
 	return noAddress(from, 'mailbox') === null ? from : sender;
 }

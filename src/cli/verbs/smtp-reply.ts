@@ -8,7 +8,6 @@ export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): s
 	return `${host}:${port} ${login} ${said}; no sender was tried, because there is none`;
 }
 
-/** The server and its reply, whose own repetition of the address is left out. */
 export function refusal({ host, port, sender, reply, remedy }: SmtpTest): string {
 	const said = reply?.replace(` ${host}:${port}:`, ':') ?? 'no answer';
 	return `${host}:${port}${remedy === 'sender' ? ` refuses mail from ${sender}` : ''}: ${said}`;

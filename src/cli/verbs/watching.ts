@@ -62,7 +62,6 @@ function checkWatch({ out, globals }: CommandContext, everyMs: number): void {
 		});
 }
 
-/** What a look prints, as on the stream it stands for. */
 function createView({ isTTY, columns }: OutStream) {
 	let text = '';
 	const stream: OutStream = {
@@ -90,7 +89,6 @@ async function shower({ io, out }: CommandContext): Promise<Show> {
 	};
 }
 
-/** An empty line between two looks; of ndjson each look is a line. */
 function inTurn(stdout: OutStream, { format }: Pick<CommandContext['out'], 'format'>): Show {
 	let isFirst = true;
 	return async (view, said) => {
@@ -102,7 +100,6 @@ function inTurn(stdout: OutStream, { format }: Pick<CommandContext['out'], 'form
 	};
 }
 
-/** What looks say beside their output: each sentence once, when it has a place. */
 function createSaid(cx: CommandContext) {
 	const known = new Set<string>();
 	let waiting: (() => Promise<void>)[] = [];
@@ -132,7 +129,6 @@ function createSaid(cx: CommandContext) {
 	};
 }
 
-/** Throws what no later look can change. */
 function failureOf({ signal }: CommandContext, error: unknown) {
 	signal.throwIfAborted();
 	const { exit, message } = classify(error);
