@@ -8,7 +8,7 @@ import { typing } from '../support/typing.js';
 
 describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
-	['is not valid JSON: line 1, column 2', (path: string) => writeFile(path, '{')],
+	['is not valid JSON', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
 	it('is a warning where the database is named, and exit 78 elsewhere', async () => {
 		const HOME = await makeHome();
@@ -61,7 +61,7 @@ describe('the default database', () => {
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(run.code).toBe(code);
-		expect(run.stderr).toContain(`warning: there is no database at ${path}: read as an empty one\n`);
+		expect(run.stderr).toContain(`warning: no database at ${path}: read as an empty one\n`);
 		expect(existsSync(join(HOME, '.local'))).toBe(false);
 	});
 
@@ -77,7 +77,7 @@ describe('the default database', () => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
-		expect(run.stderr).toContain(`warning: there is no database at ${path}: read as an empty one\n`);
+		expect(run.stderr).toContain(`warning: no database at ${path}: read as an empty one\n`);
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 

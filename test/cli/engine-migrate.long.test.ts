@@ -314,7 +314,7 @@ describePostgres('engine migrate', (server) => {
 		await refused(project.db, project.db, 74, /is on both sides/);
 		await refused(join(project.folder, 'none.db'), url, 2, /there is no database at .*none\.db/);
 		await refused(url, join(project.folder, 'x.db'), 2, /there is no database at postgres:/);
-		await refused(project.db, ':memory:', 2, /:memory: keeps nothing/);
+		await refused(project.db, ':memory:', 2, /a database is a file/);
 		const other = await makeProject();
 		await refused(project.db, other.db, 74, /is not empty \(senders\)/);
 		const foreign = new Database(join(project.folder, 'foreign.db'));

@@ -245,17 +245,12 @@ describe('configuration', () => {
 		expect(targets).toEqual([expected]);
 	});
 
-	it.each([
-		['{', 1, 2],
-		['{"a": 1,}', 1, 9],
-		['{\n"a": [1, 2,, 3]}', 2, 12],
-		['{"a": {"b": "\\u00e9\\n", "c": [true, null, -1.5e3, {}]}]', 1, 55],
-	])('says where %j stops being JSON', async (text, line, column) => {
-		const HOME = await home(text);
+	it('refuses a configuration that is not JSON, and quotes none of it', async () => {
+		const HOME = await home('{"token": s3cret}');
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
 			code: 78,
-			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON: line ${line}, column ${column}\nhint: mend it or move it away\n`,
+			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON\nhint: correct it or move it away\n`,
 		});
 		const { stdout } = await cli(['config', 'path'], { env: { HOME } });
 		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);
@@ -263,9 +258,8 @@ describe('configuration', () => {
 
 	it.each([
 		[{ profiles: { a: { base_url: 'x' } } }, 'base_url" of profile "a"', 'did you mean baseUrl?'],
-		[{ profiles: { a: { theme: 1 } } }, 'theme" of profile "a"', /^known: baseUrl, db, output, /],
+		[{ profiles: { a: { theme: 1 } } }, 'theme" of profile "a"', ''],
 		[{ profils: {} }, 'profils"', 'did you mean profile or profiles?'],
-		[{ output: 'json' }, 'output"', 'mailctl config set output VALUE puts it into a profile'],
 	])('names the unknown key of %j', async (config, key, hint) => {
 		const HOME = await home(config);
 		const { code, stderr } = await cli(['config', 'list'], { env: { HOME } });

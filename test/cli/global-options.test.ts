@@ -99,14 +99,6 @@ describe('what says where a command goes, or how', () => {
 			});
 		}
 	});
-
-	it('names the command that keeps a token', async () => {
-		const words = ['profile', 'add', 'prod', ...url, '--token-stdin'];
-		expect((await cli(words, { stdin: 'mctl_secret' })).stderr).toBe(
-			'error: --token-stdin does not go with profile add\n' +
-				'hint: mailctl login keeps a deployment and its token as a profile\n',
-		);
-	});
 });
 
 describe('an option of one value given twice', () => {

@@ -43,7 +43,7 @@ describe('standard error with -o json', () => {
 					{ note: '1 recipient of people.csv' },
 					{
 						warning: 'bulk mail without a link to unsubscribe in its body',
-						hint: 'write #unsubscribe_url# where it goes',
+						hint: 'write #unsubscribe_url# where the link belongs',
 					},
 					{
 						warning: 'links to unsubscribe point to this machine: no other machine can follow them',

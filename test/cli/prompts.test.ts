@@ -60,7 +60,7 @@ describe.each([40, 120])('on a terminal of %i columns', (columns) => {
 			const result = await project.typed(words, [['? ', key, 'all']], columns);
 			const shown = stripVTControlCharacters(result.stderr);
 			expect(shown).not.toContain('missing');
-			if (/there is no \w+ to choose/.test(shown)) expect(result.code).toBe(2);
+			if (/no \w+ to choose/.test(shown)) expect(result.code).toBe(2);
 			else {
 				expect(shown.trim().split('\n').at(-1)).toBe('declined, nothing was changed');
 				expect(result.code).toBe(130);
@@ -216,7 +216,7 @@ describe('a missing value', () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);
-		expect(result.stderr).toMatch(/there is no list to choose[\s\S]*hint: mailctl --db .* lists create/);
+		expect(result.stderr).toMatch(/no list to choose[\s\S]*hint: mailctl --db .* lists create/);
 	});
 
 	it('is exit 2 in a script, and with --no-input', async () => {
@@ -284,7 +284,7 @@ describe('a secret', () => {
 		const login = await typing(
 			[
 				['Base URL', 'ftp://mail.example.com'],
-				['is no http or https URL', `${'\x7f'.repeat(22)}127.0.0.1:9`],
+				['is not an http or https URL', `${'\x7f'.repeat(22)}127.0.0.1:9`],
 				['http://127.0.0.1:9', `${'\x7f'.repeat(11)}http://127.0.0.1:9`],
 				['API token', 'open sesame'],
 				['plain characters', `${'\x7f'.repeat(11)}opensesame`],

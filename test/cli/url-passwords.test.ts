@@ -80,17 +80,57 @@ describe('the database of a profile', () => {
 
 describe('a database of another kind', () => {
 	it.each([
-		[['engine', 'init', '--db', 'mysql://x/y'], {}, '--db: mysql:// names no database'],
-		[['engine', 'init', '--db', ':memory:'], {}, '--db: :memory: keeps nothing'],
-		[['lists', 'list'], { MAILCTL_DB: ':memory:' }, 'MAILCTL_DB: :memory: keeps nothing'],
-		[['engine', 'init', '--db', 'file:y.db'], {}, '--db: a file is named by its path'],
-		[['lists', 'list', '--db', 'FILE:///y.db'], {}, '--db: a file is named by its path'],
+		[
+			['engine', 'init', '--db', 'mysql://x/y'],
+			{},
+			'--db: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['engine', 'init', '--db', ':memory:'],
+			{},
+			'--db: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['lists', 'list'],
+			{ MAILCTL_DB: ':memory:' },
+			'MAILCTL_DB: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['engine', 'init', '--db', 'file:y.db'],
+			{},
+			'--db: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['lists', 'list', '--db', 'FILE:///y.db'],
+			{},
+			'--db: a database is a file, or a URL that begins with postgres://',
+		],
 		[['lists', 'list', '--db', misspelt], {}, 'did you mean postgres or postgresql?'],
-		[['engine', 'migrate', '--from', misspelt, '--to', 'y.db'], {}, '--from: postgre:// names'],
-		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt], {}, '--to: postgre:// names'],
-		[['lists', 'list'], { MAILCTL_DB: misspelt }, 'MAILCTL_DB: postgre:// names'],
-		[['profile', 'add', 'q', '--db', misspelt], {}, 'postgre:// names'],
-		[['config', 'set', 'db', misspelt, '--profile', 'p'], {}, 'postgre:// names'],
+		[
+			['engine', 'migrate', '--from', misspelt, '--to', 'y.db'],
+			{},
+			'--from: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['engine', 'migrate', '--from', 'x.db', '--to', misspelt],
+			{},
+			'--to: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['lists', 'list'],
+			{ MAILCTL_DB: misspelt },
+			'MAILCTL_DB: a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['profile', 'add', 'q', '--db', misspelt],
+			{},
+			'a database is a file, or a URL that begins with postgres://',
+		],
+		[
+			['config', 'set', 'db', misspelt, '--profile', 'p'],
+			{},
+			'a database is a file, or a URL that begins with postgres://',
+		],
 		[['lists', 'list'], { MAILCTL_DB: 'postgresql//ann:hunter2@db/mail' }, 'begins with postgres://'],
 		...['--db', '--from'].flatMap((flag) =>
 			[
@@ -108,7 +148,7 @@ describe('a database of another kind', () => {
 					? ['lists', 'list', '--db', named]
 					: ['engine', 'migrate', '--from', named, '--to', 'y'],
 				{},
-				`${flag}: the URL of a database begins with postgres://`,
+				`${flag}: a database is a file, or a URL that begins with postgres://`,
 			]),
 		),
 	])('is no path: %j', async (words, env, said) => {

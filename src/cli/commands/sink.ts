@@ -13,7 +13,7 @@ import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { noAddress } from '../verbs/address-faults.js';
-import { cannotListen, createInbox, type Inbox, showArrivals } from '../verbs/inbox.js';
+import { cannotListen, Inbox, showArrivals } from '../verbs/inbox.js';
 
 interface Arrived {
 	time: string;
@@ -76,7 +76,7 @@ const sink = command({
 		const own = { host, dir, count, refuse, defer };
 		if (cx.dryRun) return cx.wouldDo('listen for mails', { listen: port, with: own });
 		if (dir !== null) await makeFolder(dir);
-		const inbox = createInbox<Arrived>(cx, { most: count, wait });
+		const inbox = new Inbox<Arrived>(cx, { most: count, wait });
 		const server = await open({
 			...{ host, port, take: receiver(cx, inbox, dir) },
 			refusal: (to) => {

@@ -1,4 +1,4 @@
-/** What a Tab offers: commands, options, and the values that a word may have, by the descriptions of the commands. */
+/** A Tab offers commands, options, and the values that a word may have, by the descriptions of the commands. */
 import {
 	type Command,
 	type CommandGroup,
@@ -8,6 +8,7 @@ import {
 	type OptionSpec,
 	offFlagOf,
 	type Tree,
+	visibleIn,
 } from '../frame/command.js';
 import { formats, globalOptions } from '../frame/globals.js';
 import { topicNames } from '../frame/help.js';
@@ -50,19 +51,12 @@ export async function complete(words: readonly string[], sources: NameSources): 
 	if (line.awaits !== null) return valuesOf(line, line.awaits, word, sources);
 	if (word.startsWith('-') && !line.isBehindDashes) return startingWith(word, optionsOf(line));
 	if (line.node === null && line.operands.length > 0) return nothing;
-	if (line.node === null)
-		return startingWith(
-			word,
-			sources.tree.map(({ name, summary }) => ({ value: name, about: summary })),
-		);
-	if (!isCommand(line.node)) {
-		const commands = line.node.commands.filter((one) => !isCommand(one) || one.hidden !== true);
-		return startingWith(
-			word,
-			commands.map(({ name, summary }) => ({ value: name, about: summary })),
-		);
-	}
-	return operandsOf(line, word, sources);
+	if (line.node !== null && isCommand(line.node)) return operandsOf(line, word, sources);
+	const named = line.node === null ? sources.tree : visibleIn(line.node);
+	return startingWith(
+		word,
+		named.map(({ name, summary }) => ({ value: name, about: summary })),
+	);
 }
 
 interface Line {

@@ -53,10 +53,7 @@ export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: str
 	baseUrl: { check: isText, is: 'a URL' },
 	db: { check: isText, is: 'a path' },
 	output: { check: isText, is: 'an output format' },
-	color: {
-		check: (value) => ['auto', 'always', 'never'].includes(String(value)),
-		is: 'auto, always or never',
-	},
+	color: { check: (value) => /^(auto|always|never)$/.test(String(value)), is: 'auto, always or never' },
 	timeout: { check: isText, is: 'a duration' },
 	retries: {
 		check: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxRetries,
@@ -71,7 +68,7 @@ export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: str
 	},
 };
 
-/** By the XDG base directory specification: a relative path in its variables counts as unset. */
+/** Follows the XDG base directory specification: a relative path in its variables counts as unset. */
 export function findPaths(env: Readonly<Record<string, string | undefined>>): Paths {
 	// An empty or relative one would put the database into the working directory.
 	const given = env['HOME'] ?? homedir();
@@ -97,12 +94,11 @@ export function findPaths(env: Readonly<Record<string, string | undefined>>): Pa
 export function readConfig(paths: Paths): ConfigFile {
 	const found = readJson(paths.config);
 	if (found === null) return { profile: null, profiles: {} };
-	const wrong = (what: string) =>
-		new ConfigError(`${paths.config}: ${what}`, { hint: 'mend it or move it away' });
-	if (!isRecord(found)) throw wrong('it is no JSON object');
+	const wrong = (what: string) => new ConfigError(`${paths.config}: ${what}`, { hint: wayOut });
+	if (!isRecord(found)) throw wrong('it is not a JSON object');
 	const { profile = null, profiles = {} } = found;
-	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is no name');
-	if (!isRecord(profiles)) throw wrong('"profiles" is no object');
+	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is not a name');
+	if (!isRecord(profiles)) throw wrong('"profiles" is not an object');
 	const checked = Object.entries(profiles).map(
 		([name, value]) => [name, checkProfile(value, name, wrong)] as const,
 	);
@@ -127,8 +123,8 @@ export interface StoredToken {
 export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> {
 	const found = readJson(paths.credentials);
 	if (found === null) return {};
-	const wrong = new ConfigError(`${paths.credentials}: it is no object of tokens by profile`, {
-		hint: 'mend it or move it away',
+	const wrong = new ConfigError(`${paths.credentials}: it is not an object of tokens by profile`, {
+		hint: wayOut,
 	});
 	if (!isRecord(found) || !isRecord(found['tokens'] ?? {})) throw wrong;
 	const tokens = isRecord(found['tokens']) ? found['tokens'] : {};
@@ -164,7 +160,7 @@ function readJson(path: string): unknown {
 	try {
 		const bytes = readFileSync(path);
 		const fault = utf8Fault(bytes);
-		if (fault !== null) throw new ConfigError(`${path} ${fault}`, { hint: 'mend it or move it away' });
+		if (fault !== null) throw new ConfigError(`${path} ${fault}`, { hint: wayOut });
 		text = new TextDecoder().decode(bytes);
 	} catch (cause) {
 		if (cause instanceof ConfigError) throw cause;
@@ -174,40 +170,16 @@ function readJson(path: string): unknown {
 	}
 	try {
 		return JSON.parse(text);
-	} catch (cause) {
-		const before = text.slice(0, endOfJson(text)).split('\n');
-		const at = `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
-		throw new ConfigError(`${path} is not valid JSON: ${at}`, { hint: 'mend it or move it away', cause });
+	} catch {
+		// The parser's own message quotes the text, which may be a token.
+		throw new ConfigError(`${path} is not valid JSON`, { hint: wayOut });
 	}
 }
 
-const jsonToken =
-	/[ \t\r\n]*(?:([{}[\]:,]|"(?:[^"\\\0-\x1f]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*"|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)(?![\w.+-]))|)/iy;
-
-/** First characters of the tokens that may follow one, within the bracket that stands behind it; 1: a number or a word. */
-const following: Readonly<Record<string, string>> = {
-	...{ '{{': '"}', '[[': '1"{[]', ',{': '"', ',[': '1"{[', ':{': '1"{[' },
-	...{ 'key{': ':', '1{': ',}', '1[': ',]' },
-};
-
-/** Finds the place where a text stops being JSON, which the parser of Node 20 does not always name. */
-function endOfJson(text: string): number {
-	const open: string[] = [];
-	let allowed = '1"{[';
-	for (jsonToken.lastIndex = 0; ; ) {
-		const [, token = ''] = jsonToken.exec(text) ?? [];
-		const kind = '{}[]:,"'.includes(token.charAt(0)) ? token.charAt(0) : '1';
-		if (token === '' || !allowed.includes(kind)) return jsonToken.lastIndex - token.length;
-		const isKey = kind === '"' && !allowed.includes('1');
-		if ('{['.includes(kind)) open.push(kind);
-		if ('}]'.includes(kind)) open.pop();
-		const what = isKey ? 'key' : '{[:,'.includes(kind) ? kind : '1';
-		allowed = following[`${what}${open.at(-1) ?? ''}`] ?? '';
-	}
-}
+const wayOut = 'correct it or move it away';
 
 function checkProfile(value: unknown, name: string, wrong: (what: string) => ConfigError): Profile {
-	if (!isRecord(value)) throw wrong(`profile "${name}" is no object`);
+	if (!isRecord(value)) throw wrong(`profile "${name}" is not an object`);
 	for (const [key, { check, is }] of Object.entries(profileKeys))
 		if (value[key] !== undefined && !check(value[key]))
 			throw wrong(`"${key}" of profile "${name}" is not ${is}`);

@@ -54,7 +54,7 @@ export interface Settings {
 	unknown: readonly UnknownKey[];
 }
 
-/** Where the token of a call comes from; level `default`: there is none. Reads only whether one is stored. */
+/** The source of the token of a call; level `default`: none. Reads only whether one is stored. */
 export function tokenOrigin({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths): Origin {
 	if (globals.tokenFile !== undefined) return { level: 'flag', name: '--token-file' };
 	if (globals.tokenStdin === true) return { level: 'flag', name: '--token-stdin' };
@@ -110,7 +110,7 @@ export function clockOf(settings: Settings): Clock {
 	return fixed === null ? systemClock : { now: () => fixed };
 }
 
-/** IANA name. TZ is what the machine's own zone comes from; what is no zone there counts as UTC, as elsewhere. */
+/** IANA name. The zone of the machine comes from TZ; an unknown one counts as UTC, as elsewhere. */
 export function timeZoneOf({ timeZone }: Settings): string {
 	if (timeZone.value !== null) return timeZone.value;
 	const found = new Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -130,9 +130,7 @@ function assertProxy(text: string | undefined): void {
 	if (text === undefined) return;
 	const url = text.includes('://') ? text : `http://${text}`;
 	if (canParseUrl(url) && /^(?:https?|socks5?):$/.test(new URL(url).protocol)) return;
-	throw new UsageError(`--proxy: "${shownUrl(url)}" is no URL of a proxy`, {
-		hint: 'such as http://host:3128; https and socks5 are known too',
-	});
+	throw new UsageError(`--proxy: "${shownUrl(url)}" is not a URL such as http://host:3128`);
 }
 
 interface Given {
@@ -197,11 +195,12 @@ export function explain(settings: Settings, globals: RawGlobals, env: Env, paths
 	const { profile, origin } = settings.target;
 	const target = settings.target.target();
 	const at = target.kind === 'local' ? withoutPassword(shownDatabase(target.url)) : target.baseUrl;
+	const token = tokenOrigin(settings, globals, env, paths);
 	const { output, color, timeoutMs, retries, deadline, input, debug, list, now, timeZone } = settings;
 	return [
 		row('profile', profile, origin),
 		row(target.kind === 'local' ? 'db' : 'baseUrl', at, origin),
-		row('token', ...maskedToken(tokenOrigin(settings, globals, env, paths))),
+		row('token', token.level === 'default' ? null : '********', token),
 		row('output', output.value, output.origin),
 		row('color', color.value, color.origin),
 		row('timeout', durationWord(timeoutMs.value), timeoutMs.origin),
@@ -220,16 +219,11 @@ function row(key: string, value: Explained['value'], { level, name }: Origin): E
 	return { key, value, level, source: name };
 }
 
-function maskedToken(origin: Origin): [value: string | null, origin: Origin] {
-	return [origin.level === 'default' ? null : '********', origin];
-}
-
-function proxy(globals: RawGlobals, env: Env): Explained {
-	if (globals.proxy !== undefined)
-		return row('proxy', host(globals.proxy), { level: 'flag', name: '--proxy' });
+function proxy({ proxy: given }: RawGlobals, env: Env): Explained {
+	if (given !== undefined) return row('proxy', host(given), { level: 'flag', name: '--proxy' });
 	const names = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'];
-	const name = names.find((one) => env[one]);
-	if (name === undefined) return row('proxy', null, { level: 'default', name: null });
+	const name = names.find((one) => env[one]) ?? null;
+	if (name === null) return row('proxy', null, { level: 'default', name });
 	return row('proxy', host(env[name] ?? ''), { level: 'environment', name });
 }
 

@@ -1,8 +1,8 @@
 import { shownUrl } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { foreignScheme, hasBarePassword, isLikeServer, isPostgres, shownDatabase } from '../../store/url.js';
-import { type Command, flagOf, type ReachOption, reachOptions } from '../frame/command.js';
-import { type Hint, mailctl, ofTheMachine } from '../frame/command-line.js';
+import { type Command, flagOf, reachOptions } from '../frame/command.js';
+import { mailctl, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
@@ -12,7 +12,7 @@ import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 
 export interface TargetChoice {
-	/** Throws `UsageError` for a profile that names none or two: `config` must still be able to mend it. */
+	/** Throws `UsageError` for a profile that names none or two: `config` must still be able to correct it. */
 	target(): Target;
 	origin: Origin;
 	profile: string | null;
@@ -68,13 +68,7 @@ export function checkReach(
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
 	const [useless] = given.filter((key) => reach?.includes(key) === false);
-	if (useless !== undefined) {
-		const hint = reachHints[useless];
-		throw new UsageError(
-			`${flagOf(useless)} does not go with ${path.join(' ')}`,
-			hint === undefined ? {} : { hint },
-		);
-	}
+	if (useless !== undefined) throw new UsageError(`${flagOf(useless)} does not go with ${path.join(' ')}`);
 	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
 	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
@@ -89,25 +83,12 @@ export function checkReach(
 		);
 }
 
-const keepsToken: Hint = [mailctl('login'), ' keeps a deployment and its token as a profile'];
-const movesProfile: Hint = [
-	mailctl('config', 'set', '--profile', 'NAME', 'base-url', 'URL'),
-	' (or db PATH) says where a profile goes',
-];
-const reachHints: Readonly<Partial<Record<ReachOption, Hint>>> = {
-	tokenFile: keepsToken,
-	tokenStdin: keepsToken,
-	baseUrl: movesProfile,
-	db: movesProfile,
-};
-
 function theOne(
 	values: Readonly<Record<string, string | undefined>>,
 ): { name: string; value: string } | null {
-	const given = Object.entries(values).flatMap(([name, value]) =>
+	const [first, second] = Object.entries(values).flatMap(([name, value]) =>
 		value === undefined ? [] : [{ name, value }],
 	);
-	const [first, second] = given;
 	if (first !== undefined && second !== undefined)
 		throw new UsageError(`${first.name} and ${second.name} both name a target; give one`);
 	return first ?? null;
@@ -147,22 +128,17 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 
 /** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
-	if (isLikeServer(text))
-		throw new UsageError(`${from}: the URL of a database begins with postgres://`, {
-			hint: '--db postgres://USER@HOST/DATABASE',
+	const scheme = foreignScheme(text);
+	const isUrl = isLikeServer(text) || text === ':memory:' || /^file:/i.test(text) || scheme !== null;
+	// The text is not shown: it may hold a password.
+	if (isUrl)
+		throw new UsageError(`${from}: a database is a file, or a URL that begins with postgres://`, {
+			hint:
+				didYouMean(scheme ?? '', ['postgres', 'postgresql']) ??
+				'--db news.db or --db postgres://USER@HOST/DATABASE',
 		});
 	if (isPostgres(text) && hasBarePassword(text))
 		throw new UsageError(`${from}: a password in a URL has / as %2F, # as %23 and ? as %3F`);
-	if (text === ':memory:')
-		throw new UsageError(`${from}: :memory: keeps nothing; name a file`, { hint: '--db news.db' });
-	if (/^file:/i.test(text))
-		throw new UsageError(`${from}: a file is named by its path, not by a URL`, { hint: '--db news.db' });
-	const scheme = foreignScheme(text);
-	if (scheme === null) return;
-	throw new UsageError(`${from}: ${scheme}:// names no database; it is a file or postgres://…`, {
-		hint:
-			didYouMean(scheme, ['postgres', 'postgresql']) ?? '--db news.db or --db postgres://USER@HOST/DATABASE',
-	});
 }
 
 function localTarget(url: string, from: string): Target {
@@ -174,7 +150,7 @@ function localTarget(url: string, from: string): Target {
 export function remoteTarget(text: string, from: string): Extract<Target, { kind: 'remote' }> {
 	const url = canParseUrl(text) ? new URL(text) : null;
 	if (url === null || !/^https?:$/.test(url.protocol))
-		throw new UsageError(`${from}: "${shownUrl(text)}" is no http or https URL`, schemeHint(text));
+		throw new UsageError(`${from}: "${shownUrl(text)}" is not an http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')
 		throw new UsageError(`${from}: a URL must not hold a password`, {
 			hint: 'use MAILCTL_TOKEN or --token-file',

@@ -50,12 +50,9 @@ export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: E
 	const { level, name } = tokenOrigin(settings, globals, env, findPaths(env));
 	const { profile } = settings.target;
 	const login = mailctl('login', ...(profile === null ? [] : ['--profile', profile]));
-	if (level === 'default')
-		return ['give a token that is valid there: MAILCTL_TOKEN, --token-file or ', login];
+	if (level === 'default') return ['give a token: MAILCTL_TOKEN, --token-file or ', login];
 	if (level === 'profile') return [`the token is that of ${name}; `, login, ' stores another'];
-	const files = { '--token-file': globals.tokenFile, MAILCTL_TOKEN_FILE: env['MAILCTL_TOKEN_FILE'] };
-	const file = files[name as keyof typeof files];
-	return `the token came from ${file === undefined ? name : `${file} (${name})`}: give one there that is valid`;
+	return `the token came from ${name}: give one there that is valid`;
 }
 
 /** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
 import type { Scope } from '../../api/operations.js';
 import { withoutSecrets } from '../../api/quote.js';
+import type { Uuid } from '../../api/records.js';
 import { generateKey, parseKey, recordNameOf, recordOf, zoneLineOf } from '../../delivery/dkim/keys.js';
 import { limitSettings } from '../../engine/rules/limits.js';
 import { proposedRetention } from '../../engine/rules/retention.js';
@@ -11,7 +12,6 @@ import type { Sizes } from '../../store/maintenance.js';
 import type { QueuePause, QueueState } from '../../store/queue.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile } from '../../store/url.js';
-import type { ApiToken, DkimKey, EngineStatus, LocalEngine, QueueStats } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
 import type { LocalParts } from './parts.js';
 
@@ -22,36 +22,42 @@ export function newToken(): { secret: string; sha256: string } {
 }
 
 /** A secret is in the answer of `create` and nowhere else: the store is given its SHA-256. */
-export function localTokens({ store, clock }: { store: Store; clock: Clock }): LocalEngine['tokens'] {
+export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listTokens()).map(toApiToken),
-		create: async ({ name, scopes }) => {
-			const granted: readonly Scope[] = scopes;
+		create: async ({ name, scopes }: { name: string; scopes: readonly Scope[] }) => {
 			const { secret, sha256 } = newToken();
 			const now = clock.now();
-			if (!(await store.writes.createToken({ sha256, name, scopes: granted, now }))) return null;
-			return { name, scopes: [...granted], date_created: formatDateTime(now), token: secret };
+			if (!(await store.writes.createToken({ sha256, name, scopes, now }))) return null;
+			return { name, scopes: [...scopes], date_created: formatDateTime(now), token: secret };
 		},
-		revoke: (name) => store.writes.revokeToken({ name, now: clock.now() }),
+		revoke: (name: string) => store.writes.revokeToken({ name, now: clock.now() }),
 	};
 }
 
-function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken): ApiToken {
+function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken) {
 	const date_revoked = revoked_at === null ? null : formatDateTime(revoked_at);
 	return { name, scopes, date_created: formatDateTime(created_at), date_revoked };
 }
 
-export function localDkim({ store, clock }: { store: Store; clock: Clock }): LocalEngine['dkim'] {
+export function localDkim({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
-		add: async ({ domain, selector, source }) => {
+		/** `domain` in ASCII and lower case. `null`: it has a key of this selector. `UsageError` for an invalid key. */
+		add: async ({ domain, selector, source }: NewKey) => {
 			const material = 'pem' in source ? fromPem(source.pem) : await generateKey(source.type);
 			const now = clock.now();
 			const isAdded = await store.writes.addDkimKey({ domain, selector, ...material, now });
 			return isAdded ? toDkimKey({ domain, selector, ...material, created_at: now }) : null;
 		},
-		remove: (key) => store.writes.removeDkimKey(key),
+		remove: (key: { domain: string; selector: string }) => store.writes.removeDkimKey(key),
 	};
+}
+
+interface NewKey {
+	domain: string;
+	selector: string;
+	source: { type: StoredDkimKey['type'] } | { pem: string };
 }
 
 function fromPem(pem: string) {
@@ -62,7 +68,7 @@ function fromPem(pem: string) {
 	});
 }
 
-function toDkimKey(stored: StoredDkimKey): DkimKey {
+function toDkimKey(stored: StoredDkimKey) {
 	const { domain, selector, type, created_at } = stored;
 	const name = recordNameOf(stored);
 	const value = recordOf(stored);
@@ -78,23 +84,29 @@ function toDkimKey(stored: StoredDkimKey): DkimKey {
 }
 
 /** `resume` lifts a person’s pause and a fault alike; faults are paused by workers, never from here. */
-export function localQueue({ store, clock }: { store: Store; clock: Clock }): LocalEngine['queue'] {
+export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
-		keepRate: (campaign, rate) => store.writes.keepCampaignRate({ campaign, rate }),
+		keepRate: (campaign: Uuid, rate: string) => store.writes.keepCampaignRate({ campaign, rate }),
 		hasWorker: () => store.reads.hasWorker({ now: clock.now() }),
 		waiting: async () => {
 			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
 			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
 		},
-		nextDue: (campaign) => store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
-		pause: async (reason) =>
+		/** When the next waiting message of a campaign is due, or of all (null); null: none waits. */
+		nextDue: (campaign: Uuid | null) =>
+			store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
+		pause: async (reason: string | null) =>
 			toPause(await store.queue.pause({ kind: 'manual', reason, retry_at: null, now: clock.now() })),
 		resume: () => store.queue.resume({ kinds: ['manual', 'fault', 'refusal'], retry_at: clock.now() }),
 	};
 }
 
-function toStats(state: QueueState): QueueStats {
+/**
+ * `paused` null: the queue is open; times of a fault in the past are as it was met last. `role` null: the process has
+ * ended. `limits`: those that hold messages back, the most first.
+ */
+function toStats(state: QueueState) {
 	return {
 		paused: firstPause(state.pauses),
 		messages: state.messages,
@@ -118,12 +130,12 @@ function toStats(state: QueueState): QueueStats {
 	};
 }
 
-export function firstPause([paused]: readonly QueuePause[]): QueueStats['paused'] {
+function firstPause([paused]: readonly QueuePause[]) {
 	return paused === undefined || paused.kind === 'refusal' ? null : toPause(paused);
 }
 
-function toPause({ kind, reason, since, retry_at, faults }: QueuePause): NonNullable<QueueStats['paused']> {
-	const shown = kind === 'manual' ? kind : 'fault';
+function toPause({ kind, reason, since, retry_at, faults }: QueuePause) {
+	const shown = kind === 'manual' ? ('manual' as const) : ('fault' as const);
 	return { kind: shown, reason, since: formatDateTime(since), retry_at: timeOf(retry_at), faults };
 }
 
@@ -136,9 +148,7 @@ const nowhere: Sizes = {
 	is_estimate: false,
 };
 
-export async function localStatus(
-	parts: Pick<LocalParts, 'store' | 'clock' | 'path'>,
-): Promise<EngineStatus> {
+export async function localStatus(parts: Pick<LocalParts, 'store' | 'clock' | 'path'>) {
 	const { reads } = parts.store;
 	const now = parts.clock.now();
 	const [{ stopped_webhooks, ...status }, sizes, settings, values, senders, pauses, keys] = await Promise.all(

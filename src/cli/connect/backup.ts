@@ -78,7 +78,7 @@ export async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 export interface RestorePlan {
 	place: string;
-	/** Null: there is no database. `usedBy`: the processes that have it open; `newest` null: nothing, or unreadable. */
+	/** Null: the database is missing. `usedBy`: processes that have it open; `newest` null: nothing, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
 	newest: string | null;
 }
@@ -191,10 +191,7 @@ export interface Restored extends BackedUp {
 	kept: string | null;
 	uncertain: number;
 	waiting: number;
-	/**
-	 * Persons of the backup who were erased in the database since, and are erased in it again. Null: no erasures could be read,
-	 * as there was no database, or a damaged or older one.
-	 */
+	/** Persons erased since the backup, and now erased again. Null: no erasures could be read. */
 	erased: number | null;
 }
 

@@ -21,7 +21,16 @@ import type { PostgresOptions } from '../../store/postgres/store.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
 import { findPaths } from '../config/config.js';
-import type { ConnectDependencies, Connection, LocalEngine, Target } from '../frame/connection.js';
+import type {
+	ConnectDependencies,
+	Connection,
+	DeliverOptions,
+	DeliverySummary,
+	IngestRequest,
+	RunningServer,
+	ServeOptions,
+	Target,
+} from '../frame/connection.js';
 import { localDkim, localQueue, localStatus, localTokens } from './administration.js';
 import type { LocalParts, Presence } from './parts.js';
 import { withWalkReader } from './walk-reader.js';
@@ -114,7 +123,7 @@ type Opening = Pick<
 	'clock' | 'role' | 'keys' | 'presence' | 'isTrial' | 'onWait' | 'warn' | 'signal' | 'lockMs'
 >;
 
-export async function assertSettings(values: Readonly<Record<string, string | null>>): Promise<void> {
+export async function assertSettings(values: Values): Promise<void> {
 	const { assertSmtpUrl } = await import('./mail.js');
 	assertSmtpUrl(values['smtp_url']);
 	checkSettings(values);
@@ -125,7 +134,9 @@ export async function normalOf(name: string, value: string): Promise<string> {
 	return normalSetting(name, value);
 }
 
-async function normalValues(values: Readonly<Record<string, string | null>>) {
+type Values = Readonly<Record<string, string | null>>;
+
+async function normalValues(values: Values) {
 	const normal: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values))
 		normal.push([name, value === null ? null : await normalOf(name, value)]);
@@ -189,7 +200,7 @@ async function openOnServer({ url, create }: LocalTarget, options: Omit<Postgres
 	}
 }
 
-function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalEngine {
+export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) {
 	const { store, clock, path, isNew } = parts;
 	return {
 		path,
@@ -197,49 +208,56 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 		foreseeSend: engine.foreseeSend,
 		settings: {
 			names: settingNames,
-			defaults: settingDefaults,
-			get: async (options) => {
+			defaults: settingDefaults as Readonly<Record<string, string>>,
+			/** Set values by name, secrets masked unless `reveal`. Unlike `status` it counts nothing. */
+			get: async (options?: { reveal: boolean }): Promise<Record<string, string>> => {
 				const isShown = (name: string) => options?.reveal === true || !secretSettings.has(name);
 				const values = await listSettings(store);
 				return Object.fromEntries(values.map(([name, value]) => [name, isShown(name) ? value : '********']));
 			},
-			whyNot: async (name, value) => {
+			/** Why the setting does not take this value; null: it does. */
+			whyNot: async (name: string, value: string) => {
 				if (name !== 'smtp_url') return settingProblem(name, value);
 				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);
 			},
 			normalOf,
-			set: async (values) => {
+			set: async (values: Values) => {
 				await assertSettings(values);
 				await writeSettings({ store, clock }, await normalValues(values));
 			},
-			foresee: async (values) => {
-				const before = await store.reads.getSettings();
-				const after = Object.entries({ ...before, ...(await normalValues(values)) }).filter(
-					(entry): entry is [string, string] => entry[1] !== null,
-				);
+			foresee: async (values: Values) => {
+				const stored = await store.reads.getSettings();
 				const now = clock.now();
-				const [now_going, then_going] = await Promise.all([
-					store.reads.foreseeRetention({ values: before, now }),
-					store.reads.foreseeRetention({ values: Object.fromEntries(after), now }),
+				const merged = Object.entries({ ...stored, ...(await normalValues(values)) });
+				const set = Object.fromEntries(
+					merged.flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+				);
+				const [before, after] = await Promise.all([
+					store.reads.foreseeRetention({ values: stored, now }),
+					store.reads.foreseeRetention({ values: set, now }),
 				]);
-				return { before: now_going, after: then_going };
+				return { before, after };
 			},
 		},
 		tokens: localTokens({ store, clock }),
 		queue: localQueue({ store, clock }),
 		dkim: localDkim({ store, clock }),
-		ingestBounces: async (request) => {
+		/** Rejects when the database fails: unrecorded mails can be ingested again. */
+		ingestBounces: async (request: IngestRequest) => {
 			const { ingestBounces } = await import('./bounces.js');
 			return ingestBounces({ store, clock }, request);
 		},
 		secrets: {
 			hasKey: parts.keys.length > 0,
 			counts: () => store.reads.secretCounts(),
-			rewrite: (command) => store.writes.rewriteSecrets({ ...command, now: clock.now() }),
+			/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
+			rewrite: (command: { as: 'wrapped' | 'plain'; isTrial: boolean }) =>
+				store.writes.rewriteSecrets({ ...command, now: clock.now() }),
 		},
 		counts: { check: () => store.reads.checkCounts({}), repair: () => store.writes.repairCounts({}) },
 		status: () => localStatus(parts),
-		deliver: async (options) => {
+		/** Delivers due messages: those of a scope until each has an outcome, or all of them until stopped. */
+		deliver: async (options: DeliverOptions): Promise<DeliverySummary> => {
 			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);
 			const { warn } = parts;
 			const watch = watchClock(parts, ({ text }) => warn(text));
@@ -257,8 +275,9 @@ function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine): LocalE
 				watch.stop();
 			}
 		},
-		testSmtp: async (signal) => (await lazy.mailer()).testSmtp(signal),
-		serve: async (options) => {
+		testSmtp: async (signal: AbortSignal) => (await lazy.mailer()).testSmtp(signal),
+		/** Sends due messages unless `sending` is null. Throws if it cannot listen. */
+		serve: async (options: ServeOptions): Promise<RunningServer> => {
 			const { serveLocal } = await import('./serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);
 		},

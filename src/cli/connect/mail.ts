@@ -13,7 +13,7 @@ import { formatReply } from '../../delivery/reply.js';
 import { type PoolOptions, SmtpPool, usualConnections } from '../../delivery/smtp/pool.js';
 import { ehloName, normalSmtpUrl, parseSmtpUrl, type SmtpSettings } from '../../delivery/smtp/settings.js';
 import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/tokens.js';
-import { createWorker, type RunResult } from '../../delivery/worker.js';
+import { createWorker } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
@@ -25,7 +25,6 @@ import type {
 	DeliverOptions,
 	DeliverySummary,
 	RenderedContent,
-	SmtpTest,
 } from '../frame/connection.js';
 import { NoSmtp } from '../frame/errors.js';
 import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
@@ -33,7 +32,7 @@ import { type LocalParts, trackingKeys } from './parts.js';
 
 export interface Mailer {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
+	testSmtp(signal: AbortSignal): ReturnType<typeof testSmtp>;
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
@@ -165,12 +164,16 @@ async function deliver(
 		...tracedTo(trace),
 		onWait: waitFor(server, parts),
 	});
-	const warnings = warningsTo(options.onWarning);
+	const warnings = new Set<string>();
+	const warn = (warning: string) => {
+		if (!warnings.has(warning)) options.onWarning?.(warning);
+		warnings.add(warning);
+	};
 	const stall = stallWatch(options.stallMs);
 	const worker = createWorker({
 		queue: store.queue,
 		reads: store.reads,
-		contents: warned(contents, warnings.add),
+		contents: warned(contents, warn),
 		files,
 		keysFor,
 		ahead,
@@ -204,21 +207,16 @@ async function deliver(
 			...(options.leftMs !== undefined && { leftMs: options.leftMs }),
 			signal: AbortSignal.any(signals),
 		});
-		return { ...summaryOf(result, stall.signal), warnings: [...warnings.all] };
+		const { kind, reason, counts } = result;
+		const end = kind === 'done' ? 'settled' : kind === 'aborted' ? 'stopped' : 'paused';
+		const isStalled = kind === 'aborted' && stall.signal.aborted;
+		return { kind: isStalled ? 'stalled' : end, reason, counts, warnings: [...warnings] };
 	} finally {
 		stopListening?.();
 		stall.end();
 		pool.close();
 		await ahead.close();
 	}
-}
-
-function summaryOf(
-	{ kind, reason, counts }: RunResult,
-	stalled: AbortSignal,
-): Omit<DeliverySummary, 'warnings'> {
-	if (kind === 'aborted') return { kind: stalled.aborted ? 'stalled' : 'stopped', reason, counts };
-	return { kind: kind === 'done' ? 'settled' : 'paused', reason, counts };
 }
 
 function stallWatch(stallMs: number | undefined) {
@@ -229,18 +227,6 @@ function stallWatch(stallMs: number | undefined) {
 		moved: () => timer?.refresh(),
 		end: () => {
 			if (timer !== null) clearTimeout(timer);
-		},
-	};
-}
-
-function warningsTo(tell: DeliverOptions['onWarning']) {
-	const all = new Set<string>();
-	return {
-		all,
-		add: (warning: string) => {
-			if (all.has(warning)) return;
-			all.add(warning);
-			tell?.(warning);
 		},
 	};
 }
@@ -276,7 +262,7 @@ export async function testSmtp(
 		...waits
 	}: Pick<LocalParts, 'trace'> &
 		Partial<Pick<LocalParts, 'onWait'>> & { sender: string | null; signal: AbortSignal },
-): Promise<SmtpTest> {
+) {
 	const pool = new SmtpPool({ settings, ...tracedTo(trace), onWait: waitFor(settings, waits) });
 	const cut = () => pool.abort();
 	signal.addEventListener('abort', cut, { once: true });

@@ -34,20 +34,17 @@ export interface ServeParts extends LocalParts {
 }
 
 const graceMs = 8_000;
-/** A proxy that asked `/readyz` in this time is told by it that the server is leaving. */
+/** A proxy that asked `/readyz` in this time learns there that the server is leaving. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
-/**
- * How long requests that it has sent by then are taken on idle connections: less than the 2 s after which nginx asks a
- * server again that refused a connection (`packaging/cluster/nginx.conf`), so that none is ended under a request.
- */
+/** Idle connections take requests so long: less than the 2 s after which nginx asks a refusing server again. */
 const idleMs = 1_000;
 /** A connection for bounces may be idle, and ends without a reply; the sender of a cut mail repeats it. */
 const smtpGraceMs = 3_000;
 
 /**
- * Listens, makes a token where none is alive, then sends. Rejects when it cannot listen: then there is no token that was
- * not told of. `close` leaves the store and the mailer to their owner, and comes before theirs.
+ * Listens, makes a token where none is alive, then sends. Rejects when it cannot listen, before it makes a token.
+ * `close` leaves the store and the mailer to their owner, and comes before theirs.
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
@@ -197,7 +194,7 @@ async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promi
 		scopes: ['admin'],
 		now: clock.now(),
 	});
-	// By rename: a reader of the file never sees half of a token.
+	// A reader of the file never sees half of a token.
 	if (isMade) await rename(fresh, file);
 	else await rm(fresh);
 	return isMade ? file : null;

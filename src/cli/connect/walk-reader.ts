@@ -16,7 +16,7 @@ const worthwhileSlices = 20;
 
 /**
  * The same store, whose `encodeSubscriberTuples` goes to a thread once it was called so often. For a store that was
- * opened just now. A thread that ends, or finds another file under that name, is no fault: the store reads on by itself.
+ * opened just now. Without its thread the store reads on by itself.
  */
 export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;

@@ -16,7 +16,7 @@ import { cleanLines } from '../render/clean.js';
 import { fitSentences, type Room } from '../render/sentences.js';
 import { numberText } from '../render/units.js';
 
-const sender = 'News <news@example.com>';
+const files: readonly string[] = ['people.csv', 'offer.html'];
 const stateFolder = '.state';
 
 const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];
@@ -69,9 +69,7 @@ class Demo {
 
 	async run(): Promise<ExitCode> {
 		const began = performance.now();
-		await Promise.all(
-			['people.csv', 'offer.html'].map((name) => copyFile(demoFile(name), join(this.#folder, name))),
-		);
+		for (const name of files) await copyFile(demoFile(name), join(this.#folder, name));
 		await this.#prepare();
 		const subscribers = await this.#import();
 		await this.#send(subscribers);
@@ -87,23 +85,11 @@ class Demo {
 
 	async #prepare(): Promise<void> {
 		await this.#say('a database, a sender, a mail sink on this machine');
-		await this.#json([
-			'engine',
-			'init',
-			'--sender',
-			/<([^<>]*)>/.exec(sender)?.[1] ?? sender,
-			'--smtp',
-			`smtp://127.0.0.1:${this.#sink.port}`,
-		]);
+		const smtp = `smtp://127.0.0.1:${this.#sink.port}`;
+		await this.#json(['engine', 'init', '--sender', 'news@example.com', '--smtp', smtp]);
 		await this.#say('a list with two fields');
-		await this.#json([
-			'lists',
-			'create',
-			'--name',
-			'Readers',
-			'--email-reason',
-			'You signed up for our letter.',
-		]);
+		const reason = ['--email-reason', 'You signed up for our letter.'];
+		await this.#json(['lists', 'create', '--name', 'Readers', ...reason]);
 		await this.#json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await this.#json(['fields', 'create', '--variable', 'plan', '--name', 'Plan']);
 	}
@@ -111,24 +97,15 @@ class Demo {
 	async #import(): Promise<number> {
 		await this.#say('subscribers from people.csv');
 		const counts = await this.#json(['subscribers', 'import', 'people.csv', '--list', 'Readers']);
-		await this.#say(
-			`  ${numberText(numberOf(counts, 'created'))} created of ${numberText(numberOf(counts, 'read'))} read`,
-		);
-		return numberOf(counts, 'created');
+		const [created, read] = [numberOf(counts, 'created'), numberOf(counts, 'read')];
+		await this.#say(`  ${numberText(created)} created of ${numberText(read)} read`);
+		return created;
 	}
 
 	async #send(subscribers: number): Promise<void> {
 		await this.#say('an HTML mail to all of them');
-		const words = [
-			'--from',
-			sender,
-			'--list',
-			'Readers',
-			'--subject',
-			'Good news for #city#',
-			'--html-file',
-			'offer.html',
-		];
+		const content = ['--subject', 'Good news for #city#', '--html-file', 'offer.html'];
+		const words = ['--from', 'News <news@example.com>', '--list', 'Readers', ...content];
 		await this.#json(['send', ...words, '--yes', '--expect-count', String(subscribers)]);
 	}
 
@@ -154,10 +131,7 @@ class Demo {
 			...arrived.map((line) => `  ${line}`),
 			'',
 			'The report:',
-			...chart
-				.trimEnd()
-				.split('\n')
-				.map((line) => `  ${line}`.trimEnd()),
+			...linesIn(chart).map((line) => `  ${line}`.trimEnd()),
 			'',
 			'The commands:',
 			...commands.flatMap((words) => linesOf(words, room)),
@@ -189,33 +163,31 @@ class Demo {
 	}
 
 	async #text(words: readonly string[]): Promise<string> {
-		const paths = words.map((word) =>
-			word === 'people.csv' || word === 'offer.html' ? join(this.#folder, word) : word,
-		);
+		const paths = words.map((word) => (files.includes(word) ? join(this.#folder, word) : word));
 		const [stdout, stderr] = [collector(this.#cx.io.stdout.columns), collector(80)];
 		const code = await this.#cx.main({
 			interrupts: this.#cx.signal,
 			argv: [...paths, '--db', this.#database, '--no-input'],
 			env: {
 				...this.#cx.io.env,
-				XDG_STATE_HOME: join(this.#folder, stateFolder),
-				XDG_CACHE_HOME: join(this.#folder, stateFolder),
-				MAILCTL_DB: undefined,
-				MAILCTL_BASE_URL: undefined,
-				MAILCTL_PROFILE: undefined,
-				MAILCTL_OUTPUT: undefined,
+				...{
+					XDG_STATE_HOME: join(this.#folder, stateFolder),
+					XDG_CACHE_HOME: join(this.#folder, stateFolder),
+				},
+				...{ MAILCTL_DB: undefined, MAILCTL_BASE_URL: undefined },
+				...{ MAILCTL_PROFILE: undefined, MAILCTL_OUTPUT: undefined },
 			},
 			stdout: stdout.stream,
 			stderr: stderr.stream,
 		});
-		if (code !== 0)
-			throw new CliError(
-				'demo',
-				exits.bug,
-				`mailctl ${words.join(' ')} ended with ${code}: ${stderr.text()}`,
-			);
+		const said = `mailctl ${words.join(' ')} ended with ${code}: ${stderr.text()}`;
+		if (code !== 0) throw new CliError('demo', exits.bug, said);
 		return stdout.text();
 	}
+}
+
+function linesIn(text: string): string[] {
+	return text.trimEnd().split('\n');
 }
 
 function commandLine(words: readonly string[]): string {

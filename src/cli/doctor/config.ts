@@ -42,8 +42,8 @@ async function modeOf(path: string): Promise<number | null> {
 }
 
 /**
- * Judges the folder of files with secrets. A user who may write to it can replace the files. Beside a database, such a
- * user can put a forged log, which SQLite trusts. Null: no other user may write.
+ * Judges the folder of files with secrets. A user who may write to it can replace the files. Such a user can also put a
+ * forged log beside a database, which SQLite trusts. Null: no other user may write.
  */
 async function judgeFolder(path: string | null): Promise<Verdict | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);

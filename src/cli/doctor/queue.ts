@@ -92,7 +92,7 @@ export function queueChecks(of: OfContents, around: Surroundings): Checks {
 	};
 }
 
-/** What to do after a pause, in order: a sentence where it takes more than one command, and the commands. */
+/** The steps after a pause, in order: a sentence where it takes more than one command, and the commands. */
 export function stepsOf(cause: PauseCause, line: Line): string[] {
 	const resume = line('engine', 'queue', 'resume');
 	const test = line('engine', 'smtp-test');

@@ -37,9 +37,9 @@ interface OptionBase {
 	short?: string;
 	placeholder?: string;
 	required?: true;
-	/** The prompt for a missing required value, by default its summary. Where no prompt is possible: exit 2 naming the flag. */
+	/** The prompt for a missing required value, by default its summary. */
 	ask?: string;
-	/** What the value names or is, so that a prompt offers what is there and says at once what is wrong. */
+	/** The kind or form of the value: a prompt offers existing records, and checks the form. */
 	of?: RecordKind | TextForm;
 	whyNot?: WhyNot;
 	env?: string;
@@ -48,10 +48,9 @@ interface OptionBase {
 }
 
 /**
- * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`; `list`, `choices` and `pairs`
- * are repeated (`--to a --to b`), `choices` take commas too, nothing is variadic; `file` is a path or `-`, opened when it is read; `path` is one that the command opens itself; `content` is the text itself,
- * `@FILE` or `-`; `duration` is milliseconds; `date` is `YYYY-MM-DD`, given so, as
- * `today` or as `7d` ago.
+ * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`. `list`, `choices` and `pairs` are
+ * repeated; `choices` take commas too. `file` is a path or `-`, opened when it is read; the command itself opens a `path`.
+ * `content` is the text itself, `@FILE` or `-`. `duration` is milliseconds. `date` is `YYYY-MM-DD`.
  */
 export type OptionSpec = OptionBase &
 	(
@@ -78,10 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/**
-	 * By the arguments before it: null, or, where the value is a secret, the refusal of one that stands on the command line.
-	 * `-` reads it, and a question for it never shows it.
-	 */
+	/** The refusal of a secret on the command line; null: these arguments make it public. `-` reads it. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -247,6 +243,11 @@ export function command<
 			run(cx, input as { args: ArgValues<A>; options: OptionValues<O>; asked: ReadonlySet<string> }),
 		whenStopped: (reason, input) => whenStopped?.(reason, input as { args: ArgValues<A> }) ?? reason,
 	};
+}
+
+/** The commands and groups that help shows. */
+export function visibleIn(group: CommandGroup): readonly (Command | CommandGroup)[] {
+	return group.commands.filter((one) => !isCommand(one) || one.hidden !== true);
 }
 
 export function isCommand(node: Command | CommandGroup): node is Command {

@@ -2,12 +2,11 @@
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Attachment } from '../../api/attachments.js';
 import type { Wait } from '../../api/backoff.js';
-import type { CommonReply } from '../../api/campaigns.js';
 import type { DeliveryCounts } from '../../api/counts.js';
-import type { Clock, Micros } from '../../api/datetime.js';
+import type { Clock } from '../../api/datetime.js';
 import type { Content } from '../../api/messages.js';
-import type { LimitName, Message, Uuid } from '../../api/records.js';
-import type { RetentionForecast, Sizes } from '../../store/maintenance.js';
+import type { Uuid } from '../../api/records.js';
+import type { localEngine } from '../connect/local.js';
 
 export type Target =
 	| {
@@ -56,69 +55,13 @@ export interface ConnectDependencies {
 	trace: ((line: string) => void) | null;
 	/** How long a database that another process holds is waited for, where that is shorter than usual; in milliseconds. */
 	lockMs?: number;
-	/**
-	 * Called for each request, where another process holds the database, where its server takes a while, and for each mail: a
-	 * person reads what is waited for. `what`: a mail server; absent: the target.
-	 */
+	/** Called for each wait that a person may see. `what`: a mail server; absent: the target. */
 	onWait: ((what?: string) => Wait) | null;
 	warn: (text: string) => void;
 	signal?: AbortSignal;
 }
 
-export interface LocalEngine {
-	path: string;
-	isNew: boolean;
-	foreseeSend(request: Parameters<Api['send']>[0]): Promise<void>;
-	settings: {
-		names: Readonly<Record<string, string>>;
-		defaults: Readonly<Record<string, string>>;
-		/** Set values by name, secrets masked unless `reveal`. Unlike `status` it counts nothing. */
-		get(options?: { reveal: boolean }): Promise<Record<string, string>>;
-		whyNot(name: string, value: string): Promise<string | null>;
-		normalOf(name: string, value: string): Promise<string>;
-		set(values: Readonly<Record<string, string | null>>): Promise<void>;
-		foresee(
-			values: Readonly<Record<string, string | null>>,
-		): Promise<{ before: RetentionForecast; after: RetentionForecast }>;
-	};
-	tokens: {
-		list(): Promise<ApiToken[]>;
-		create(input: { name: string; scopes: readonly TokenScope[] }): Promise<NewApiToken | null>;
-		revoke(name: string): Promise<boolean>;
-	};
-	dkim: {
-		list(): Promise<DkimKey[]>;
-		/** `domain` in ASCII and lower case. `null`: it has a key of this selector. `UsageError` for an invalid key. */
-		add(input: {
-			domain: string;
-			selector: string;
-			source: { type: DkimKey['type'] } | { pem: string };
-		}): Promise<DkimKey | null>;
-		remove(key: { domain: string; selector: string }): Promise<boolean>;
-	};
-	/** Takes returned mails into the database. Rejects when that fails: unrecorded mails can be ingested again. */
-	ingestBounces(request: IngestRequest): Promise<IngestCounts>;
-	queue: {
-		stats(): Promise<QueueStats>;
-		waiting(): Promise<{ queued: number; leased: number; deferred: number; next: number | null }>;
-		nextDue(campaign: Uuid | null): Promise<number | null>;
-		hasWorker(): Promise<boolean>;
-		keepRate(campaign: Uuid, rate: string): Promise<void>;
-		pause(reason: string | null): Promise<NonNullable<QueueStats['paused']>>;
-		resume(): Promise<boolean>;
-	};
-	secrets: {
-		hasKey: boolean;
-		counts(): Promise<SecretCount[]>;
-		/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
-		rewrite(c: { as: 'wrapped' | 'plain'; isTrial: boolean }): Promise<readonly OtherProcess[]>;
-	};
-	counts: { check(): Promise<CountCheck>; repair(): Promise<CountCheck> };
-	status(): Promise<EngineStatus>;
-	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	testSmtp(signal: AbortSignal): Promise<SmtpTest>;
-	serve(options: ServeOptions): Promise<RunningServer>;
-}
+export type LocalEngine = ReturnType<typeof localEngine>;
 
 export interface ServeOptions {
 	host: string;
@@ -144,44 +87,15 @@ export interface RunningServer {
 export const tokenScopes = ['read', 'send', 'admin'] as const;
 export type TokenScope = (typeof tokenScopes)[number];
 
-export interface ApiToken {
-	name: string;
-	scopes: readonly string[];
-	date_created: string;
-	date_revoked: string | null;
-}
-
-export interface NewApiToken extends Omit<ApiToken, 'date_revoked'> {
-	token: string;
-}
-
-export interface CountCheck {
-	lists: readonly {
-		list_id: number;
-		name: string;
-		active: { kept: number; counted: number };
-		inactive: { kept: number; counted: number };
-	}[];
-	figures: number;
-	campaigns: readonly string[];
-}
-
-export type OtherProcess = Pick<QueueStats['workers'][number], 'host' | 'pid'> & { role: string };
-
-export interface SecretCount {
-	key: string | null;
-	secrets: number;
-}
-
-export interface DkimKey {
-	domain: string;
-	selector: string;
-	type: 'rsa' | 'ed25519';
-	date_created: string;
-	dns_name: string;
-	dns_value: string;
-	dns_record: string;
-}
+export type ApiToken = Awaited<ReturnType<LocalEngine['tokens']['list']>>[number];
+export type NewApiToken = NonNullable<Awaited<ReturnType<LocalEngine['tokens']['create']>>>;
+export type CountCheck = Awaited<ReturnType<LocalEngine['counts']['check']>>;
+export type SecretCount = Awaited<ReturnType<LocalEngine['secrets']['counts']>>[number];
+export type OtherProcess = Awaited<ReturnType<LocalEngine['secrets']['rewrite']>>[number];
+export type DkimKey = Awaited<ReturnType<LocalEngine['dkim']['list']>>[number];
+export type QueueStats = Awaited<ReturnType<LocalEngine['queue']['stats']>>;
+export type EngineStatus = Awaited<ReturnType<LocalEngine['status']>>;
+export type SmtpTest = Awaited<ReturnType<LocalEngine['testSmtp']>>;
 
 export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
 
@@ -213,77 +127,7 @@ export interface DeliverySummary {
 	isTried?: boolean;
 }
 
-export interface SmtpTest {
-	host: string;
-	port: number;
-	security: string;
-	user: string | null;
-	ok: boolean;
-	reply: string | null;
-	/** The remedy: a port that speaks TLS, a setting, the login, or the sender; null where it is not known. */
-	remedy: 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender' | null;
-	certificate: { validTo: Micros } | null;
-	duration_ms: number;
-	ehlo_name: string;
-	sender: string | null;
-}
-
 export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;
-
-export interface QueueStats {
-	/** `null`: the queue is open. A `fault` is tried again at `retry_at`; times in the past: as it was met last. */
-	paused: {
-		kind: 'manual' | 'fault';
-		reason: string | null;
-		since: string;
-		retry_at: string | null;
-		faults: number;
-	} | null;
-	messages: Partial<Record<Message['state'], number>>;
-	due: number;
-	held: number;
-	oldest: string | null;
-	next_due: string | null;
-	/** `role` is null for a process that has ended; `heard`: its last sign of life, null where that is unknown. */
-	workers: readonly {
-		role: string | null;
-		host: string;
-		pid: number;
-		messages: number;
-		heard: string | null;
-	}[];
-	deferred: readonly { domain: string; messages: number; next_due: string; last_reply: string | null }[];
-	replies: readonly CommonReply[];
-	limits: readonly (LimitName & { messages: number; next: string; last: string })[];
-}
-
-export interface EngineStatus {
-	path: string;
-	schema_version: number;
-	size_bytes: number;
-	lists: number;
-	subscribers: number;
-	suppressions: number;
-	messages: Partial<Record<Message['state'], number>>;
-	smtp_url: string | null;
-	public_url: string | null;
-	time_zone: string;
-	senders: number;
-	paused: QueueStats['paused'];
-	bounce_address: string | null;
-	verp: boolean;
-	dkim_domains: readonly string[];
-	limits: Readonly<Record<string, string>>;
-	webhooks_stopped: readonly { id: number; url: string; since: string }[];
-	size: Sizes;
-	/** `frees`: what goes next, or what 400 days would delete while nothing is set. */
-	retention: {
-		keep_messages: string | null;
-		keep_events: string | null;
-		keep_bodies: string | null;
-		frees: RetentionForecast;
-	};
-}
 
 export interface FileToSend extends Attachment {
 	bytes: Buffer;
@@ -330,20 +174,12 @@ export interface IngestRequest {
 	onUnreadable: (file: string, code: string) => void;
 }
 
-export interface IngestCounts {
-	read: number;
-	bounces: number;
-	complaints: number;
-	duplicates: number;
-	notices: number;
-	auto_replies: number;
-	unmatched: number;
-	not_reports: number;
-	/** Their messages are being sent at this moment: to be brought again. */
-	in_flight: number;
-	/** Files of a folder or a Maildir that could not be read, and are where they were. */
-	unreadable: number;
-}
+/** `in_flight`: their messages are being sent at this moment; `unreadable`: files that are where they were. */
+export type IngestCounts = Record<
+	| ('read' | 'bounces' | 'complaints' | 'duplicates' | 'notices' | 'auto_replies')
+	| ('unmatched' | 'not_reports' | 'in_flight' | 'unreadable'),
+	number
+>;
 
 export interface RecordedBounce {
 	effect: 'hard_bounce' | 'soft_bounce' | 'complaint';

@@ -6,6 +6,7 @@ import {
 	isCommand,
 	type OptionSpec,
 	type OptionSpecs,
+	visibleIn,
 } from './command.js';
 import { exitMeanings } from './exit.js';
 import { formats, type GlobalOption, globalOptions } from './globals.js';
@@ -27,7 +28,7 @@ interface Description {
 
 export function describeNode(node: Command | CommandGroup, path: readonly string[]): Description {
 	const self = isCommand(node) ? node : node.self;
-	const commands = isCommand(node) ? [] : node.commands.filter((one) => !isHidden(one));
+	const commands = isCommand(node) ? [] : visibleIn(node);
 	return {
 		name: path.join(' '),
 		aliases: node.aliases ?? [],
@@ -57,10 +58,6 @@ export function describeAll(nodes: readonly (Command | CommandGroup)[]): Descrip
 		writes: false,
 		commands: nodes.map((node) => describeNode(node, [node.name])),
 	};
-}
-
-function isHidden(node: Command | CommandGroup): boolean {
-	return isCommand(node) && node.hidden === true;
 }
 
 function describeArgument({ name, summary, optional, many, choices }: ArgSpec) {

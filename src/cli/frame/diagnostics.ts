@@ -41,83 +41,54 @@ export interface DiagnosticsOptions {
 }
 
 /** For one call. Texts may hold a stranger’s words: terminal controls are taken out here, and long lines broken. */
-export function createDiagnostics(stderr: StatusLine, options: DiagnosticsOptions): CallDiagnostics {
-	return isMachine(options.format) ? toMachines(stderr, options) : toPeople(stderr, options);
-}
-
-function toPeople(stderr: StatusLine, options: DiagnosticsOptions): CallDiagnostics {
-	const { quiet, debug, paint, target } = options;
-	const inLines = (text: string, commands?: readonly string[]) => fitSentences(text, stderr, commands);
-	const say = (text: string) => stderr.write(`${withoutSecrets(text)}\n`);
+export function createDiagnostics(
+	stderr: StatusLine,
+	{ format, quiet, debug, paint, target, elapsedMs }: DiagnosticsOptions,
+): CallDiagnostics {
+	const isJson = isMachine(format);
+	const waiting: Hint[] = [];
+	const takeHints = () => waiting.splice(0);
+	const print = (text: string) => stderr.write(withoutSecrets(text));
+	const end = async () => {
+		for (const hint of takeHints()) await print(jsonLine({ hint: hintText(hint, target) }));
+	};
+	const printObject = async (what: Readonly<Record<string, string>>) => {
+		await end();
+		await print(jsonLine(what));
+	};
 	const hint = async (what: Hint) => {
 		if (quiet) return;
+		if (isJson) return void waiting.push(what);
 		const text = `hint: ${clean(hintText(what, target))}`;
-		await say(paint.dim(await inLines(text, hintCommands(what, target).map(clean))));
+		const fitted = await fitSentences(text, stderr, hintCommands(what, target).map(clean));
+		await print(`${paint.dim(fitted)}\n`);
 	};
+	const sayProgress = (line: string) => (isJson ? printObject({ progress: line }) : print(`${line}\n`));
+	const traced = (line: string) => void print(isJson ? jsonLine({ trace: line }) : `${clean(line)}\n`);
 	return {
 		note: async (text) => {
-			if (!quiet) await say(await inLines([text].flat().map(clean).join('\n')));
+			const lines = [text].flat();
+			if (quiet) return;
+			if (isJson) return printObject({ note: lines.join('\n') });
+			await print(`${await fitSentences(lines.map(clean).join('\n'), stderr)}\n`);
 		},
 		hint,
-		warn: async (text, ...hints) => {
-			const fitted = await inLines(`warning: ${clean(text)}`);
-			await say(fitted.replace('warning:', paint.yellow('warning:')));
+		warn: async (warning, ...hints) => {
+			if (isJson) {
+				const joined = hintText(joinHints(hints), target);
+				return printObject({ warning, ...(joined !== '' && !quiet && { hint: joined }) });
+			}
+			const fitted = await fitSentences(`warning: ${clean(warning)}`, stderr);
+			await print(`${fitted.replace('warning:', paint.yellow('warning:'))}\n`);
 			for (const one of hints) await hint(one);
 		},
-		trace: debug ? (line) => void say(clean(line)) : null,
-		progress: progressOn(stderr, options, say),
-		stand: statusOn(stderr, options),
-		takeHints: () => [],
-		end: async () => undefined,
-	};
-}
-
-function toMachines(stderr: StatusLine, options: DiagnosticsOptions): CallDiagnostics {
-	const { quiet, debug, target } = options;
-	let waiting: Hint[] = [];
-	const takeHints = () => {
-		const taken = waiting;
-		waiting = [];
-		return taken;
-	};
-	const write = (what: Readonly<Record<string, string>>) => stderr.write(withoutSecrets(jsonLine(what)));
-	const end = async () => {
-		for (const hint of takeHints()) await write({ hint: hintText(hint, target) });
-	};
-	const say = async (what: Readonly<Record<string, string>>) => {
-		await end();
-		await write(what);
-	};
-	return {
-		note: async (text) => {
-			if (!quiet) await say({ note: [text].flat().join('\n') });
+		trace: debug ? traced : null,
+		progress: (label, total, before = 0) =>
+			createProgress(stderr, { label: clean(label), total, before, quiet, elapsedMs, say: sayProgress }),
+		stand: (line) => {
+			if (stderr.canRewrite && !quiet) stderr.stand(line === null ? null : clean(line));
 		},
-		hint: async (hint) => {
-			if (!quiet) waiting.push(hint);
-		},
-		warn: (warning, ...hints) => {
-			const hint = hintText(joinHints(hints), target);
-			return say({ warning, ...(hint !== '' && !quiet && { hint }) });
-		},
-		trace: debug ? (trace) => void write({ trace }) : null,
-		progress: progressOn(stderr, options, (progress) => say({ progress })),
-		stand: statusOn(stderr, options),
 		takeHints,
 		end,
-	};
-}
-
-function progressOn(
-	stderr: StatusLine,
-	{ quiet, elapsedMs }: DiagnosticsOptions,
-	say: (line: string) => Promise<void>,
-): Diagnostics['progress'] {
-	return (label, total, before = 0) =>
-		createProgress(stderr, { label: clean(label), total, before, quiet, elapsedMs, say });
-}
-
-function statusOn(stderr: StatusLine, { quiet }: DiagnosticsOptions): Diagnostics['stand'] {
-	return (line) => {
-		if (stderr.canRewrite && !quiet) stderr.stand(line === null ? null : clean(line));
 	};
 }

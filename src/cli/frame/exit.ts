@@ -1,6 +1,4 @@
 /** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
-import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -14,7 +12,7 @@ import {
 import { JobError, type JobFault } from '../../jobs/errors.js';
 import { DatabaseMissing, DatabaseUnwritable, UnsupportedDatabase } from '../../store/errors.js';
 import { TableError } from '../../tables/finding.js';
-import { type Hint, joinHints, mailctl, system } from './command-line.js';
+import { type Hint, joinHints, mailctl } from './command-line.js';
 import { CliError, type ExitCode, exits, NoSmtp } from './errors.js';
 
 export { type ExitCode, exits };
@@ -227,19 +225,17 @@ function fromNamedError(error: Error): Complaint | null {
 function fromStoreError(error: StoreError): Complaint {
 	const found = complaint(error.code, storeCodes[error.code], error.message);
 	if (!(error instanceof DatabaseUnwritable) || error.code === 'read_only') return found;
-	return { ...found, hint: unwritableHint(error.path, '--db PATH names another place') };
+	return { ...found, hint: unwritableHint('--db PATH names another place') };
 }
 
 function fromTableError({ code, message, hint, details, unwritten }: TableError): Complaint {
 	const exit = code === 'disk' || code === 'disk_full' ? exits.disk : exits.usage;
 	const found = complaint(code, { exit }, message);
 	if (unwritten === null) return { ...found, hint, details };
-	return { ...found, hint: unwritableHint(unwritten, hint ?? 'name a file in another folder'), details };
+	return { ...found, hint: unwritableHint(hint ?? 'name a file in another folder'), details };
 }
 
-export function unwritableHint(path: string, elsewhere: string): Hint {
-	const folder = dirname(path);
-	if (!existsSync(folder)) return joinHints([system('mkdir', '-p', folder), `or ${elsewhere}`]);
+export function unwritableHint(elsewhere: string): Hint {
 	return `make the file and its folder writable for this user, or ${elsewhere}`;
 }
 
@@ -259,8 +255,7 @@ function sayOfPath(error: Error): string | null {
 }
 
 /**
- * The system refuses a name that was given, or the rights of its folder. A file that is missing is no such case: a command
- * says itself which one it wants.
+ * The system refuses a name that was given, or the rights of its folder. Commands report a missing file themselves.
  */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 

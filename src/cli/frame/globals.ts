@@ -12,106 +12,60 @@ export const optionGroups = ['Target', 'Output', 'Consent', 'Time', 'Network'] a
 type OptionGroup = (typeof optionGroups)[number];
 
 export const globalOptions: readonly GlobalOption[] = [
-	{
-		flags: '-p, --profile <NAME>',
-		group: 'Target',
-		summary: 'a stored profile',
-		environment: 'MAILCTL_PROFILE',
-	},
-	{
-		flags: '--base-url <URL>',
-		group: 'Target',
-		summary: 'a deployment, for this call',
-		environment: 'MAILCTL_BASE_URL',
-	},
-	{
-		flags: '--db <PATH>',
-		group: 'Target',
-		summary: 'the embedded engine on this database',
-		environment: 'MAILCTL_DB',
-	},
-	{
-		flags: '--token-file <PATH>',
-		group: 'Target',
-		summary: 'read the API token from a file',
-		environment: 'MAILCTL_TOKEN, MAILCTL_TOKEN_FILE',
-	},
-	{ flags: '--token-stdin', group: 'Target', summary: 'read the API token from standard input' },
-	{
-		flags: '-o, --output <FMT>',
-		group: 'Output',
-		summary: 'table, wide, tsv, csv, json, ndjson, markdown, name',
-		environment: 'MAILCTL_OUTPUT',
-	},
-	{ flags: '--json', group: 'Output', summary: 'the same as --output json' },
-	{ flags: '--fields <a,b>', group: 'Output', summary: 'columns, or the keys of json' },
-	{
-		flags: '--query <EXPR>',
-		group: 'Output',
-		summary: 'a JMESPath expression over what json prints, whatever a profile says; -o tsv: bare values',
-	},
-	{ flags: '--no-header', group: 'Output', summary: 'no header line' },
-	{ flags: '--no-truncate', group: 'Output', summary: 'never shorten a cell' },
-	{
-		flags: '--no-pager',
-		group: 'Output',
-		summary: 'print what is longer than the screen as it is',
-		environment: 'MAILCTL_PAGER, PAGER',
-	},
-	{
-		flags: '--time-zone <ZONE>',
-		group: 'Output',
-		summary: 'of times shown and days given: Europe/Oslo',
-		environment: 'MAILCTL_TIME_ZONE, TZ',
-	},
-	{
-		flags: '--color <WHEN>',
-		group: 'Output',
-		summary: 'auto, always or never',
-		environment: 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM',
-	},
-	{ flags: '--no-color', group: 'Output', summary: 'the same as --color never' },
-	{ flags: '-q, --quiet', group: 'Output', summary: 'no progress, no hints; create prints the id alone' },
-	{ flags: '-v, --verbose', group: 'Output', summary: 'timings' },
-	{ flags: '--debug', group: 'Output', summary: 'HTTP and SMTP trace, stacks', environment: 'MAILCTL_DEBUG' },
-	{ flags: '-y, --yes', group: 'Consent', summary: 'yes to mild questions' },
-	{
-		flags: '--confirm <NAME>',
-		group: 'Consent',
-		summary: 'consent to a severe change, by the name it asks for',
-	},
-	{ flags: '--no-input', group: 'Consent', summary: 'never prompt', environment: 'MAILCTL_NO_INPUT, CI' },
-	{ flags: '-n, --dry-run', group: 'Consent', summary: 'show what would be done, change nothing' },
-	{
-		flags: '--timeout <DUR>',
-		group: 'Time',
-		summary: 'one request, overall (30s)',
-		environment: 'MAILCTL_TIMEOUT',
-	},
-	{ flags: '--deadline <DUR>', group: 'Time', summary: 'the whole command (none)' },
-	{
-		flags: '--retries <N>',
-		group: 'Time',
-		summary: 'repeats of what was not processed (3)',
-		environment: 'MAILCTL_RETRIES',
-	},
-	{ flags: '--ca-cert <FILE>', group: 'Network', summary: 'trust this certificate authority too' },
-	{ flags: '--insecure', group: 'Network', summary: 'do not check the certificate' },
-	{
-		flags: '--proxy <URL>',
-		group: 'Network',
-		summary: 'go through this proxy',
-		environment: 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY',
-	},
-	{ flags: '--exit-empty', group: 'Output', summary: 'exit 8 when a list is empty' },
-	{
-		flags: '--now <TIME>',
-		group: 'Time',
-		summary: 'a fixed clock',
-		environment: 'SOURCE_DATE_EPOCH',
-		hidden: true,
-	},
+	option('Target', '-p, --profile <NAME>', 'a stored profile', 'MAILCTL_PROFILE'),
+	option('Target', '--base-url <URL>', 'a deployment, for this call', 'MAILCTL_BASE_URL'),
+	option('Target', '--db <PATH>', 'the embedded engine on this database', 'MAILCTL_DB'),
+	option(
+		'Target',
+		'--token-file <PATH>',
+		'read the API token from a file',
+		'MAILCTL_TOKEN, MAILCTL_TOKEN_FILE',
+	),
+	option('Target', '--token-stdin', 'read the API token from standard input'),
+	option(
+		'Output',
+		'-o, --output <FMT>',
+		'table, wide, tsv, csv, json, ndjson, markdown, name',
+		'MAILCTL_OUTPUT',
+	),
+	option('Output', '--json', 'the same as --output json'),
+	option('Output', '--fields <a,b>', 'columns, or the keys of json'),
+	option(
+		'Output',
+		'--query <EXPR>',
+		'a JMESPath expression over what json prints, whatever a profile says; -o tsv: bare values',
+	),
+	option('Output', '--no-header', 'no header line'),
+	option('Output', '--no-truncate', 'never shorten a cell'),
+	option('Output', '--no-pager', 'print what is longer than the screen as it is', 'MAILCTL_PAGER, PAGER'),
+	option(
+		'Output',
+		'--time-zone <ZONE>',
+		'of times shown and days given: Europe/Oslo',
+		'MAILCTL_TIME_ZONE, TZ',
+	),
+	option('Output', '--color <WHEN>', 'auto, always or never', 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM'),
+	option('Output', '--no-color', 'the same as --color never'),
+	option('Output', '-q, --quiet', 'no progress, no hints; create prints the id alone'),
+	option('Output', '-v, --verbose', 'timings'),
+	option('Output', '--debug', 'HTTP and SMTP trace, stacks', 'MAILCTL_DEBUG'),
+	option('Consent', '-y, --yes', 'yes to mild questions'),
+	option('Consent', '--confirm <NAME>', 'consent to a severe change, by the name it asks for'),
+	option('Consent', '--no-input', 'never prompt', 'MAILCTL_NO_INPUT, CI'),
+	option('Consent', '-n, --dry-run', 'show what would be done, change nothing'),
+	option('Time', '--timeout <DUR>', 'one request, overall (30s)', 'MAILCTL_TIMEOUT'),
+	option('Time', '--deadline <DUR>', 'the whole command (none)'),
+	option('Time', '--retries <N>', 'repeats of what was not processed (3)', 'MAILCTL_RETRIES'),
+	option('Network', '--ca-cert <FILE>', 'trust this certificate authority too'),
+	option('Network', '--insecure', 'do not check the certificate'),
+	option('Network', '--proxy <URL>', 'go through this proxy', 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY'),
+	option('Output', '--exit-empty', 'exit 8 when a list is empty'),
+	{ ...option('Time', '--now <TIME>', 'a fixed clock', 'SOURCE_DATE_EPOCH'), hidden: true },
 ];
+
+function option(group: OptionGroup, flags: string, summary: string, environment?: string): GlobalOption {
+	return { group, flags, summary, ...(environment !== undefined && { environment }) };
+}
 
 /** The result of commander for the table above; absent = not given. Negated ones are true unless given. */
 export interface RawGlobals {
@@ -187,7 +141,7 @@ export const globalFlags: ReadonlySet<string> = new Set(
 	globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []),
 );
 
-/** The words of the command line that are no options, in order, as far as global options can tell. */
+/** The operands of the command line, in order, as far as global options can tell. */
 export function operands(argv: readonly string[]): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < argv.length; at += 1) {

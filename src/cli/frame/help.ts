@@ -9,6 +9,7 @@ import {
 	type OptionSpec,
 	offFlagOf,
 	type TreeEntry,
+	visibleIn,
 } from './command.js';
 import { shellWord } from './command-line.js';
 import { exitMeanings } from './exit.js';
@@ -79,9 +80,10 @@ export function nodeHelp(node: Command | CommandGroup, path: readonly string[]):
 
 function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	const name = `mailctl ${path.join(' ')}`;
-	const rows = group.commands
-		.filter((one) => !('hidden' in one && one.hidden === true))
-		.map((one): [string, string] => [isCommand(one) ? usageWords(one) : one.name, one.summary]);
+	const rows = visibleIn(group).map((one): [string, string] => [
+		isCommand(one) ? usageWords(one) : one.name,
+		one.summary,
+	]);
 	const self = group.self === undefined ? examplesOf(group) : details(group.self);
 	return page([
 		`${name}: ${group.summary}`,
@@ -243,20 +245,9 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
 	delete: ['delete', 'remove', 'unset', 'revoke'],
 };
 
-const nouns: Readonly<Record<string, readonly string[]>> = {
-	...{ contact: ['subscribers'], member: ['subscribers'], people: ['subscribers'] },
-	...{ audience: ['lists'], segment: ['lists'], domain: ['senders', 'engine dkim'] },
-	...{ broadcast: ['campaigns', 'send'], newsletter: ['campaigns', 'send'] },
-};
-
 export function verbsFor(word: string, known: readonly string[]): string[] {
 	const same = Object.hasOwn(verbs, word) ? verbs[word] : [word];
 	return known.filter((verb) => same?.includes(verb));
-}
-
-export function commandsFor(noun: string): readonly string[] {
-	const one = noun.toLowerCase().replace(/s$/, '');
-	return (Object.hasOwn(nouns, one) ? nouns[one] : undefined) ?? [];
 }
 
 function asOneWord(name: string): string {

@@ -64,7 +64,7 @@ export async function printPage({ stdout, env }: Io, text: string, isPaged: bool
 
 const maxTurn: Micros = 20 * microsPerMs;
 
-/** A lost stderr is no reason to stop working; a lost stdout is. */
+/** A lost stdout ends the command, a lost stderr does not. */
 function outStream(
 	raw: Writable & { isTTY?: boolean; columns?: number },
 	need: 'required' | 'optional',

@@ -3,7 +3,7 @@ import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { readTokenOf } from '../config/token.js';
 import { type Hint, mailctl } from './command-line.js';
-import type { Connect, ConnectDependencies, Connection, RemoteOptions, Target } from './connection.js';
+import type { Connect, ConnectDependencies, Connection, Target } from './connection.js';
 import type { Diagnostics } from './diagnostics.js';
 import type { RawGlobals } from './globals.js';
 import type { Io } from './io.js';
@@ -29,20 +29,6 @@ export interface LinkParts {
 	role: ConnectDependencies['role'];
 	signal: AbortSignal;
 	onWait: ((what: string) => Wait) | null;
-}
-
-async function remoteOptions(
-	settings: Settings,
-	globals: RawGlobals,
-	caCert: string | null,
-): Promise<RemoteOptions> {
-	return {
-		timeoutMs: settings.timeoutMs.value,
-		retries: settings.retries.value,
-		caCert,
-		insecure: globals.insecure === true,
-		proxy: globals.proxy ?? null,
-	};
 }
 
 /** Reads the file once for all callers: a pipe gives its content to one reader only. */
@@ -82,7 +68,13 @@ export function linker(settings: Settings, parts: LinkParts) {
 			isTrial,
 			...rest,
 			env: parts.io.env,
-			remote: await remoteOptions(settings, parts.globals, await authority()),
+			remote: {
+				timeoutMs: settings.timeoutMs.value,
+				retries: settings.retries.value,
+				caCert: await authority(),
+				insecure: parts.globals.insecure === true,
+				proxy: parts.globals.proxy ?? null,
+			},
 			trace: parts.diagnostics.trace,
 			lockMs: Math.min(settings.timeoutMs.value, settings.deadline.value?.ms ?? Number.POSITIVE_INFINITY),
 			onWait: waitFor(target),
@@ -99,9 +91,9 @@ export function linker(settings: Settings, parts: LinkParts) {
 				' is for a deployment',
 			]);
 	};
-	// Where a profile or a base URL was forgotten, an empty answer would look like that of the service.
+	// An empty answer would look like that of the service when a profile or a base URL was forgotten.
 	const tellMissing = (path: string) =>
-		parts.diagnostics.warn(`there is no database at ${path}: read as an empty one`, noDatabaseHint);
+		parts.diagnostics.warn(`no database at ${path}: read as an empty one`, noDatabaseHint);
 	const told = (tell: (path: string) => Promise<void>) => async (connection: Connection) => {
 		if (connection.local?.isNew === true) await tell(connection.local.path);
 		return connection;

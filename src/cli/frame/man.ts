@@ -1,4 +1,4 @@
-import type { Command, CommandGroup, TreeEntry } from './command.js';
+import { type Command, type CommandGroup, type TreeEntry, visibleIn } from './command.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
 import { argWord, optionSummary, optionWords, purpose, tail } from './help.js';
@@ -58,11 +58,9 @@ async function pageOf({ name, summary, load }: TreeEntry, version: string): Prom
 function groupLines(group: CommandGroup, path: readonly string[]): string[] {
 	return [
 		...(group.self === undefined ? [] : commandLines(group.self, path)),
-		...group.commands
-			.filter((one) => !('hidden' in one && one.hidden === true))
-			.flatMap((one) =>
-				'kind' in one ? commandLines(one, [...path, one.name]) : groupLines(one, [...path, one.name]),
-			),
+		...visibleIn(group).flatMap((one) =>
+			'kind' in one ? commandLines(one, [...path, one.name]) : groupLines(one, [...path, one.name]),
+		),
 	];
 }
 

@@ -1,5 +1,13 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
-import { type Command, type CommandGroup, flagOf, isCommand, type OptionSpec, offFlagOf } from './command.js';
+import {
+	type Command,
+	type CommandGroup,
+	flagOf,
+	isCommand,
+	type OptionSpec,
+	offFlagOf,
+	visibleIn,
+} from './command.js';
 import { mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { globalOptions, type RawGlobals } from './globals.js';
@@ -170,7 +178,7 @@ function given(parser: Parser): Pick<Extract<Parsed, { kind: 'run' }>, 'options'
 }
 
 function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {
-	const shown = group.commands.filter((one) => !('hidden' in one && one.hidden === true));
+	const shown = visibleIn(group);
 	const names = shown.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
 	const [same] = verbsFor(word, names);
 	const near = same === undefined ? didYouMean(word, names) : `did you mean ${same}?`;

@@ -175,7 +175,7 @@ export async function writeInEditor(
 	}
 }
 
-/** False: it failed. As in git, a shell reads its words, and Ctrl-C is for the editor alone. Its screen is stderr. */
+/** False: it failed. A shell reads its words, and Ctrl-C is for the editor alone, like in git. Its screen is stderr. */
 async function edit(editor: string, file: string, { env }: Io): Promise<boolean> {
 	const ignore = () => undefined;
 	const listeners = process.listeners('SIGINT');

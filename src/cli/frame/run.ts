@@ -92,11 +92,7 @@ async function tellUnknown(cx: CommandContext): Promise<void> {
 	for (const { key, profile } of cx.settings.unknown) {
 		const of = profile === null ? '' : ` of profile "${profile}"`;
 		const near = didYouMean(key, profile === null ? ['profile', 'profiles'] : known);
-		const hint: Hint =
-			profile === null && known.includes(key)
-				? [mailctl('config', 'set', key, 'VALUE'), ' puts it into a profile']
-				: (near ?? `known: ${profile === null ? 'profile, profiles' : known.join(', ')}`);
-		await cx.warn(`${cx.paths.config}: unknown key "${key}"${of}`, hint);
+		await cx.warn(`${cx.paths.config}: unknown key "${key}"${of}`, ...(near === undefined ? [] : [near]));
 	}
 }
 

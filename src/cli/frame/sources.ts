@@ -30,7 +30,7 @@ export class FolderGiven extends UsageError {}
 
 /**
  * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing
- * is opened before it is read. What is read ends with the signal, whose reason its reader gets.
+ * is opened before it is read. The signal ends all reading, with its reason.
  */
 export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;

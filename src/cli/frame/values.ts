@@ -114,14 +114,11 @@ export function parsePairs(texts: readonly string[], flag: string): Record<strin
 export function parseTimeZone(text: string, flag: string): string {
 	const given = text.trim();
 	if (isTimeZone(given)) return given;
-	const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')];
-	const cities = new Map(zones.map((zone) => [zone.slice(zone.lastIndexOf('/') + 1), zone]));
-	const near = suggest(given.slice(given.lastIndexOf('/') + 1).replaceAll(' ', '_'), [...cities.keys()]);
-	const known = near.length > 0 ? near.map((city) => cities.get(city) ?? city) : suggest(given, zones);
-	throw new UsageError(`${flag}: there is no time zone "${text}"`, {
+	const near = suggest(given, Intl.supportedValuesOf('timeZone'));
+	throw new UsageError(`${flag}: unknown time zone "${text}"`, {
 		hint:
-			known.length > 0
-				? `did you mean ${known.join(' or ')}?`
+			near.length > 0
+				? `did you mean ${near.join(' or ')}?`
 				: 'time zones: UTC, Europe/Oslo, America/New_York',
 	});
 }

@@ -70,7 +70,7 @@ export function sparkChart(days: readonly ChartDay[], options: ChartOptions): st
 	return sparkLines(series, options, top);
 }
 
-/** One line a series; each on a scale of its own unless `top` is that of all. */
+/** One line a series, each with a separate scale unless `top` is given. */
 export function sparkLines(
 	series: readonly (readonly [name: string, values: readonly number[]])[],
 	{ unicode }: Pick<ChartOptions, 'unicode'>,

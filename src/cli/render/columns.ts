@@ -14,10 +14,7 @@ export interface Column<T> {
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/**
-	 * Never broken on a card, and shortened in its middle in a table: a name as early as texts, an id and then an address where
-	 * no column is left to leave out.
-	 */
+	/** Never broken on a card, and shortened in its middle in a table: a name like texts, others last. */
 	isKept?: 'id' | 'name' | 'address';
 	/** Left out of a table where a terminal has no room for it: those without anything in them first, then the widest. */
 	isOptional?: boolean;

@@ -51,10 +51,7 @@ export interface Tell {
 	listed(shown: Shown): Promise<void>;
 }
 
-/**
- * JSON a terminal can be shown: exact, as an escape means the character it stands for. C0 is escaped by JSON itself; C1
- * and bidi controls are not.
- */
+/** Exact JSON for a terminal: escapes the C1 and bidi controls that JSON itself does not escape. */
 function harmless(stream: OutStream, { format }: OutOptions): OutStream {
 	if (!stream.isTTY || (format !== 'json' && format !== 'ndjson')) return stream;
 	const { isTTY, columns, raw } = stream;
@@ -111,7 +108,6 @@ async function writeRecord<T>(
 		return options.show(stream.isTTY ? cleanJsonLines(text) : text);
 	}
 	if (isTable(format)) {
-		// Measuring graphemes takes tables of its own, which a script has no use for.
 		const { card } = await import('./table.js');
 		return options.show(card(record, visibleColumns(columns, 'wide', fields), layoutOf(stream, options)));
 	}

@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
 	return error instanceof Error ? error.message : String(error);
 }
 
-/** Objects without a prototype: `constructor` and the like are no keys of them. */
+/** Makes objects without a prototype, which lack `constructor` and the like. */
 function parsedJson(text: string): JSONValue | undefined {
 	try {
 		return JSON.parse(text, (_, value) =>

@@ -9,10 +9,7 @@ export interface SpinnerOptions {
 const silentMs = 1_000;
 const turnMs = 120;
 
-/**
- * Begins waits, several at a time too; `what` of the oldest is told. Its timers keep no process alive, and there are none
- * before the first wait.
- */
+/** Shows the oldest of several waits. Its timers keep no process alive, and start with the first wait. */
 export function createSpinner(
 	stderr: StatusLine,
 	{ unicode, elapsedMs }: SpinnerOptions,

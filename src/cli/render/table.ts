@@ -15,8 +15,6 @@ export interface Layout {
 
 /** No column is squeezed below this: numbers and dates stay whole, and names stay distinct. */
 const leastCells = 16;
-/** Down to this texts and names give way to columns that say something, and not to others. */
-const readableCells = 32;
 /** An id, an address or a name that is shortened to this is still told from others: `0b0e2b7c…d2e3f`. */
 const leastKept = 14;
 const leastValue = 8;
@@ -33,7 +31,9 @@ export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: 
 		const cells = rows.map((row) => cellOf(column, row, layout.times));
 		return { column, cells, width: Math.max(layout.header ? widthOf(column.header) : 0, widest(cells)) };
 	});
-	const fitted = layout.truncate ? fitColumns(measured, layout.width) : withWidths(measured);
+	const fitted = layout.truncate
+		? fitColumns(measured, layout.width)
+		: measured.map((one) => ({ ...one, fitted: one.width }));
 	if (fitted === null) return { text: withCaption(cards(rows, columns, layout), layout), leftOut: [] };
 	const leftOut = measured.filter(({ column }) => !fitted.some((one) => one.column === column));
 	const showsTimes = fitted.some(({ column }) => column.time !== undefined || column.lines !== undefined);
@@ -53,73 +53,52 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Shortens texts and names as far as they are readable, leaves optional columns out that say nothing, shortens texts and
- * names further, leaves other optional columns out, then shortens ids, and addresses last; `null` when even that does not fit.
+ * Leaves optional columns out, the widest first, until texts and names can be shortened to fit. Then it shortens ids,
+ * names, and addresses last; null: even that does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
-	const isOptional = ({ column }: Measured<T>) => column.isOptional === true;
-	const saying = withoutWidest(measured, (shown) => squeezed(shown, room, [], readableCells) !== null, {
-		among: (one) => isOptional(one) && saysNothing(one),
-	});
-	const shown = withoutWidest(saying, (shown) => squeezed(shown, room, []) !== null, { among: isOptional });
+	let shown = measured;
+	while (squeeze(shown, room) === null) {
+		const optional = shown.filter(({ column }) => column.isOptional === true);
+		const [widest] = optional.toSorted((one, other) => leastOf(other) - leastOf(one));
+		if (widest === undefined) break;
+		shown = shown.filter((one) => one !== widest);
+	}
 	for (const shortened of [[], ['id'], ['id', 'name'], ['id', 'name', 'address']] as const) {
-		const widths = squeezed(shown, room, shortened);
-		if (widths !== null) return withWidths(shown, widths);
+		const widths = squeeze(shown, room, shortened);
+		if (widths !== null) return shown.map((one, at) => ({ ...one, fitted: widths[at] ?? one.width }));
 	}
 	return null;
 }
 
-/** Leaves out the columns that need the most room, one after the other, until it fits or none is left to leave out. */
-function withoutWidest<T>(
-	columns: readonly Measured<T>[],
-	fits: (shown: readonly Measured<T>[]) => boolean,
-	{ among }: { among: (one: Measured<T>) => boolean },
-): readonly Measured<T>[] {
-	let shown = columns;
-	while (!fits(shown)) {
-		const widest = shown
-			.filter(among)
-			.reduce<Measured<T> | null>(
-				(found, one) => (found === null || leastOf(one) > leastOf(found) ? one : found),
-				null,
-			);
-		if (widest === null) break;
-		shown = shown.filter((one) => one !== widest);
-	}
-	return shown;
-}
-
-function saysNothing<T>({ cells }: Measured<T>): boolean {
-	return cells.every((cell) => cell === '' || cell === '0');
-}
-
-function withWidths<T>(shown: readonly Measured<T>[], widths?: readonly number[]): readonly Fitted<T>[] {
-	return shown.map((one, at) => ({ ...one, fitted: widths?.[at] ?? one.width }));
-}
-
 type Kept = NonNullable<Column<never>['isKept']>;
 
-function squeezed<T>(
+/** Shrinks the widest columns first, none below its least; null: even that does not fit. */
+function squeeze<T>(
 	shown: readonly Measured<T>[],
 	room: number,
-	shortened: readonly Kept[],
-	readable = leastCells,
-) {
-	return squeeze(
-		shown.map(({ width }) => width),
-		room,
-		shown.map((one) => leastOf(one, shortened, readable)),
-	);
+	shortened: readonly Kept[] = [],
+): number[] | null {
+	const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+	const least = shown.map((one) => leastOf(one, shortened));
+	const left = room - gap * (shown.length - 1);
+	if (sum(least) > left) return null;
+	const widths = shown.map(({ width }) => width);
+	for (let over = sum(widths) - left; over > 0; over -= 1) {
+		const spare = widths.map((width, at) => (width > (least[at] ?? 0) ? width : 0));
+		const widest = spare.indexOf(Math.max(...spare));
+		widths[widest] = (widths[widest] ?? 0) - 1;
+	}
+	return widths;
 }
 
 function leastOf<T>(
 	{ column: { isWhole, isKept }, width }: Measured<T>,
 	shortened: readonly Kept[] = [],
-	readable = leastCells,
 ): number {
-	if (isWhole === true) return width;
-	if (isKept !== undefined && shortened.includes(isKept)) return leastKept;
-	return isKept === undefined || isKept === 'name' ? Math.min(width, readable) : width;
+	if (isWhole === true || (isKept !== undefined && isKept !== 'name' && !shortened.includes(isKept)))
+		return width;
+	return Math.min(width, isKept !== undefined && shortened.includes(isKept) ? leastKept : leastCells);
 }
 
 /** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */
@@ -146,23 +125,6 @@ function cellOf<T>(column: Columns<T>[number], row: T, times: Times): string {
 		if (typeof value === 'number') return numberText(value);
 	}
 	return readCellOf(row, column, { times, cell: humanCell });
-}
-
-function squeeze(
-	natural: readonly number[],
-	total: number,
-	least: readonly number[] = natural.map(() => leastCells),
-): number[] | null {
-	const room = total - gap * (natural.length - 1);
-	const result = [...natural];
-	const floor = natural.map((width, at) => Math.min(width, least[at] ?? leastCells));
-	if (sum(floor) > room) return null;
-	for (let over = sum(result) - room; over > 0; over -= 1) {
-		const spare = result.map((width, at) => (width > (floor[at] ?? 0) ? width : 0));
-		const widest = spare.indexOf(Math.max(...spare));
-		result[widest] = (result[widest] ?? 0) - 1;
-	}
-	return result;
 }
 
 async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layout): Promise<string> {
@@ -192,25 +154,11 @@ const standIn = '\ue000';
 
 async function lineOf(widths: readonly number[]): Promise<(cells: readonly string[]) => string> {
 	const { default: Table } = await import('cli-table3');
-	const none = {
-		top: '',
-		'top-mid': '',
-		'top-left': '',
-		'top-right': '',
-		bottom: '',
-		'bottom-mid': '',
-		'bottom-left': '',
-		'bottom-right': '',
-		left: '',
-		'left-mid': '',
-		mid: '',
-		'mid-mid': '',
-		right: '',
-		'right-mid': '',
-		middle: ' '.repeat(gap),
-	};
+	const edges = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [edge, `${edge}-mid`]);
+	const corners = ['top', 'bottom'].flatMap((edge) => [`${edge}-left`, `${edge}-right`]);
+	const none = Object.fromEntries([...edges, ...corners, 'mid', 'mid-mid'].map((name) => [name, '']));
 	const drawn = new Table({
-		chars: none,
+		chars: { ...none, middle: ' '.repeat(gap) },
 		style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [] },
 	});
 	drawn.push(widths.map((width) => standIn.repeat(width)));
@@ -238,8 +186,4 @@ function cards<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): stri
 			return `${key}${' '.repeat(gap)}${lines.join(`\n${' '.repeat(keys + gap)}`)}`.trimEnd();
 		});
 	return `${rows.map((row) => one(row).join('\n')).join('\n\n')}\n`;
-}
-
-function sum(numbers: readonly number[]): number {
-	return numbers.reduce((total, number) => total + number, 0);
 }

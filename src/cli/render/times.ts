@@ -8,7 +8,7 @@ import {
 	parseDateTime,
 } from '../../api/datetime.js';
 
-/** The times of one call. Those of the wire may be a stranger's: what is no time stays as it is. */
+/** The times of one call. A text of the wire that does not parse stays as it is. */
 export interface Times {
 	zone(): string;
 	text(time: string): string;

@@ -22,7 +22,7 @@ const letter = /[ -~\u0400-\u0482\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]/g;
 
 /**
  * At most `cells` wide. A text that is longer is cut in its middle, a third of it behind the `…`: where names, ids and
- * subjects differ is at their ends as well. Of few cells the beginning alone.
+ * subjects differ is at their ends as well. In few cells only the beginning is left.
  */
 export function shorten(text: string, cells: number): string {
 	if (widthOf(text) <= cells) return text;
@@ -102,7 +102,7 @@ export function hanging(start: string, text: string, columns: number): string[] 
 /** A command up to where its clause ends, where nothing tells its own end; text after a comma in quotes belongs to it. */
 const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
-/** Half a command is another command: its spaces are no places to break. NUL is spelled out in cleaned text. */
+/** A command is never broken. NUL glues it: cleaned text has none. */
 function wordsOf(text: string, cells: number, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
 	const glued =

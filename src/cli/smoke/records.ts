@@ -5,7 +5,7 @@ import type { Kind, Leftover } from './model.js';
 import { type Answer, type Caller, Probe, withQuery } from './probe.js';
 
 /**
- * Where a kind is, and the key that holds the run's name. The whole name counts, not its beginning: a list called
+ * The place of a kind, and the key that holds the run's name. The whole name counts, not its beginning: a list called
  * `mailctl-smoke-tests` belongs to the user.
  */
 const places: Readonly<Record<Kind, { collection: string; key: string; name: RegExp }>> = {

@@ -1,10 +1,4 @@
-import {
-	type Address,
-	isEmailAddress,
-	maxAddressLength,
-	parseAddress,
-	parseMailbox,
-} from '../../api/address.js';
+import { type Address, maxAddressLength, parseAddress, parseMailbox } from '../../api/address.js';
 import { trimWhitespace } from '../../api/schema/python.js';
 import { type CliErrorOptions, UsageError } from '../frame/errors.js';
 
@@ -13,8 +7,7 @@ export type AddressForm = 'address' | 'mailbox';
 export function addressFault(text: string, form: AddressForm = 'address'): string | null {
 	if ((form === 'mailbox' ? parseMailbox(text) : parseAddress(text)) !== null) return null;
 	const trimmed = trimWhitespace(text);
-	if (trimmed === '') return 'it is blank';
-	return aroundFault(trimmed, form) ?? atFault(trimmed);
+	return trimmed === '' ? 'it is blank' : (faultIn(trimmed, form) ?? 'its form is invalid');
 }
 
 export function noAddress(text: string, form?: AddressForm): string | null {
@@ -48,40 +41,18 @@ const addressPaths = ['email', 'to', 'to.0'];
 const unseen =
 	/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
 
-function aroundFault(text: string, form: AddressForm): string | null {
+/** The likeliest faults; null: another one. */
+function faultIn(text: string, form: AddressForm): string | null {
 	const hidden = unseen.exec(text)?.[0];
-	if (hidden !== undefined) return `it has a character that is not seen, ${codePointOf(hidden)}`;
-	const open = text.endsWith('>') ? text.lastIndexOf('<') : -1;
-	const inner = open === -1 ? null : text.slice(open + 1, -1);
-	if (inner !== null && isEmailAddress(inner) && text.indexOf('@') > open)
-		return form === 'address'
-			? `only the address itself is taken, ${inner}, no name and no angle brackets`
-			: 'the name before < has a character that needs quotes around the name';
+	if (hidden !== undefined) return `it has an invisible character, ${codePointOf(hidden)}`;
+	if (form === 'address' && parseMailbox(text) !== null)
+		return `only the address itself is taken, ${parseMailbox(text)?.address}`;
 	if (text.split(/[,;]/).filter((part) => part.includes('@')).length > 1) return 'it is several addresses';
-	return inner === null ? null : addressFault(inner);
-}
-
-function atFault(text: string): string {
-	const at = text.lastIndexOf('@');
-	if (at === -1) return 'it has no @';
-	const local = text.slice(0, at);
-	const domain = text.slice(at + 1);
-	if (local.includes('@') && !local.startsWith('"')) return 'it has more than one @';
-	if (local === '') return 'nothing stands before @';
-	if (domain === '') return 'nothing stands after @';
-	if (/\s/.test(text) && !local.startsWith('"')) return 'it has a space';
+	if (!text.includes('@')) return 'it has no @';
 	if (text.length > maxAddressLength)
 		return `it has ${text.length} characters, and ${maxAddressLength} are the most`;
-	const foreign = /[^\0-\x7f]/u.exec(local)?.[0];
-	if (foreign !== undefined)
-		return `the part before @ has a character outside ASCII (${shown(foreign)}), where this service takes ASCII only`;
-	return isEmailAddress(`${local}@localhost`)
-		? `there can be no domain ${domain}`
-		: `there can be no address ${local}@…`;
-}
-
-function shown(character: string): string {
-	return /\p{M}/u.test(character) ? codePointOf(character) : character;
+	const local = text.slice(0, text.lastIndexOf('@'));
+	return /[^\0-\x7f]/u.test(local) ? 'the part before @ has a character outside ASCII' : null;
 }
 
 function codePointOf(character: string): string {

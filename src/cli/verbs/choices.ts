@@ -1,7 +1,16 @@
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { withoutSecrets } from '../../api/quote.js';
-import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
+import type {
+	Field,
+	List,
+	Message,
+	Sender,
+	Subscriber,
+	SubscriberFilter,
+	Template,
+	Webhook,
+} from '../../api/records.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
 import type { RecordKind } from '../frame/command.js';
@@ -18,7 +27,7 @@ const mostRead = 1_000;
 const mostMessages = 100;
 
 export interface Named extends Choice<string> {
-	/** Those that are searched: of equal matches that of the first counts more. Of one question all have as many. */
+	/** The searched names; the first counts more among equal matches. */
 	names: readonly string[];
 	id?: string;
 }
@@ -41,7 +50,7 @@ export async function choicesOf(
 	const { choices, hint } = await recordsOf(cx, of, known);
 	const all: Named[] = [];
 	for await (const choice of choices) if (all.push(choice) >= mostRead) break;
-	if (all.length === 0) throw new UsageError(`there is no ${of} to choose`, { hint });
+	if (all.length === 0) throw new UsageError(`no ${of} to choose`, { hint });
 	return async (typed) => [...matching(all, typed), ...(all.length < mostRead ? [] : asTyped(typed))];
 }
 
@@ -75,78 +84,73 @@ async function recordsOf(
 	known: Readonly<Record<string, unknown>>,
 ): Promise<Records> {
 	const { signal } = cx;
-	const all = <T>(collection: Parameters<typeof walk<object, T>>[0], choice: (record: T) => Named) =>
-		chosenFrom(walk(collection, {}, { signal, limit: mostRead }), choice);
+	const from = <T>(
+		collection: Parameters<typeof walk<object, T>>[0],
+		choice: (record: T) => Named,
+		...hint: readonly string[]
+	): Records => ({
+		choices: chosenFrom(walk(collection, {}, { signal, limit: mostRead }), choice),
+		hint: mailctl(...hint),
+	});
 	const named = (names: readonly string[], ...hint: readonly string[]): Records => ({
 		choices: names.map((name) => ({ name, value: name, names: [name] })),
 		hint: mailctl(...hint),
 	});
+	const ofMachine = () => cx.local();
 	switch (of) {
 		case 'list': {
-			const choices = all((await cx.api()).lists, (list) => ({
+			const choice = (list: List): Named => ({
 				...(known['active'] === true ? asRecipients(list) : withSize(list)),
 				value: known['by'] === 'name' ? list.name : String(list.id),
 				names: [list.name],
 				id: String(list.id),
-			}));
-			return { choices, hint: mailctl('lists', 'create') };
+			});
+			return from((await cx.api()).lists, choice, 'lists', 'create');
 		}
 		case 'field': {
-			const choices = all((await cx.api()).fields, ({ id, variable, name }) => ({
+			const choice = ({ id, variable, name }: Field): Named => ({
 				name: name === variable ? variable : `${variable} (${name})`,
-				value: variable,
-				names: [variable, name],
-				id: String(id),
-			}));
-			return { choices, hint: mailctl('fields', 'create') };
+				...{ value: variable, names: [variable, name], id: String(id) },
+			});
+			return from((await cx.api()).fields, choice, 'fields', 'create');
 		}
 		case 'webhook': {
-			const choices = all((await cx.api()).webhooks, ({ id, type, url }) => ({
+			const choice = ({ id, type, url }: Webhook): Named => ({
 				name: `${id} ${type} ${withoutSecrets(url)}`,
-				value: String(id),
-				names: [withoutSecrets(url), type],
-				id: String(id),
-			}));
-			return { choices, hint: mailctl('webhooks', 'create') };
+				...{ value: String(id), names: [withoutSecrets(url), type], id: String(id) },
+			});
+			return from((await cx.api()).webhooks, choice, 'webhooks', 'create');
 		}
 		case 'template': {
-			const templates = await need(await cx.api(), 'templates');
-			const choices = all(templates, ({ id, name }) => ({ name, value: id, names: [name], id }));
-			return { choices, hint: mailctl('templates', 'create') };
+			const choice = ({ id, name }: Template): Named => ({ name, value: id, names: [name], id });
+			return from(await need(await cx.api(), 'templates'), choice, 'templates', 'create');
 		}
 		case 'sender': {
-			const choices = all((await cx.api()).senders, ({ id, from_email: name }) => ({
+			const choice = ({ id, from_email: name }: Sender): Named => ({
 				...{ name, value: name, names: [name], id: String(id) },
-			}));
-			return { choices, hint: mailctl('senders', 'add', 'ADDRESS') };
+			});
+			return from((await cx.api()).senders, choice, 'senders', 'add', 'ADDRESS');
 		}
-		case 'campaign': {
-			const choices = all(await need(await cx.api(), 'campaigns'), (campaign) => ({
-				name: `${campaign.key} (${campaignState(campaign)})`,
-				value: campaign.key,
-				names: [campaign.key],
-				id: campaign.id,
-			}));
-			return { choices, hint: mailctl('send', '--list', 'LIST') };
-		}
+		case 'campaign':
+			return from(
+				await need(await cx.api(), 'campaigns'),
+				(campaign) => ({
+					name: `${campaign.key} (${campaignState(campaign)})`,
+					...{ value: campaign.key, names: [campaign.key], id: campaign.id },
+				}),
+				...['send', '--list', 'LIST'],
+			);
 		case 'message': {
-			const messages = walk(await need(await cx.api(), 'messages'), {}, { signal, limit: mostMessages });
-			const choices = chosenFrom(messages, ({ id, to, subject, state }) => ({
+			const choice = ({ id, to, subject, state }: Message): Named => ({
 				...{ name: `${to}: ${subject} (${state})`, value: id, names: [to, subject], id },
-			}));
-			return { choices, hint: mailctl('messages', 'list') };
+			});
+			const messages = walk(await need(await cx.api(), 'messages'), {}, { signal, limit: mostMessages });
+			return { choices: chosenFrom(messages, choice), hint: mailctl('messages', 'list') };
 		}
 		case 'token': {
-			const tokens = await (await cx.local()).tokens.list();
-			const alive = tokens.filter(({ date_revoked }) => date_revoked === null);
-			return named(
-				alive.map(({ name }) => name),
-				'engine',
-				'tokens',
-				'create',
-				'--name',
-				'NAME',
-			);
+			const tokens = (await (await ofMachine()).tokens.list()).filter((one) => one.date_revoked === null);
+			const names = tokens.map(({ name }) => name);
+			return named(names, 'engine', 'tokens', 'create', '--name', 'NAME');
 		}
 		case 'profile':
 		case 'stored profile': {
@@ -154,25 +158,19 @@ async function recordsOf(
 			return named(of === 'profile' ? [...stored, builtIn] : stored, 'profile', 'add');
 		}
 		case 'setting': {
-			const settings = Object.entries((await cx.local()).settings.names);
-			const choices = settings.map(([value, meaning]) => ({
+			const choices = Object.entries((await ofMachine()).settings.names).map(([value, meaning]) => ({
 				...{ name: `${value}: ${meaning}`, value, names: [value] },
 			}));
 			return { choices, hint: mailctl('engine', 'settings', 'get') };
 		}
 		case 'signed domain': {
-			const domains = (await (await cx.local()).dkim.list()).map((key) => key.domain);
+			const domains = (await (await ofMachine()).dkim.list()).map((key) => key.domain);
 			return named([...new Set(domains)], 'engine', 'dkim', 'add');
 		}
 		case 'DKIM key': {
-			const keys = await (await cx.local()).dkim.list();
-			const own = keys.filter((key) => key.domain === known['domain']);
-			return named(
-				own.map(({ selector }) => selector),
-				'engine',
-				'dkim',
-				'list',
-			);
+			const keys = (await (await ofMachine()).dkim.list()).filter((key) => key.domain === known['domain']);
+			const selectors = keys.map(({ selector }) => selector);
+			return named(selectors, 'engine', 'dkim', 'list');
 		}
 		case 'profile-key':
 			return named(['profile', ...Object.keys(profileKeys)], 'config', 'list');

@@ -27,7 +27,7 @@ async function zoneOf(cx: CommandContext): Promise<string> {
 	return ext.audiences === undefined ? cx.timeZone() : (await ext.audiences.plan({})).time_zone;
 }
 
-/** As the service reads them; a date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
+/** A date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
 export async function readConditions(cx: CommandContext, texts: readonly string[]): Promise<Condition[]> {
 	const fields = await knownFields(cx, texts);
 	const names = [...plainFields, ...fields.map(({ variable }) => metaName(variable))];
@@ -37,7 +37,7 @@ export async function readConditions(cx: CommandContext, texts: readonly string[
 		if (!isCondition(parsed)) throw badCondition(settled, parsed, names);
 		const { variable, field } = parsed;
 		if (variable !== null && !fields.some((one) => one.variable === variable))
-			throw badCondition(settled, { at: 0, message: `there is no field "${variable}"`, field }, names);
+			throw badCondition(settled, { at: 0, message: `unknown field "${variable}"`, field }, names);
 		return parsed;
 	});
 }

@@ -20,28 +20,25 @@ export async function warnOfFindings(
 
 function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint?: string] {
 	const place = first === null ? '' : `, first ${first.text} in line ${numberText(first.line)}`;
-	switch (kind) {
-		case 'no_subject':
-			return ['the subject is empty'];
-		case 'long_subject':
-			return [`the subject has ${counted(count, 'character')}: mail programs show about 60`];
-		case 'clipped':
-			return [`the HTML has ${sizeText(count)}: Gmail shows the first 102 KiB of a mail`];
-		case 'no_alt':
-			return [
-				`${counted(count, 'image')} without alternative text${place}`,
-				'alt="" for one that only decorates',
-			];
-		case 'no_link':
-			return [`${counted(count, 'link')} that ${count === 1 ? 'leads' : 'lead'} nowhere${place}`];
-		case 'no_file':
-			return [
-				`${counted(count, 'cid: link')} to a file that does not go with the mail${place}`,
-				'--attach FILE; the link names it as the file is called',
-			];
-		case 'no_unsubscribe':
-			return ['bulk mail without a link to unsubscribe in its body', 'write #unsubscribe_url# where it goes'];
-	}
+	const texts: Readonly<Record<typeof kind, [text: string, hint?: string]>> = {
+		no_subject: ['the subject is empty'],
+		long_subject: [`the subject has ${counted(count, 'character')}: mail programs show about 60`],
+		clipped: [`the HTML has ${sizeText(count)}: Gmail shows the first 102 KiB of a mail`],
+		no_alt: [
+			`${counted(count, 'image')} without alternative text${place}`,
+			'alt="" for one that only decorates',
+		],
+		no_link: [`${counted(count, 'link')} that ${count === 1 ? 'leads' : 'lead'} nowhere${place}`],
+		no_file: [
+			`${counted(count, 'cid: link')} to a file that is not attached${place}`,
+			'--attach FILE; the link names it as the file is called',
+		],
+		no_unsubscribe: [
+			'bulk mail without a link to unsubscribe in its body',
+			'write #unsubscribe_url# where the link belongs',
+		],
+	};
+	return texts[kind];
 }
 
 export interface MarkdownParts {

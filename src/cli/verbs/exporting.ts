@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { basename, extname } from 'node:path';
+import { extname } from 'node:path';
 import type { WhenThere } from '../../tables/output-file.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -43,7 +43,7 @@ export async function destinationOf(
 	{ format, safeCsv, force }: { format: ExportFormat | undefined; safeCsv: boolean; force: boolean },
 ): Promise<Destination> {
 	const path = file === undefined || file === '-' ? null : file;
-	const chosen = format ?? (path === null ? cx.out.format : formatOfName(path));
+	const chosen = format ?? (path === null ? cx.out.format : endings.get(extname(path).toLowerCase()));
 	const found = formats.find((one) => one === chosen) ?? 'csv';
 	if (format === undefined && path === null && cx.askedFormat !== null && cx.askedFormat !== found)
 		throw new UsageError(`-o ${cx.askedFormat}: an export is ${formats.join(', ')}`);
@@ -79,18 +79,6 @@ const endings: ReadonlyMap<string, ExportFormat> = new Map([
 	['.jsonl', 'ndjson'],
 	['.json', 'json'],
 ]);
-
-const others =
-	/\.(?:xlsx?|xlsm|xlsb|ods|numbers|gz|zip|bz2|xz|zst|7z|rar|tar|tgz|parquet|tsv|tab|xml|ya?ml|html?|md|pdf|sql)$/i;
-
-function formatOfName(path: string): ExportFormat | undefined {
-	const [name, ending] = [basename(path), extname(path)];
-	if (!others.test(name)) return endings.get(ending.toLowerCase());
-	const plain = name.replace(others, '').replace(/\.(?:csv|ndjson|jsonl|json)$/i, '');
-	throw new UsageError(`${name} would be no ${ending.slice(1)} file: csv, ndjson and json are written`, {
-		hint: `name it so, such as ${plain}.csv, or say --format csv`,
-	});
-}
 
 interface Text {
 	text: string;

@@ -59,7 +59,7 @@ function validNames<T>(columns: Columns<T>, fields: readonly Field[]): string[] 
 
 /**
  * With a column for each `meta.X` of `--fields`; without any, no field is asked for. Throws `UsageError` for a field that
- * is not there. Where fields cannot be read, X is taken for a variable.
+ * is not there. X counts as a variable when fields cannot be read.
  */
 export async function withMetaColumns<T>(cx: CommandContext, columns: Columns<T>): Promise<Columns<T>> {
 	const named = (parseFields(cx.globals.fields) ?? []).filter((one) => /^meta\../.test(one));

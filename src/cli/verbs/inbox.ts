@@ -4,68 +4,69 @@ import { clean } from '../render/clean.js';
 import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/sentences.js';
 
-export interface Inbox<T> extends AsyncIterable<T> {
-	add(item: T): boolean;
-	readonly count: number;
-	/** Ends the inbox with an error, which its reader gets behind the items that are in it. */
-	fail(error: unknown): void;
-}
-
 export interface InboxOptions<T> {
+	/** Ends after so many items that count; undefined: never by itself. */
 	most: number | undefined;
+	/** Milliseconds until the end; undefined: no limit. */
 	wait: number | undefined;
 	counts?: (item: T) => boolean;
 }
 
-export function createInbox<T>(
-	cx: CommandContext,
-	{ most, wait, counts = () => true }: InboxOptions<T>,
-): Inbox<T> {
-	const waiting: T[] = [];
-	let count = 0;
-	let isOver = false;
-	let failure: { error: unknown } | null = null;
-	let wake = () => {};
-	const end = () => {
-		isOver = true;
-		wake();
-	};
-	if (cx.signal.aborted) end();
-	cx.signal.addEventListener('abort', end, { once: true });
-	const timer = wait === undefined ? null : setTimeout(end, wait).unref();
-	return {
-		get count() {
-			return count;
-		},
-		add: (item) => {
-			if (isOver) return false;
-			waiting.push(item);
-			if (counts(item)) count += 1;
-			if (count === most) end();
-			wake();
-			return true;
-		},
-		fail: (error) => {
-			failure ??= { error };
-			end();
-		},
-		async *[Symbol.asyncIterator]() {
-			try {
-				for (;;) {
-					const next = waiting.shift();
-					if (next !== undefined) yield next;
-					else if (failure !== null) throw failure.error;
-					else if (isOver) return;
-					else
-						await new Promise<void>((resolve) => {
-							wake = resolve;
-						});
-				}
-			} finally {
-				if (timer !== null) clearTimeout(timer);
+/** Ends with the command's signal, with the `most`th item that counts, or when the time is over. */
+export class Inbox<T> implements AsyncIterable<T> {
+	count = 0;
+	readonly #options: InboxOptions<T>;
+	readonly #waiting: T[] = [];
+	readonly #timer: NodeJS.Timeout | undefined;
+	#isOver = false;
+	#failure: { error: unknown } | null = null;
+	#wake = () => {};
+
+	constructor({ signal }: CommandContext, options: InboxOptions<T>) {
+		this.#options = options;
+		const end = () => this.#end();
+		if (signal.aborted) end();
+		signal.addEventListener('abort', end, { once: true });
+		if (options.wait !== undefined) this.#timer = setTimeout(end, options.wait).unref();
+	}
+
+	/** False: the inbox has ended, and the item is not in it. */
+	add(item: T): boolean {
+		if (this.#isOver) return false;
+		this.#waiting.push(item);
+		if (this.#options.counts?.(item) !== false) this.count += 1;
+		if (this.count === this.#options.most) this.#end();
+		this.#wake();
+		return true;
+	}
+
+	/** Ends the inbox with an error, which its reader gets behind the items that are in it. */
+	fail(error: unknown): void {
+		this.#failure ??= { error };
+		this.#end();
+	}
+
+	async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+		try {
+			for (;;) {
+				const next = this.#waiting.shift();
+				if (next !== undefined) yield next;
+				else if (this.#failure !== null) throw this.#failure.error;
+				else if (this.#isOver) return;
+				else
+					await new Promise<void>((resolve) => {
+						this.#wake = resolve;
+					});
 			}
-		},
-	};
+		} finally {
+			clearTimeout(this.#timer);
+		}
+	}
+
+	#end(): void {
+		this.#isOver = true;
+		this.#wake();
+	}
 }
 
 /** Shows each item on arrival, a line of text on a terminal; one document of JSON, CSV or Markdown at the end. */
@@ -89,23 +90,16 @@ export async function showArrivals<T>(
 /** The error of a port that cannot be listened on, in terms of its options; any other error unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-	switch (code) {
-		case 'EADDRINUSE': {
-			const taken = cause instanceof Error && 'port' in cause ? Number(cause.port) : port;
-			const hint = `give another ${taken === port ? '--port' : '--bounce-smtp'}`;
-			return new UsageError(`port ${taken} of ${host} is in use`, { hint, cause });
-		}
-		case 'EACCES':
-			return new UsageError(`port ${port} needs more rights than this process has`, {
-				hint: 'give one above 1023',
-				cause,
-			});
-		case 'EADDRNOTAVAIL':
-		case 'EINVAL':
-		case 'ENOTFOUND':
-		case 'EAI_AGAIN':
-			return new UsageError(`--host ${clean(host)} is not an address of this machine`, { cause });
-		default:
-			return cause;
+	if (code === 'EADDRINUSE') {
+		const taken = cause instanceof Error && 'port' in cause ? Number(cause.port) : port;
+		const hint = `give another ${taken === port ? '--port' : '--bounce-smtp'}`;
+		return new UsageError(`port ${taken} of ${host} is in use`, { hint, cause });
 	}
+	if (code === 'EACCES')
+		return new UsageError(`port ${port} needs more rights than this process has`, {
+			hint: 'give one above 1023',
+			cause,
+		});
+	if (!['EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND', 'EAI_AGAIN'].includes(code)) return cause;
+	return new UsageError(`--host ${clean(host)} is not an address of this machine`, { cause });
 }

@@ -116,10 +116,7 @@ export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()).at);
 }
 
-/**
- * The newest first unless `--sort` names another order. By the time of creation the service orders, and rows stream; by
- * another column all of them are read and sorted.
- */
+/** The newest first unless `--sort` names another order. Only the service's order by creation streams. */
 export function newestFirst<O extends { sort?: string | undefined }>(options: O) {
 	const { sort } = options;
 	if (sort !== 'date_created' && sort !== '-date_created')

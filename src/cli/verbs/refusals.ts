@@ -18,7 +18,7 @@ export interface Refusal {
 	input: object;
 	/** A hint for a field error, where its code alone has no fitting one; the first hint found is shown. */
 	hint?: HintOf;
-	/** Of values that are checked here, before any request; absent: the service refused them. */
+	/** Given for values that are checked here, before any request. */
 	exit?: ExitCode;
 }
 
@@ -67,33 +67,26 @@ type HintOf = (refused: Refused) => Hint | undefined;
 type CommonHint = (refused: Refused, address: string) => Hint | undefined;
 
 /** Hints by the code of a complaint, for all commands; `address` is the refused one, else the word `ADDRESS`. */
-const hints: ReadonlyMap<string, CommonHint> = new Map<string, CommonHint>([
-	['not_verified', (_, address) => mailctl('senders', 'add', address)],
-	[
-		'public_url_required',
-		() => [
+const hints = new Map<string, CommonHint>(
+	Object.entries<CommonHint>({
+		not_verified: (_, address) => mailctl('senders', 'add', address),
+		public_url_required: () => [
 			mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
 			'; --transactional sends a list mails without such links',
 		],
-	],
-	[
-		'private_target',
-		() => [mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true'), ' allows them'],
-	],
-	['suppressed', (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for']],
-	[
-		'erased',
-		(_, address) => [mailctl('subscribers', 'erase', address, '--lift'), ' takes the address again'],
-	],
-	[
-		'unknown_variable',
-		({ message }) => {
+		private_target: () => [
+			mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true'),
+			' allows them',
+		],
+		suppressed: (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for'],
+		erased: (_, address) => [mailctl('subscribers', 'erase', address, '--lift'), ' takes the address again'],
+		unknown_variable: ({ message }) => {
 			const variable = unknownVariableOf(message);
 			if (variable === null) return undefined;
 			return mailctl('fields', 'create', '--variable', variable, '--name', 'NAME');
 		},
-	],
-]);
+	}),
+);
 
 function withValue({ path, code, message }: Refused, input: object): string {
 	const keys = path.split('.');

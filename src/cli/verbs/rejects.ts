@@ -15,7 +15,7 @@ import { holdAlone, importName } from './importing.js';
 
 /**
  * The path of the rejects: `--rejects`, or by default that of the source with `.rejects.csv`, and the next of their
- * series for a rejects file. What comes once has no default; in a dry run it needs none (null). Throws `UsageError`.
+ * series for a rejects file. A stream has no default; in a dry run it needs none (null). Throws `UsageError`.
  */
 export async function rejectsPathOf(
 	cx: CommandContext,

@@ -4,7 +4,7 @@ import { counted } from '../render/units.js';
 
 const names = ['keep_messages', 'keep_events', 'keep_bodies'];
 
-/** What these values delete that those before would not; null: nothing more. Completes "This will …". */
+/** The further effect of these values; null: nothing more is deleted. Completes "This will …". */
 export async function whatGoes(
 	{ settings }: Pick<LocalEngine, 'settings'>,
 	values: Readonly<Record<string, string | null>>,

@@ -18,25 +18,22 @@ export const loginRemedy: Hint = [
 	' sets the password',
 ];
 
+const setting = (name: string, value: string) => mailctl('engine', 'settings', 'set', name, value);
+
+const remedies: Readonly<Record<NonNullable<SmtpTest['remedy']>, Hint>> = {
+	tls_port: setting('smtp_url', 'smtps://USER@HOST:465'),
+	smtp_ca: [setting('smtp_ca', '-'), ' < ca.pem'],
+	smtp_url: setting('smtp_url', 'smtp://USER@HOST:587'),
+	smtp_ehlo_name: setting('smtp_ehlo_name', 'mail.example.com'),
+	login: loginRemedy,
+	sender: [
+		'have the mail server accept that address, or use another: ',
+		mailctl('senders', 'add', 'ADDRESS'),
+	],
+};
+
 export function remedyFor(remedy: NonNullable<SmtpTest['remedy']>): Hint {
-	const setting = (name: string, value: string) => mailctl('engine', 'settings', 'set', name, value);
-	switch (remedy) {
-		case 'tls_port':
-			return setting('smtp_url', 'smtps://USER@HOST:465');
-		case 'smtp_ca':
-			return [setting('smtp_ca', '-'), ' < ca.pem'];
-		case 'smtp_url':
-			return setting('smtp_url', 'smtp://USER@HOST:587');
-		case 'smtp_ehlo_name':
-			return setting('smtp_ehlo_name', 'mail.example.com');
-		case 'login':
-			return loginRemedy;
-		case 'sender':
-			return [
-				'have the mail server accept that address, or use another: ',
-				mailctl('senders', 'add', 'ADDRESS'),
-			];
-	}
+	return remedies[remedy];
 }
 
 export function isLoginReply(reason: string | null): boolean {

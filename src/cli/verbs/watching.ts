@@ -17,8 +17,8 @@ export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
 const leastMs = 1_000;
 
 /**
- * Looks once, or every so many milliseconds until a look ends it, a signal, or `--deadline`. A look that fails for the
- * network or the server is told, and the next one follows; any other error ends the watch.
+ * Looks once, or every so many milliseconds until a look ends it, a signal, or `--deadline`. It reports a
+ * look that fails for the network or the server, and goes on; any other error ends the watch.
  */
 export async function watched(
 	cx: CommandContext,
@@ -58,7 +58,7 @@ function checkWatch({ out, globals }: CommandContext, everyMs: number): void {
 	if (globals.query !== undefined) throw new UsageError('--query does not go with --watch');
 	if (out.format === 'json')
 		throw new UsageError('--watch prints a look after the other, and json is one document', {
-			hint: 'with -o ndjson each look is a document on a line of its own',
+			hint: '-o ndjson prints each look as one line',
 		});
 }
 

@@ -32,7 +32,7 @@ describe('mailctl engine init', () => {
 
 	it.each([
 		[['--sender', 'nobody'], 2, '--sender: "nobody" is not an e-mail address: it has no @'],
-		[['--time-zone', 'Mars/Base'], 2, '--time-zone: there is no time zone "Mars/Base"'],
+		[['--time-zone', 'Mars/Base'], 2, '--time-zone: unknown time zone "Mars/Base"'],
 		[['--public-url', 'ftp://x'], 2, 'public_url: Enter a valid URL. (ftp://x)'],
 		[['--smtp', 'mail.example.com'], 2, /^smtp_url: /],
 		[['--smtp-password-file', '/nowhere'], 2, '--smtp-password-file: /nowhere: no such file'],

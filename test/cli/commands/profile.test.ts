@@ -118,7 +118,7 @@ describe('mailctl login', () => {
 			stderr: 'error: <url> and --base-url both name a deployment; give one\n',
 		});
 		expect((await run(home, ['login', 'mail.example.com'])).stderr).toBe(
-			'error: <url>: "mail.example.com" is no http or https URL\nhint: such as https://mail.example.com\n',
+			'error: <url>: "mail.example.com" is not an http or https URL\nhint: such as https://mail.example.com\n',
 		);
 	});
 
@@ -139,17 +139,17 @@ describe('mailctl login', () => {
 			[
 				['lists', 'list', '--token-file', file],
 				{},
-				`the token came from ${file} (--token-file): give one there that is valid`,
+				`the token came from --token-file: give one there that is valid`,
 			],
 			[
 				['lists', 'list', '--base-url', 'https://b.example.com'],
 				{ MAILCTL_TOKEN_FILE: file },
-				`the token came from ${file} (MAILCTL_TOKEN_FILE): give one there that is valid`,
+				`the token came from MAILCTL_TOKEN_FILE: give one there that is valid`,
 			],
 			[
 				['lists', 'list', '--base-url', 'https://b.example.com'],
 				{},
-				'give a token that is valid there: MAILCTL_TOKEN, --token-file or mailctl login',
+				'give a token: MAILCTL_TOKEN, --token-file or mailctl login',
 			],
 			[
 				['login', '-p', 'prod'],

@@ -34,12 +34,12 @@ describe('mailctl senders', () => {
 		[
 			2,
 			'News <n@example.com>',
-			'error: "News <n@example.com>" is not an e-mail address: only the address itself is taken, n@example.com, no name and no angle brackets\n',
+			'error: "News <n@example.com>" is not an e-mail address: only the address itself is taken, n@example.com\n',
 		],
 		[
 			2,
 			'n@example.com\r\nBcc: x@example.com',
-			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has a character that is not seen, U+000D\n',
+			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has an invisible character, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
 	])('refuse with %i %j, quoting it', async (code, address, stderr) => {

@@ -69,34 +69,6 @@ describe('a table that is too wide', () => {
 		expect(await one(31)).toEqual(['ann@example.com  Our newsl…tion', ['TAG']]);
 	});
 
-	it('leaves optional columns out that say nothing before a name or text is shorter than 32 cells', async () => {
-		const counted = (sent: number, bounced: number, reason: string): Counted => ({
-			...{ name: 'news-for-the-people-of-the-north-2026', sent, bounced, reason },
-		});
-		interface Counted {
-			name: string;
-			sent: number;
-			bounced: number;
-			reason: string;
-		}
-		const counts: Columns<Counted> = [
-			column('name', 'NAME', { isKept: 'name' }),
-			column('sent', 'SENT', { isCount: true, isOptional: true }),
-			column('bounced', 'BOUNCED', { isCount: true, isOptional: true }),
-			column('reason', 'REASON', { isOptional: true }),
-		];
-		const of = async (width: number, ...rows: Counted[]) => {
-			const { text, leftOut } = await table(rows, counts, { ...layout, width });
-			return [second(text)?.split('  ')[0], leftOut];
-		};
-		const one = counted(4, 0, '');
-		expect(await of(60, one)).toEqual([one.name, []]);
-		expect(await of(55, one)).toEqual(['news-for-the-people-o…north-2026', []]);
-		expect(await of(54, one)).toEqual([one.name, ['BOUNCED']]);
-		expect(await of(38, one)).toEqual(['news-for-the-people-o…north-2026', ['BOUNCED', 'REASON']]);
-		expect(await of(42, counted(4, 1, ''))).toEqual(['news-for-the-peopl…rth-2026', ['REASON']]);
-	});
-
 	it('leaves out the column that needs the most room, shortened texts do not', async () => {
 		const optional: Columns<Row> = [
 			column('id', 'ID', { isKept: 'id', isOptional: true }),

@@ -10,7 +10,7 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
-import { cannotListen, createInbox, type Inbox, showArrivals } from '../../verbs/inbox.js';
+import { cannotListen, Inbox, showArrivals } from '../../verbs/inbox.js';
 import { explained } from '../../verbs/refusals.js';
 import { orNull } from '../../verbs/resolve.js';
 import type { Received } from './receiver.js';
@@ -89,10 +89,10 @@ export const listen = command({
 		if (isRegistered && publicUrl === null) await agreeToPrivateTargets(cx);
 		const secrets = secret === null ? await secretsOf(cx, api) : async () => [secret];
 		const counts = ({ refused }: Received) => refused === null;
-		const inbox = createInbox<Received>(cx, { most: once ? 1 : undefined, wait, counts });
+		const inbox = new Inbox<Received>(cx, { most: once ? 1 : undefined, wait, counts });
 		const { startReceiver } = await import('./receiver.js');
 		const receiver = await startReceiver({
-			...{ port, secrets, forwardTo, onReceived: inbox.add },
+			...{ port, secrets, forwardTo, onReceived: (received) => inbox.add(received) },
 			nowMs: () => cx.clock.now() / microsPerMs,
 			onUnanswered: ({ url, why }) => void cx.warn(`${url} did not answer: ${why}`),
 		}).catch((error: unknown) => Promise.reject(cannotListen(error, { host: '127.0.0.1', port })));

@@ -79,7 +79,7 @@ describe('findings about a content', () => {
 		const agreed = ['--yes', '--expect-count', '1'];
 		const unsubscribe = {
 			warning: 'bulk mail without a link to unsubscribe in its body',
-			hint: 'write #unsubscribe_url# where it goes',
+			hint: 'write #unsubscribe_url# where the link belongs',
 		};
 		expect(await warnings(...send, 'Hi in #ctiy#', ...agreed)).toEqual({
 			code: 2,

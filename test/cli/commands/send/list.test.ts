@@ -66,7 +66,7 @@ describe('mailctl send --list', () => {
 			{ note: 'left out: 1 inactive' },
 			{
 				warning: 'bulk mail without a link to unsubscribe in its body',
-				hint: 'write #unsubscribe_url# where it goes',
+				hint: 'write #unsubscribe_url# where the link belongs',
 			},
 			{
 				warning: 'links to unsubscribe point to this machine: no other machine can follow them',
@@ -437,7 +437,7 @@ describe('mailctl send --list', () => {
 			0,
 			'left out: 1 inactive\n' +
 				'warning: bulk mail without a link to unsubscribe in its body\n' +
-				'hint: write #unsubscribe_url# where it goes\n' +
+				'hint: write #unsubscribe_url# where the link belongs\n' +
 				'warning: links to unsubscribe point to this machine: no other machine can follow them\n' +
 				`hint: mailctl --db ${project.db} engine settings set public_url https://HOST\n` +
 				'warning: no value for #city#\n' +
