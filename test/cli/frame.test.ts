@@ -47,8 +47,6 @@ describe('the command line', () => {
 		[['import'], 'unknown command "import"', 'did you mean subscribers import, suppressions import?'],
 		[['show'], 'unknown command "show"', 'did you mean lists get, subscribers get, fields get?'],
 		[['lists', 'show', '1'], 'unknown command "lists show"', 'did you mean get?'],
-		[['contacts', 'list'], 'unknown command "contacts"', 'did you mean subscribers?'],
-		[['domains'], 'unknown command "domains"', 'did you mean senders, engine dkim?'],
 		[['completion', 'tcsh'], 'unknown command "completion tcsh"', 'commands: bash, zsh, fish, powershell'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],

@@ -94,7 +94,7 @@ describe('times', () => {
 	});
 
 	it.each([
-		['Europe/Olso', 'did you mean Europe/Oslo?'],
+		['Europe/Olso', 'did you mean Europe/Oslo'],
 		['+01:00', 'time zones: UTC, Europe/Oslo, America/New_York'],
 		['', 'time zones: UTC'],
 		['\x1b[31m/../x', 'time zones: UTC'],

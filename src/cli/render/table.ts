@@ -53,11 +53,14 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Leaves optional columns out, the widest first, until texts and names can be shortened to fit. Then it shortens ids,
- * names, and addresses last; null: even that does not fit.
+ * Leaves empty optional columns out, then others, the widest first, until texts and names can be shortened to fit. Then
+ * it shortens ids, names, and addresses last; null: even that does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
-	let shown = measured;
+	const isEmpty = ({ column, cells }: Measured<T>) =>
+		column.isOptional === true && cells.every((cell) => cell === '' || cell === '0');
+	const natural = measured.reduce((sum, { width }) => sum + gap + width, -gap);
+	let shown = natural <= room ? measured : measured.filter((one) => !isEmpty(one));
 	while (squeeze(shown, room) === null) {
 		const optional = shown.filter(({ column }) => column.isOptional === true);
 		const [widest] = optional.toSorted((one, other) => leastOf(other) - leastOf(one));
