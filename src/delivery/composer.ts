@@ -40,7 +40,7 @@ const largeBytes = 1024 * 1024;
 
 export class Composer {
 	readonly #options: ComposerOptions;
-	readonly #submissions: Submissions;
+	readonly #submissions: ReturnType<typeof createSubmissions>;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
 	/** Expected and not asked for yet: one asked for while its submission is read would never be taken. */
@@ -225,16 +225,12 @@ function unsendable(text: string): { kind: 'unsendable'; conversation: Conversat
 	};
 }
 
-export interface Submissions {
-	get(id: Uuid): StoredSubmission | Promise<StoredSubmission | null>;
-}
-
 const kept = 200;
 /** Bytes of cached contents: one of 4 MiB must not be there two hundred times. */
 const maxBytes = 8 * 1024 * 1024;
 
 /** Drops the oldest first; a submission never changes, so none becomes stale. */
-export function createSubmissions(reads: Pick<Reads, 'getSubmission'>): Submissions {
+export function createSubmissions(reads: Pick<Reads, 'getSubmission'>) {
 	const submissions = new Map<Uuid, { submission: StoredSubmission; bytes: number }>();
 	let used = 0;
 	const dropOldest = () => {
@@ -255,5 +251,5 @@ export function createSubmissions(reads: Pick<Reads, 'getSubmission'>): Submissi
 		used += bytes;
 		return submission;
 	};
-	return { get: (id) => submissions.get(id)?.submission ?? read(id) };
+	return { get: (id: Uuid) => submissions.get(id)?.submission ?? read(id) };
 }

@@ -99,8 +99,13 @@ async function putInPlace({ path, target, temporary, whenThere }: Place): Promis
 	await rm(temporary);
 }
 
-function opened(file: string, path: string, flags: string): Promise<FileHandle> {
-	return writing(path, () => openOwn(file, flags));
+/** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
+function opened(file: string, path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
+	return writing(path, async () => {
+		const handle = await open(file, flags, 0o600);
+		if (flags === 'wx') await handle.chmod(0o600);
+		return handle;
+	});
 }
 
 /** The errors of the system name the path that was given, not the temporary one. */
@@ -119,13 +124,6 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 }
 
 export const otherDisk = 'free some space, or name a file on another disk';
-
-/** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
-async function openOwn(file: string, flags: string): Promise<FileHandle> {
-	const opened = await open(file, flags, 0o600);
-	if (flags === 'wx') await opened.chmod(0o600);
-	return opened;
-}
 
 interface Refusal {
 	code: 'unreadable' | 'disk' | 'disk_full';

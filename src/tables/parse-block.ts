@@ -285,3 +285,26 @@ function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	for (let at = 0; at < (end === -1 ? bytes.length : end); at += 1) if (bytes[at] === quote) quotes += 1;
 	return quotes % 2 === 1 ? 'unclosed_quote' : 'stray_quote';
 }
+
+export const blockBytes = 64 * 1024;
+
+/** Gives `read` the source in blocks, each with the rest that it returned of the block before. */
+export async function* inBlocks<Item>(
+	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+	read: (bytes: Buffer, isLast: boolean) => Generator<Item, Buffer>,
+): AsyncGenerator<Item, void, undefined> {
+	let chunks: Uint8Array[] = [];
+	let pending = 0;
+	let wanted = blockBytes;
+	for await (const chunk of source) {
+		chunks.push(chunk);
+		pending += chunk.length;
+		if (pending < wanted) continue;
+		const rest = yield* read(Buffer.concat(chunks), false);
+		chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
+		pending = rest.length;
+		// Doubled where a block holds no whole row, so that the time for a long row stays linear.
+		wanted = Math.max(blockBytes, Math.min(pending * 2, maxRowBytes + blockBytes));
+	}
+	yield* read(Buffer.concat(chunks), true);
+}

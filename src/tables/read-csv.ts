@@ -1,6 +1,6 @@
 /** CSV as a stream of rows, with constant memory; an unreadable row is a finding among them. */
 import { faultMessages, findCellFault, maxRowBytes, type RowFault, type TableRow } from './finding.js';
-import { endOfLine, parseBlock, type QuoteFault, type RawRow } from './parse-block.js';
+import { endOfLine, inBlocks, parseBlock, type QuoteFault, type RawRow } from './parse-block.js';
 
 export interface CsvOptions {
 	delimiter: string;
@@ -9,28 +9,23 @@ export interface CsvOptions {
 }
 
 /** `source` is UTF-8 without a byte order mark, cut anywhere. Each row must have the width of the first. */
-export async function* readCsv(
+export function readCsv(
 	source: AsyncIterable<Uint8Array>,
 	options: CsvOptions,
 ): AsyncGenerator<TableRow, void, undefined> {
 	const reader = new CsvReader(options);
-	for await (const chunk of source) yield* reader.push(chunk);
-	yield* reader.finish();
+	return inBlocks(source, (bytes, isLast) => reader.parse(bytes, isLast));
 }
 
-const blockBytes = 64 * 1024;
 /** Cells that wait for their row's turn are copied by the garbage collector: these fit its youngest space. */
 const rowsAtOnce = 200;
 const shownCharacters = 1000;
+
 class CsvReader {
 	readonly #delimiter: string;
 	readonly #blankColumns: number;
 	#width: number | null = null;
 	#line = 1;
-	#chunks: Uint8Array[] = [];
-	#pending = 0;
-	/** Doubled where a block holds no whole row, so that the time for a long row stays linear. */
-	#wanted = blockBytes;
 	#isSkipping = false;
 
 	constructor({ delimiter, blankColumns = 0 }: CsvOptions) {
@@ -38,18 +33,8 @@ class CsvReader {
 		this.#blankColumns = blankColumns;
 	}
 
-	*push(chunk: Uint8Array): Generator<TableRow> {
-		this.#chunks.push(chunk);
-		this.#pending += chunk.length;
-		if (this.#pending >= this.#wanted) yield* this.#parse(false);
-	}
-
-	*finish(): Generator<TableRow> {
-		yield* this.#parse(true);
-	}
-
-	*#parse(isLast: boolean): Generator<TableRow> {
-		let bytes: Buffer = Buffer.concat(this.#chunks);
+	*parse(block: Buffer, isLast: boolean): Generator<TableRow, Buffer> {
+		let bytes = block;
 		while (bytes.length > 0) {
 			if (this.#isSkipping) {
 				const end = endOfLine(bytes, 0, isLast);
@@ -72,7 +57,7 @@ class CsvReader {
 			if (long === null) break;
 			bytes = yield* this.#giveUp(bytes, long.fault);
 		}
-		this.#keep(bytes);
+		return bytes;
 	}
 
 	/** Its first line alone is refused, whatever quote is open in it, and the next one is read. */
@@ -84,12 +69,6 @@ class CsvReader {
 		this.#isSkipping = end === -1;
 		this.#line += end === -1 ? 0 : 1;
 		return end === -1 ? bytes : bytes.subarray(end);
-	}
-
-	#keep(rest: Buffer): void {
-		this.#chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
-		this.#pending = rest.length;
-		this.#wanted = Math.max(blockBytes, Math.min(rest.length * 2, maxRowBytes + blockBytes));
 	}
 
 	#check(row: RawRow): TableRow {

@@ -1,6 +1,6 @@
 import { byMark } from './encoding.js';
 import { maxRowBytes } from './finding.js';
-import { endOfLine } from './parse-block.js';
+import { blockBytes, endOfLine, inBlocks } from './parse-block.js';
 
 export interface Line {
 	line: number;
@@ -10,45 +10,28 @@ export interface Line {
 	isCut: boolean;
 }
 
-const blockBytes = 64 * 1024;
-
 /** Lines end in LF, CR LF or CR; blank ones are counted and left out, and marks of joined files. */
-export async function* readLines(
+export function readLines(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Line, void, undefined> {
 	const splitter = new LineSplitter();
-	for await (const chunk of source) yield* splitter.push(chunk);
-	yield* splitter.finish();
+	return inBlocks(source, (bytes, isLast) => splitter.split(bytes, isLast));
 }
 
 class LineSplitter {
 	#line = 1;
-	#chunks: Uint8Array[] = [];
-	#pending = 0;
-	/** The search for a line end waits for this many bytes; doubled with a long line, so that the time stays linear. */
-	#wanted = blockBytes;
 	#cut: { bytes: Buffer; length: number } | null = null;
 
-	*push(chunk: Uint8Array): Generator<Line> {
-		this.#chunks.push(chunk);
-		this.#pending += chunk.length;
-		if (this.#pending >= this.#wanted) yield* this.#split(false);
-	}
-
-	*finish(): Generator<Line> {
-		yield* this.#split(true);
-	}
-
-	*#split(isLast: boolean): Generator<Line> {
-		const bytes = Buffer.concat(this.#chunks);
+	*split(bytes: Buffer, isLast: boolean): Generator<Line, Buffer> {
 		let start = 0;
 		for (let end = endOfLine(bytes, 0, isLast); end !== -1; end = endOfLine(bytes, start, isLast)) {
 			yield* this.#give(bytes.subarray(start, withoutLineEnd(bytes, start, end)));
 			start = end;
 		}
 		const rest = bytes.subarray(start);
-		if (isLast && (rest.length > 0 || this.#cut !== null)) yield* this.#give(rest);
-		else this.#keep(rest);
+		if (!isLast) return rest.length > maxRowBytes ? this.#passOver(rest) : rest;
+		if (rest.length > 0 || this.#cut !== null) yield* this.#give(rest);
+		return rest;
 	}
 
 	*#give(given: Buffer): Generator<Line> {
@@ -59,13 +42,6 @@ class LineSplitter {
 		this.#cut = null;
 		if (cut !== null) yield { line, bytes: cut.bytes, length: cut.length + bytes.length, isCut: true };
 		else if (!isBlank(bytes)) yield { line, bytes, length: bytes.length, isCut: bytes.length > maxRowBytes };
-	}
-
-	#keep(rest: Buffer): void {
-		const kept = rest.length > maxRowBytes ? this.#passOver(rest) : rest;
-		this.#chunks = kept.length === 0 ? [] : [Buffer.from(kept)];
-		this.#pending = kept.length;
-		this.#wanted = Math.max(blockBytes, Math.min(kept.length * 2, maxRowBytes + blockBytes));
 	}
 
 	/** A last CR stays: its LF may come with the next block. */

@@ -119,13 +119,13 @@ export function isMbox(begin: Buffer): boolean {
 export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 	// The first separator has no empty line before it.
 	let pending = '\n\n';
-	let mail = startMail();
+	let mail = new MailText();
 	for await (const piece of pieces) {
 		pending += piece.toString('latin1');
 		for (let found = separator.exec(pending); found !== null; found = separator.exec(pending)) {
 			mail.add(pending.slice(0, found.index + 1));
 			yield* mail.bytes();
-			mail = startMail();
+			mail = new MailText();
 			pending = pending.slice(found.index + found[0].length);
 		}
 		// The end may contain the beginning of a separator.
@@ -137,22 +137,17 @@ export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<
 	yield* mail.bytes();
 }
 
-interface MailText {
-	add(text: string): void;
-	bytes(): Buffer[];
-}
+class MailText {
+	readonly #kept: string[] = [];
+	#length = 0;
 
-function startMail(): MailText {
-	const kept: string[] = [];
-	let length = 0;
-	return {
-		add: (text) => {
-			if (length < maxMailBytes) kept.push(text.slice(0, maxMailBytes - length));
-			length += text.length;
-		},
-		bytes: () => {
-			const text = kept.join('').replace(/^(?:\r?\n)+/, '');
-			return text === '' ? [] : [Buffer.from(text.replace(/^>(>*From )/gm, '$1'), 'latin1')];
-		},
-	};
+	add(text: string): void {
+		if (this.#length < maxMailBytes) this.#kept.push(text.slice(0, maxMailBytes - this.#length));
+		this.#length += text.length;
+	}
+
+	bytes(): Buffer[] {
+		const text = this.#kept.join('').replace(/^(?:\r?\n)+/, '');
+		return text === '' ? [] : [Buffer.from(text.replace(/^>(>*From )/gm, '$1'), 'latin1')];
+	}
 }

@@ -6,7 +6,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
-import { createMac, type Mac } from '../tracking/tokens.js';
+import { createMac, type Mac, uuidOf } from '../tracking/tokens.js';
 
 export interface Verp {
 	addressFor(message: Uuid): string;
@@ -86,42 +86,32 @@ function verify(ring: readonly VerpKey[], text: string): Uuid | null {
 	const key = ring.find(({ id }) => id === token.readUInt32BE(0));
 	if (key === undefined) return null;
 	const expected = key.mac(token.subarray(0, signedBytes)).subarray(0, macBytes);
-	return timingSafeEqual(expected, token.subarray(signedBytes)) ? uuidOf(token) : null;
-}
-
-function uuidOf(token: Buffer): Uuid {
-	const hex = token.toString('hex', 4, signedBytes);
-	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+	return timingSafeEqual(expected, token.subarray(signedBytes))
+		? uuidOf(token.subarray(4, signedBytes))
+		: null;
 }
 
 /** RFC 4648 s.6 in lower case; 5 bytes are 8 characters, and the token has a multiple of 5: no padding. */
 function encodeBase32(bytes: Buffer): string {
-	let text = '';
-	let bits = 0;
-	let value = 0;
-	for (const octet of bytes) {
-		value = ((value << 8) | octet) & 0xfff;
-		bits += 8;
-		while (bits >= 5) {
-			bits -= 5;
-			text += alphabet[(value >> bits) & 31];
-		}
-	}
-	return text;
+	return regrouped(bytes, 8, 5)
+		.map((five) => alphabet[five])
+		.join('');
 }
 
 function decodeBase32(text: string): Buffer | null {
-	const bytes: number[] = [];
+	const fives = [...text.toLowerCase()].map((character) => alphabet.indexOf(character));
+	if (fives.includes(-1)) return null;
+	const bytes = Buffer.from(regrouped(fives, 5, 8));
+	return bytes.length === signedBytes + macBytes ? bytes : null;
+}
+
+function regrouped(values: Iterable<number>, from: number, to: number): number[] {
+	const groups: number[] = [];
 	let bits = 0;
-	let value = 0;
-	for (const character of text.toLowerCase()) {
-		const five = alphabet.indexOf(character);
-		if (five === -1) return null;
-		value = ((value << 5) | five) & 0xfff;
-		bits += 5;
-		if (bits < 8) continue;
-		bits -= 8;
-		bytes.push((value >> bits) & 0xff);
+	let rest = 0;
+	for (const value of values) {
+		rest = ((rest << from) | value) & 0xfff;
+		for (bits += from; bits >= to; bits -= to) groups.push((rest >> (bits - to)) & (2 ** to - 1));
 	}
-	return bytes.length === signedBytes + macBytes ? Buffer.from(bytes) : null;
+	return groups;
 }

@@ -87,14 +87,8 @@ export class Hosts {
 		const name = new URL(url).host;
 		const known = this.#hosts.get(name);
 		if (known !== undefined) return known;
-		const fresh = {
-			waiting: [],
-			underWay: 0,
-			unanswered: 0,
-			restsUntil: 0,
-			hooks: new Set<number>(),
-			hasMore: false,
-		};
+		const counts = { underWay: 0, unanswered: 0, restsUntil: 0 };
+		const fresh: Host = { ...counts, waiting: [], hooks: new Set(), hasMore: false };
 		this.#hosts.set(name, fresh);
 		return fresh;
 	}

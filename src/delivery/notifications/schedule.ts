@@ -2,24 +2,10 @@ import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js
 import type { DeliveryResult } from '../../store/notifications.js';
 import type { NotificationAnswer } from './call.js';
 
-const seconds = (count: number): Micros => count * microsPerSecond;
-const hours = (count: number): Micros => seconds(3600 * count);
-
-/** Before each attempt, from the previous one; ±10 %, so that failures of one moment spread. */
-const delays: readonly Micros[] = [
-	0,
-	seconds(5),
-	seconds(300),
-	seconds(1800),
-	hours(2),
-	hours(5),
-	hours(10),
-	hours(14),
-	hours(20),
-	hours(24),
-];
+/** Seconds before each attempt, from the previous one; ±10 %, so that failures of one moment spread. */
+const delays = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const jitter = 0.1;
-const longestRetryAfter: Micros = hours(24);
+const longestRetryAfter: Micros = 86_400 * microsPerSecond;
 
 export interface Attempted {
 	before: number;
@@ -37,7 +23,7 @@ export function resultOf({ before, url, answer, now, random }: Attempted): Deliv
 	if (status === 410) return { kind: 'gone', answer: kept, url };
 	const delay = delays[before + 1];
 	if (delay === undefined) return { kind: 'failed', answer: kept };
-	const planned = Math.round(delay * (1 - jitter + 2 * jitter * random));
+	const planned = Math.round(delay * microsPerSecond * (1 - jitter + 2 * jitter * random));
 	const asked = Math.min((retryAfterMs ?? 0) * microsPerMs, longestRetryAfter);
 	return { kind: 'again', answer: kept, due_at: now + Math.max(planned, asked) };
 }

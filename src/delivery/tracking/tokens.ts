@@ -109,20 +109,16 @@ function verify(
 	if (token === null) return null;
 	const key = keyring.find(({ id }) => id === token.readUInt32BE(1));
 	if (key === undefined) return null;
-	const { mac, linkKey } = macOf(key, token);
-	if (!timingSafeEqual(mac, token.subarray(signedBytes))) return null;
-	return token[0] === purpose.charCodeAt(0) ? { message: uuidOf(token), linkKey } : null;
+	const digest = key.mac(token.subarray(0, signedBytes));
+	if (!timingSafeEqual(digest.subarray(0, macBytes), token.subarray(signedBytes))) return null;
+	if (token[0] !== purpose.charCodeAt(0)) return null;
+	return { message: uuidOf(token.subarray(5, signedBytes)), linkKey: digest.subarray(macBytes) };
 }
 
 /** The last bits may be unused, and a decoder skips characters outside its alphabet: accept one spelling only. */
 function decodeExactly(text: string, bytes: number): Buffer | null {
 	const decoded = Buffer.from(text, 'base64url');
 	return decoded.length === bytes && decoded.toString('base64url') === text ? decoded : null;
-}
-
-function macOf(key: TrackingKey, token: Buffer): { mac: Buffer; linkKey: Buffer } {
-	const digest = key.mac(token.subarray(0, signedBytes));
-	return { mac: digest.subarray(0, macBytes), linkKey: digest.subarray(macBytes) };
 }
 
 /** One block for each position, of which the first bytes count. The blocks are all different, so ECB suffices. */
@@ -135,9 +131,8 @@ function linkChecks(linkKey: Buffer, first: number, count: number): Buffer {
 	return createCipheriv('aes-128-ecb', linkKey, null).update(blocks);
 }
 
-function uuidOf(token: Buffer): Uuid {
-	const hex = token.toString('hex', 5, signedBytes);
-	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+export function uuidOf(bytes: Buffer): Uuid {
+	return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 export type Mac = (message: Uint8Array) => Buffer;
