@@ -1,5 +1,5 @@
 /**
- * What a server of PostgreSQL may lack while `serve` and commands work on it: room on its disk, connections, time, the
+ * Faults of a server of PostgreSQL while `serve` and commands work on it: room on its disk, connections, time, the
  * password. The error names the way out and not the password, and `serve` goes on when the fault is over.
  */
 import { randomBytes } from 'node:crypto';
@@ -91,7 +91,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWhole(url);
 	}
 
-	it('that has no room is told, keeps reading, and takes writes again when there is room', async (context) => {
+	it('without room says so, keeps reading, and takes writes again when there is room', async (context) => {
 		const disk = smallDisk(48, '/tmp');
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const own = await startOwn();
@@ -173,7 +173,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		return free;
 	}
 
-	it('that has no connection left is told, and `serve` goes on when there is one', async () => {
+	it('without a free connection says so, and `serve` goes on when there is one', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const free = occupy(project.url);
@@ -196,7 +196,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWell(serving, project);
 	});
 
-	it('whose password changes is told, and `serve` goes on when it is changed back', async () => {
+	it('whose password changes refuses, and `serve` goes on when it is changed back', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const change = (to: string) => ask(project.admin, `ALTER ROLE guarded PASSWORD '${to}'`, others);

@@ -36,7 +36,7 @@ async function* people(count: number, onRow: (row: number) => void = () => {}): 
 }
 
 describe('staging rows of a source', () => {
-	it('puts them in batches and says at the end that there are no more', async () => {
+	it('puts them in batches and says when there are none left', async () => {
 		const sink = fakeSink();
 		const seen: number[] = [];
 		await stageRows({

@@ -42,7 +42,7 @@ describe.each(files)('%s', (file) => {
 	// Comments may speak of anything.
 	const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
 
-	it('awaits nothing but the database: no promise, timer or loop of its own', () => {
+	it('awaits nothing but the database: no promise, timer or loop', () => {
 		expect(code).not.toMatch(
 			/\bnew Promise\b|\bPromise\.|\.then\(|\.finally\(|for await|setTimeout|setImmediate/,
 		);

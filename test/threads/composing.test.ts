@@ -159,7 +159,7 @@ describe('mails composed ahead', () => {
 			await turn();
 			for (const message of messages) {
 				const mail = await composer.compose(message);
-				// As those of a slow server: one in fifty is on its way for long, more than there are slabs for. The last slab of a
+				// A slow server: one in fifty is on its way for long, more than there are slabs for. The last slab of a
 				// thread is not kept.
 				if (composed++ % 50 === 0) kept.push({ message, mail });
 				else release(mail);

@@ -99,7 +99,7 @@ describe('the limits that a message counts against', () => {
 		]);
 	});
 
-	it('are those of every domain by itself where it has none of its own', () => {
+	it('are those of every domain by itself without one by name', () => {
 		expect(keys('example.org', 'yahoo.com')).toEqual(['all  60000000', 'recipient yahoo.com 1000000']);
 	});
 });

@@ -4,12 +4,10 @@ import { connect } from '../../../src/cli/connect.js';
 import { inspectPostgres } from '../../../src/store/postgres/inspect.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import type { Store } from '../../../src/store/store.js';
-import { shownDatabase } from '../../../src/store/url.js';
 import { newList, newSubscriber } from '../../contract/store/fixture.js';
 import { cli, makeHome } from '../../support/cli.js';
 import { dependencies } from '../../support/connect.js';
 import { startCountingSink } from '../../support/counting-sink.js';
-import { leadNames } from '../../support/name-server.js';
 import {
 	ask,
 	canRunPostgres,
@@ -128,24 +126,6 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		});
 	});
 
-	it('leads by its name to the synchronous replica that is promoted, and loses nothing acknowledged', async () => {
-		const address = (host: number) => `127.${10 + ((process.pid >> 8) % 100)}.${process.pid % 256}.${host}`;
-		const primary = await start({ address: address(1) });
-		const local = await primary.createDatabase();
-		await ask(local, "ALTER ROLE postgres PASSWORD 'geheim'");
-		const replica = await primary.replicate({ address: address(2) });
-		onTestFinished(() => replica.stop());
-		await ask(local, "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()');
-		let led = address(1);
-		leadNames(() => led);
-		const url = `postgres://postgres:geheim@db.example.test/${new URL(local).pathname.slice(1)}`;
-		await expectPromoted(url, async () => {
-			await primary.kill();
-			await replica.promote();
-			led = address(2);
-		});
-	});
-
 	it('acknowledges nothing that its replica may lack because the wait for it was canceled', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
@@ -208,15 +188,5 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 			level: 'warning',
 			message: expect.stringContaining('a failover may lose the last'),
 		});
-	});
-});
-
-describe('a URL with several hosts', () => {
-	it('is shown with all of them and without its password', () => {
-		expect(shownDatabase('postgres://ann:geheim@one:5432,two/mail?schema=a')).toBe(
-			'postgres://ann@one:5432,two/mail?schema=a',
-		);
-		expect(shownDatabase('postgres://one:geheim@one,[::1]:7/mail')).toBe('postgres://one@one,[::1]:7/mail');
-		expect(shownDatabase('postgres://ann:geheim@one:x,two/mail')).toBe('postgres://…');
 	});
 });

@@ -25,7 +25,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			(error: unknown) => error,
 		);
 
-	it('is told with the way out, and never with the password', async () => {
+	it('names the way out, and never the password', async () => {
 		const url = await server.createDatabase();
 		const withPassword = with_(url, (place) => {
 			place.password = 'geheim';
@@ -59,7 +59,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		}
 	});
 
-	it('is told of rights, of a replica and of tables of another program', async () => {
+	it('names missing rights, a replica, and tables of another program', async () => {
 		const url = await server.createDatabase();
 		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
 		const poor = with_(url, (place) => (place.username = 'poor'));

@@ -5,7 +5,7 @@ import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { campaignOf, put, send, verify } from '../../contract/store/fixture.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 
-it('what comes often is told at most once in a time, and the last of it always', async () => {
+it('tells what comes often at most once in a time, and the last of it always', async () => {
 	let acts = 0;
 	const spaced = new Spaced(() => {
 		acts += 1;

@@ -48,7 +48,7 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
-	it('of a page are one, whatever it shows: all that it asks goes with its beginning', async () => {
+	it('of a page are one, whatever it shows: its questions share the first packet', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		const list = await newList(store);

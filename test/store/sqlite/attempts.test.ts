@@ -30,7 +30,7 @@ async function open() {
 	return { store, kept, attempts };
 }
 
-it('has no row, and is told with the others, before and after its mail came back', async () => {
+it('has no row, and is listed with the others, before and after its mail came back', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const id = await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });

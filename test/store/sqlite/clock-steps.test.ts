@@ -46,7 +46,7 @@ async function released(store: Store, timing: { starts_at?: Micros; window?: str
 }
 
 describe('a clock that was set back by days', () => {
-	it('does not put off a campaign that waits for an hour of the day', async () => {
+	it('does not delay a campaign that waits for an hour of the day', async () => {
 		const store = await open('worker');
 		await released(store, { window: '08:00-10:00' });
 		for (const [at, count] of [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clearInSlices, deleteFieldInSlices, deleteInSlices, stoppable } from '../../../src/store/slices.js';
+import { deleteFieldInSlices, deleteInSlices, stoppable } from '../../../src/store/slices.js';
 import { hour, noon, submissionOf } from '../../contract/store/fixture.js';
 import { memoryStore } from '../../support/memory-store.js';
 
@@ -76,21 +76,6 @@ describe('a list with many subscribers', () => {
 		expect(core.getList({ id: 1 })).not.toBeNull();
 		sound();
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(true);
-	});
-
-	it('is cleared in the same way, and says how many there were', async () => {
-		const { core, steps, left, sound } = startLists();
-		expect(await clearInSlices(steps, deletion, 2)).toBe(5);
-		expect(left(1)).toEqual([]);
-		expect(core.getList({ id: 1 })).toMatchObject({ overall_subscribers_count: 0 });
-		sound();
-		expect(await clearInSlices(steps, { ...deletion, id: 9 }, 2)).toBeNull();
-	});
-
-	it('is one transaction in a trial, which is undone', async () => {
-		const { steps, left } = startLists({ isTrial: true });
-		expect(await clearInSlices(steps, deletion, 2)).toBe(5);
-		expect(left(1)).toHaveLength(5);
 	});
 });
 

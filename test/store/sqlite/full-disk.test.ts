@@ -88,7 +88,7 @@ describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log cop
 	});
 });
 
-it('is told where no database can be opened on it, reading it neither', async (context) => {
+it('says that no database can be opened on it, not even to read', async (context) => {
 	const folder = smallDisk(4);
 	if (folder === null) return context.skip('no disk can be mounted here');
 	const db = join(folder, 'news.db');

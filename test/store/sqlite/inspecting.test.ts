@@ -61,7 +61,7 @@ describe('looking at a SQLite database', () => {
 		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('says what is no database of ours, and makes none', () => {
+	it('refuses foreign files, and makes none', () => {
 		const other = join(folder, 'other.db');
 		new Database(other).exec('CREATE TABLE t (a)').close();
 		expect(failure(other)).toMatchObject({ code: 'not_a_database' });

@@ -96,7 +96,7 @@ describe('opening a SQLite database', () => {
 		expect(made).toEqual([0]);
 	});
 
-	it('refuses a file that is no database, a directory, and a database of somebody else', async () => {
+	it('refuses a text file, a directory, and a database of another program', async () => {
 		writeFileSync(path, 'email,name\nann@example.org,Ann\n'.repeat(100));
 		expect(await codeOf(open())).toBe('not_a_database');
 		expect(await codeOf(open('create', folder))).toBe('not_a_database');

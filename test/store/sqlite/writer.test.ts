@@ -79,7 +79,7 @@ describe('the writer', () => {
 		expect(rows()).toEqual([2]);
 	});
 
-	it('gives a bulk operation a transaction of its own, so that it fails alone, with all it changed', async () => {
+	it('gives a bulk operation a separate transaction, so that it fails alone, with all it changed', async () => {
 		const bulk = (x: number, outcome: () => void) =>
 			writer.write(
 				() => {
