@@ -80,32 +80,25 @@ export async function bodyErrors(bodies: {
 	const errors: FieldErrors = {};
 	for (const field of ['text_body', 'html_body'] as const) {
 		const body = bodies[field] ?? '';
-		const wrong = [
-			...(hasTooMany(body) ? [tooManyVariables()] : []),
-			...(field === 'html_body' && body !== '' ? await nestingErrors(body) : []),
-		];
+		const wrong: FieldError[] = [];
+		if (hasTooMany(body))
+			wrong.push({
+				code: 'too_many_variables',
+				message: 'Ensure the body has no more than 20,000 variables.',
+			});
+		if (field === 'html_body' && body !== '') {
+			const { isTooDeep, maxNesting } = await import('../content/nesting.js');
+			const message = `Ensure the HTML is nested no deeper than ${maxNesting} elements.`;
+			if (isTooDeep(body)) wrong.push({ code: 'too_deep', message });
+		}
 		if (wrong.length > 0) errors[field] = wrong;
 	}
 	return errors;
 }
 
-async function nestingErrors(html: string): Promise<readonly FieldError[]> {
-	const { isTooDeep, maxNesting } = await import('../content/nesting.js');
-	const message = `Ensure the HTML is nested no deeper than ${maxNesting} elements.`;
-	return isTooDeep(html) ? [{ code: 'too_deep', message }] : [];
-}
-
-const maxVariables = 20_000;
-
-/** The first number of a process that is written out takes 12 ms. */
-const tooManyVariables = () => ({
-	code: 'too_many_variables',
-	message: `Ensure the body has no more than ${maxVariables.toLocaleString('en-US')} variables.`,
-});
-
 function hasTooMany(body: string): boolean {
 	const pattern = referencePattern();
-	for (let count = 0; pattern.test(body); ) if (++count > maxVariables) return true;
+	for (let count = 0; pattern.test(body); ) if (++count > 20_000) return true;
 	return false;
 }
 

@@ -43,7 +43,7 @@ export async function createReport({ store, clock }: EngineContext, query: Repor
 
 export function createReports(context: EngineContext): ReportsPlus {
 	return {
-		report: (query) => createReportOfOurs(context, query),
+		report: async (query) => reportOf(context.store, { ...(await rangeOfOurs(context, query)), view: query }),
 		details: (query) => reportDetails(context, query),
 		links: (campaign, call) => campaignLinks(context, campaign, call),
 	};
@@ -53,10 +53,6 @@ export function createReports(context: EngineContext): ReportsPlus {
  * Without dates a campaign is covered from its first day to its last. An unknown campaign is `not_found`, where the
  * document's report gives zeros (api-decisions 36).
  */
-async function createReportOfOurs(context: EngineContext, query: ReportQuery & ReportView): Promise<Report> {
-	return reportOf(context.store, { ...(await rangeOfOurs(context, query)), view: query });
-}
-
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
 	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
@@ -149,7 +145,7 @@ function detailsOf(
 		total: { ...total, attempted, delivered: Math.max(0, attempted - bounced) },
 		days: days.map((date) => ({ date, ...sumOf(byDay.get(date) ?? []) })),
 		hours: between([...byHour.keys()]).map((hour) => ({
-			date: hourText(hour),
+			date: `${new Date((hour * 3_600_000_000) / microsPerMs).toISOString().slice(0, 13)}:00`,
 			...sumOf(byHour.get(hour) ?? []),
 		})),
 		week: [...byWeek.keys()]
@@ -193,10 +189,6 @@ function between(numbers: readonly number[]): number[] {
 	if (numbers.length === 0) return [];
 	const first = Math.min(...numbers);
 	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
-}
-
-function hourText(hour: number): string {
-	return `${new Date((hour * 3_600_000_000) / microsPerMs).toISOString().slice(0, 13)}:00`;
 }
 
 /** A message opened by a machine on one day and by a person on a later one counts on both days. */

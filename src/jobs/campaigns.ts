@@ -56,7 +56,8 @@ export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 		bytes += size;
 	}
 	await put();
-	assertSameSource(seen, position);
+	if (seen < position)
+		throw new ApiError('conflict', `the source has ${seen} rows, but ${position} were put before`);
 	await sink.complete(position);
 }
 
@@ -68,11 +69,6 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 		'bad_answer',
 		`the batch of rows ${first} to ${end} was answered with position ${ack.position}`,
 	);
-}
-
-function assertSameSource(seen: number, position: number): void {
-	if (seen >= position) return;
-	throw new ApiError('conflict', `the source has ${seen} rows, but ${position} were put before`);
 }
 
 /**

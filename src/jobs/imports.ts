@@ -2,7 +2,6 @@
  * An import as a session of numbered batches. Acknowledged rows stay; the same key continues after them. An engine in
  * this process gets the next batches before it has answered, so that they share a commit.
  */
-import type { Call } from '../api/api.js';
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts } from '../api/counts.js';
 import { ApiError, StoreError } from '../api/errors.js';
@@ -42,7 +41,7 @@ export interface ImportResult {
 }
 
 export async function runImport(job: ImportJob): Promise<ImportResult> {
-	const session = await job.imports.open(job.key, job.spec, callOf(job.signal));
+	const session = await job.imports.open(job.key, job.spec, job.signal && { signal: job.signal });
 	const run = new ImportRun(job, session);
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
@@ -256,10 +255,6 @@ function hasTooManyErrors(
 	if (maxErrors === undefined) return false;
 	if ('rows' in maxErrors) return rejected > maxErrors.rows;
 	return (where === 'end' || read >= 1_000) && rejected * 100 > maxErrors.percent * read;
-}
-
-function callOf(signal: AbortSignal | undefined): Call {
-	return signal === undefined ? {} : { signal };
 }
 
 function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts): number {

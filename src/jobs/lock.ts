@@ -25,7 +25,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 			held.exec('BEGIN EXCLUSIVE');
 		} catch (error) {
 			held.close();
-			if (!isBusy(error)) throw error;
+			if (!codeOf(error).startsWith('SQLITE_BUSY')) throw error;
 			const holder = await holderOf(pid);
 			tries += 1;
 			if (holder === null && tries < TRIES_WITHOUT_A_NAME) {
@@ -70,10 +70,6 @@ function inodeOf(path: string): number | null {
 async function holderOf(pidFile: string): Promise<string | null> {
 	const text = (await readFile(pidFile, 'utf8').catch(() => '')).trim();
 	return /^\d/.test(text) ? `process ${text}` : null;
-}
-
-function isBusy(error: unknown): boolean {
-	return codeOf(error).startsWith('SQLITE_BUSY');
 }
 
 function codeOf(error: unknown): string {

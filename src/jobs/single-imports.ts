@@ -188,7 +188,10 @@ class SingleSession {
 			const outcome = this.#settleOne(row, { before: ahead.get(row.key), number: first + index });
 			ahead.set(
 				row.key,
-				outcome.then(isTaken, () => false),
+				outcome.then(
+					(one) => one.kind === 'duplicate' || isStanding(one),
+					() => false,
+				),
 			);
 			outcomes[index] = await outcome;
 		});
@@ -240,10 +243,6 @@ function isStanding(outcome: RowOutcome | undefined): boolean {
 	return outcome !== undefined && !('code' in outcome);
 }
 
-function isTaken(outcome: RowOutcome): boolean {
-	return outcome.kind === 'duplicate' || isStanding(outcome);
-}
-
 function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
@@ -277,7 +276,7 @@ export async function keepNothing(): Promise<KeptImport> {
 	const done = async () => undefined;
 	return {
 		position: 0,
-		counts: { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+		counts: noCounts(),
 		reasonsLeftOut: 0,
 		last: null,
 		begun: new Map(),

@@ -15,14 +15,10 @@ import {
 type Run = (command: unknown, means?: Means) => Promise<unknown>;
 
 let parts: Partial<Store> = {};
-let answers: Answer[] = [];
+const answers: Answer[] = [];
 /** Earlier operations begin before later ones, `close` last. */
 let turn: Promise<void> = Promise.resolve();
 const longMs = 1;
-
-function take(operations: readonly Operation[]): void {
-	turn = turn.then(() => begin(operations));
-}
 
 async function begin(operations: readonly Operation[]): Promise<void> {
 	let since = performance.now();
@@ -80,13 +76,9 @@ const threadOperations: Record<string, Run> = {
 
 function post(one: Answer): void {
 	answers.push(one);
-	if (answers.length === 1) process.nextTick(flush);
+	if (answers.length === 1) process.nextTick(() => parentPort?.postMessage(answers.splice(0)));
 }
 
-function flush(): void {
-	const ready = answers;
-	answers = [];
-	parentPort?.postMessage(ready);
-}
-
-parentPort?.on('message', take);
+parentPort?.on('message', (operations: readonly Operation[]) => {
+	turn = turn.then(() => begin(operations));
+});

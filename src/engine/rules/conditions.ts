@@ -17,7 +17,7 @@ interface ConditionedPerson {
 export function meets(person: ConditionedPerson, condition: Condition, timeZone: string): boolean {
 	const { field, variable, operator, value } = condition;
 	if (field === 'created') return compared(orderOfDates(person.created_at, value, timeZone), operator);
-	const stored = variable === null ? plainText(person, field) : variableText(person.meta, variable);
+	const stored = textOf(person, field, variable);
 	if (operator === '~') return foldCase(stored).includes(foldCase(value));
 	if (field === 'email') return compared(orderOf(foldCase(stored), foldCase(value)), operator);
 	const [left, right] = [numberOf(stored), numberOf(value)];
@@ -26,34 +26,24 @@ export function meets(person: ConditionedPerson, condition: Condition, timeZone:
 }
 
 function compared(order: number | null, operator: Operator): boolean {
-	if (order === null) return false;
-	switch (operator) {
-		case '=':
-			return order === 0;
-		case '!=':
-			return order !== 0;
-		case '>':
-			return order > 0;
-		case '>=':
-			return order >= 0;
-		case '<':
-			return order < 0;
-		case '<=':
-			return order <= 0;
-		default:
-			return false;
-	}
+	return order !== null && (fits[operator]?.(order) ?? false);
 }
+
+const fits: Readonly<Partial<Record<Operator, (order: number) => boolean>>> = {
+	'=': (order) => order === 0,
+	'!=': (order) => order !== 0,
+	'>': (order) => order > 0,
+	'>=': (order) => order >= 0,
+	'<': (order) => order < 0,
+	'<=': (order) => order <= 0,
+};
 
 function orderOf<T extends string | number>(left: T, right: T): number {
 	return left < right ? -1 : left > right ? 1 : 0;
 }
 
-function plainText({ email, name }: ConditionedPerson, field: string): string {
-	return field === 'email' ? email : (name ?? '');
-}
-
-function variableText(meta: ConditionedPerson['meta'], variable: string): string {
+function textOf({ email, name, meta }: ConditionedPerson, field: string, variable: string | null): string {
+	if (variable === null) return field === 'email' ? email : (name ?? '');
 	return (Object.hasOwn(meta, variable) ? metaText(meta[variable]) : null) ?? '';
 }
 

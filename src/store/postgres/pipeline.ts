@@ -55,7 +55,8 @@ export function createPipeline(client: ClientBase): Pipeline {
 				open = trip;
 				if (text.startsWith('BEGIN')) cause = null;
 				const explain = (error: unknown) => {
-					if (cause === null || !isAborted(error)) cause = error;
+					const isAborted = error instanceof Error && 'code' in error && error.code === '25P02';
+					if (cause === null || !isAborted) cause = error;
 					fail(cause);
 				};
 				trip.add({ text, values, answer, fail: explain });
@@ -77,10 +78,6 @@ function octetsOf(values: readonly SqlValue[]): number {
 /** The server undoes a spoilt transaction at COMMIT, and does not call that an error. */
 class Aborted extends Error {
 	readonly code = '25P02';
-}
-
-function isAborted(error: unknown): boolean {
-	return error instanceof Error && 'code' in error && error.code === '25P02';
 }
 
 interface Column {

@@ -36,7 +36,9 @@ export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	try {
 		db = openUntouched(file);
 		assertOurs(db, path);
-		beginSnapshot(db);
+		// SQLite's own copying starts over whenever another process writes. An open snapshot does not see their writes.
+		db.exec('BEGIN');
+		db.prepare('SELECT count(*) FROM sqlite_schema').get();
 		isRead = true;
 		await copyTo(db, options);
 	} catch (error) {
@@ -69,15 +71,6 @@ function isOfCopy(error: unknown): boolean {
 	return (
 		error instanceof Database.SqliteError && /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(error.code)
 	);
-}
-
-/**
- * SQLite's own copying starts over whenever another process writes. Within an open snapshot it does not see their
- * writes.
- */
-function beginSnapshot(db: Database.Database): void {
-	db.exec('BEGIN');
-	db.prepare('SELECT count(*) FROM sqlite_schema').get();
 }
 
 async function copyTo(db: Database.Database, { into, signal, onProgress }: BackupOptions): Promise<void> {
