@@ -176,7 +176,6 @@ const links = command({
 	},
 });
 
-/** What `--only` selects, by the states of a result. */
 const selections: Readonly<Record<'sent' | 'bounced' | 'failed' | 'left-out', readonly string[]>> = {
 	sent: ['sent', 'accepted'],
 	bounced: ['bounced'],
@@ -277,7 +276,6 @@ const cancel = command({
 	},
 });
 
-/** What is being sent cannot be called back, but may still come back to the queue. */
 function openOf({ staged = 0, queued = 0, deferred = 0, leased = 0 }: CampaignStatus['messages']): number {
 	return staged + queued + deferred + leased;
 }

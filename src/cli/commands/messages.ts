@@ -134,7 +134,7 @@ const retry = command({
 	name: 'retry',
 	summary: 'make messages due now: deferred, uncertain and failed ones',
 	description:
-		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. A failed one is sent again, whatever refused it. What bounced went to a bad address and stays.',
+		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. A failed one is sent again, whatever refused it. A bounced one went to a bad address and stays.',
 	examples: ['mailctl messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	run: (cx, { args }) => change(cx, 'retry', args.id),
 });

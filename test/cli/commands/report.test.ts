@@ -59,7 +59,7 @@ describe('mailctl report', () => {
 		[['--last', 'x'], 2, '--last "x" is not a number of days, such as 14d or 2w'],
 		[['--from', '2026-11-05', '--to', '2026-11-01'], 2, '--from 2026-11-05 is after --to 2026-11-01'],
 		[['--last', '400d'], 5, /^date_/],
-		[['--campaign', 'x'], 3, 'there is no campaign "x"'],
+		[['--campaign', 'x'], 3, 'campaign "x" not found'],
 		[['--campaign', '00000000-0000-4000-8000-000000000000'], 3, /^campaign 0{8}.* not found$/],
 		[['--fail-if', 'bounces>2'], 2, '--fail-if "bounces>2" is not a test'],
 		[['--fail-if', 'sent'], 2, '--fail-if "sent" is not a test'],

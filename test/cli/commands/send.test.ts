@@ -164,7 +164,7 @@ describe('mailctl send', () => {
 		[[...toAnn, '--header', 'Bcc: evil@example.com'], 5, /^headers/],
 		[[...toAnn, '--header', 'X-A: 1\r\nBcc: evil@example.com'], 5, /^headers/],
 		[[...toAnn, '--header', 'X A: 1'], 5, /^headers/],
-		[[...toAnn, '--campaign', 'x'], 3, 'there is no campaign "x"'],
+		[[...toAnn, '--campaign', 'x'], 3, 'campaign "x" not found'],
 		[
 			[...toAnn, '--bulk', '--cc', 'c@example.com', '--no-strict-vars'],
 			5,

@@ -19,7 +19,6 @@ export const campaignArg = {
 	ask: 'Which campaign:',
 } as const;
 
-/** By name or UUID; `undefined`: there is none. */
 export async function lookUpCampaign(
 	campaigns: Pick<Campaigns, 'page'>,
 	text: string,
@@ -46,15 +45,14 @@ export async function findCampaign(
 				text,
 				results.map(({ key }) => key),
 			);
-	throw new CliError('not_found', exits.notFound, `there is no campaign "${text}"`, {
+	throw new CliError('not_found', exits.notFound, `campaign "${text}" not found`, {
 		hint: near ?? mailctl('campaigns', 'list'),
 	});
 }
 
-/** A typing error can be about these. */
 const mostNames = 1_000;
 
-/** The only unfinished campaign; of several a person chooses one, and a script is told their names (exit 2). */
+/** The only unfinished campaign; of several a person chooses one, and a script gets their names (exit 2). */
 export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {
 	const found: Campaign[] = [];
 	for (const state of ['sending', 'staged'] as const)

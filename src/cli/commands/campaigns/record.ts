@@ -15,7 +15,7 @@ import { type Columns, column } from '../../render/columns.js';
 import { attachmentLines, numberText, replyText } from '../../render/units.js';
 import { orNull } from '../../verbs/resolve.js';
 
-/** Null: where a service of others sends the messages and tells nothing about them. */
+/** A foreign service sends the messages and tells nothing about them. */
 const untold = {
 	opened: null,
 	machine_opened: null,
@@ -29,7 +29,7 @@ const untold = {
 
 export type CampaignRecord = ReturnType<typeof recordOf>;
 
-/** `sent`: what a service of others took, where it does not tell what it sent. */
+/** `sent`: the messages that a foreign service took, where it does not tell what it sent. */
 export function recordOf(campaign: Campaign, sent: number) {
 	const { key, id, type, subject, list_id, source, counts, date_created, date_released } = campaign;
 	const joined = joinedTo(campaign);
@@ -58,7 +58,6 @@ function toldBy({ created: _, sent: __, softbounced, hardbounced, ...figures }: 
 	return { ...figures, bounced: softbounced + hardbounced, softbounced, hardbounced };
 }
 
-/** Messages of `send --to` that joined it. */
 function joinedTo(campaign: Campaign): number {
 	const { figures, counts, date_released } = campaign;
 	if (figures === null || isOfCalls(campaign)) return 0;
@@ -96,15 +95,11 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 	return sums;
 }
 
-/** What was read: rows of a file, or the people of a list, who are put together and are all there once it is released. */
+/** The rows of a file that were read, or the people of a list, who are complete once it is released. */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
-	const { staged, suppressed, rejected, left_out = 0 } = counts;
-	return {
-		rows: staged + suppressed + rejected + left_out,
-		is_complete: is_complete || date_released !== null,
-	};
+	return { rows: counts.staged + leftOutOf(counts), is_complete: is_complete || date_released !== null };
 }
 
 const count = { align: 'right', isCount: true } as const;

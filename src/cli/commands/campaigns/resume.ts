@@ -3,6 +3,7 @@ import { type Campaign, isOfCalls } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { ApiError } from '../../../api/errors.js';
 import { isRefusalOfSender } from '../../../api/pauses.js';
+import type { Uuid } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -10,6 +11,7 @@ import { UsageError } from '../../frame/errors.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
 import { counted } from '../../render/units.js';
+import { walk } from '../../verbs/listing.js';
 import { assertConsent, type CampaignPlace, campaignPlace } from '../send/begin.js';
 import { assertWaits, campaignAnswer, sendOptions } from '../send/options.js';
 import { assertListAllowed, listCampaign, selectionOf } from '../send/recipients.js';
@@ -99,31 +101,24 @@ async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<voi
 		await retryAll(cx, campaign, 'deferred');
 }
 
-/**
- * Puts failed messages back into the queue, or deferred ones whose sender was refused; those of a page share commits. One
- * that stays failed has lost its content or person.
- */
+/** Messages of one group share commits. */
+const groupSize = 100;
+
+/** Puts failed messages back into the queue, or deferred ones whose sender was refused. */
 async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' | 'deferred'): Promise<void> {
 	const messages = await need(await cx.api(), 'messages', '--failed');
-	const size = 100;
-	const filter = { campaign_unique_id: id, status, page_size: size } as const;
-	const { count } = await messages.page({ ...filter, page_size: 1 }, { signal: cx.signal });
-	if (count === 0) return;
-	if (cx.dryRun) return cx.note(`${counted(count, 'failed message')} would be sent again`);
-	const seen = new Set<string>();
+	const chosen: Uuid[] = [];
+	const filter = { campaign_unique_id: id, status } as const;
+	for await (const one of walk(messages, filter, { signal: cx.signal }))
+		if (status === 'failed' || isRefusalOfSender(one.last_reply ?? '')) chosen.push(one.id);
+	if (chosen.length === 0) return;
+	if (cx.dryRun) return cx.note(`${counted(chosen.length, 'failed message')} would be sent again`);
 	let queued = 0;
-	for (let page = 1; ; ) {
-		const { results } = await messages.page({ ...filter, page }, { signal: cx.signal });
-		const fresh = results.filter((message) => !seen.has(message.id));
-		if (fresh.length === 0 && results.length < size) break;
-		if (fresh.length === 0) page += 1;
-		for (const message of fresh) seen.add(message.id);
-		const chosen = fresh.filter(
-			({ last_reply }) => status === 'failed' || (last_reply !== null && isRefusalOfSender(last_reply)),
-		);
-		const retried = await Promise.allSettled(chosen.map((message) => messages.retry(message.id)));
-		for (const one of retried)
+	for (let at = 0; at < chosen.length; at += groupSize) {
+		const group = chosen.slice(at, at + groupSize).map((one) => messages.retry(one));
+		for (const one of await Promise.allSettled(group))
 			if (one.status === 'fulfilled') queued += 1;
+			// A message that has lost its content or person stays failed.
 			else if (!(one.reason instanceof ApiError && one.reason.code === 'invalid')) throw one.reason;
 	}
 	if (queued > 0) await cx.note(`${counted(queued, `${status} message`)} queued again`);

@@ -66,8 +66,8 @@ function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_
 }
 
 /**
- * The history of a message, in lines: attempts, events, reports, limits. An event stands for what is not told by an
- * attempt or a returned mail. Text of servers is not cleaned.
+ * The history of a message, in lines: attempts, events, reports, limits. An event is left out where an attempt or a
+ * returned mail tells it. Text of servers is not cleaned.
  */
 export function detailLines(message: MessageDetail, times: Times): string[] {
 	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
@@ -99,10 +99,9 @@ export function deletedText({ before, keep_messages }: DeletedMessages, times: T
 	return `messages before ${times.day(before)} are deleted (keep_messages ${keep_messages})`;
 }
 
-/** Lower case; `of` completes the usage error "… is no UUID of". */
 export function uuidOf(text: string, of: string): string {
 	if (!isUuid(text)) {
-		throw new UsageError(`"${text}" is no UUID of ${of}`, { hint: mailctl('messages', 'list') });
+		throw new UsageError(`"${text}" is not the UUID of ${of}`, { hint: mailctl('messages', 'list') });
 	}
 	return text.toLowerCase();
 }
@@ -126,7 +125,6 @@ function eventLine({ type, time, count, link, machine }: MessageEvent, times: Ti
 		...(count > 1 ? [`${count} times`] : []),
 		...(machine ? ['by a program'] : []),
 	];
-	// As reports call it.
 	const what = type === 'REDIRECTED' ? 'clicked' : type.toLowerCase();
 	return [`${times.text(time)} ${what}`, more.join(', ')].filter((part) => part !== '').join(': ');
 }

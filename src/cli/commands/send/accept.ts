@@ -26,7 +26,6 @@ import { afterAcceptance, concludeDelivery, deliverNow } from './watch.js';
 type AcceptOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> &
 	Partial<Pick<SendOptions, 'rate' | 'results' | 'idempotencyKey'>> & {
 		print: (answer: SendResult) => Promise<void>;
-		/** Called after the answer and before the delivery. */
 		tell?: (answer: SendResult, accepted: Accepted) => Promise<void>;
 		/** A trial may be repeated freely, so its errors name no idempotency key. */
 		isTrial?: boolean;
@@ -91,7 +90,6 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 
 const mostNamed = 10;
 
-/** `to`: addresses as they were given. */
 async function sayWhoGetsNone(
 	cx: CommandContext,
 	to: readonly string[],
@@ -179,7 +177,7 @@ export function assertAllowed(cx: CommandContext, addresses: readonly string[]):
 	});
 }
 
-/** `*` stands for anything within a part of the address, in any case. */
+/** `*` matches anything within a part of the address, in any case. */
 function toExpression(glob: string): RegExp {
 	const parts = glob.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
 	return new RegExp(`^${parts.join('[^@]*')}$`, 'i');

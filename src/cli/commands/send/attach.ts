@@ -9,7 +9,6 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { sizeText } from '../../render/units.js';
 
-/** In the order given. Throws `UsageError` that names the file. */
 export async function readAttachments(cx: CommandContext, paths: readonly string[]): Promise<FileToSend[]> {
 	if (paths.length > maxAttachments)
 		throw new UsageError(`--attach: ${paths.length} files are more than ${maxAttachments}`);
@@ -21,7 +20,7 @@ export async function readAttachments(cx: CommandContext, paths: readonly string
 		assertName(path);
 		sizes.push([path, found?.size ?? 0]);
 	}
-	// Before any is read: one of many gigabytes is not.
+	// A file of many gigabytes is refused before it is read.
 	assertSize(sizes);
 	const files: FileToSend[] = [];
 	for (const path of paths) {
@@ -53,7 +52,6 @@ function assertSize(sizes: readonly (readonly [path: string, bytes: number])[]):
 	);
 }
 
-/** Throws `UsageError` for a `cid:` link that two of the files are meant by. */
 export async function assertClear({ html, attachments = [] }: Content): Promise<void> {
 	if (attachments.length < 2) return;
 	const { cidFaults } = await import('../../../content/attachments.js');
@@ -64,12 +62,11 @@ export async function assertClear({ html, attachments = [] }: Content): Promise<
 		});
 }
 
-/** As a request names it. */
 export function namedIn(files: readonly FileToSend[]): Attachment[] {
 	return files.map(({ name, type, sha256 }) => ({ name, type, sha256 }));
 }
 
-/** What is not there yet; each once. */
+/** Uploads each file once, unless the service has it. */
 export async function uploadAttachments(
 	cx: CommandContext,
 	files: readonly FileToSend[] = [],
@@ -83,7 +80,6 @@ export async function uploadAttachments(
 		if ((await orNull(attachments.find(sha256, call))) === null) await attachments.put(sha256, bytes, call);
 }
 
-/** Media types by the end of a file's name: those of IANA that people attach. */
 const types: Readonly<Record<string, string>> = {
 	'application/gzip': 'gz tgz',
 	'application/json': 'json map',
@@ -133,7 +129,7 @@ const byEnd: ReadonlyMap<string, string> = new Map(
 	Object.entries(types).flatMap(([type, ends]) => ends.split(' ').map((end) => [end, type] as const)),
 );
 
-/** `application/octet-stream` for what is not known, and for mails, which may not be in base64 under their own type. */
+/** Mails count as unknown: a message/rfc822 may not be in base64 (RFC 2046 s.5.2.1). */
 export function mediaTypeOf(name: string): string {
 	const end = /\.([^.]{1,16})$/.exec(name)?.[1]?.toLowerCase() ?? '';
 	return byEnd.get(end) ?? 'application/octet-stream';

@@ -57,13 +57,39 @@ export interface CampaignPlace {
 
 type AnySpec = CampaignSpec | RequestsSpec;
 
-/** The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened. */
+/**
+ * The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened: two
+ * processes that stage one campaign at the same time would put each other's rows. This machine also keeps that a server
+ * has a campaign: a page in its place may look like a foreign service, and everyone would be sent to again.
+ */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
-	const { campaigns } = (await (await cx.api()).capabilities()).ext;
+	const { api, target } = await cx.connection();
+	const { campaigns } = (await api.capabilities()).ext;
 	if (campaigns === undefined) return (await import('./foreign.js')).foreignPlace(cx);
+	const { jobFiles } = await import('../../../jobs/job-files.js');
+	const files = jobFiles(cx.paths.jobs, deploymentOf(target));
+	let lock: FileLock | null = null;
+	const letGo = async () => {
+		const had = lock;
+		lock = null;
+		await had?.release();
+	};
 	return {
 		isForeign: false,
-		...(await held(cx, campaigns)),
+		campaigns: {
+			...campaigns,
+			release: async (id, expected, call) => {
+				await campaigns.release(id, expected, call);
+				await letGo();
+			},
+		},
+		hold: async (campaign) => {
+			lock = await unlessRefused(files.hold(campaign, `the campaign "${campaign}"`));
+			cx.atEnd(letGo);
+			if (target.kind !== 'remote') return;
+			await unlessRefused(assertNotHere(cx, files.database, campaign));
+			await unlessRefused(files.leaveToDeployment(campaign));
+		},
 		deliver: (id, total, options) =>
 			deliverNow(cx, { campaign: id }, total, { ...options, rate: paced(options.rate).rate }),
 	};
@@ -74,42 +100,6 @@ export function deploymentOf(target: Connection['target']): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
 	if (isPostgres(target.url)) return shownDatabase(target.url);
 	return target.url.startsWith('file:') ? target.url : resolve(target.url);
-}
-
-/**
- * Two processes that stage one campaign at the same time would put each other's rows. This machine also keeps that a server
- * has a campaign: a page in its place may look like a foreign service, and everyone would be sent to again.
- */
-async function held(
-	cx: CommandContext,
-	campaigns: Campaigns,
-): Promise<Pick<CampaignPlace, 'campaigns' | 'hold'>> {
-	const { target } = await cx.connection();
-	const isRemote = target.kind === 'remote';
-	const { jobFiles } = await import('../../../jobs/job-files.js');
-	const files = jobFiles(cx.paths.jobs, deploymentOf(target));
-	let lock: FileLock | null = null;
-	const letGo = async () => {
-		const had = lock;
-		lock = null;
-		await had?.release();
-	};
-	return {
-		hold: async (campaign) => {
-			lock = await unlessRefused(files.hold(campaign, `the campaign "${campaign}"`));
-			cx.atEnd(letGo);
-			if (!isRemote) return;
-			await unlessRefused(assertNotHere(cx, files.database, campaign));
-			await unlessRefused(files.leaveToDeployment(campaign));
-		},
-		campaigns: {
-			...campaigns,
-			release: async (id, expected, call) => {
-				await campaigns.release(id, expected, call);
-				await letGo();
-			},
-		},
-	};
 }
 
 /** Throws `JobError` `other_road` where the database of this machine has the campaign. */
@@ -139,11 +129,8 @@ async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 
 export interface Beginning {
 	place: CampaignPlace;
-	/** The given name, or that of the campaign with the given UUID; null: the place makes one. */
 	name: string | null;
-	/** The campaign of that name was there before. */
 	there: Campaign | null;
-	/** The same mail is sent once more on purpose. */
 	isAgain: boolean;
 	timing: Timing;
 }
@@ -198,7 +185,6 @@ export async function beginCampaign(
 	return { place, name: there?.key ?? named, there, isAgain: again, timing };
 }
 
-/** The longest name that a mailctl server accepts. */
 const maxLength = 255;
 
 /** Throws `UsageError` for a name that could not be typed again. */
@@ -310,7 +296,6 @@ function repeated(cx: CommandContext, key: string, found: Campaign | undefined, 
 	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause });
 }
 
-/** How to go on with a campaign that is not finished, and how to send all of it once more. */
 function waysBeside(found: Campaign | undefined): Hint {
 	const state = found === undefined ? null : campaignState(found);
 	if (found === undefined || state === 'finished' || state === 'canceled')

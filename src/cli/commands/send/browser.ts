@@ -15,7 +15,7 @@ interface OpenedPage {
 	opened: boolean;
 }
 
-/** Writes the page, 0600 in a folder of its own, and opens it. It stays: a browser reads it later. */
+/** Writes a private page (0600) and opens it. It stays, because a browser reads it later. */
 export async function openInBrowser(cx: CommandContext, composed: ComposedMessage): Promise<OpenedPage> {
 	const file = await writePage(composed, cx.io.env['TMPDIR'] || tmpdir());
 	const opener = openerOf(cx.io.env, process.platform);

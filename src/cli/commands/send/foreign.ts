@@ -19,7 +19,6 @@ import { defaultWaitMs } from './watch.js';
 /** Requests at a time unless `--connections` says otherwise. */
 const defaultConnections = 8;
 
-/** Campaigns are let go when the command ends. */
 export async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
 	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
@@ -106,7 +105,6 @@ async function conclude(
 	throw hinted(error, [hint]);
 }
 
-/** Names the first reason; results have each. */
 async function sayWhyFailed(
 	cx: CommandContext,
 	campaigns: ForeignCampaigns,

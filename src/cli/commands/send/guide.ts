@@ -29,7 +29,6 @@ interface Question {
 	ask(cx: CommandContext, options: SendOptions): Promise<Partial<SendOptions>>;
 }
 
-/** In the order in which they are asked. */
 const questions: readonly Question[] = [
 	{
 		isOpen: ({ to, list, csv }) => to.length === 0 && list.length === 0 && csv === undefined,
@@ -48,7 +47,6 @@ const questions: readonly Question[] = [
 	},
 ];
 
-/** True: recipients, the sender, a subject or a body are missing. */
 export async function isTooLittle(options: SendOptions): Promise<boolean> {
 	if (options.batch !== undefined) return false;
 	for (const { isOpen } of questions) if (await isOpen(options)) return true;
@@ -60,7 +58,6 @@ interface Guided {
 	isTested: boolean;
 }
 
-/** Completes the options and calls `send` with them; the command that does the same is printed once it is done. */
 export async function guideSend<T>(
 	cx: CommandContext,
 	given: SendOptions,
@@ -89,7 +86,6 @@ const unsent: ReadonlySet<ExitCode> = new Set([
 	...[exits.usage, exits.notFound, exits.authentication, exits.refused, exits.network, exits.server],
 ]);
 
-/** The error, with the command that has the answers. */
 function leadingBack(error: unknown, command: OwnCommand | null, { isTested }: Guided): unknown {
 	if (error instanceof Declined) {
 		const hints: Hint[] = [error.hint, command && ['go on with: ', command]].filter((one) => one !== null);
@@ -100,7 +96,6 @@ function leadingBack(error: unknown, command: OwnCommand | null, { isTested }: G
 	return hinted(error, [['once that is corrected, go on with: ', command]]);
 }
 
-/** The command of a script that does the same; a campaign wants consent there. */
 function commandOf(cx: CommandContext, options: SendOptions, count: number | null): OwnCommand {
 	const isAgreed = (options.list.length > 0 || options.csv !== undefined) && count !== null && !cx.dryRun;
 	const expectCount = options.expectCount ?? (isAgreed ? count : undefined);
@@ -177,7 +172,7 @@ async function addSender(cx: CommandContext, senders: Api['senders'], from: stri
 async function askContent(cx: CommandContext, options: SendOptions): Promise<Partial<SendOptions>> {
 	const { templates } = (await (await cx.api()).capabilities()).ext;
 	const hasTemplates = ((await templates?.page({ page_size: 1 }, { signal: cx.signal }))?.count ?? 0) > 0;
-	const source = await cx.choose('What do you want to send?', [
+	const source = await cx.choose('Content?', [
 		{ name: 'a text, written in an editor', value: 'text' },
 		{ name: 'a text from a file', value: 'textFile' },
 		{ name: 'HTML from a file', value: 'htmlFile' },
@@ -272,7 +267,6 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 /** The question stands below the message on the same screen. */
 const mostLines = 40;
 
-/** Shows the message as text, with all warnings. A foreign service renders its messages itself. */
 async function preview(
 	cx: CommandContext,
 	{ count, look, findings }: Seen,
@@ -293,7 +287,6 @@ async function preview(
 	await warnOfMissing(cx, composed.missing);
 }
 
-/** False after a warning that the test message was not sent. */
 async function test(
 	cx: CommandContext,
 	look: Pick<First, 'prepared' | 'addressee'>,

@@ -26,7 +26,6 @@ export async function warnOfContent(cx: CommandContext, prepared: Prepared): Pro
 	await warnOfFindings(cx, contentOf(prepared), { bulk: await wantsLink(cx, prepared) });
 }
 
-/** The findings that `warnOfContent` puts into words. */
 export async function findingsIn(cx: CommandContext, prepared: Prepared): Promise<ContentFinding[]> {
 	if (isOpaque(prepared)) return [];
 	const { contentFindings } = await import('../../../content/lint.js');
@@ -38,7 +37,6 @@ async function wantsLink(cx: CommandContext, { request }: Prepared): Promise<boo
 	return request.type === 'BULK' && !(await isMadeElsewhere(cx));
 }
 
-/** Warns of links to unsubscribe that recipients cannot follow. */
 export async function warnOfLinks(cx: CommandContext, isBulk: boolean): Promise<void> {
 	const { local } = await cx.connection();
 	if (!isBulk || local === null) return;

@@ -191,7 +191,6 @@ export function settled(options: SendOptions, { dryRun }: { dryRun: boolean }): 
 	};
 }
 
-/** A message is shown, and nothing is sent. */
 export function wantsPreview({ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>): boolean {
 	return preview !== undefined || eml !== undefined;
 }
@@ -216,7 +215,6 @@ const ofRequests: readonly Key[] = [
 
 type Rule = readonly [isBroken: boolean, error: string, hint?: string];
 
-/** Throws `UsageError` for the first broken rule. */
 export function assertRules(rules: readonly Rule[]): void {
 	const broken = rules.find(([isBroken]) => isBroken);
 	if (broken === undefined) return;
@@ -274,7 +272,6 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 	assertWaits(options);
 }
 
-/** Parts of a message that exclude each other. */
 function contentRules(options: SendOptions): Rule[] {
 	const { text, textFile, html, htmlFile, markdownFile, template, subject } = options;
 	const both = (one: unknown, other: unknown, names: string): Rule => [
@@ -293,12 +290,10 @@ function contentRules(options: SendOptions): Rule[] {
 	];
 }
 
-/** True: there is a body, without a template. */
 export function hasBody({ text, textFile, html, htmlFile, markdownFile }: SendOptions): boolean {
 	return [text, textFile, html, htmlFile, markdownFile].some((body) => body !== undefined);
 }
 
-/** Throws `UsageError` where a message has no subject or no body. */
 export function assertContent(options: SendOptions): void {
 	if (options.template !== undefined) return;
 	if (!hasBody(options))
@@ -315,7 +310,6 @@ function isGiven(value: SendOptions[Key]): boolean {
 	return value !== undefined && value !== false;
 }
 
-/** Throws `UsageError` for how to send and to wait where nothing is sent and waited for. */
 export function assertWaits(
 	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
 ): void {

@@ -45,7 +45,6 @@ export function isShown(key: EmailKey | null, to: string): boolean {
 	return key === null || emailKey(parseMailbox(to)?.address ?? to) === key;
 }
 
-/** Exit 3. `where`: the recipients, in a sentence. */
 export function notAmong({ previewAs = '' }: Pick<SendOptions, 'previewAs'>, where: string): CliError {
 	return new CliError('not_found', exits.notFound, `--preview-as: ${previewAs} is not among ${where}`);
 }
@@ -123,7 +122,6 @@ function usesPerson(prepared: Prepared): boolean {
 	return variableNames(usedVariables(contentOf(prepared))).some((name) => !given.has(name));
 }
 
-/** A message that a dry run would send, and the plan that machines read. */
 interface Shown {
 	prepared: Prepared;
 	addressee: Addressee;
@@ -133,7 +131,6 @@ interface Shown {
 	plan: Foreseen;
 }
 
-/** A dry run: machines get the plan and the message, a person its headers and its text. */
 export async function showDryRun(
 	cx: CommandContext,
 	{ prepared, addressee, request, sentence, plan }: Shown,
@@ -168,7 +165,6 @@ function filesOf({ files = [] }: ComposedMessage): AttachedFile[] {
 	return files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
 }
 
-/** Names variables without a value, and parts that only the deployment can make. */
 async function sayOpenParts(cx: CommandContext, { missing, standsIn }: ComposedMessage): Promise<void> {
 	await warnOfMissing(cx, missing);
 	if (standsIn !== null) await cx.note(standsIn);
@@ -181,7 +177,6 @@ interface Preview {
 	counts: { recipients: number | null; rejected: number | null };
 }
 
-/** Writes what `--eml` and `--preview` ask for. */
 export async function showPreview(
 	cx: CommandContext,
 	{ composed, prepared, counts }: Preview,
@@ -275,7 +270,6 @@ export async function sendTrial(
 	});
 }
 
-/** The subject of a trial, in words; warns of variables that nothing gives a value to. */
 async function trialSubject(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<string> {
 	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
 	const composed = await compose(cx, prepared, addressee);

@@ -33,7 +33,6 @@ import { type Audience, type First, requestFor, type Survey } from './stage.js';
 
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
 
-/** The lists of a campaign, and which of their subscribers it is for. */
 export interface Selection<L extends RunList = RunList> {
 	lists: readonly [L, ...L[]];
 	/** Empty for one list without conditions, which any service takes. */
@@ -252,7 +251,6 @@ class ListAudience implements Audience {
 	}
 }
 
-/** Throws `UsageError` for an active subscriber that the profile may not write to. */
 export async function assertListAllowed(cx: CommandContext, id: number): Promise<void> {
 	if (!isLimited(cx)) return;
 	const people = await subscribersByKey(await cx.api(), id);
@@ -290,7 +288,6 @@ async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'],
 	return { lists: [...found.values()], first, errors };
 }
 
-/** Adds up two parts of one list. */
 function sum(a: ListCounts, b: ListCounts): ListCounts {
 	return {
 		list_id: a.list_id,

@@ -45,7 +45,6 @@ export type RunOptions = Pick<
 > &
 	Pick<SendOptions, 'rate' | 'connections' | 'retryUnknown'>;
 
-/** One campaign: where it is kept, how it is called, and what is particular to its recipients. */
 export interface CampaignRun extends Unreleased {
 	place: CampaignPlace;
 	id: string;
@@ -65,7 +64,6 @@ export interface CampaignRun extends Unreleased {
 	isBulk(): boolean;
 	/** Puts what is not staged yet; returns the first errors of lists. */
 	stage(): Promise<readonly string[]>;
-	/** The error where nobody is left. */
 	noRecipients: string;
 }
 
@@ -141,7 +139,7 @@ async function releaseOnce(
 	}
 }
 
-/** The first error is the one to report: a second one only gets a line. What is released by now stays. */
+/** The first error is the one to report: a second one only gets a line. A released campaign stays. */
 async function drop(cx: CommandContext, { place: { campaigns }, id, name }: CampaignRun): Promise<void> {
 	try {
 		await campaigns.cancel(id, { forget: true });
@@ -151,7 +149,6 @@ async function drop(cx: CommandContext, { place: { campaigns }, id, name }: Camp
 	}
 }
 
-/** `errors`: those of lists that this run staged. */
 async function assertSendable(
 	cx: CommandContext,
 	{ place, id, begun, name, options, selection, noRecipients }: CampaignRun,
@@ -183,7 +180,6 @@ function assertCount({ begun, name, where, options }: CampaignRun, counts: Accep
 	assertExpected(recipientsOf(counts), counted, options, begun === 'unnamed' ? [] : [stays]);
 }
 
-/** Recipients that are shown before the question, unless `--sample` says otherwise. */
 const shownSample = 3;
 
 async function agree(cx: CommandContext, campaign: CampaignRun, status: CampaignStatus): Promise<void> {

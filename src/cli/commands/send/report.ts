@@ -32,7 +32,6 @@ export function outcomesOf(messages: CampaignStatus['messages']): Outcomes {
 	return accepted === undefined ? { sent, ...others } : { accepted, ...others };
 }
 
-/** The same as a delivery counts them. */
 export function asDelivered(outcomes: Outcomes): DeliveryCounts {
 	if ('sent' in outcomes) return outcomes;
 	const { accepted: sent, ...others } = outcomes;
@@ -107,16 +106,13 @@ export interface GoingOn {
 	rate?: string | undefined;
 }
 
-/** The command or process that continues a released campaign, and how to look at it or end it. */
 export async function saysWhoGoesOn(cx: CommandContext, { name, rate }: GoingOn): Promise<Hint> {
 	const { local } = await cx.connection();
 	const cancel = [mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
-	const look = [mailctl('campaigns', 'get', name), ' shows how far it is'];
-	if (local === null) return ['the server goes on; ', look, ', ', cancel];
-	const { workers } = await local.queue.stats();
-	const other = workers.find(({ role }) => role === 'serve' || role === 'worker');
-	if (other !== undefined)
-		return [`mailctl ${other.role} (pid ${other.pid}) goes on with this database; `, look, ', ', cancel];
+	if (local === null) {
+		const look = mailctl('campaigns', 'get', name);
+		return ['the server goes on; ', look, ' shows how far it is, ', ...cancel];
+	}
 	const pace = rate === undefined ? [] : ['--rate', rate];
 	return [mailctl('campaigns', 'resume', name, ...pace), ' goes on, ', cancel];
 }
@@ -139,7 +135,6 @@ export async function sender(cx: CommandContext, ...options: readonly string[]):
 	return local === null ? 'the server' : mailctl('worker', ...options);
 }
 
-/** The JSON of a campaign: the keys of `campaignAnswer`. */
 export function documentOf(campaign: CampaignStatus) {
 	const { id, key, counts, messages, replies } = campaign;
 	return {
@@ -195,15 +190,11 @@ export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selec
 /** The code of a variable without a value, here and at every service that takes campaigns. */
 export const missingVariable = 'missing_variable';
 
-/** Why a recipient cannot be sent to. `line`: of its file, where it has one. */
 export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };
 
-/** Recipients with the same finding. */
 interface Kind {
 	count: number;
-	/** Lines and addresses of the first. */
 	first: string[];
-	/** The whole finding of the first. */
 	line: string;
 }
 
@@ -255,7 +246,6 @@ export class Findings {
 		);
 	}
 
-	/** Warns where a message is only looked at, or where these recipients are left out. */
 	async warn(cx: CommandContext, of: number, skipInvalid: boolean): Promise<void> {
 		for (const line of this.#lines(of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
 		// A later warning of the same variable would repeat it.

@@ -29,11 +29,9 @@ import { findInAllLists } from '../subscribers/walk.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
 import { assertContent, assertRules, type SendOptions, sendOptions } from './options.js';
 
-/** A request without its recipients, and the template it names, where that can be read. */
 export interface Prepared {
 	request: Omit<SendRequest, 'to'>;
 	template: Template | null;
-	/** The files that its `attachments` name, with their bytes; absent: none. */
 	files?: readonly FileToSend[];
 }
 
@@ -183,7 +181,6 @@ type Honoured = Partial<
 		Pick<SendOptions, 'retryUnknown' | 'strictVars' | 'template' | 'preview' | 'eml' | 'attach'>
 >;
 
-/** Throws `MissingExtension` or `UsageError` for an option that the deployment cannot honour. */
 export async function assertHonoured(
 	cx: CommandContext,
 	options: Honoured,
@@ -238,7 +235,6 @@ async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Ho
 const untoldVariables =
 	'--strict-vars cannot be kept: this deployment does not tell what is in its templates';
 
-/** Refuses a message to addresses whose variables have no value. */
 export async function assertVariables(
 	cx: CommandContext,
 	prepared: Prepared,
@@ -281,7 +277,6 @@ async function missingForPeople(
 	return [...missing, ...lacking];
 }
 
-/** The open variables that no field of the deployment has. */
 export async function missingVariables(
 	cx: CommandContext,
 	content: Content,
@@ -305,13 +300,11 @@ export function openVariables(
 	);
 }
 
-/** The hint for a refused request. `hasSenders`: a command verifies addresses there. */
 export function sendHint({ path, code }: Refused, { hasSenders = true } = {}): Hint | undefined {
 	if (code === 'not_verified' && !hasSenders) return 'verify the address at the service';
 	return path.startsWith('template_unique_id') ? mailctl('templates', 'list') : undefined;
 }
 
-/** Throws `UsageError` for a time that the service refuses, and `MissingExtension` where it plans nothing. */
 export async function readTiming(
 	cx: CommandContext,
 	{ at, in: wait, window }: Pick<SendOptions, 'at' | 'in' | 'window'>,
@@ -357,7 +350,6 @@ export function sayPlan(
 	return `planned for ${at} ${plan.time_zone}${hours}${here.startsWith(at) ? '' : ` (${here})`}`;
 }
 
-/** `2026-12-01 09:00` in the zone of the plan. */
 export function sayTime(at: string | undefined, { time_zone = 'UTC' }: { time_zone?: string }): string {
 	const moment = at === undefined ? null : parseDateTime(at);
 	return moment === null ? '' : localTime(moment, time_zone).slice(0, 16).replace('T', ' ');

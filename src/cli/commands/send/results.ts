@@ -29,7 +29,6 @@ import { walk } from '../../verbs/listing.js';
 import type { CampaignPlace } from './begin.js';
 import { missingVariable } from './report.js';
 
-/** `line` is that of a file; `code` and `text` say why there is no message, or are the last reply. */
 const resultColumns = [
 	...(['line', 'to', 'id', 'state', 'code', 'text', 'attempts', 'campaign_unique_id'] as const),
 ];
@@ -46,7 +45,6 @@ type ResultsFlag = '--results' | '--save';
 /** Lines are written in blocks: a write each would cost a million system calls. */
 const blockLength = 64 * 1024;
 
-/** A reader never sees half of it. An older file is replaced. */
 export async function writeLines(
 	cx: CommandContext,
 	path: string,

@@ -50,7 +50,6 @@ import { type Audience, type First, requestFor, type Survey } from './stage.js';
 
 type Depth = Parameters<Audience['survey']>[0];
 
-/** One row before it is staged. */
 interface Judged {
 	/** Null: it can be sent. */
 	finding: Omit<Finding, 'line'> | null;
@@ -352,7 +351,6 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 			const refused = check === null ? null : await complaintOf(check(request));
 			if (refused !== null)
 				return finding(send.to.map(({ address }) => address).join(', '), 'invalid', refused);
-			// A field may have a value for the recipient: only the service knows.
 			const missing = this.isStrict ? missingOf(send).filter((name) => !fields.has(name)) : [];
 			if (missing.length > 0) return finding('', missingVariable, noValueText(missing));
 			const recipients = send.to.map(({ address: to, key }) => ({ to, key: `${key}\n${alike}` }));
@@ -372,7 +370,6 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 		const values = Object.entries(given).map(([key, value]) => [key, checked[key] ?? value] as const);
 		const uuid = send.template_unique_id;
 		const prepared = {
-			// Only the values differ: the keys are those that were given.
 			request: Object.fromEntries(values) as typeof given,
 			template: uuid === null ? null : await findTemplate(this.cx, uuid),
 			...(this.files.length > 0 && { files: this.files }),
@@ -397,7 +394,6 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 	}
 }
 
-/** The refusal of a request; null: it is accepted. */
 async function complaintOf(checking: Promise<void>): Promise<string | null> {
 	try {
 		await checking;
@@ -425,7 +421,6 @@ export type Rest = (() => Promise<OpenTable | OpenRequests>) | null;
 interface RowCampaign extends Pick<CampaignRun, 'place' | 'id' | 'name' | 'of' | 'source' | 'subject'> {
 	content: Prepared | null;
 	isBulk: () => boolean;
-	/** The number of rows that an earlier run staged. */
 	position: number;
 	options: RunOptions;
 	rows: Rest;

@@ -22,7 +22,6 @@ import { numberText } from '../../render/units.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
 import { contentOf, isOpaque, missingVariables, openVariables, type Prepared } from './request.js';
 
-/** `close` lets go of it. */
 export interface Input {
 	bytes: TableSource;
 	/** `sha256`, and the `path` of a file: another run can tell whether it has the same. Empty where only the first rows are read. */
@@ -108,7 +107,6 @@ export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
 	return JSON.parse(columns) as CampaignColumns;
 }
 
-/** Each request of a batch gets these files after its own. */
 interface AddedToRequests {
 	attachments: readonly Attachment[];
 	track?: string | undefined;

@@ -33,11 +33,9 @@ import { assertCanDeliver } from './watch.js';
 /** The recipients of a campaign before it is staged: lists, the rows of a table, or send requests. */
 export interface Audience {
 	readonly name: string;
-	/** The words where recipients are counted: `the list`, `people.csv`. */
 	readonly where: string;
 	/** Null where each request has its own content. */
 	readonly prepared: Prepared | null;
-	/** The files that go with each mail. */
 	readonly files: readonly FileToSend[];
 	readonly noRecipients: string;
 	/** Only once it is open. */
@@ -54,7 +52,6 @@ export interface Audience {
 	plan(survey: Survey): Foreseen;
 	/** Known after the survey. */
 	isBulk(): boolean;
-	/** The refusal where no message can be shown. */
 	noFirst(): CliError;
 	close(): Promise<void>;
 }
@@ -78,7 +75,6 @@ export interface First {
 	request: () => SendRequest;
 }
 
-/** The audience before it is opened. */
 export async function audienceOf(cx: CommandContext, options: SendOptions): Promise<Audience> {
 	if (options.list.length > 0) return (await import('./recipients.js')).listAudience(cx, options);
 	const { batchAudience, tableAudience } = await import('./row-audience.js');
@@ -138,7 +134,6 @@ async function foresee(
 	return findings.rejected > 0 ? exits.partly : exits.done;
 }
 
-/** Under `--dry-run`: the campaign would be gone on with. */
 export async function foreseeResume(cx: CommandContext, campaign: Campaign): Promise<undefined> {
 	const { key } = campaign;
 	const state = campaignState(campaign);

@@ -54,7 +54,6 @@ type DeliverOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> 
 
 type Scope = NonNullable<DeliveryScope>;
 
-/** How long it waits without progress. */
 export const defaultWaitMs = 600_000;
 
 /** Delivers the scope, or waits until a server has. `null`: with `--no-wait`, or where the service does not tell. */
@@ -137,7 +136,6 @@ const longestPauseMs = 1_000;
 /** A server learns by its next try that its mail server works again, so one look is not enough. */
 const pausedMs = 5_000;
 
-/** Waits for a server of ours, which sends by itself. */
 async function watchServer(
 	cx: CommandContext,
 	messages: Messages,
@@ -295,7 +293,6 @@ export async function concludeDelivery(
 	return counts.bounced + counts.failed > 0 ? exits.partly : exits.done;
 }
 
-/** Hints for messages that wait, and for those that a person has to decide about. */
 async function sayRest(
 	cx: CommandContext,
 	{ kind, counts }: DeliverySummary,

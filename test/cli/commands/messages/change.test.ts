@@ -5,7 +5,7 @@ import { startFaultServer } from '../../../support/smtp-fault.js';
 describe('mailctl messages retry', () => {
 	const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
-	it('sends again what nobody knows the fate of, and what was put off, and shows every attempt', async () => {
+	it('sends uncertain and deferred messages again, and shows every attempt', async () => {
 		const server = await startFaultServer({
 			on: (phase, line, { number }) => {
 				if (number > 2) return undefined;
@@ -28,7 +28,7 @@ describe('mailctl messages retry', () => {
 			{ state: 'deferred', attempts: 1 },
 			{ state: 'queued', attempts: 1 },
 		]);
-		// A connection of its own each: the first two are spoilt.
+		// The server spoils its first two connections.
 		while (server.connections < 2) await project.run(['engine', 'smtp-test']);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 2 });
 		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({

@@ -142,7 +142,7 @@ describe('mailctl send --batch', () => {
 		expect(await warned({ ...plain, text_body: 'Leave: #unsubscribe_url#' })).toBe(true);
 	});
 
-	describe('of values that are no texts', () => {
+	describe('values that are not texts', () => {
 		const looks = [
 			['-n', '-o', 'table'],
 			['--preview', 'text'],

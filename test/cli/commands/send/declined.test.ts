@@ -64,7 +64,7 @@ describe.each([
 
 describe('what this run has staged', () => {
 	it.each([
-		['with a name of its own', named],
+		['with a given name', named],
 		['without one', mail],
 	])('is dropped after a no, %s', async (_, words) => {
 		const { code, said } = await answering(words, 'n');
@@ -73,7 +73,7 @@ describe('what this run has staged', () => {
 	});
 
 	it.each([
-		['with a name of its own', named, 'U1'],
+		['with a given name', named, 'U1'],
 		['without one', mail, 's-2026-11-01'],
 	])('is dropped where the command is ended, %s', async (_, words, name) => {
 		const interrupts = new AbortController();

@@ -33,7 +33,7 @@ afterAll(async () => {
 const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 function theWay(name: string) {
 	const found = ways.get(name);
-	if (found === undefined) throw new Error(`there is no ${name}`);
+	if (found === undefined) throw new Error(`${name} is not known`);
 	return found;
 }
 
@@ -50,7 +50,7 @@ describe.each(['a database', 'a server'])('on %s', (way) => {
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('what was %s is told again, and nothing is sent', async (what, to, code, outcome) => {
+		])('%s mail is reported again, and nothing is sent', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',
@@ -82,7 +82,7 @@ describe.each(['a database', 'a server'])('on %s', (way) => {
 		});
 	});
 
-	it('what was sent is told again while the queue is paused', async () => {
+	it('sent mail is reported again while the queue is paused', async () => {
 		const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'paused'];
 		expect(await run(words)).toMatchObject({ code: 0 });
 		await theWay(way).database.run(['engine', 'queue', 'pause']);

@@ -1,4 +1,4 @@
-// What the exit code of a send promises: 13 may have happened, 14 is accepted and queued, 9 reached no recipient.
+// The promises of the exit codes of a send: 13 may have happened, 14 is accepted and queued, 9 reached no recipient.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -85,7 +85,7 @@ describe('send on a terminal', () => {
 			...fromFile(),
 			['Subject:', 'News'],
 		];
-		const ends = ['To whom?', 'Which list:', 'From:', 'What do you want to send?', '', 'File:', 'Subject:'];
+		const ends = ['To whom?', 'Which list:', 'From:', 'Content?', '', 'File:', 'Subject:'];
 		for (const [before, question] of [...ends, 'What now?'].entries()) {
 			if (question === '') continue;
 			const { code, shown } = await guided([], [...answers.slice(0, before), [question, key, 'all']]);
@@ -126,7 +126,7 @@ describe('send on a terminal', () => {
 		const letter = await project.file('letter.md', '# Dear #name#\n\nthe *news*.\n');
 		const { code, shown } = await guided(['--list', '1', '--markdown-file', letter], agreed);
 		expect([code, sentTo()]).toEqual([0, ['ann@example.com']]);
-		expect(shown).not.toMatch(/\? (What do you|Subject)/);
+		expect(shown).not.toMatch(/\? (Content|Subject)/);
 		expect(sink.received[0]?.raw.toString()).toMatch(/^Subject: Dear Ann\r$/m);
 		const plain = await project.file('plain.md', 'the *news*.\n');
 		const asked = await guided(['--list', '1', '--markdown-file', plain], [['Subject:', '\x03', 'all']]);
@@ -322,7 +322,7 @@ describe('send on a terminal', () => {
 		});
 	});
 
-	it('asks nothing where there is no mail server, unless the message is only looked at', async () => {
+	it('asks nothing without a mail server, unless the message is only looked at', async () => {
 		project = await makeProject();
 		const { code, shown } = await guided([], []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no mail server is configured')]);

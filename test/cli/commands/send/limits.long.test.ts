@@ -45,17 +45,6 @@ describe('limits on sending', () => {
 		expect(times.slice(-2).map(({ domain }) => domain)).toEqual(['slow.test', 'slow.test']);
 	});
 
-	it('hold for a send that waits, too', async () => {
-		const { sink, mostIn } = await startWitness();
-		const project = await makeProject({ smtp: sink.port });
-		await set(project, 'send_limit', '5/1s');
-		const sent = message.filter((word) => word !== '--no-wait');
-		await project.json([...sent, ...to('example.org', 12)]);
-		await sink.close();
-		expect(sink.received).toHaveLength(12);
-		expect(mostIn(1_000)).toBeLessThanOrEqual(5);
-	});
-
 	it('are told of when a run waits for one, until when', async () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });

@@ -139,7 +139,7 @@ describe('mailctl send --list', () => {
 		expect(await messages()).toEqual([]);
 	});
 
-	it('leaves no job of a refused attempt whose name was made up, on a deployment of others neither', async () => {
+	it('leaves no campaign of a refused attempt with a made-up name, here and on a foreign deployment', async () => {
 		const wrong = send('--yes', '--expect-count', '3');
 		expect((await project.run(wrong)).code).toBe(2);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -228,7 +228,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com']);
 	});
 
-	it('gives the name back when it is refused, and the mended mail takes it', async () => {
+	it('frees its name when it is refused, and the corrected mail takes it', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		const job = agreed('--strict-vars', '--campaign', 'november');
 		for (const words of [job, job]) {
@@ -367,7 +367,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('warns that the links of bulk mail lead nowhere while there is no public URL', async () => {
+	it('warns that the links of bulk mail lead nowhere without a public URL', async () => {
 		const warning = 'links to unsubscribe point to this machine: no other machine can follow them';
 		const table = await project.file('people.csv', 'email\nann@example.com\n');
 		const request = {
@@ -481,7 +481,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('is told as whole once it is released, also where it is canceled then', async () => {
+	it('is shown as complete once it is released, and after it was canceled', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

@@ -196,7 +196,7 @@ describe('--preview browser', () => {
 		expect(await readdir(disk)).toEqual(['ballast']);
 	});
 
-	it('says where the page is when there is no browser, and where one cannot be started', async () => {
+	it('names the page without a browser, and where one cannot be started', async () => {
 		for (const env of [
 			{ BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' },
 			{ BROWSER: '/nowhere/browser' },

@@ -26,7 +26,7 @@ describe('--markdown-file', () => {
 		expect(mail.html).toContain('prefers-color-scheme: dark');
 	});
 
-	it('gives way to a subject and a text of their own', async () => {
+	it('gives way to a given subject and text', async () => {
 		const file = await project.file('news.md', '# News\n\nHi\n');
 		await project.json([...one, '--markdown-file', file, '--subject', 'S', '--text', 'T']);
 		const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');

@@ -1,9 +1,8 @@
-// What comes through a pipe is read to its end before a job is opened; a look at it reads no further than it has to.
+// A pipe is read to its end before a campaign is opened; a look at it reads no further than it has to.
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import iconv from 'iconv-lite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
@@ -56,13 +55,6 @@ describe('rows through a pipe', () => {
 		expect([await jobs(), await readdir(temporary)]).toEqual([[], []]);
 	});
 
-	it('end with the deadline', async () => {
-		const stdin = open('email,name\n');
-		const run = await project.run([...csv, '--deadline', '200ms'], { stdin });
-		expect([run.code, run.stderr]).toEqual([12, expect.stringContaining('out of time: --deadline 200ms')]);
-		expect(await jobs()).toEqual([]);
-	});
-
 	it('want consent and a mail server before they are read', async () => {
 		for (const words of [csv, batch]) {
 			const stdin = open('email,name\n');
@@ -92,23 +84,6 @@ describe('rows through a pipe', () => {
 		});
 		expect(plan).toMatchObject({ dry_run: true, rows: 2, recipients: 2 });
 		expect(await readdir(temporary)).toEqual([]);
-	});
-
-	it('are read as a file is, whose letters come late', async () => {
-		const ascii = Array.from({ length: 20_000 }, (_, row) => `r${row}@example.com,Reader ${row}\n`);
-		const late = ['Екатерина', 'Владимир', 'Анастасия Петрова', 'Дмитрий Николаевич'].map(
-			(name, row) => `x${row}@example.com,${name}\n`,
-		);
-		const bytes = iconv.encode(`email,name\n${ascii.join('')}${late.join('')}`, 'windows-1251');
-		const file = await project.file('late.csv', bytes);
-		const [ofFile, ofPipe] = [
-			await project.run([...mail, '--csv', file, '--preview', 'text', '--dry-run']),
-			await project.run([...mail, '--csv', '-', '--preview', 'text', '--dry-run'], { stdin: bytes }),
-		];
-		const warning = 'warning: standard input: read as windows-1251, probably (--encoding names another)\n';
-		const shown = 'From: news@example.com\nTo: r0@example.com\nSubject: S\n';
-		expect([ofPipe.code, ofPipe.stderr]).toEqual([0, warning + shown]);
-		expect(ofFile.stderr).toBe(warning.replace('standard input', 'late.csv') + shown);
 	});
 
 	it('want a folder for temporary files', async () => {

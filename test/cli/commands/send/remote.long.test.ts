@@ -56,12 +56,6 @@ describe('send on a mailctl server', () => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('is exit 9 when somebody bounced', async () => {
-		const { run } = await serve();
-		const { code, stderr } = await run([...toAnn, '--to', 'gone@example.com']);
-		expect({ code, stderr }).toEqual({ code: 9, stderr: 'sent 1, bounced 1\n' });
-	});
-
 	it('sends a campaign to a list and waits for all of it', async () => {
 		const { project, sink, run } = await serve();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
@@ -88,7 +82,7 @@ describe('send on a mailctl server', () => {
 		});
 	});
 
-	it('is told that no process of the server sends', async () => {
+	it('warns that no process of the server sends', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const { code, stderr } = await run([...toAnn, '--wait-timeout', '7s', '-o', 'table']);
 		expect(code).toBe(12);
@@ -152,11 +146,10 @@ describe('send on a mailctl server', () => {
 		expect(await readFile(results, 'utf8')).toMatch(/\r\n2,ann@example.com,[0-9a-f-]{36},queued,/);
 	});
 
-	it('names the campaign when the server is gone afterwards', async () => {
-		const project = await makeProject();
-		const people = await project.file('people.csv', 'email\nann@example.com\n');
-		const connect = stripped({
-			keep: ['messages', 'templates', 'campaigns'],
+	/** A server that accepts messages and is out of reach afterwards. */
+	const gone = (...keep: ('messages' | 'templates' | 'campaigns')[]) =>
+		stripped({
+			keep,
 			change: (api) => ({
 				...api,
 				capabilities: async () => {
@@ -168,34 +161,19 @@ describe('send on a mailctl server', () => {
 				},
 			}),
 		});
-		const words = [
-			...hello.slice(0, -1),
-			'Hi',
-			'--csv',
-			people,
-			...'--yes --expect-count 1 --campaign j'.split(' '),
-		];
-		const { code, stderr } = await project.run(words, { connect });
+
+	it('names the campaign when the server is gone afterwards', async () => {
+		const project = await makeProject();
+		const people = await project.file('people.csv', 'email\nann@example.com\n');
+		const words = [...hello.slice(0, -1), 'Hi', '--csv', people, '--yes', '--expect-count', '1'];
+		const connect = gone('messages', 'templates', 'campaigns');
+		const { code, stderr } = await project.run([...words, '--campaign', 'j'], { connect });
 		expect([code, stderr]).toEqual([14, expect.stringContaining('campaigns get j shows how far it is')]);
 	});
 
 	it('says that the messages are accepted when the server is gone afterwards', async () => {
 		const project = await makeProject();
-		const connect = stripped({
-			keep: ['messages', 'templates'],
-			change: (api) => ({
-				...api,
-				capabilities: async () => {
-					const found = await api.capabilities();
-					const { messages } = found.ext;
-					if (messages === undefined) throw new Error('messages are kept');
-					const progress = () => Promise.reject(new ApiError('network', 'connection refused'));
-					return { ...found, ext: { ...found.ext, messages: { ...messages, progress } } };
-				},
-			}),
-		});
-		const { code, stderr } = await project.run(toAnn, { connect });
-		expect({ code, stderr }).toEqual({
+		expect(await project.run(toAnn, { connect: gone('messages', 'templates') })).toMatchObject({
 			code: 14,
 			stderr:
 				'error: accepted and queued, do not repeat: connection refused\n' +
@@ -245,7 +223,7 @@ describe('a send that nobody answered', () => {
 		expect(stderr).toContain('hint: run it again with --idempotency-key monday: ');
 	});
 
-	it('is told of when somebody stops waiting for it', async () => {
+	it('is reported when somebody stops waiting for it', async () => {
 		const stop = new AbortController();
 		const server = createServer((request, response) => {
 			if (request.method === 'GET') response.writeHead(404).end();
@@ -362,12 +340,6 @@ describe('the finished message on a deployment', () => {
 			),
 		});
 		expect(await run(withValues(words, { '--from': 'who@example.org' }))).toMatchObject({ code: 5 });
-	});
-
-	it('is refused for a sender that the deployment does not tell', async () => {
-		const { run } = await serve();
-		const words = 'send --from who@example.org --to a@example.com --subject s --text t'.split(' ');
-		expect((await run([...words, '--preview', 'text'])).code).toBe(5);
 	});
 
 	it('of a template that cannot be read is not shown; a UUID is sent as it is, a name is exit 2', async () => {

@@ -1,4 +1,4 @@
-// Where `--results` may point, and what is left alone there.
+// `--results` writes to new files and its own, and leaves others alone.
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * The message that a look shows is the one that is sent: on a database of this machine as on a server over one, for
- * every kind of a send. What only the sending can make is told apart here, and nowhere else: the number of the message
- * and its moment, the signed links, the pixel and the followed links (a look has none: it counts as no opening).
+ * every kind of a send. Only the sending makes the number of the
+ * message, its time, the signed links, the pixel and the followed links.
  */
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,6 @@ import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 interface Way {
 	project: Project;
 	run(words: readonly string[]): ReturnType<typeof cli>;
-	/** What stands where the links of the mail will. */
 	links: Readonly<Record<'unsubscribe_url' | 'view_url', RegExp>>;
 	notes: readonly string[];
 }
@@ -80,7 +79,7 @@ async function made(): Promise<Project> {
 
 const sends: Readonly<Record<string, readonly string[]>> = {
 	'an address': [...mail, '--to', 'ann@example.com'],
-	'an address, with a name of its own': [...mail, '--to', 'ann@example.com', '--context', 'name=Anna'],
+	'an address, with another name': [...mail, '--to', 'ann@example.com', '--context', 'name=Anna'],
 	'an address that is in no list': [...mail, '--to', 'new@example.com', '--no-strict-vars'],
 	'a list': [...mail, '--list', '1', ...agreed],
 	'a table': [...mail, '--csv', 'people.csv', ...agreed],
@@ -125,7 +124,7 @@ describe.each(['a database', 'a server'])('on %s', (name) => {
 
 function wayOf(name: string): Way {
 	const way = ways.get(name);
-	if (way === undefined) throw new Error(`there is no ${name}`);
+	if (way === undefined) throw new Error(`${name} is not known`);
 	return way;
 }
 
@@ -133,7 +132,7 @@ function fileNames({ project }: Way, line: readonly string[]): string[] {
 	return line.map((word) => (/\.(csv|ndjson)$/.test(word) ? `${project.folder}/${word}` : word));
 }
 
-/** What a reader and a mail program see, with names in place of what only the sending makes. */
+/** The mail as a reader and a mail program see it, with names in place of what only the sending makes. */
 async function read(raw: Buffer, links: Way['links']) {
 	const { headers, text = '', html = '' } = await PostalMime.parse(raw);
 	const fields = headers.map(({ key, value }): [string, string] => [key, plain(value, links)]);

@@ -1,4 +1,4 @@
-// What an interrupted send says of its messages: every one that was released is counted, and none twice.
+// An interrupted send reports its messages: every one that was released is counted, and none twice.
 import { afterEach, expect, it } from 'vitest';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { cli } from '../../../support/cli.js';

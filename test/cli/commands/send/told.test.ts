@@ -1,4 +1,4 @@
-// What a job says of itself: counts that agree with each other, and what to do when it ends early.
+// A campaign reports counts that agree with each other, and how to go on when it ends early.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
