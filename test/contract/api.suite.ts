@@ -1,4 +1,4 @@
-// What every implementation of `Api` must do. Each block names the decision it pins; "Assumption" = the service
+// The contract of `Api`. Each block names the decision it pins; "Assumption" = the service
 // document is silent there. Runs on whatever `open` gives: nothing here knows which implementation it has.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -50,7 +50,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('refuses a body that is no object', async () => {
+			it('refuses a body that is not an object', async () => {
 				expect(await refusal(api.lists.create([] as never))).toEqual({
 					non_field_errors: ['Invalid data. Expected a dictionary, but got list.'],
 				});
@@ -233,7 +233,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect((await subscribers.patch(two.id, { meta: {} })).meta).toEqual({});
 			});
 
-			it('refuses meta keys that are no field (13)', async () => {
+			it('refuses meta keys that are not fields (13)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				expect(await refusal(subscribers.create({ email: 'a@example.com', meta: { foo: 'x' } }))).toEqual({
 					meta: ['Unknown variable: foo.'],
@@ -512,7 +512,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('answers zeros for an unknown campaign, and refuses what is no UUID and no event type', async () => {
+			it('answers zeros for an unknown campaign, and refuses a bad UUID and an unknown event type', async () => {
 				const { total } = await api.report({ campaign_unique_id: '00000000-0000-4000-8000-000000000000' });
 				expect(total).toMatchObject({ sent: 0, opened: 0, opened_percent: '0', hardbounced_percent: 0 });
 				expect(

@@ -1,4 +1,4 @@
-/** What a job needs of campaigns besides recipients: its name, its rows' results, and send requests as rows. */
+/** The contract of campaigns besides recipients: names, results of rows, and send requests as rows. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CampaignSpec, RequestRow } from '../../src/api/campaigns.js';
 import type { Extensions } from '../../src/api/capabilities.js';

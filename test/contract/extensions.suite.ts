@@ -1,4 +1,4 @@
-// What every implementation that offers our extensions must do with them.
+// The contract of our extensions.
 
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -314,7 +314,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await api.subscribers(list.id).create({ email })).toMatchObject({ email, name: '' });
 			});
 
-			it('refuse what is no address', async () => {
+			it('refuse a bad address', async () => {
 				await refuses(ext.erasures.erase('nobody'), 'invalid');
 				await refuses(ext.erasures.lift('nobody'), 'invalid');
 			});
@@ -670,7 +670,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					'recipients',
 				],
 				[
-					'a value that is no text',
+					'a value that is not a text',
 					{ first: 0, recipients: [{ to: 'a@example.com', context: { name: { first: 'A' } } }] },
 					'recipients',
 				],

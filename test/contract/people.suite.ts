@@ -1,4 +1,4 @@
-// What every implementation that tells of people must tell.
+// The contract of people.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import { need } from '../../src/api/capabilities.js';
@@ -72,7 +72,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		it('says of an unknown address that it is unknown, and refuses what is no address or no time', async () => {
+		it('says of an unknown address that it is unknown, and refuses a bad address or time', async () => {
 			expect(await people.get('unknown@people.example')).toMatchObject({ is_known: false, messages: 0 });
 			expect(await people.messages('unknown@people.example', { limit: 1 })).toEqual({
 				results: [],

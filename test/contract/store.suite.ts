@@ -1,4 +1,4 @@
-/** What every store keeps and answers. A store's own test gives its name and how an empty one is opened. */
+/** The contract of stores. A store's own test gives its name and how an empty one is opened. */
 import { describe } from 'vitest';
 import { describeAttachments } from './store/attachments.js';
 import { describeBounces } from './store/bounces.js';

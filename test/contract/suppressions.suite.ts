@@ -1,4 +1,4 @@
-// What every implementation that offers suppressions must do with them (api-decisions 14, 22, 38).
+// The contract of suppressions (api-decisions 14, 22, 38).
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
@@ -57,7 +57,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(rest).toMatchObject({ results: [{ email: emails[2] }], next: null });
 		});
 
-		it('refuse what is no address, no reason, no time, past or no cursor', async () => {
+		it('refuse a bad address, reason, time or cursor, and a time that is past', async () => {
 			const email = unique('bad');
 			await expect(suppressions.create({ email: 'nobody' })).rejects.toMatchObject(
 				invalid({ email: [{ message: 'Enter a valid email address.' }] }),

@@ -27,7 +27,7 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** `leave_by`: messages leased now may begin before it; null: at any time. Where it is closed, the row gets the next opening. */
+/** `leave_by`: messages leased now may begin before it; null: at any time. A closed one gets its next opening. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,

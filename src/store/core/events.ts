@@ -194,7 +194,7 @@ export class Counting {
 		for (const row of stored) this.#of(row.message_id).push(row);
 	}
 
-	/** True for the first event of this type. Webhooks get the first of each (type, link) by machines and by people. */
+	/** True for the first event of this type. Webhooks get the first of each type and link, of people and of others. */
 	count(message: CountedMessage, event: CountedEvent): boolean {
 		const { type, at } = event;
 		const own = this.#of(message.id);

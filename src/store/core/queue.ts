@@ -257,7 +257,7 @@ interface Shared {
 	starts_at: Micros | null;
 	send_window: string | null;
 	stopped: EmailKey[];
-	/** By an API: in calls of all messages without variables of their own, or a request for each. */
+	/** An API takes one call for all messages without variables, or a request for each. */
 	calls: 'shared' | 'own' | null;
 }
 

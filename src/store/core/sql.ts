@@ -83,7 +83,7 @@ export interface Sql {
 	/** Rows for each set of values, in the order of the columns; on PostgreSQL by one statement. It locks rows in that order. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** The same where nothing depends on the answer: it goes with the next question, or with the end, which fails with it. */
+	/** Nothing depends on the answer: it is sent with the next question or the end, which fails if it does. */
 	write(text: string, values?: readonly SqlValue[]): void;
 	/** Inserts one row; its `id`, null after a conflict. RETURNING would cost SQLite as much again as the insert. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
@@ -126,7 +126,7 @@ function insertion(table: string, row: Row): string {
 	return `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
 }
 
-/** Inserts one row; `conflict` follows the values. Of many rows `writeAll` is faster. */
+/** Inserts one row; `conflict` follows the values. `writeAll` is faster for many. */
 export function insertInto(sql: Sql, table: string, row: Row, conflict = ''): void {
 	sql.write(`${insertion(table, row)} ${conflict}`, Object.values(row));
 }

@@ -258,7 +258,7 @@ async function createSubscriber(
 	return { kind: 'written', record: toSubscriber(Object.assign({}, row, stored)) };
 }
 
-/** What a patch would make of a subscriber, or of none; with what stored state has against it. */
+/** Foresees a patch of a subscriber, or of a new one, with the field errors by stored state. */
 async function judge(
 	sql: Sql,
 	row: SubscriberRow | null,

@@ -78,7 +78,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await tries({ only_of: 'bob' })).toEqual([true, 'accepted', 'opened']);
 		});
 
-		it('goes with the last person whose mails have it', async () => {
+		it('is deleted with the last person whose mails have it', async () => {
 			await put('own');
 			await put('shared');
 			await send(store, ['ann@example.org'], withFiles('own', 'shared'));
@@ -90,7 +90,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await read('shared')).toBeNull();
 		});
 
-		it('goes with a campaign that was never released', async () => {
+		it('is deleted with a campaign that was never released', async () => {
 			await put('file');
 			const campaign = campaignOf('news', withFiles('file'));
 			expect(await store.writes.openCampaign(campaign)).toMatchObject({ kind: 'opened' });

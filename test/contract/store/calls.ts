@@ -1,4 +1,4 @@
-/** Campaigns of send calls alone: no row has their UUID, and all that is told of them comes from their submissions. */
+/** Campaigns of send calls alone: no row has their UUID. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Uuid } from '../../../src/api/records.js';
 import type { Store } from '../../../src/store/store.js';

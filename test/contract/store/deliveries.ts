@@ -91,7 +91,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			});
 		});
 
-		it('are made once for each first, by machine and by human and of each link', async () => {
+		it('are made once for the first event of machines and of people, and of each link', async () => {
 			await hookOf('REDIRECTED');
 			const message = await sent();
 			const click = (link: number, machine: boolean) =>

@@ -1,4 +1,4 @@
-/** What every part of the store's suite starts from: an empty store, and short words for common commands. */
+/** An empty store, and short words for common commands. */
 
 import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { Clock, Micros } from '../../../src/api/datetime.js';

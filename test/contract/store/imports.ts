@@ -156,7 +156,7 @@ export function describeImports(open: OpenEmpty): void {
 			]);
 		});
 
-		it('takes values that are no texts from a meta cell, row by row', async () => {
+		it('takes values other than texts from a meta cell, row by row', async () => {
 			for (const variable of ['city', 'age', 'vip']) await newField(store, variable);
 			const columns = 'email meta meta.city';
 			expect(

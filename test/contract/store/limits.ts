@@ -16,7 +16,7 @@ import {
 } from './fixture.js';
 
 const second: Micros = 1_000_000;
-/** What is sent counts for up to a 64th of the window too long. */
+/** Sent messages count for up to a 64th of the window too long. */
 const slack = 64;
 
 export function describeLimits(open: OpenEmpty): void {
@@ -81,7 +81,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toEqual([]);
 		});
 
-		it('of * hold for each domain by itself that has none of its own', async () => {
+		it('of * hold for each domain that has no limit', async () => {
 			await limit({ recipient_domain_limits: 'big.test=3/1h, *=1/1h' });
 			await send(
 				store,
@@ -109,7 +109,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(noon)).toBeNull();
 			await send(store, people('a.test', 2));
 			await settleSent(await lease(store), noon);
-			// A turn at which there is no room yet is followed by the next.
+			// The next turn follows one without room.
 			let look = (await turn(noon + second)) ?? 0;
 			for (let tries = 1; (await lease(store, { now: look })).length === 0 && tries < 3; tries += 1)
 				look = (await turn(look)) ?? 0;
@@ -214,7 +214,7 @@ export function describeLimits(open: OpenEmpty): void {
 				]);
 			expect(await at(noon + second)).toEqual([2, 1, noon + 2 * second]);
 			const [held, holds, next] = await at(noon + hour + second);
-			// What it held is due again.
+			// Its messages are due again.
 			expect([held, holds]).toEqual([4, 1]);
 			expect(next).toBeGreaterThanOrEqual(noon + hour + 10 * second);
 			expect(await at(noon + hour + 11 * second)).toEqual([0, 0, noon + hour + 11 * second]);
@@ -314,7 +314,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await holding(noon + second)).toMatchObject([{ messages: 1, next_at: noon + second + hour }]);
 			});
 
-			it('is told of one message: which limit, and until when', async () => {
+			it('is shown for one message: which limit, and until when', async () => {
 				await limit({ recipient_domain_limits: 'a.test=1/1h, *=9/1s' });
 				const [first = '', second_ = '', third = ''] = await ids('a.test', 3);
 				const [other = ''] = await ids('b.test', 1);

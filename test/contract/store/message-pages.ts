@@ -21,7 +21,7 @@ import {
 
 type Filter = Parameters<Store['reads']['pageMessages']>[0]['filter'];
 
-/** What a filter means, whichever index finds it. */
+/** The meaning of a filter, whichever index finds it. */
 function fulfils(filter: Filter, message: Message): boolean {
 	const { status, to_key, campaign_unique_id: campaign, tag, since_at } = filter;
 	return (

@@ -256,7 +256,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
 		});
 
-		it('gives back a message with a time of its own', async () => {
+		it('gives back a message with another time', async () => {
 			await send(store, ['a@example.org']);
 			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
 			expect(await lease(store)).toEqual([]);

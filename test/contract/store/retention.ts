@@ -1,4 +1,4 @@
-/** What retention deletes, and what stays: the same on every database. */
+/** Retention deletes and keeps the same on every database. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { SameMail } from '../../../src/api/campaigns.js';
@@ -33,7 +33,7 @@ import {
 /** An empty store, and its database besides. */
 export interface Kept {
 	store: Store;
-	/** As a process that leads does each hour. */
+	/** The leading process does it each hour. */
 	expire(now: Micros): Promise<void>;
 	run(sql: string): Promise<void>;
 	count(sql: string): Promise<number>;

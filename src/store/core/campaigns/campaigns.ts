@@ -49,7 +49,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A list has no content of its own, so a campaign of requests takes none.
+			// A list brings no content, so a campaign of requests takes none.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},
@@ -115,7 +115,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	const seen: Seen = only_of === undefined ? {} : { only_of };
 	const key = is_numbered ? await freeName(sql, command.key) : command.key;
 	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, [key]);
-	// A campaign canceled before its release reached no recipient: its name may stand for another.
+	// Canceling before the release frees the name: no recipient was reached.
 	const isFree = known === undefined || (known.state === 'canceled' && known.released_at === null);
 	if (!isFree) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };

@@ -108,9 +108,8 @@ export function seenRows(column: string, { only_of }: Seen): Conditions {
 }
 
 /**
- * Whether a released campaign `g` is not finished: a message waits, by messages_due (a campaign whose last message has
- * its outcome may not be closed yet), or an API may have received one and a person has to decide, by
- * messages_over_of_lane.
+ * Whether a released campaign `g` is not finished. A message waits (messages_due), or an API may have received one and a
+ * person has to decide (messages_over_of_lane). A campaign may stay open for a moment behind its last outcome.
  */
 export const isSending = `(g.state = 'released' AND (
 	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))

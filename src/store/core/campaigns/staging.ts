@@ -97,7 +97,7 @@ export interface Staged {
 	candidate: Candidate;
 }
 
-/** One outcome for each of each group. The caller counts them. What `judge` says goes before a duplicate. */
+/** One outcome for each of each group. The caller counts them. The verdict of `judge` goes before a duplicate. */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],

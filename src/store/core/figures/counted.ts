@@ -1,4 +1,4 @@
-/** What the figures count, as SELECTs: to check and to repair them, and to keep the sums of messages that retention deletes. */
+/** SELECTs that count messages: to check and repair the figures, and to keep the sums of deleted messages. */
 import type { Dialect } from '../sql.js';
 import { never, quarterHour, total } from './tally.js';
 

@@ -153,7 +153,7 @@ interface Change {
 	since: number;
 }
 
-/** The largest lists. Those who came after the range, or left after it, are taken from the figures of today. */
+/** The largest lists. Subscribers who came or left after the range are taken from the figures of today. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;

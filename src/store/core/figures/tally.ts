@@ -38,7 +38,7 @@ export class Tally {
 	readonly #clicks = new Counts(addToLink);
 	readonly #bounces = new Counts(addToBounces);
 	readonly #bounced = new Counts(addToBounced);
-	/** Those of a hundred messages are mostly one: its keys cost more than to see that it is the same. */
+	/** A hundred messages mostly share one figure: comparing it costs less than its keys. */
 	#last: (Omit<Figure, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
 
 	constructor(sql: Sql, zone: string) {
@@ -106,7 +106,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// There is no day after the last one; in any zone it is over within two days of its midnight in UTC.
+		// The last day is over within two days of its midnight in UTC, in any zone.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }

@@ -170,7 +170,7 @@ export class Limiter {
 		return woken.some(({ length }) => length > 0);
 	}
 
-	/** Takes candidates in their order, until enough are taken or set aside. Those that are taken count from now on. */
+	/** Takes candidates in their order, until enough are taken or set aside. Taken ones count from now on. */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
 			candidate,

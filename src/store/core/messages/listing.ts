@@ -91,7 +91,7 @@ export async function sliceMessages(
 	const selected = await selection(sql, filter, seen);
 	const isBehind = filter.ordering === '-date_created' ? '<' : '>';
 	const { submission_seq, id } = after;
-	// By call the rest of its messages comes before those of the next one.
+	// The rest of a call's messages comes before those of the next call.
 	const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
 		? [
 				[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
@@ -179,7 +179,7 @@ interface Lead {
 	byCall?: true;
 }
 
-/** By address, campaign, state or tag: what selects least, as far as that is known. */
+/** Address, campaign, state or tag: the one that selects least, as far as that is known. */
 function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, status }: Filter): Lead {
 	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
 	if (to_key !== undefined) return { from: 'messages m' };

@@ -72,7 +72,7 @@ export async function countByState(
 	return sumsOf([...rows, ...(campaign === undefined ? [] : await deletedStates(sql, campaign, seen))]);
 }
 
-/** Null: retention has begun to delete its messages. Those that neither wait nor failed were sent. */
+/** Null: retention has begun to delete its messages. Messages that neither wait nor failed were sent. */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(

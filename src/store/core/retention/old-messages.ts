@@ -1,4 +1,4 @@
-/** What stays of a sent message whose mail has pages of ours: its links go on working, and its reader can unsubscribe. */
+/** Keeps what the links of old mails need: they go on working, and readers can unsubscribe. */
 import type { Uuid } from '../../../api/records.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
 import { joinVariables } from '../../../engine/rules/meta.js';
@@ -62,7 +62,7 @@ export async function keepLinks(
 	for (const row of leaving) {
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage(row);
 		if (!hasPage) without.add(row.seq);
-		// What was never leased was never sent; a service has pages of its own.
+		// A message that was never leased was never sent; a service has other pages.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(

@@ -66,7 +66,7 @@ export async function deletedStates(sql: Sql, campaign: Uuid, seen: Seen): Promi
 	);
 }
 
-/** Those of send calls with the UUID. They have no owner any more, so a client sees those of its own campaign alone. */
+/** Sums of send calls with the UUID have no owner: a client sees them where all calls are its own. */
 export async function deletedJoined(sql: Sql, campaign: Uuid, seen: Seen = {}): Promise<StateCount[]> {
 	const client = seen.only_of ?? null;
 	return await sql.all(
