@@ -176,5 +176,9 @@ describe('the size of a slice', () => {
 		const ack = await addListToCampaign({ campaign: newUuid(), list_id: 1, now: 0 });
 		expect(limits).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
 		expect(ack?.counts.staged).toBe(35_000);
+		limits.length = 0;
+		const part = await addListToCampaign({ campaign: newUuid(), list_id: 1, now: 0, for_ms: 0 });
+		expect(part).toMatchObject({ is_partial: true, counts: { staged: limits[0] } });
+		expect(limits).toHaveLength(1);
 	});
 });

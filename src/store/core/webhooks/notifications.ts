@@ -256,7 +256,7 @@ async function readMessages(sql: Sql, ids: readonly number[]): Promise<ReadonlyM
 		rows.map(({ number, id, to, own, envelope, shared, subject, tag, campaign }) => {
 			const { from } = readEnvelope(envelope);
 			const read = subjectOf(subject, { to, own, shared });
-			return [number, { id, to, subject: read, from, tag, campaign_unique_id: campaign }];
+			return [number, { id, to, from, subject: read, tag, campaign_unique_id: campaign }];
 		}),
 	);
 }
