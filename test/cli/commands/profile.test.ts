@@ -425,7 +425,7 @@ describe('mailctl profile', () => {
 			profile: 'p',
 			profiles: {
 				p: {
-					...{ db: '/p.db', retries: 5, protected: true, timeZone: 'europe/oslo' },
+					...{ db: '/p.db', retries: 5, protected: true, timeZone: 'Europe/Oslo' },
 					allowRecipients: ['*@example.com'],
 				},
 			},
