@@ -319,7 +319,7 @@ function replacementOf(cx: CommandContext): string {
 	return hintText(refusedTokenHint(settings, globals, io.env), unnamed);
 }
 
-export function judgePace(durationMs: number): Verdict {
+function judgePace(durationMs: number): Verdict {
 	const says = `one small call took ${Math.round(durationMs)} ms`;
 	return durationMs > 2_000 ? warning(`${says}: everything will be slow`) : ok(says);
 }

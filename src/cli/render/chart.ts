@@ -118,31 +118,18 @@ function axis(top: number, width: number, { line, tick }: Glyphs): string[] {
 
 function foldedTo(days: readonly ChartDay[], most: number): readonly ChartDay[] {
 	if (days.length <= most) return days;
-	return days.length <= most * 7 ? weeks(days) : months(days);
-}
-
-function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
-	if (rows.length === days.length) return '';
-	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;
-}
-
-function months(days: readonly ChartDay[]): ChartDay[] {
+	const isByWeek = days.length <= most * 7;
 	const rows = new Map<string, ChartDay>();
-	for (const { date, sent, opened } of days) {
-		const month = date.slice(0, 7);
-		const row = rows.get(month) ?? { date: month, sent: 0, opened: 0 };
-		rows.set(month, { date: month, sent: row.sent + sent, opened: row.opened + opened });
+	for (const [at, { date, sent, opened }] of days.entries()) {
+		const key = isByWeek ? (days[at - (at % 7)]?.date ?? '') : date.slice(0, 7);
+		const row = rows.get(key) ?? { date: key, sent: 0, opened: 0 };
+		rows.set(key, { date: key, sent: row.sent + sent, opened: row.opened + opened });
 	}
 	return [...rows.values()];
 }
 
-function weeks(days: readonly ChartDay[]): ChartDay[] {
-	return Array.from({ length: Math.ceil(days.length / 7) }, (_, i) => {
-		const week = days.slice(i * 7, i * 7 + 7);
-		return {
-			date: week[0]?.date ?? '',
-			sent: week.reduce((sum, { sent }) => sum + sent, 0),
-			opened: week.reduce((sum, { opened }) => sum + opened, 0),
-		};
-	});
+/** Names the period of rows that are not days. */
+function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
+	if (rows.length === days.length) return '';
+	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;
 }

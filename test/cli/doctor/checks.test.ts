@@ -12,7 +12,6 @@ import { summaryOf, textReport } from '../../../src/cli/doctor/command.js';
 import { judgeLog, judgeSpace } from '../../../src/cli/doctor/database.js';
 import { createNames } from '../../../src/cli/doctor/dns.js';
 import { judgeBounced } from '../../../src/cli/doctor/queue.js';
-import { judgePace } from '../../../src/cli/doctor/remote.js';
 import { UsageError } from '../../../src/cli/frame/errors.js';
 import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js';
 
@@ -164,10 +163,6 @@ it.each([
 ] as const)('of %i tried messages %i bounced: %s', (attempted, hardBounced, level, says) => {
 	const verdict = judgeBounced({ attempted, hardBounced }, (words) => `mailctl ${words}`);
 	expect(verdict).toMatchObject({ level, message: expect.stringMatching(says) });
-});
-
-it('a small call of more than two seconds is a warning', () => {
-	expect([judgePace(300).level, judgePace(2_500).level]).toEqual(['ok', 'warning']);
 });
 
 describe('--name-server', () => {

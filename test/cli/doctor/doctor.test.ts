@@ -33,28 +33,11 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 }
 
 describe('doctor on a database', () => {
-	it('says it in lines on a terminal, with the sum in the end', async () => {
-		const words = ['doctor', '--only', 'machine', '--no-color'];
-		const { code, stdout } = await project.run(words, { columns: 80 });
-		expect({ code, stdout }).toEqual({
-			code: 0,
-			stdout: `mailctl doctor ${project.db}\nok   machine.node  Node.js ${process.versions.node}\n\nnothing wrong was found; 1 check\n`,
-		});
-	});
-
 	it('refuses to check nothing, naming the groups there are', async () => {
 		const { code, stderr } = await project.run(['doctor', '--only', 'service']);
 		expect({ code, stderr }).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('groups here: machine, config'),
-		});
-	});
-
-	it('prints rows where nobody looks, and the sum beside them', async () => {
-		const { stdout, stderr } = await project.run(['doctor', '--only', 'machine', '--fields', 'check,level']);
-		expect({ stdout, stderr }).toEqual({
-			stdout: 'machine.node\tok\n',
-			stderr: 'nothing wrong was found; 1 check\n',
 		});
 	});
 });

@@ -159,14 +159,6 @@ describe('doctor on a mailctl server', () => {
 			clock: { level: 'warning', message: expect.stringMatching(/^its clock is (1 hour|2 hours) ahead of/) },
 		});
 	});
-
-	it('asks nothing with --offline', async () => {
-		const { code, levels } = await doctor(served.url, ['--offline', ...service], served);
-		expect({ code, levels: new Set(Object.values(levels)) }).toEqual({
-			code: 0,
-			levels: new Set(['skipped']),
-		});
-	});
 });
 
 it('doctor on the service of another writes nothing, and says that it is not a mailctl server', async () => {

@@ -190,13 +190,6 @@ describe('the mail server', () => {
 			expect((await project.run(words)).stderr, words.join(' ')).toContain(`\nhint: ${hint}\n`);
 	});
 
-	it('is not asked with --offline', async () => {
-		const sink = await startSmtpSink();
-		const { db } = await on(sink, plain);
-		expect(await found(db, 'smtp.login', ['--offline'])).toMatchObject([{ level: 'skipped' }]);
-		expect(sink.connections).toBe(0);
-	});
-
 	it('may show an expired certificate where none is asked for, which is worth a warning', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
 		const { db } = await on(await startSmtpSink({ cert, key, disabledCommands: [] }), plain);
@@ -295,15 +288,6 @@ describe('the queue', () => {
 		expect(stdout).toContain('paused by engine restore since');
 	});
 
-	it('that a restore has paused without a message that waits goes on at once', async () => {
-		const { db: empty } = await makeProject({ smtp: 2525 });
-		await cli(['engine', 'backup', `${empty}.backup`, '--db', empty]);
-		await cli(['engine', 'restore', `${empty}.backup`, '--db', empty, '--confirm', 'restore']);
-		expect(await found(empty, 'queue.paused')).toMatchObject([
-			{ fix: `mailctl --db ${empty} engine queue resume` },
-		]);
-	});
-
 	const login = 'give the login that the mail server wants, try it, then send again:';
 	const server = 'remove the cause, try the mail server, then send again:';
 	const sender = 'have the mail server accept the sender, or use another one, then send again:';
@@ -311,9 +295,7 @@ describe('the queue', () => {
 	it.each([
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
 		['mail: 530 5.7.0 Authentication required', login, 'engine init --smtp-password-file FILE'],
-		['rcpt: 550 5.7.11 Encryption needed', login, 'engine init --smtp-password-file FILE'],
 		['connect: ECONNREFUSED', server, 'doctor --only smtp'],
-		['greeting: 554 5.7.1 no mail from 192.0.2.535', server, 'doctor --only smtp'],
 	])('that the mail server holds up (%s) names what it said and the steps', async (reason, what, first) => {
 		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
@@ -396,17 +378,6 @@ describe('the queue', () => {
 					`^a worker ended while it prepared message ${message}; it is tried again `,
 				),
 				fix: `mailctl --db ${db} messages get ${message}`,
-			},
-		]);
-	});
-
-	it('tells which domains put mail off, and what they said', async () => {
-		await withStore((store) => settle(store, 'deferred'));
-		expect(await found(db, 'queue.deferred')).toEqual([
-			{
-				level: 'warning',
-				message: expect.stringMatching(/^example\.net defers 3 messages: .*451 4\.7\.1 try later/),
-				fix: `mailctl --db ${db} engine queue stats`,
 			},
 		]);
 	});

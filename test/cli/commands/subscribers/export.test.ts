@@ -49,24 +49,6 @@ describe('mailctl subscribers export', () => {
 		);
 	});
 
-	it.each([
-		'people.XLS',
-		'people.csv.gz',
-	])('refuses to write text under the name %s, unless its format is said', async (name) => {
-		const ending = name.split('.').at(-1) ?? '';
-		const path = join(project.folder, name);
-		expect(await project.run(words(path))).toEqual({
-			code: 2,
-			stdout: '',
-			stderr:
-				`error: ${name} would be no ${ending} file: csv, ndjson and json are written\n` +
-				'hint: name it so, such as people.csv, or say --format csv\n',
-		});
-		expect(await readdir(project.folder)).not.toContain(name);
-		expect((await project.run(words(path, '--format', 'csv'))).code).toBe(0);
-		expect(await written(name)).toContain('ann@example.com');
-	});
-
 	it('removes what a killed export of the same name has left, an hour later', async () => {
 		const path = join(project.folder, 'o.csv');
 		const leftover = (name: string) => join(project.folder, name);
