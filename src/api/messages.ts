@@ -8,7 +8,15 @@ import * as f from './schema/fields.js';
 import { headers } from './schema/headers.js';
 import { trimWhitespace } from './schema/python.js';
 import { texts } from './schema/texts.js';
-import { type FieldSet, fieldSet, type Parsed, type ParseMode, required, type ValueOf } from './schema.js';
+import {
+	type FieldSet,
+	fieldSet,
+	type Infer,
+	type Parsed,
+	type ParseMode,
+	required,
+	type ValueOf,
+} from './schema.js';
 
 export const maxRecipients = 1000;
 const maxCopies = 100;
@@ -21,45 +29,9 @@ export const idempotencyKeyRule = {
 	message: 'Use 1 to 255 visible ASCII characters.',
 };
 
-/** `null` = not given; a body is never empty. */
-export interface CheckedContent {
-	type: 'TRANSACTIONAL' | 'BULK';
-	from: Mailbox;
-	from_key: EmailKey;
-	envelope: Envelope;
-	subject: string | null;
-	text_body: string | null;
-	html_body: string | null;
-	template_unique_id: Uuid | null;
-	disable_inline: boolean;
-	disable_tracking?: true;
-	context: Record<string, string>;
-	tag: string | null;
-	campaign_unique_id: Uuid | null;
-	attachments?: Attachment[];
-}
-
-export interface CheckedSend extends CheckedContent {
-	to: Address[];
-	cc: Mailbox[];
-	bcc: Mailbox[];
-	list_id: number | null;
-}
-
-interface CheckedCampaign extends CheckedContent {
-	strict_vars: boolean;
-	list_id: number | null;
-	audience: CheckedAudience;
-	timing: CheckedTiming;
-}
-
-export interface CheckedAudience {
-	lists: number[];
-	exclude_lists: number[];
-	where: string[];
-	where_opened: Uuid[];
-	where_not_opened: Uuid[];
-}
+export type CheckedContent = ReturnType<typeof normalizeContent>;
+export type CheckedSend = ReturnType<typeof normalizeSend>;
+export type CheckedAudience = ReturnType<typeof normalizeAudience>;
 
 export interface CheckedTiming {
 	starts_at: Micros | null;
@@ -140,14 +112,7 @@ const declaredCampaign = fieldSet(
 	{ crossCheck: (good, isMissing) => ({ ...checkContent(isMissing), ...checkAudience(good, isMissing) }) },
 );
 
-export const requestsFields: FieldSet<{
-	requests: boolean;
-	strict_vars: boolean;
-	source?: Record<string, string>;
-	starts_at?: Micros;
-	window?: string;
-	time_zone?: string;
-}> = fieldSet({
+export const requestsFields = fieldSet({
 	requests: f.boolean(),
 	strict_vars: f.withDefault(f.boolean(), () => true),
 	source: f.optional(campaignSource),
@@ -159,15 +124,8 @@ export const sendFields: OneWay<CheckedSend> = {
 	jsonSchema: () => declaredSend.jsonSchema('create'),
 };
 
-export const campaignFields: OneWay<CheckedCampaign> = {
-	parse: (body) =>
-		mapParsed(declaredCampaign.parse(body, 'create'), (value) => ({
-			...normalizeContent(value, { cc: [], bcc: [] }),
-			strict_vars: value.strict_vars,
-			list_id: value.list_id ?? null,
-			audience: normalizeAudience(value),
-			timing: normalizeTiming(value),
-		})),
+export const campaignFields: OneWay<ReturnType<typeof normalizeCampaign>> = {
+	parse: (body) => mapParsed(declaredCampaign.parse(body, 'create'), normalizeCampaign),
 	jsonSchema: () => declaredCampaign.jsonSchema('create'),
 };
 
@@ -231,7 +189,7 @@ function normalizeAudience({
 	where = [],
 	where_opened = [],
 	where_not_opened = [],
-}: { list_id?: number } & Partial<ValueOf<typeof audienceDeclaration>>): CheckedAudience {
+}: { list_id?: number } & Partial<ValueOf<typeof audienceDeclaration>>) {
 	return {
 		lists: [...new Set(lists)],
 		exclude_lists: [...new Set(exclude_lists)],
@@ -249,7 +207,7 @@ export function normalizeTiming({
 	return { starts_at, window, time_zone };
 }
 
-function normalizeSend(value: ValueOf<typeof sendDeclaration>): CheckedSend {
+function normalizeSend(value: ValueOf<typeof sendDeclaration>) {
 	const cc = distinct(value.cc);
 	const copied = new Set(cc.map(({ key }) => key));
 	const bcc = distinct(value.bcc).filter(({ key }) => !copied.has(key));
@@ -262,7 +220,17 @@ function normalizeSend(value: ValueOf<typeof sendDeclaration>): CheckedSend {
 	};
 }
 
-function normalizeContent(value: Declared, copies: Pick<CheckedSend, 'cc' | 'bcc'>): CheckedContent {
+function normalizeCampaign(value: Infer<typeof declaredCampaign>) {
+	return {
+		...normalizeContent(value, { cc: [], bcc: [] }),
+		strict_vars: value.strict_vars,
+		list_id: value.list_id ?? null,
+		audience: normalizeAudience(value),
+		timing: normalizeTiming(value),
+	};
+}
+
+function normalizeContent(value: Declared, copies: Record<'cc' | 'bcc', Mailbox[]>) {
 	return {
 		type: value.type,
 		from: value.from,

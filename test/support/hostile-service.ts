@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { listenOn } from './listen.js';
 
 export interface Seen {
@@ -27,7 +27,7 @@ export type Act =
 	| { kind: 'truncated'; text: string }
 	| { kind: 'drip' }
 	| { kind: 'silent' }
-	| { kind: 'bomb'; encoding: 'gzip' | 'deflate' | 'br'; bytes: number }
+	| { kind: 'bomb'; bytes: number }
 	| { kind: 'raw'; text: string };
 
 export interface HostileService {
@@ -132,8 +132,8 @@ function perform(act: Act, response: ServerResponse): void {
 		case 'silent':
 			return;
 		case 'bomb':
-			response.writeHead(200, { 'content-type': json, 'content-encoding': act.encoding });
-			response.end(bomb(act));
+			response.writeHead(200, { 'content-type': json, 'content-encoding': 'gzip' });
+			response.end(gzipSync(Buffer.alloc(act.bytes, 0x20)));
 			return;
 		case 'raw':
 			response.socket?.end(act.text, 'latin1');
@@ -145,11 +145,4 @@ function drip(response: ServerResponse): void {
 	response.writeHead(200, { 'content-type': json });
 	const timer = setInterval(() => response.write(' '), 20);
 	response.on('close', () => clearInterval(timer));
-}
-
-function bomb({ encoding, bytes }: Extract<Act, { kind: 'bomb' }>): Buffer {
-	const text = Buffer.alloc(bytes, 0x20);
-	const fast = { [constants.BROTLI_PARAM_QUALITY]: 1 };
-	if (encoding === 'br') return brotliCompressSync(text, { params: fast });
-	return encoding === 'gzip' ? gzipSync(text) : deflateSync(text);
 }

@@ -1,8 +1,8 @@
-/** A mail server that is not ours between two projects: one takes its bounces by SMTP, the other from its Maildir. */
+/** Postfix between two projects: one takes its bounces by SMTP, the other from its Maildir. */
 import { expect } from 'vitest';
 import { eventually } from './eventually.js';
 import { freePort } from './listen.js';
-import type { MailServer, MailServerOptions } from './postfix.js';
+import { type MailServer, startPostfix } from './postfix.js';
 import { makeProject, type Project } from './project.js';
 import { startRefusing } from './refusing-server.js';
 import { startServer } from './running-server.js';
@@ -15,9 +15,7 @@ export interface MailServerTrial {
 	close(): Promise<void>;
 }
 
-export async function openTrial(
-	start: (options: MailServerOptions) => Promise<MailServer>,
-): Promise<MailServerTrial> {
+export async function openTrial(): Promise<MailServerTrial> {
 	const port = await freePort();
 	const served = await newProject(port, 'news@bounces.example.com');
 	const kept = await newProject(port, 'news@kept.example.com');
@@ -26,7 +24,7 @@ export async function openTrial(
 	const bounces = Number(taking.bounceSmtp?.split(':').at(-1));
 	const closeOurs = () => Promise.all([taking.stop(), refusing.close()]);
 	try {
-		const server = await start({ port, next: refusing.port, bounces });
+		const server = await startPostfix({ port, next: refusing.port, bounces });
 		const close = async () => void (await Promise.all([server.stop(), closeOurs()]));
 		return { server, served, kept, servedLog: taking.log, close };
 	} catch (error) {

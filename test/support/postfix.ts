@@ -7,10 +7,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-export interface MailServerOptions {
+interface PostfixOptions {
 	port: number;
 	next: number;
 	bounces: number;
+	pipe?: string;
 }
 
 export interface MailServer {
@@ -26,7 +27,7 @@ export const noPostfix: string | null = !existsSync('/usr/sbin/postfix')
 		? null
 		: 'Postfix wants to be started by root';
 
-export async function startPostfix(options: MailServerOptions & { pipe?: string }): Promise<MailServer> {
+export async function startPostfix(options: PostfixOptions): Promise<MailServer> {
 	const folder = await mkdtemp('/tmp/mailctl-postfix-');
 	const config = join(folder, 'etc');
 	const log = () => readFile(join(folder, 'log'), 'utf8').catch(() => '');
@@ -53,10 +54,7 @@ export async function startPostfix(options: MailServerOptions & { pipe?: string 
 
 const nobody = 65_534;
 
-async function configure(
-	folder: string,
-	{ port, next, bounces, pipe }: MailServerOptions & { pipe?: string },
-): Promise<void> {
+async function configure(folder: string, { port, next, bounces, pipe }: PostfixOptions): Promise<void> {
 	await chmod(folder, 0o755);
 	for (const name of ['etc', 'queue', 'data', 'mail']) await mkdir(join(folder, name), { mode: 0o755 });
 	await chown(join(folder, 'mail'), nobody, nobody);

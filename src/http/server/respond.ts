@@ -88,22 +88,14 @@ function headerText(text: string): string {
 	return text.replace(/[^\x21-\x7e]/g, '_');
 }
 
-export interface Responder {
-	send(exchange: SocketExchange, response: HttpResponse): Promise<void>;
-	sendSynchronously(exchange: SocketExchange, response: HttpResponse, written: () => void): void;
-}
-
-interface ResponderOptions {
-	limits: Pick<Limits, 'writeTimeoutMs' | 'lingerMs'>;
-	isClosing(): boolean;
-}
+export type Responder = ReturnType<typeof createResponder>;
 
 /** A shorter rest of a body is read to its end, so that the connection can be used again. */
 const maxDropped = 64 * 1024;
 /** Octets of a body that are worth copying. */
 const maxJoined = 4 * 1024;
 
-export function createResponder({ limits, isClosing }: ResponderOptions): Responder {
+export function createResponder({ limits, isClosing }: { limits: Limits; isClosing(): boolean }) {
 	const enqueue = createWriteQueue();
 	const finish = (exchange: SocketExchange, body: HttpResponse['body'], octets: number) => {
 		const { incoming, outgoing, connection } = exchange;
@@ -115,7 +107,7 @@ export function createResponder({ limits, isClosing }: ResponderOptions): Respon
 		if (socket.writableLength > 0) outgoing.setTimeout(limits.writeTimeoutMs, () => socket.destroy());
 	};
 	return {
-		send: async (exchange, response) => {
+		send: async (exchange: SocketExchange, response: HttpResponse): Promise<void> => {
 			const { incoming, outgoing } = exchange;
 			const isLast = isClosing() || !isSoonRead(exchange);
 			const done = new Promise<void>((resolve) => {
@@ -128,7 +120,7 @@ export function createResponder({ limits, isClosing }: ResponderOptions): Respon
 			else enqueue(() => finish(exchange, response.body, octets));
 			await done;
 		},
-		sendSynchronously: (exchange, response, written) =>
+		sendSynchronously: (exchange: SocketExchange, response: HttpResponse, written: () => void): void =>
 			enqueue(() => {
 				if (exchange.connection.socket.writable) {
 					const octets = octetsOf(response.body);
