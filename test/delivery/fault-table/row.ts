@@ -80,3 +80,7 @@ export function after(mails: number, phase: FaultPhase, fault: Fault): FaultScri
 		on: (where, _line, connection) => (where === phase && connection.mails > mails ? fault : undefined),
 	};
 }
+
+export function row(name: string, script: FaultScript, expected: Expected, more: Partial<Row> = {}): Row {
+	return { name, script, expected, ...more };
+}

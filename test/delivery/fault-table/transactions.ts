@@ -10,6 +10,7 @@ import {
 	garbage,
 	halfClosed,
 	type Row,
+	row,
 	says,
 	saysAndLeaves,
 	silent,
@@ -47,16 +48,16 @@ export const rcpt: readonly Row[] = [
 		['deferred', '550 5.7.1 Relaying denied'],
 		['deferred', '554 5.7.1 Spam'],
 	]),
-	{
-		name: '550 5.1.1 over several lines',
-		script: at('RCPT', says('550-5.1.1 No such\r\n550-5.1.1 user\r\n550 5.1.1 here')),
-		expected: becomes('bounced', 'rcpt', '550 5.1.1 No such user here'),
-	},
-	{
-		name: '251, forwarded',
-		script: at('RCPT', says('251 2.1.5 Will forward')),
-		expected: becomes('sent', 'answer', '250 2.0.0 Taken'),
-	},
+	row(
+		'550 5.1.1 over several lines',
+		at('RCPT', says('550-5.1.1 No such\r\n550-5.1.1 user\r\n550 5.1.1 here')),
+		becomes('bounced', 'rcpt', '550 5.1.1 No such user here'),
+	),
+	row(
+		'251, forwarded',
+		at('RCPT', says('251 2.1.5 Will forward')),
+		becomes('sent', 'answer', '250 2.0.0 Taken'),
+	),
 	...unanswered('RCPT', 'deferred'),
 ];
 
@@ -68,23 +69,23 @@ export const data: readonly Row[] = [
 		['deferred', '550 5.7.1 No'],
 		['failed', '554 5.5.1 No'],
 	]),
-	{
-		name: '250 for DATA: replies and commands are out of step',
-		script: at('DATA', says('250 2.0.0 Ok')),
-		expected: becomes('deferred', 'data', '250 2.0.0 Ok'),
-	},
+	row(
+		'250 for DATA: replies and commands are out of step',
+		at('DATA', says('250 2.0.0 Ok')),
+		becomes('deferred', 'data', '250 2.0.0 Ok'),
+	),
 	...unanswered('DATA', 'deferred'),
-	{
-		name: 'a drop in the middle of a body',
-		script: at('body', dropped),
-		text: `${'x'.repeat(70)}\n`.repeat(60_000),
-		expected: breaks('deferred', 'body', /closed|reset|EPIPE/i),
-	},
-	{
-		name: 'a drop once the body and the dot have left',
-		script: at('body', dropped),
-		expected: breaks('uncertain', 'answer', /closed|reset/i),
-	},
+	row(
+		'a drop in the middle of a body',
+		at('body', dropped),
+		breaks('deferred', 'body', /closed|reset|EPIPE/i),
+		{ text: `${'x'.repeat(70)}\n`.repeat(60_000) },
+	),
+	row(
+		'a drop once the body and the dot have left',
+		at('body', dropped),
+		breaks('uncertain', 'answer', /closed|reset/i),
+	),
 ];
 
 export const dot: readonly Row[] = [
@@ -101,11 +102,11 @@ export const dot: readonly Row[] = [
 		['failed', '552 5.3.4 Too large'],
 		['uncounted', '554 5.7.1 Spam'],
 	]),
-	{
-		name: '250 over several lines after the dot',
-		script: at('dot', says('250-2.0.0 Ok\r\n250 2.0.0 queued')),
-		expected: becomes('sent', 'answer', '250 2.0.0 Ok queued'),
-	},
+	row(
+		'250 over several lines after the dot',
+		at('dot', says('250-2.0.0 Ok\r\n250 2.0.0 queued')),
+		becomes('sent', 'answer', '250 2.0.0 Ok queued'),
+	),
 	...unanswered('dot', 'uncertain'),
 ];
 
@@ -119,11 +120,7 @@ function answered(where: FaultPhase, replies: readonly (readonly [Kind, string])
 	const reply = '421 4.3.2 Closing';
 	return [
 		...rows,
-		{
-			name: `421 at ${where}`,
-			script: at(where, saysAndLeaves(reply)),
-			expected: becomes('deferred', phase, reply),
-		},
+		row(`421 at ${where}`, at(where, saysAndLeaves(reply)), becomes('deferred', phase, reply)),
 	];
 }
 
