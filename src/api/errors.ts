@@ -40,6 +40,11 @@ export function assertNotHome(path: string): void {
 	if (path === homedir()) throw new HomeMissing(`the home folder ${path} does not exist`);
 }
 
+/** Of an error of the system; else empty. */
+export function codeOf(error: unknown): string {
+	return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
 export function systemReason(error: unknown): string {
 	if (error instanceof HomeMissing) return error.message;
 	if (!(error instanceof Error) || !('code' in error)) return String(error);

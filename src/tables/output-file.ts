@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../api/errors.js';
 import { TableError } from './finding.js';
 
 export interface OutputFile {
@@ -153,10 +154,6 @@ export function refusalOf(error: unknown, path: string): Refusal | null {
 
 function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `${path} exists already`, { hint: '--force replaces it' });
-}
-
-function codeOf(error: unknown): string {
-	return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
 export async function syncFolder(path: string): Promise<void> {

@@ -4,6 +4,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import { codeOf } from '../api/errors.js';
 import { TableError } from './finding.js';
 
 export type TableSource =
@@ -96,10 +97,10 @@ export async function assertThere(path: string): Promise<void> {
 }
 
 function unreadable(path: string, error: unknown): TableError {
-	const code = error instanceof Error && 'code' in error ? error.code : '';
+	const code = codeOf(error);
 	if (code === 'ENOENT' || code === 'ENOTDIR') return new TableError('no_such_file', `${path}: no such file`);
 	if (code === 'EISDIR') return new TableError('directory', `${path} is a directory`);
-	const why = code === 'EACCES' || code === 'EPERM' ? 'permission denied' : String(code);
+	const why = code === 'EACCES' || code === 'EPERM' ? 'permission denied' : code;
 	return new TableError('unreadable', `cannot read ${path}: ${why}`, { cause: error });
 }
 

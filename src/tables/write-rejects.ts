@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { parse } from 'csv-parse/sync';
-import { systemReason } from '../api/errors.js';
+import { codeOf, systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
 import { refusalOf, syncFolder } from './output-file.js';
@@ -135,10 +135,9 @@ class Rejects implements RejectsFile {
 
 	async #open(): Promise<FileHandle> {
 		const { path, layout, exists } = this.#state;
-		const file = await open(path, exists ? 'a' : 'wx', 0o600).catch((error: unknown) => {
-			const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-			return Promise.reject(isThere ? alreadyThere(path) : error);
-		});
+		const file = await open(path, exists ? 'a' : 'wx', 0o600).catch((error: unknown) =>
+			Promise.reject(codeOf(error) === 'EEXIST' ? alreadyThere(path) : error),
+		);
 		try {
 			if ((await file.stat()).size === 0) await file.appendFile(headerOf(layout));
 			if (!this.#state.isStream) await syncFolder(dirname(path));
@@ -170,8 +169,7 @@ function alreadyThere(path: string): TableError {
 
 /** A resumed run cuts the file back to whole rows, so only the work of a batch is lost. */
 function notWritten(path: string, cause: unknown): TableError {
-	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-	const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+	const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(cause));
 	const why = isFull ? 'no space is left on the disk' : systemReason(cause);
 	return new TableError(isFull ? 'disk_full' : 'disk', `the rejects file ${path} cannot be written: ${why}`, {
 		hint: isFull ? 'free some space, then run the same command with --resume' : 'run it again with --resume',

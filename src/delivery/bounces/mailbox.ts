@@ -1,5 +1,6 @@
 import { open, readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { codeOf } from '../../api/errors.js';
 import { beginOf, maxMailBytes } from './mime.js';
 
 export interface StoredMail {
@@ -32,7 +33,9 @@ export async function* openMailbox(
 			if (isMaildir) yield { bytes: await readBegin(file), done: () => markSeen(path, file) };
 			else yield* mailsIn(await streamOf(file));
 		} catch (error) {
-			if (!isGone(error)) onUnreadable(file, codeOf(error));
+			if (codeOf(error) === 'ENOENT') continue;
+			if (!(error instanceof Error && 'syscall' in error)) throw error;
+			onUnreadable(file, codeOf(error));
 		}
 	}
 }
@@ -81,17 +84,8 @@ async function markSeen(path: string, file: string): Promise<void> {
 	const isNameable = !name.includes(':2,') && Buffer.byteLength(marked) <= maxNameBytes;
 	// Another reader of the same Maildir may have moved it.
 	await rename(file, join(path, 'cur', isNameable ? marked : name)).catch((error: unknown) => {
-		if (!isGone(error)) throw error;
+		if (codeOf(error) !== 'ENOENT') throw error;
 	});
-}
-
-function isGone(error: unknown): boolean {
-	return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
-
-function codeOf(error: unknown): string {
-	if (error instanceof Error && 'syscall' in error && 'code' in error) return String(error.code);
-	throw error;
 }
 
 const maxSeparator = 1_000;
