@@ -68,9 +68,7 @@ export function isInUse(copy: string): boolean {
 
 /** A full disk is an error of the copy, since the database is only read. */
 function isOfCopy(error: unknown): boolean {
-	return (
-		error instanceof Database.SqliteError && /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(error.code)
-	);
+	return /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(sqliteCode(error) ?? '');
 }
 
 async function copyTo(db: Database.Database, { into, signal, onProgress }: BackupOptions): Promise<void> {

@@ -75,9 +75,8 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 		onCreated?.();
 	} catch (error) {
 		if (error instanceof Error && 'code' in error && error.code === 'EEXIST' && existsSync(path)) return;
-		throw new DatabaseUnwritable('io', path, `cannot create ${path}: ${systemReason(error)}`, {
-			cause: error,
-		});
+		const reason = `cannot create ${path}: ${systemReason(error)}`;
+		throw new DatabaseUnwritable('io', path, reason, { cause: error });
 	}
 }
 
@@ -96,9 +95,8 @@ function closeToOthers(path: string): void {
 	try {
 		chmodSync(path, 0o600);
 	} catch (cause) {
-		throw new StoreError('io', `${path} is an empty file that others may read, and belongs to another user`, {
-			cause,
-		});
+		const reason = `${path} is an empty file that others may read, and belongs to another user`;
+		throw new StoreError('io', reason, { cause });
 	}
 }
 

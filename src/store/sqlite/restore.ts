@@ -57,11 +57,9 @@ export function forgetProcesses(copy: string, name: string): void {
 	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
 }
 
+/** Closing would do it too, but silently where the disk is full. */
 export function closeLog(copy: string, name: string): void {
-	within(copy, name, (db) => {
-		// Closing would do it too, but silently where the disk is full.
-		db.pragma('wal_checkpoint(TRUNCATE)');
-	});
+	within(copy, name, (db) => void db.pragma('wal_checkpoint(TRUNCATE)'));
 }
 
 function within(copy: string, name: string, change: (db: Database.Database) => void): void {
@@ -117,14 +115,8 @@ export function assertAlone(file: string): void {
 }
 
 function openElsewhere(file: string, cause: unknown): StoreError {
-	const which = '"fuser -v" on it says which';
-	return new StoreError(
-		'busy_elsewhere',
-		`another process has ${file} open (${which}); nothing was changed`,
-		{
-			cause,
-		},
-	);
+	const text = `another process has ${file} open ("fuser -v" on it says which); nothing was changed`;
+	return new StoreError('busy_elsewhere', text, { cause });
 }
 
 export function secondName(file: string, name: string): () => void {
