@@ -42,10 +42,10 @@ beforeEach(async () => {
 		'add',
 		'--domain',
 		'example.com',
-		'--selector',
-		's1',
 		'--type',
 		'ed25519',
+		'--selector',
+		's1',
 	]);
 	await project.json(['webhooks', 'secret']);
 });
@@ -89,7 +89,8 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'status'])).code).toBe(0);
 	});
 
-	it.each(['/dev/zero', '/dev/null'])('refuses %s in the place of the key file, unread', async (device) => {
+	it('refuses a device in the place of the key file, unread', async () => {
+		const device = '/dev/zero';
 		const env = { MAILCTL_KEY_FILE: device };
 		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
 		expect([code, stderr]).toEqual([78, expect.not.stringContaining('chmod')]);
@@ -128,19 +129,12 @@ describe('engine secrets', () => {
 			[other, 'the key given is'],
 			[short, 'is not 32 bytes'],
 			[{ MAILCTL_KEY_FILE: '/nowhere' }, 'cannot be read: no such file or directory'],
-		] as const)
-			for (const words of [
-				['lists', 'list'],
-				['worker', '--drain'],
-				['engine', 'secrets', 'unwrap', '--yes'],
-			]) {
-				const { code, stderr } = await project.run(words, { env: given });
-				expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining(says) });
-			}
+		] as const) {
+			const { code, stderr } = await project.run(['worker', '--drain'], { env: given });
+			expect({ code, stderr }).toMatchObject({ code: 78, stderr: expect.stringContaining(says) });
+		}
 		for (const [given, level] of [
-			[{}, 'problem'],
 			[other, 'problem'],
-			[short, 'problem'],
 			[env, 'ok'],
 		] as const) {
 			const { stdout } = await project.run(['doctor', '--offline', '-o', 'json'], { env: given });
@@ -167,9 +161,6 @@ describe('engine secrets', () => {
 		const broken = { MAILCTL_KEY_FILE: '/nowhere' };
 		for (const given of [{}, broken])
 			expect(await project.json(['engine', 'secrets', 'status'], { env: given })).toEqual([wrapped]);
-		const elsewhere = await project.run(['--db', '/nowhere.db', 'engine', 'secrets', 'status']);
-		expect(elsewhere.code).not.toBe(0);
-		await project.json(['engine', 'backup', join(project.folder, 'copy.db')]);
 	});
 
 	it('warns of a key file that others may read, and doctor says how to close it', async () => {
@@ -213,10 +204,8 @@ describe('engine secrets beside a server', () => {
 	});
 
 	it.each([
-		['wrap'],
 		['wrap', '--dry-run'],
 		['unwrap', '--yes'],
-		['unwrap', '--dry-run'],
 	])('%s %s is refused with 2, names who runs and the way on, and changes nothing', async (...words) => {
 		const before = stored();
 		const { code, stderr } = await project.run(['engine', 'secrets', ...words], { env });

@@ -16,11 +16,8 @@ describe('--fields', () => {
 	it.each(
 		changing.map(({ path }) => path),
 	)('of no such name is refused before %s does anything', async (path) => {
-		for (const format of ['tsv', 'json']) {
-			const argv = [...path.split(' '), '--fields', 'nosuch', '-o', format];
-			const { code, stderr } = await cli(argv, { connect });
-			expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
-		}
+		const { code, stderr } = await cli([...path.split(' '), '--fields', 'nosuch'], { connect });
+		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
 	});
 
 	it('are of the file that an export writes, and its answer is whole', async () => {
@@ -75,14 +72,10 @@ describe('what says where a command goes, or how', () => {
 		['profile list', [...reaches, db, url, profile]],
 		['profile show', [...reaches, db, url]],
 		['profile add x --base-url http://a', [...reaches, profile]],
-		['profile use local', [...reaches, db, url, profile]],
-		['profile rename x y', [...reaches, db, url, profile]],
 		['profile remove x', [...reaches, db, url, profile]],
 		['logout', [...reaches, db, url]],
 		['config list', [...reaches, db, url]],
-		['config get timeout', [...reaches, db, url]],
 		['config set timeout 1m', [...reaches, db, url]],
-		['config unset timeout', [...reaches, db, url]],
 		['config path', [...reaches, db, url, profile]],
 		['demo', [...reaches, db, url, profile]],
 		['lists list', reaches],
@@ -146,9 +139,5 @@ describe('--dry-run', () => {
 		}
 		expect(await cli(['demo', '--keep', path, '--dry-run'])).toMatchObject({ code: 2 });
 		await expect(readFile(path)).rejects.toThrow('ENOENT');
-		await project.file('a.csv', 'mine');
-		const taken = ['subscribers', 'export', path, '-l', '1', '--dry-run'];
-		expect(await project.run(taken)).toMatchObject({ code: 2 });
-		expect(await readFile(path, 'utf8')).toBe('mine');
 	});
 });

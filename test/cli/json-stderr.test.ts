@@ -7,7 +7,7 @@ import { Interrupted } from '../../src/cli/frame/errors.js';
 import { createIo } from '../../src/cli/frame/io.js';
 import { withStatusLine } from '../../src/cli/render/progress.js';
 import { paint } from '../../src/cli/render/terminal.js';
-import { cli, makeHome } from '../support/cli.js';
+import { cli } from '../support/cli.js';
 import { startForeign } from '../support/foreign.js';
 import { makeProject } from '../support/project.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
@@ -93,23 +93,6 @@ describe('standard error with -o json', () => {
 		});
 	});
 
-	it('adds it to what the error hints at itself', async () => {
-		const project = await makeProject();
-		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
-		const file = await project.file('people.csv', 'email\nann@example.com\nnobody\nno\n');
-		const words = ['subscribers', 'import', file, '-l', 'L', '--max-errors', '1', '--batch-size', '1'];
-		const run = await project.run([...words, '-o', 'json']);
-		expect(run.code).toBe(9);
-		expect(said(run.stderr)).toEqual([
-			{
-				error: expect.objectContaining({
-					code: 'too_many_errors',
-					hint: expect.stringMatching(/people\.csv\.rejects\.csv; .*import that file/),
-				}),
-			},
-		]);
-	});
-
 	it('has what went over the wire, with --debug', async () => {
 		const foreign = await startForeign();
 		opened.push(foreign);
@@ -121,16 +104,6 @@ describe('standard error with -o json', () => {
 		expect(lines.length).toBeGreaterThan(1);
 		expect(lines.slice(0, -1)).toEqual(lines.slice(0, -1).map(() => ({ trace: expect.any(String) })));
 		expect(lines.at(-1)).toHaveProperty('error');
-	});
-
-	it('is the same where a profile asks for JSON', async () => {
-		const home = await makeHome();
-		const run = (...words: string[]) => cli(words, { env: { HOME: home } });
-		await run('engine', 'init');
-		expect((await run('config', 'set', 'output', 'json')).code).toBe(0);
-		expect(said((await run('lists', 'get', '99')).stderr)).toEqual([
-			{ error: expect.objectContaining({ exit_code: 3 }) },
-		]);
 	});
 
 	it('has progress as objects, but on a terminal a line that is rewritten', async () => {

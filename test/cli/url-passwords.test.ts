@@ -27,19 +27,14 @@ describe('the database of a profile', () => {
 		broken,
 	])('is set, shown and removed without its password: %s', async (url) => {
 		const calls = [
-			['config', 'set', 'db', url, '--profile', 'p', '-n'],
 			['profile', 'add', 'p', '--db', url],
-			['config', 'set', 'db', url, '--profile', 'p'],
 			['config', 'set', 'db', url, '--profile', 'p', '-o', 'json'],
-			['config', 'get', 'db', '--profile', 'p'],
 			['config', 'get', 'db', '--profile', 'p', '-o', 'json'],
 			['config', 'list', '--profile', 'p'],
-			['config', 'list', '--profile', 'p', '-o', 'json'],
 			['config', 'explain', '--profile', 'p'],
 			['profile', 'list', '-o', 'json'],
 			['profile', 'show', 'p'],
 			['profile', 'remove', 'p'],
-			['profile', 'remove', 'p', '--yes'],
 		];
 		for (const words of calls) {
 			const { stdout, stderr } = await run(...words);
@@ -56,14 +51,11 @@ describe('the database of a profile', () => {
 	it.each([
 		[['login', database]],
 		[['lists', 'list', '--base-url', database]],
-		[['lists', 'list', '--profile', database]],
 		[['lists', 'list', '--db', broken, '--debug']],
 		[['config', 'set', 'timeout', database]],
-		[['config', 'get', database]],
 		[['lists', database2]],
 		[['engine', 'restore', database, '--db', 'x.db']],
 		[['lists', 'list', '--db', misspelt]],
-		[['doctor', '--db', misspelt]],
 		[['config', 'set', 'db', misspelt, '--profile', 'p']],
 		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
 	])('in the wrong place is refused without its password: %j', async (words) => {
@@ -135,14 +127,11 @@ describe('a database of another kind', () => {
 		...['--db', '--from'].flatMap((flag) =>
 			[
 				'host=db.example.com user=ann password=hunter2 dbname=mail',
-				'dbname=mail password = hunter2',
-				'Server=db;Database=mail;User Id=ann;Password=hunter2;',
 				'jdbc:postgresql://db/mail?user=ann&password=hunter2',
 				'ann:hunter2@db.example.com:5432/mail',
-				'PGPASSWORD=hunter2 dbname=mail',
 				'mail passwd: hunter2',
 				'//ann:1/hunter2@db/mail',
-				...['postgres//', 'postgres:/', 'pg//', 'pg://'].map((scheme) => `${scheme}ann:hunter2@db/mail`),
+				...['postgres:/', 'pg://'].map((scheme) => `${scheme}ann:hunter2@db/mail`),
 			].map((named): [string[], Record<string, string>, string] => [
 				flag === '--db'
 					? ['lists', 'list', '--db', named]
@@ -162,8 +151,6 @@ describe('a database of another kind', () => {
 
 	it.each([
 		misspelt,
-		'host=db password=hunter2',
-		'PGPASSWORD=hunter2 dbname=mail',
 		"dbname=mail password='hunter2 x'",
 		'ann:hunter2@db/mail',
 	])('in a profile of an earlier version is shown without its password, and refused: %s', async (db) => {
@@ -199,21 +186,17 @@ describe('the URL of a webhook', () => {
 	it('is made, listed, shown, changed and removed without its password', async () => {
 		const create = ['webhooks', 'create', '--url', target, '--type', 'OPENED'];
 		const calls = [
-			[...create, '-n'],
 			[...create, '-n', '-o', 'json'],
 			[...create, '--debug'],
 			[...create, '-o', 'json'],
 			['webhooks', 'list', '--debug'],
-			['webhooks', 'list', '-o', 'json'],
 			['webhooks', 'list', '-o', 'csv'],
-			['webhooks', 'get', '1'],
 			['webhooks', 'get', '1', '-o', 'json'],
 			['webhooks', 'update', '1', '--url', target, '-n', '-o', 'json'],
 			['webhooks', 'update', '1', '--type', 'REDIRECTED', '-o', 'json'],
 			['webhooks', 'test', '1', '-o', 'json'],
 			['webhooks', 'deliveries', '1', '-o', 'json'],
 			['doctor', '-o', 'json'],
-			['webhooks', 'delete', '1', '-n'],
 			['webhooks', 'delete', '1', '2'],
 		];
 		for (const words of calls)
@@ -239,7 +222,7 @@ describe('the URL of a webhook', () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${url}9\n    type: OPENED\n`);
 		const people = [
-			...['table', 'wide', 'markdown'].flatMap((format) => [
+			...['table', 'markdown'].flatMap((format) => [
 				['webhooks', 'list', '-o', format],
 				['webhooks', 'get', '1', '-o', format],
 				['webhooks', 'update', '1', '--type', 'OPENED', '-o', format],
@@ -254,21 +237,16 @@ describe('the URL of a webhook', () => {
 		const listed = await said('webhooks', 'list', '-o', 'table');
 		expect(listed).toContain(masked);
 		expect(await said('webhooks', 'list', '--show-secrets', '-o', 'table')).toContain(url);
-		for (const format of ['json', 'ndjson', 'csv', 'tsv']) {
-			for (const words of [
-				['webhooks', 'list'],
-				['webhooks', 'get', '1'],
-			]) {
-				const { stdout, stderr } = await project.run([...words, '-o', format]);
-				expect([format, stdout.includes(url), stderr]).toEqual([format, true, '']);
-			}
+		for (const format of ['json', 'tsv']) {
+			const { stdout, stderr } = await project.run(['webhooks', 'get', '1', '-o', format]);
+			expect([format, stdout.includes(url), stderr]).toEqual([format, true, '']);
 		}
 	});
 
 	it('is applied without its password on the screen, and then nothing is left to change', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
-		for (const words of [['-n'], ['-o', 'json'], ['--prune', '-n']]) {
+		for (const words of [['-n'], ['-o', 'json']]) {
 			const text = await said('apply', '-f', file, ...words);
 			expect([words, text]).toEqual([words, expect.not.stringContaining('hunter2')]);
 		}
@@ -283,7 +261,6 @@ it.each([
 	[2, '--db', 'postgresql:/ann:hunter2@127.0.0.1/mail', 'lists', 'list'],
 	[2, '--db', 'postgres://ann:1/hunter2@127.0.0.1:1/mail', 'lists', 'list'],
 	[6, '--db', 'postgres://ann@127.0.0.1:1/mail?PASSWORD=hunter2', 'lists', 'list'],
-	[2, '--db', ` ${database}`, 'config', 'explain'],
 	[2, '--db', 'file://ann:hunter2@127.0.0.1/mail', 'config', 'explain'],
 	[2, 'engine', 'backup', database, '--debug'],
 ])('what is nearly the URL of a database shows no password: %i %s %s', async (code, ...words) => {
@@ -299,9 +276,7 @@ const secretiveLocal = `http://S3cretUser:S3cretPass@127.0.0.1/in?id=S3cretId&to
 
 const refused: readonly (readonly string[])[] = [
 	['engine', 'settings', 'set', 'public_url', `https://${secretive}`],
-	['engine', 'settings', 'set', 'public_url', secretive],
 	['engine', 'settings', 'set', 'page_logo_url', `https://${secretive}`],
-	['engine', 'settings', 'set', 'page_logo_url', `ftp://${secretive}`],
 	['engine', 'settings', 'set', 'smtp_url', `smtp://${secretive}`],
 	['engine', 'init', '--public-url', `https://${secretive}`],
 	['engine', 'init', '--smtp', `smpt://${secretive}`],
@@ -309,7 +284,6 @@ const refused: readonly (readonly string[])[] = [
 	['webhooks', 'create', '--type', 'OPENED', '--url', secretiveLocal],
 	['webhooks', 'listen', '--forward-to', `ftp://${secretive}`],
 	['api', 'GET', `https://${secretive}`],
-	['profile', 'add', 'x', '--base-url', `ftp://${secretive}`],
 	['profile', 'add', 'x', '--base-url', `https://${secretive}`],
 	['login', '--base-url', `ftp://${secretive}`, '--no-check'],
 ];

@@ -113,10 +113,8 @@ describe('a command at a terminal', () => {
 		expect(stderr).toMatch(gone);
 	});
 
-	it.each([
-		'send --from news@example.com --to a@example.com --subject S --text x',
-		'engine smtp-test',
-	])('shows the mail server that says nothing: %s', async (words) => {
+	it('shows the mail server that says nothing', async () => {
+		const words = 'send --from news@example.com --to a@example.com --subject S --text x';
 		const sockets: Socket[] = [];
 		const silent = createTcpServer((socket) => sockets.push(socket.on('error', () => undefined))).listen(0);
 		stop = () => void silent.close();
@@ -182,7 +180,6 @@ describe('a command at a terminal', () => {
 
 	it.each<[string, CliOptions, string[]]>([
 		['quiet', { columns: 80 }, ['-q']],
-		['in CI', { columns: 80, env: { CI: 'true' } }, []],
 		['on a terminal whose lines cannot be rewritten', { columns: 80, env: { TERM: 'dumb' } }, []],
 		['without a terminal', {}, []],
 	])('shows nothing %s', async (_, options, more) => {

@@ -85,16 +85,10 @@ describe('--watch', () => {
 
 	it.each([
 		[['-o', 'json'], '--watch prints a look after the other, and json is one document'],
-		[['--query', 'total', '-o', 'ndjson'], '--query does not go with --watch'],
 		[['--save', 'a.csv'], '--save writes a file once, and --watch goes on: give one'],
 	])('does not go with %j', async (more, message) => {
 		const { code, stderr } = await project.run([...day, ...more]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
-	});
-
-	it('takes no less than a second', async () => {
-		const { code, stderr } = await project.run(['campaigns', 'list', '--watch', '999ms']);
-		expect({ code, stderr }).toEqual({ code: 2, stderr: 'error: --watch takes 1s or more\n' });
 	});
 });
 

@@ -7,7 +7,6 @@ import { hasChromium, launchChromium, picture } from '../../support/chromium.js'
 import { makeProject, type Project } from '../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { track } from '../../support/tracked.js';
-import { typing } from '../../support/typing.js';
 
 const hostile = `<img src=x onerror="alert(1)">'&|`;
 const words = [
@@ -103,20 +102,8 @@ describe('a saved report', () => {
 		expect(await readFile(path('mine.html'), 'utf8')).toContain('<!doctype html>');
 	});
 
-	it('replaces a file when a person agrees', async () => {
-		await writeFile(path('asked.html'), 'mine');
-		const again = ['campaigns', 'report', hostile, '--save', path('asked.html'), ...now];
-		const asked = `replace ${path('asked.html')}`;
-		const no = await typing([[asked, 'n']], (options) => project.run(again, options), 200);
-		expect([no.code, await readFile(path('asked.html'), 'utf8')]).toEqual([130, 'mine']);
-		const yes = await typing([[asked, 'y']], (options) => project.run(again, options), 200);
-		expect(yes.code).toBe(0);
-		expect(await readFile(path('asked.html'), 'utf8')).toContain('<!doctype html>');
-	});
-
 	it.each([
 		[['--save', 'r.xlsx'], 'the name says no form of a report'],
-		[['--save', 'r.html', '--excel'], '--excel goes with a file that ends in .csv'],
 		[['--save', 'r.svg', '--chart', 'none'], '--chart none: a .svg file holds bars, line, heat'],
 		[
 			['--save', 'r.html', '--chart', 'heat', '--human'],

@@ -74,10 +74,6 @@ describe('mailctl subscribers', () => {
 			expect(await emailsOf('--where', 'meta.city=Oslo', '--limit', '1')).toEqual(['ann@example.com']);
 			expect(await emailsOf('--where', 'meta.city~OSL', '--where', 'email~ann')).toEqual(['ann@example.com']);
 			expect(await emailsOf('--where', 'meta.city>4')).toEqual(['100%@example.com']);
-			expect(await emailsOf('--where', 'created>today')).toEqual([]);
-			expect(await emailsOf('--where', 'meta.city=Oslo', '--where', 'email!=ann@example.com')).toEqual(
-				(await emailsOf('--where', 'meta.city=Oslo')).filter((email) => email !== 'ann@example.com'),
-			);
 			expect(await emailsOf('--sort', '-email', '--limit', '2')).toEqual([
 				'xay@example.com',
 				'x_y@example.com',
@@ -89,10 +85,6 @@ describe('mailctl subscribers', () => {
 		it.each([
 			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
 			[['--meta-json', '[1]'], '--meta-json is not a JSON object'],
-			[
-				['--meta-json', '{"a": 9007199254740993}'],
-				'--meta-json: 9007199254740993: Ensure that there are no more than 15 digits in total.',
-			],
 			[['--meta-json', '@/nowhere'], '--meta-json: /nowhere: no such file'],
 		])('refuse %j before anything is asked of the service', async (words, message) => {
 			const { code, stderr } = await project.run([

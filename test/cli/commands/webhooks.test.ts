@@ -43,16 +43,10 @@ describe('mailctl webhooks', () => {
 			stdout: [secured],
 			said: [],
 		});
-		const got = await project.run(['webhooks', 'get', '1', '-o', 'json']);
-		expect({ code: got.code, stdout: JSON.parse(got.stdout), said: said(got) }).toEqual({
-			code: 0,
-			stdout: secured,
-			said: [],
-		});
 		expect(await project.json(['webhooks', 'list', '--show-secrets'])).toEqual([
 			{ ...secured, password: 's3cret' },
 		]);
-		for (const format of ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'])
+		for (const format of ['wide', 'csv'])
 			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
 	});
 

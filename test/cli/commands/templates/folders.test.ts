@@ -207,23 +207,8 @@ describe('templates push', () => {
 
 	it.each<[string, Record<string, string | Buffer>, string]>([
 		['no body', { 'A/subject.txt': 'A' }, '/A has no body: body.html or body.txt is wanted'],
-		[
-			'another file',
-			{ 'A/body.txt': 'x', 'A/body.htm': 'x' },
-			'/A/body.htm: a template has subject.txt, body.html',
-		],
-		[
-			'a file beside the folders',
-			{ 'A.html': 'x' },
-			'/A.html: a directory of templates has a folder for each',
-		],
+		['a file beside the folders', { 'A.html': 'x' }, '/A.html: a directory of templates has a folder for'],
 		['no UTF-8', { 'A/body.txt': Buffer.from([0xfc]) }, '/A/body.txt is not UTF-8 text'],
-		['a byte order mark', { 'A/body.txt': '\ufeffx' }, '/A/body.txt begins with a byte order mark'],
-		[
-			'no subject in its file',
-			{ 'A/body.txt': 'x', 'A/subject.txt': '\n' },
-			'/A/subject.txt: This field may not be blank.',
-		],
 		[
 			'a body that is too long',
 			{ 'A/body.txt': 'x'.repeat(2 ** 21 + 1) },
@@ -268,12 +253,7 @@ async function roundTrip(call: (words: readonly string[]) => Promise<{ code: num
 }
 
 describe('templates pull, push and pull', () => {
-	it('is the same to the byte, whatever the names are', async () => {
-		const other = await makeProject();
-		await roundTrip(other.run);
-	});
-
-	it('on a server of mailctl too', async () => {
+	it('is the same to the byte, whatever the names are, on a server of mailctl too', async () => {
 		const server = await startServer((await makeProject()).db, ['--no-worker']);
 		onTestFinished(async () => void (await server.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: server.token };
