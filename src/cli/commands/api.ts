@@ -5,7 +5,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type Base, wirePath } from './api/wire-path.js';
 
-const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
 export { api as command };
 
@@ -19,7 +19,7 @@ const api = command({
 		{
 			name: 'method',
 			summary: 'GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS',
-			choices: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'],
+			choices: methods,
 			ask: 'Method:',
 		},
 		{ name: 'path', summary: 'below the base URL: /sub/lists/', ask: 'Path:' },
@@ -84,19 +84,9 @@ async function bodyOf(
 	return { body: await data.text(), headers: { 'content-type': 'application/json', ...headers } };
 }
 
-/** Headers that HTTP itself sets, and the token's header, which would bypass the options for tokens. */
-const reserved = new Set([
-	headerNames.token.toLowerCase(),
-	'host',
-	'content-length',
-	'transfer-encoding',
-	'connection',
-	'upgrade',
-	'expect',
-	'keep-alive',
-	'te',
-	'trailer',
-]);
+/** Headers that HTTP itself sets. */
+const reserved =
+	'host content-length transfer-encoding connection upgrade expect keep-alive te trailer'.split(' ');
 
 function parseHeaders(lines: readonly string[]): Record<string, string> {
 	const headers: Record<string, string> = {};
@@ -110,7 +100,7 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 			throw new UsageError(`--header ${name}: a token is not an argument`, {
 				hint: 'MAILCTL_TOKEN, --token-file or --token-stdin',
 			});
-		if (reserved.has(key)) throw new UsageError(`--header ${name} is not yours to set`);
+		if (reserved.includes(key)) throw new UsageError(`--header ${name} is not yours to set`);
 		if (Object.hasOwn(headers, key)) throw new UsageError(`--header ${name} is given twice`);
 		headers[key] = value.trimEnd();
 	}

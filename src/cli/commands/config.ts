@@ -44,11 +44,9 @@ const list = command({
 	examples: ['mailctl config list'],
 	run: async (cx) => {
 		const { profile } = readConfig(cx.paths);
-		const stored = Object.entries(profileOf(cx)).map(([key, value]) => ({ key, value: shown(value) }));
-		await cx.out.rows(
-			[...(profile === null ? [] : [{ key: 'profile', value: profile }]), ...stored],
-			columns,
-		);
+		const all = { ...(profile !== null && { profile }), ...profileOf(cx) };
+		const rows = Object.entries(all).map(([key, value]) => ({ key, value: shown(value) }));
+		await cx.out.rows(rows, columns);
 	},
 });
 

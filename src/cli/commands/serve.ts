@@ -168,12 +168,7 @@ function untilStopped(signal: AbortSignal): Promise<null> {
 function cannotServe(error: unknown, address: { host: string; port: number }): unknown {
 	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
 	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))
-		return new CliError(
-			'tls',
-			exits.usage,
-			'--tls-cert and --tls-key: the certificate or its key cannot be used',
-			{ cause: error },
-		);
+		return new CliError('tls', exits.usage, '--tls-cert and --tls-key cannot be used', { cause: error });
 	return cannotListen(error, address);
 }
 

@@ -122,9 +122,7 @@ type Reply = keyof typeof replies;
 function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: string) => Reply | null {
 	const known = new Map<string, Reply>();
 	for (const kind of ['refuse', 'defer'] as const)
-		for (const text of named[kind]) {
-			known.set(keyOf(text, kind), kind);
-		}
+		for (const text of named[kind]) known.set(keyOf(text, kind), kind);
 	return (to) => known.get(emailKey(to)) ?? known.get(`@${domainOf(to)}`) ?? null;
 }
 
@@ -154,7 +152,7 @@ function receiver(cx: CommandContext, inbox: Inbox<Arrived>, dir: string | null)
 		const file =
 			dir === null
 				? null
-				: await keep(dir, { time, number, to: to[0] ?? '', raw }).catch((cause: unknown) => {
+				: await keep(dir, number, { time, to: to[0] ?? '', raw }).catch((cause: unknown) => {
 						const error = notKept(dir, cause);
 						inbox.fail(error);
 						throw error;
@@ -176,15 +174,12 @@ function headerOf(raw: Buffer): Buffer {
 	return end === -1 ? raw : raw.subarray(0, end + 4);
 }
 
-interface Kept {
-	time: string;
-	number: number;
-	to: string;
-	raw: Buffer;
-}
-
 /** `2026-11-22T093015Z-0001-ann@example.com.eml`: sorted by time, and there whole or not at all. */
-async function keep(dir: string, { time, number, to, raw }: Kept): Promise<string> {
+async function keep(
+	dir: string,
+	number: number,
+	{ time, to, raw }: { time: string; to: string; raw: Buffer },
+) {
 	const moment = `${time.slice(0, 19).replaceAll(':', '')}Z`;
 	const recipient = to.replaceAll(/[^\w.@+-]/g, '_').slice(0, 100);
 	const file = join(dir, `${moment}-${String(number).padStart(4, '0')}-${recipient}.eml`);

@@ -1,4 +1,5 @@
 import type { PageRequest, WireRequest } from '../../../api/api.js';
+import { isRecord } from '../../../api/json.js';
 import { iterate } from '../../../api/pages.js';
 import type { Page } from '../../../api/records.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -32,15 +33,12 @@ async function readPage(
 	assertSuccess(request, answer);
 	const page = parsed(answer.body);
 	if (isPage(page)) return { count: 0, previous: null, ...page, next: page.next ?? null };
-	throw new CliError(
-		'bad_answer',
-		exits.server,
-		`the answer to ${request.path} is not a page of a collection`,
-	);
+	const what = `the answer to ${request.path} is not a page of a collection`;
+	throw new CliError('bad_answer', exits.server, what);
 }
 
 function isPage(value: unknown): value is { next?: string | null; results: unknown[] } {
-	if (typeof value !== 'object' || value === null || !('results' in value)) return false;
-	const next = 'next' in value ? value.next : null;
-	return Array.isArray(value.results) && (next === null || typeof next === 'string');
+	if (!isRecord(value) || !Array.isArray(value['results'])) return false;
+	const { next = null } = value;
+	return next === null || typeof next === 'string';
 }

@@ -2,7 +2,7 @@
 
 import type { WireRequest, WireResponse } from '../../../api/api.js';
 import { ApiError } from '../../../api/errors.js';
-import { readJson, tooDeep } from '../../../api/json.js';
+import { isRecord, readJson, tooDeep } from '../../../api/json.js';
 import { codeOf, refusedFor, scopesIn } from '../../../http/errors.js';
 import { confirmChange } from '../../config/profiles.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -133,18 +133,9 @@ async function assertRecipients(cx: CommandContext, { path, body }: WireRequest)
 		});
 	if (!sendPath.test(spelledOut(path))) return;
 	const request = parsedData(typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array()));
-	const lists = ['to', 'cc', 'bcc'].map((key) =>
-		typeof request === 'object' && request !== null
-			? Object.getOwnPropertyDescriptor(request, key)?.value
-			: [],
-	);
-	assertAllowed(
-		cx,
-		lists
-			.flat()
-			.filter((one) => one !== undefined && one !== null)
-			.map(String),
-	);
+	if (!isRecord(request)) return;
+	const recipients = ['to', 'cc', 'bcc'].flatMap((key) => request[key] ?? []);
+	assertAllowed(cx, recipients.filter((one) => one !== null).map(String));
 }
 
 async function headOf({ status, headers }: WireResponse): Promise<string> {
@@ -175,9 +166,5 @@ async function printBody(cx: CommandContext, request: WireRequest, answer: WireR
 /** DRF's `detail`; other bodies are on stdout anyway. */
 function saying(body: Uint8Array): string {
 	const json = parsed(body);
-	const detail: unknown =
-		typeof json === 'object' && json !== null
-			? Object.getOwnPropertyDescriptor(json, 'detail')?.value
-			: undefined;
-	return typeof detail === 'string' ? `: ${detail}` : '';
+	return isRecord(json) && typeof json['detail'] === 'string' ? `: ${json['detail']}` : '';
 }

@@ -1,3 +1,4 @@
+import { domainOf } from '../../../api/address.js';
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
@@ -48,7 +49,7 @@ async function statsOf(cx: CommandContext, list: List): Promise<ListStats> {
 	const api = await cx.api();
 	const variables: string[] = [];
 	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) variables.push(variable);
-	const tally = createTally({ list, variables, now: cx.clock.now() });
+	const tally = createTally(list, variables, cx.clock.now());
 	const progress = cx.progress('reading', list.overall_subscribers_count);
 	try {
 		for await (const piece of walkSubscribers(cx, list, {})) {
@@ -68,9 +69,7 @@ function figuresOf(stats: ListStats): Figure[] {
 	};
 	return [
 		figure('people', 'all', stats.total),
-		figure('people', 'active', stats.active),
-		figure('people', 'inactive', stats.inactive),
-		figure('people', 'verified', stats.verified),
+		...(['active', 'inactive', 'verified'] as const).map((name) => figure('people', name, stats[name])),
 		...Object.entries(stats.reasons).map(([name, count]) => figure('inactive', name, count)),
 		...Object.entries(stats.sources).map(([name, count]) => figure('source', name, count)),
 		figure('added', 'last 7 days', stats.added.last_7_days),
@@ -102,25 +101,18 @@ interface ListStats {
 	fields: { variable: string; filled: number }[];
 }
 
-interface StatsTally {
-	add(person: Subscriber): void;
-	count(): number;
-	stats(): ListStats;
-}
-
 /** A list may have a domain for each subscriber: beyond this number, the oldest of those seen once are dropped. */
 const maxDomains = 50_000;
 const shownDomains = 10;
 const shownDays = 30;
 
-export function createTally(options: { list: List; variables: readonly string[]; now: Micros }): StatsTally {
-	const { list, variables, now } = options;
+export function createTally(list: List, variables: readonly string[], now: Micros) {
 	const totals = { total: 0, active: 0, verified: 0 };
 	const [reasons, sources, domains] = [new Map<string, number>(), new Map(), new Map()];
 	const filled = new Map(variables.map((variable) => [variable, 0]));
 	const days = new Map(lastDays(now).map((date) => [date, 0]));
 	return {
-		add: (person) => {
+		add: (person: Subscriber) => {
 			totals.total += 1;
 			if (person.is_active) totals.active += 1;
 			else increase(reasons, person.disable_reason ?? 'none');
@@ -135,7 +127,7 @@ export function createTally(options: { list: List; variables: readonly string[];
 			}
 		},
 		count: () => totals.total,
-		stats: () => ({
+		stats: (): ListStats => ({
 			list_id: list.id,
 			name: list.name,
 			...totals,
@@ -157,10 +149,6 @@ function increase(counts: Map<string, number>, key: string): void {
 
 function sorted(counts: ReadonlyMap<string, number>): [string, number][] {
 	return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-}
-
-function domainOf(email: string): string {
-	return email.slice(email.lastIndexOf('@') + 1).toLowerCase();
 }
 
 // A domain among the ten largest comes again and again: it is rare for a moment only.

@@ -1,5 +1,6 @@
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
+import { isRecord } from '../../../api/json.js';
 import { shownUrl } from '../../../api/quote.js';
 import { type Webhook, type WebhookType, webhookTypes } from '../../../api/records.js';
 import { canParseUrl } from '../../../api/schema/url.js';
@@ -173,10 +174,8 @@ async function givenSecret(file: FileSource | undefined): Promise<string | null>
 
 function webUrl(text: string | undefined, flag: string): URL | null {
 	if (text === undefined) return null;
-	const url = canParseUrl(text) ? new URL(text) : null;
-	if (url === null || !/^https?:$/.test(url.protocol))
-		throw new UsageError(`${flag}: "${shownUrl(text)}" is not a URL of http or https`);
-	return url;
+	if (/^https?:/i.test(text) && canParseUrl(text)) return new URL(text);
+	throw new UsageError(`${flag}: "${shownUrl(text)}" is not a URL of http or https`);
 }
 
 /** They may rotate while this listens. */
@@ -202,7 +201,6 @@ function lineOf({ id, type, verified, refused, forwarded, body }: Received): str
 }
 
 function recipientOf(body: unknown): string {
-	if (typeof body !== 'object' || body === null || !('message' in body)) return '';
-	const { message } = body;
-	return typeof message === 'object' && message !== null && 'to' in message ? String(message.to) : '';
+	const message = isRecord(body) ? body['message'] : null;
+	return isRecord(message) ? String(message['to'] ?? '') : '';
 }

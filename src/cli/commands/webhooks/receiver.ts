@@ -1,6 +1,7 @@
 /** A receiver of notifications on this machine: checks their signatures, and hands them on as they came. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isRecord } from '../../../api/json.js';
 import { refuseSignature, signatureHeaders } from '../../../api/webhook-signatures.js';
 
 export interface Received {
@@ -89,7 +90,7 @@ async function receive(
 	const id = headers[signatureHeaders.id];
 	onReceived({
 		id: typeof id === 'string' ? id : null,
-		type: typeOf(parsed),
+		type: isRecord(parsed) && typeof parsed['type'] === 'string' ? parsed['type'] : null,
 		verified: known === null ? null : refused === null,
 		refused,
 		forwarded: handedOn?.kind === 'answered' ? handedOn.status : null,
@@ -129,9 +130,4 @@ function parse(body: Buffer): unknown {
 	} catch {
 		return text;
 	}
-}
-
-function typeOf(body: unknown): string | null {
-	const isOurs = typeof body === 'object' && body !== null && 'type' in body && typeof body.type === 'string';
-	return isOurs ? String(body.type) : null;
 }

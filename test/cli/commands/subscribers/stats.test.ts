@@ -66,7 +66,7 @@ describe('the tally of a list', () => {
 			overall_subscribers_count: 0,
 			date_created: '2026-01-01T00:00:00.000000',
 		};
-		const tally = createTally({ list, variables: [], now: 0 });
+		const tally = createTally(list, [], 0);
 		const person = {
 			...{ id: 1, list_id: 1, name: '', is_active: true, disable_reason: null, is_email_verified: false },
 			...{ meta: {}, source: 'API', opt_in_signed: null, date_created: list.date_created },
