@@ -6,7 +6,7 @@ import { printError } from './frame/error-output.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
 import { globalFlags, isMachine, operands, peek } from './frame/globals.js';
-import { didYouMean, fitHelp, rootHelp, verbsFor } from './frame/help.js';
+import { commandsFor, didYouMean, fitHelp, rootHelp, verbsFor } from './frame/help.js';
 import { createIo, printPage } from './frame/io.js';
 import { tree } from './tree.js';
 
@@ -92,7 +92,7 @@ async function unknownCommand(word: string): Promise<UsageError> {
 				: [];
 		return verb === undefined ? [] : [`${node.name} ${verb}`];
 	});
-	const meant = groups.slice(0, 3);
+	const meant = [...groups, ...(groups.length > 0 ? [] : commandsFor(word))].slice(0, 3);
 	const names = tree.map(({ name }) => name);
 	const near = meant.length > 0 ? `did you mean ${meant.join(', ')}?` : didYouMean(word, names);
 	return new UsageError(`unknown command "${word}"`, { hint: near ?? mailctl('--help') });

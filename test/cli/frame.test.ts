@@ -46,6 +46,8 @@ describe('the command line', () => {
 		[['lits'], 'unknown command "lits"', 'did you mean lists?'],
 		[['import'], 'unknown command "import"', 'did you mean subscribers import, suppressions import?'],
 		[['show'], 'unknown command "show"', 'did you mean lists get, subscribers get, fields get?'],
+		[['audience'], 'unknown command "audience"', 'did you mean lists?'],
+		[['broadcast'], 'unknown command "broadcast"', 'did you mean campaigns, send?'],
 		[['lists', 'show', '1'], 'unknown command "lists show"', 'did you mean get?'],
 		[['completion', 'tcsh'], 'unknown command "completion tcsh"', 'commands: bash, zsh, fish, powershell'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
@@ -243,12 +245,18 @@ describe('configuration', () => {
 		expect(targets).toEqual([expected]);
 	});
 
-	it('refuses a configuration that is not JSON, and quotes none of it', async () => {
-		const HOME = await home('{"token": s3cret}');
+	it.each([
+		['{', 1, 2],
+		['{"a": 1,}', 1, 9],
+		['{"token": s3cret}', 1, 11],
+		['{\n"a": [1, 2,, 3]}', 2, 12],
+		['{"a": {"b": "\\u00e9\\n", "c": [true, null, -1.5e3, {}]}]', 1, 55],
+	])('says where %j stops being JSON, and quotes none of it', async (text, line, column) => {
+		const HOME = await home(text);
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
 			code: 78,
-			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON\nhint: correct it or move it away\n`,
+			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON: line ${line}, column ${column}\nhint: correct it or move it away\n`,
 		});
 		const { stdout } = await cli(['config', 'path'], { env: { HOME } });
 		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);

@@ -172,7 +172,30 @@ function readJson(path: string): unknown {
 		return JSON.parse(text);
 	} catch {
 		// The parser's own message quotes the text, which may be a token.
-		throw new ConfigError(`${path} is not valid JSON`, { hint: wayOut });
+		const before = validPart(text).split('\n');
+		const at = `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
+		throw new ConfigError(`${path} is not valid JSON: ${at}`, { hint: wayOut });
+	}
+}
+
+/** The longest beginning that more text could complete: Node 20 does not always name the position of an error. */
+function validPart(text: string): string {
+	let [valid, invalid] = [0, text.length + 1];
+	while (invalid - valid > 1) {
+		const middle = (valid + invalid) >> 1;
+		if (isBeginning(text.slice(0, middle))) valid = middle;
+		else invalid = middle;
+	}
+	return text.slice(0, valid);
+}
+
+function isBeginning(text: string): boolean {
+	try {
+		JSON.parse(text);
+		return true;
+	} catch (error) {
+		const { message } = error as SyntaxError;
+		return /end of JSON|^Unterminated|^Bad/.test(message) || message.includes(`position ${text.length}`);
 	}
 }
 

@@ -245,6 +245,18 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
 	delete: ['delete', 'remove', 'unset', 'revoke'],
 };
 
+/** Nouns of other services. */
+const nouns: Readonly<Record<string, readonly string[]>> = {
+	...{ contact: ['subscribers'], member: ['subscribers'], people: ['subscribers'] },
+	...{ audience: ['lists'], segment: ['lists'], domain: ['senders', 'engine dkim'] },
+	...{ broadcast: ['campaigns', 'send'], newsletter: ['campaigns', 'send'] },
+};
+
+export function commandsFor(noun: string): readonly string[] {
+	const one = noun.toLowerCase().replace(/s$/, '');
+	return (Object.hasOwn(nouns, one) ? nouns[one] : undefined) ?? [];
+}
+
 export function verbsFor(word: string, known: readonly string[]): string[] {
 	const same = Object.hasOwn(verbs, word) ? verbs[word] : [word];
 	return known.filter((verb) => same?.includes(verb));

@@ -273,7 +273,7 @@ describe('doctor with a configuration that cannot be read', () => {
 				{
 					check: 'config.files',
 					level: 'problem',
-					message: `${file} is not valid JSON`,
+					message: `${file} is not valid JSON: line 1, column 2`,
 					fix: 'correct the file, or move it away and log in again',
 				},
 			],
@@ -282,7 +282,7 @@ describe('doctor with a configuration that cannot be read', () => {
 
 	it('judges no database that only the default would name', async () => {
 		const { home, file } = await broken('config.json');
-		expect((await files(home, [])).findings).toMatchObject([{ message: `${file} is not valid JSON` }]);
+		expect((await files(home, [])).findings).toMatchObject([{ message: `${file} is not valid JSON: line 1, column 2` }]);
 		const { stdout } = await cli(['doctor', '--offline', '-o', 'json'], { env: { HOME: home } });
 		expect(JSON.parse(stdout)).toContainEqual(
 			expect.objectContaining({
@@ -303,8 +303,8 @@ describe('doctor with a configuration that cannot be read', () => {
 		expect({ code, findings }).toMatchObject({
 			code: 11,
 			findings: [
-				{ check: 'config.files', message: `${file} is not valid JSON` },
-				{ check: 'config.token', message: `${file} is not valid JSON` },
+				{ check: 'config.files', message: `${file} is not valid JSON: line 1, column 2` },
+				{ check: 'config.token', message: `${file} is not valid JSON: line 1, column 2` },
 			],
 		});
 	});
