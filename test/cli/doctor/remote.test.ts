@@ -282,7 +282,9 @@ describe('doctor with a configuration that cannot be read', () => {
 
 	it('judges no database that only the default would name', async () => {
 		const { home, file } = await broken('config.json');
-		expect((await files(home, [])).findings).toMatchObject([{ message: `${file} is not valid JSON: line 1, column 2` }]);
+		expect((await files(home, [])).findings).toMatchObject([
+			{ message: `${file} is not valid JSON: line 1, column 2` },
+		]);
 		const { stdout } = await cli(['doctor', '--offline', '-o', 'json'], { env: { HOME: home } });
 		expect(JSON.parse(stdout)).toContainEqual(
 			expect.objectContaining({
