@@ -26,6 +26,10 @@ const places: Readonly<Record<Kind, { collection: string; key: string; name: Reg
 	},
 };
 
+export function collectionOf(kind: Kind): string {
+	return places[kind].collection;
+}
+
 /** Whether a run made it: the run of that id, or any when null. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;

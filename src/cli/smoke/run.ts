@@ -25,7 +25,15 @@ import {
 	Probe,
 	Skipped,
 } from './probe.js';
-import { describe, findThings, messageOf, type RunNames, removeThing, type Thing } from './records.js';
+import {
+	collectionOf,
+	describe,
+	findThings,
+	messageOf,
+	type RunNames,
+	removeThing,
+	type Thing,
+} from './records.js';
 
 export interface Selection {
 	full: boolean;
@@ -96,7 +104,8 @@ class Run {
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly checks: CheckResult[] = [];
 	readonly #leftovers: Leftover[] = [];
-	halted: Halted | null = null;
+	readonly posted = new Set<string>();
+	#halted: Halted | null = null;
 
 	constructor(cx: CommandContext, options: RunOptions) {
 		this.#cx = cx;
@@ -111,8 +120,19 @@ class Run {
 		return createCaller({ exchange, retries: settings.retries.value, signal, token, clock });
 	}
 
+	/** Notes where a POST may have made a record: an unanswered one may have been carried out. */
+	#noting(call: Caller): Caller {
+		return async (ask) => {
+			const isNew = ask.method === 'POST' && !this.posted.has(ask.path);
+			if (isNew) this.posted.add(ask.path);
+			const answer = await call(ask);
+			if (isNew && answer.status >= 400 && answer.status < 500) this.posted.delete(ask.path);
+			return answer;
+		};
+	}
+
 	async check(planned: readonly Planned[]): Promise<void> {
-		const call = await this.caller();
+		const call = this.#noting(await this.caller());
 		const progress = this.#cx.progress('checking', planned.length);
 		try {
 			for (const [done, { check, isAsked }] of planned.entries()) {
@@ -145,13 +165,13 @@ class Run {
 
 	async #end(check: Check, probe: Probe): Promise<unknown> {
 		const { signal } = this.#options;
-		if (this.halted !== null) return new Skipped(whyHalted[this.halted.why]);
+		if (this.#halted !== null) return new Skipped(whyHalted[this.#halted.why]);
 		try {
 			signal.throwIfAborted();
 			return await check.run(probe);
 		} catch (error) {
 			if (signal.aborted) return new Skipped(messageOf(signal.reason));
-			if (error instanceof Halted) this.halted = error;
+			if (error instanceof Halted) this.#halted = error;
 			return error instanceof Error ? error : new Error(String(error));
 		}
 	}
@@ -208,7 +228,7 @@ class Run {
 				leftovers: leftovers.length,
 			},
 		};
-		return { report, halted: this.halted };
+		return { report, halted: this.#halted };
 	}
 }
 
@@ -230,13 +250,14 @@ export async function runSmoke(
 ): Promise<Finished> {
 	const run = new Run(cx, options);
 	await run.check(await plan(cx, options, selection));
-	if (!selection.full || run.halted !== null) return run.finish();
+	const among = kinds.filter((kind) => run.posted.has(collectionOf(kind)));
+	if (among.length === 0) return run.finish();
 	const patience = delayed(options.signal, cleanupGraceMs);
 	const { id } = options.names;
 	await run
 		.cleaned('all', 'everything the run made is deleted', async () => {
 			const call = await run.caller(patience.signal);
-			await run.remove(call, await run.find(call, kinds, id), id);
+			await run.remove(call, await run.find(call, among, id), id);
 		})
 		.finally(patience.stop);
 	return run.finish();
