@@ -139,12 +139,21 @@ async function senderOf(text: string | undefined): Promise<Mailbox | null> {
 
 async function addSender(cx: CommandContext, { address, name }: Mailbox): Promise<Sender> {
 	const { senders } = await cx.api();
-	for await (const known of walk(senders, {}, { signal: cx.signal })) {
-		if (emailKey(known.from_email) !== emailKey(address)) continue;
+	const find = async () => {
+		for await (const sender of walk(senders, {}, { signal: cx.signal }))
+			if (emailKey(sender.from_email) === emailKey(address)) return sender;
+		return null;
+	};
+	const known = await find();
+	if (known !== null)
 		return name === '' || name === known.full_name ? known : senders.patch(known.id, { full_name: name });
-	}
 	const input = { from_email: address, full_name: name };
-	return explained(senders.create(input, { signal: cx.signal }), { input });
+	return explained(senders.create(input, { signal: cx.signal }), { input }).catch(async (error: unknown) => {
+		// Another process may have added it since.
+		const added = await find();
+		if (added === null) throw error;
+		return added;
+	});
 }
 
 const smtpTest = command({
