@@ -44,7 +44,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
-			// What is left of a body that is deleted; loaded by the upkeep alone.
+			// The rest of a body that is deleted; loaded by the upkeep alone.
 			/^content\/only-links\.ts$/,
 		],
 	},
@@ -239,7 +239,7 @@ function partOf(file: string): string {
 	return matching.sort((one, other) => other.length - one.length)[0] ?? file;
 }
 
-/** To a higher layer, or to another part of its own; the composition root may be reached by type or on demand. */
+/** To a higher layer, or to another part of the same layer; the composition root may be reached by type or on demand. */
 function isUpward({ from, to, lazy, typeOnly }: Import): boolean {
 	const [own, other] = [partOf(from), partOf(to)];
 	if (own === other || (other === 'cli/connect' && (lazy || typeOnly))) return false;

@@ -1,4 +1,3 @@
-// What killed runs of the tests have left goes with the next run.
 import { mkdirSync, mkdtempSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -36,7 +36,6 @@ function isLiteral(value: unknown): value is { pattern: string; flags: string } 
 	return typeof value === 'object' && value !== null && 'pattern' in value && 'flags' in value;
 }
 
-/** What repeats within most hostile texts. */
 const always = [
 	...[
 		'a',
@@ -87,7 +86,6 @@ function timeOf(work: () => void): number {
 	return cpuMs();
 }
 
-/** By the clock, of which the processor's time is a part. */
 function isTrivial(work: () => void): boolean {
 	const began = performance.now();
 	work();

@@ -1,4 +1,3 @@
-/** What a bench gives the runner, and what several measure with. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-// What the disk under a database can do: printed beside whatever is durable.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';

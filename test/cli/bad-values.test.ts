@@ -13,7 +13,6 @@ const connect = async () => {
 
 const wrong = 'no such thing';
 
-/** What each kind of value is told to be, in the words that a person reads. */
 const wanted: Partial<Record<OptionSpec['kind'], RegExp>> = {
 	integer: /is not a whole number \(\d+ or more\)|is not a whole number \(\d+ to \d+\)/,
 	choice: /hint: (?:one of: \w|did you mean)/,
@@ -23,7 +22,6 @@ const wanted: Partial<Record<OptionSpec['kind'], RegExp>> = {
 	pairs: /is not KEY=VALUE/,
 };
 
-/** What the other required options and arguments get, so that the wrong value is all that is wrong. */
 function completed({ path, command }: Leaf, flag: string): string[] {
 	const options = Object.entries(command.options).flatMap(([key, spec]) =>
 		spec.required === true && flagOf(key) !== flag ? [flagOf(key), fine(spec)] : [],
@@ -122,7 +120,7 @@ describe('a global option of the wrong kind', () => {
 	});
 });
 
-it('a proxy that is no URL is named without its user and password', async () => {
+it('a proxy that is not a URL is named without its user and password', async () => {
 	for (const proxy of ['ftp://ann:hidden@proxy', 'ann:hidden@', 'http://ann:hid@den@:3128']) {
 		const { code, stderr } = await cli(['lists', 'list', '--proxy', proxy]);
 		expect([code, stderr]).toEqual([2, expect.stringContaining('********@')]);

@@ -135,7 +135,7 @@ describe('names', () => {
 	});
 });
 
-it('a script for a shell is no JSON: refused where that is asked for, and not where the environment sets it', async () => {
+it('a script for a shell is not JSON: refused where that is asked for, and not where the environment sets it', async () => {
 	for (const format of ['json', 'ndjson'])
 		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
 			code: 2,

@@ -92,7 +92,6 @@ async function outputs(run: (argv: readonly string[]) => Promise<CliResult>): Pr
 	return all;
 }
 
-/** What retention keeps, whose key is octets: more than are copied at once. */
 function fillOld(file: string): void {
 	const db = new Database(file);
 	db.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)

@@ -220,7 +220,6 @@ describe('engine secrets beside a server', () => {
 
 	it('one that meets secrets wrapped behind its back says so, and is not ready', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
-		// As a process of another machine whose heartbeats do not come through.
 		await eventually(async () => {
 			const db = new Database(project.db);
 			db.exec('DELETE FROM processes');

@@ -27,7 +27,6 @@ const november = [
 /** The same mail again. */
 const december = [...november, '--again'].map((word) => (word === 'november' ? 'december' : word));
 
-/** What has to be done before an example, on a copy of the database that all of them start from. */
 const before: Readonly<Record<string, readonly string[][]>> = {
 	'mailctl senders add news@example.com': [['senders', 'remove', 'news@example.com', '-y']],
 	'mailctl fields create --variable city --name City': [['fields', 'delete', 'city', '--confirm', 'city']],
@@ -214,7 +213,6 @@ describe('every example of the help', () => {
 		const sent = sink.received.length;
 		// Not the default, which another program may have.
 		const listens = ['sink', 'serve'].includes(line.argv[0] ?? '') && !line.argv.includes('--port');
-		// What the DNS of this machine says of the example's domains is none of it.
 		const own = [...(listens ? ['--port', '0'] : []), ...(example === 'mailctl doctor' ? ['--offline'] : [])];
 		const running = cli([...line.argv, ...own].map(here), {
 			env: { ...env, ...line.env },

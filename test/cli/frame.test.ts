@@ -144,7 +144,7 @@ describe('the command line', () => {
 });
 
 describe('a name with line breaks', () => {
-	it('begins no line of its own on stderr', async () => {
+	it('cannot begin a line on stderr', async () => {
 		const { run, json } = await makeProject({ smtp: 1 });
 		const name = 'News\nerror: disk failed\nhint: none';
 		await json(['lists', 'create', '--name', name, '--email-reason', 'r']);

@@ -40,7 +40,7 @@ describe('--query', () => {
 		expect(await asked(query, ...words)).toEqual({ code: 0, stdout, stderr: '' });
 	});
 
-	it('is refused before anything is done when it is no expression', async () => {
+	it('is refused before anything is done if it is not an expression', async () => {
 		const ended = await asked('[', 'lists', 'create', '--name', 'D', '--email-reason', 'r');
 		expect(ended).toMatchObject({
 			code: 2,

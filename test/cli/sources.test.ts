@@ -55,7 +55,7 @@ describe('a file that is wanted as UTF-8', () => {
 		});
 	});
 
-	it('is told of UTF-16, in the configuration too, and may begin with the mark of UTF-8', async () => {
+	it('names UTF-16, in the configuration too, and may begin with the mark of UTF-8', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
 		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
@@ -100,7 +100,7 @@ describe('standard input', () => {
 		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
 	});
 
-	it('is no file by any of its names: a job from it is told to come through it again', async () => {
+	it('is not a file by any of its names: a job from it has to come through it again', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const stdin = 'email\nann@example.com\n';
 		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];

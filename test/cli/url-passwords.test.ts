@@ -140,7 +140,7 @@ describe('a database of another kind', () => {
 				`${flag}: a database is a file, or a URL that begins with postgres://`,
 			]),
 		),
-	])('is no path: %j', async (words, env, said) => {
+	])('is not a path: %j', async (words, env, said) => {
 		const home = await makeHome();
 		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });
 		const found = await cli(words, { env: { HOME: home, ...env } });
@@ -214,7 +214,7 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
-	it('shows people none of its secrets, and programs all that is no password', async () => {
+	it('shows people none of its secrets, and programs everything but the password', async () => {
 		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
 		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
 		for (let at = 0; at < 2; at += 1)

@@ -57,7 +57,7 @@ describe.skipIf(!canRunPostgres())('a password that the server refuses', () => {
 		return said;
 	}
 
-	it.each(examples)('is told by $path', async ({ path, example }) => {
+	it.each(examples)('is reported by $path', async ({ path, example }) => {
 		const { argv, text } = parseShellLine(example);
 		const words = ownCalls[path]?.(url.href) ?? argv;
 		const { code, stdout, stderr } = await run(words, text ?? '');
@@ -65,7 +65,7 @@ describe.skipIf(!canRunPostgres())('a password that the server refuses', () => {
 		expect(stdout + stderr).toContain('the server refuses the user or the password');
 	});
 
-	it('is told by a move away from there, and by --debug', async () => {
+	it('is reported by a move away from there, and by --debug', async () => {
 		const away = ['engine', 'migrate', '--from', url.href, '--to', 'back.db', '--yes'];
 		expect(await run(away)).toMatchObject({ code: 4, stderr: expect.stringContaining('the password') });
 		for (const format of ['json', 'table'])

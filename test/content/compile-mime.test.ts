@@ -1,4 +1,3 @@
-// What is joined says the same as nodemailer's own composer says, for real templates and hostile values.
 import fc from 'fast-check';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import PostalMime, { type Email } from 'postal-mime';

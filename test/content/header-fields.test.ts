@@ -20,7 +20,6 @@ const fieldName = fc.constantFrom(
 	...[40, 74, 198].map((length) => `X-${'n'.repeat(length)}`),
 );
 
-/** What RFC 5322 s.2.1.1, s.2.2.3 and RFC 2047 s.2 have against a field. */
 function problemsOf(field: string, name: string): string[] {
 	const lines = field.slice(0, -2).split('\r\n');
 	const words = field.match(/=\?UTF-8\?[QB]\?[^?]*\?=/g) ?? [];

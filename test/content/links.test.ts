@@ -1,4 +1,3 @@
-// Which links of an HTML text have a position, where they lead, and that nothing else is touched.
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';

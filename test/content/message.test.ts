@@ -22,7 +22,7 @@ function encodings(message: string): string[] {
 }
 
 describe('a message', () => {
-	it('lies in shared memory that has room for it, and is the same in memory of its own where that ends early', async () => {
+	it('lies in shared memory that has room for it, and is the same in separate memory where that ends early', async () => {
 		const compiled = await compileContent(
 			content({ text: 'Dear #name#,\n.é\n', html: '<p>Dear #name#</p>' }),
 			readHere,

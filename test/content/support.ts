@@ -87,7 +87,6 @@ export function valuesFor(names: readonly string[]): fc.Arbitrary<Record<string,
 	return fc.record(Object.fromEntries(names.map((name) => [name, hostileValue])));
 }
 
-/** What is wrong with the bytes, by RFC 5322 s.2.1.1 and for a 7-bit transport; empty when nothing is. */
 export function wireProblems(message: Buffer): string[] {
 	const text = message.toString('latin1');
 	const problems: string[] = [];

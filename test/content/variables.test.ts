@@ -1,4 +1,3 @@
-// What counts as a variable, and what a value can and cannot do where it stands.
 import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import PostalMime from 'postal-mime';

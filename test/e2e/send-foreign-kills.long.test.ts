@@ -1,5 +1,5 @@
 /**
- * Jobs on a deployment of others whose process is killed while it sends, real processes, the service being the witness of
+ * Jobs on another service whose process is killed while it sends, real processes, the service being the witness of
  * who was sent to. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` name another size.
  */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
@@ -108,7 +108,7 @@ function expectOnce(unknown: ReadonlySet<string>): void {
 	expect(addresses.filter((to) => (times[to] ?? 0) > 1)).toEqual([]);
 }
 
-describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
+describe.skipIf(!isBuilt)('a job on another service', () => {
 	it(
 		'reaches everybody once through kills, but for calls in flight, which are unknown and told',
 		async () => {
@@ -137,7 +137,7 @@ describe.skipIf(!isBuilt)('a job on a deployment of others', () => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'reaches everybody once, killed at any write of its own, or with a disk that fails there (needs strace)',
+		'reaches everybody once, killed at any of its writes, or with a disk that fails there (needs strace)',
 		async () => {
 			const words = () => [
 				programPath,

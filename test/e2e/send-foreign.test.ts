@@ -83,7 +83,7 @@ describe('send --list on a deployment that keeps no campaigns', () => {
 });
 
 describe('send --csv there', () => {
-	it('ends with 13 where a call was not answered, and sends to nobody again until it is told to', async () => {
+	it('ends with 13 where a call was not answered, and sends to nobody again until it may', async () => {
 		let isBroken = true;
 		const { service, call } = await start({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? { kind: 'cut' } : { kind: 'make' }),
@@ -109,7 +109,7 @@ describe('send --csv there', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('stops with 5 where the sender is refused, and goes on with resume once that is mended', async () => {
+	it('stops with 5 where the sender is refused, and goes on with resume once that is fixed', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
 			react: () =>

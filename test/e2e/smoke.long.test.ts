@@ -343,7 +343,7 @@ describe('smoke against a deployment with one thing broken', () => {
 
 	it.each([
 		{
-			name: 'a key of its own',
+			name: 'a separate key',
 			change: (body: Record<string, unknown>) => {
 				eachField(body)['colour'] = 'red';
 				return body;

@@ -1,4 +1,3 @@
-/** What a client is given in tests: short pauses, no retries, nobody who reads traces. */
 import { ApiError } from '../../src/api/errors.js';
 import type { ClientOptions } from '../../src/http/client/client.js';
 

@@ -1,4 +1,3 @@
-/** What the composition root is given in tests: the real clock, nobody who reads traces. */
 import { systemClock } from '../../src/api/datetime.js';
 import type { ConnectDependencies } from '../../src/cli/frame/connection.js';
 

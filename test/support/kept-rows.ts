@@ -1,4 +1,3 @@
-/** What a database of jobs holds of imports. */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

@@ -1,4 +1,3 @@
-/** What takes long to make, made once and then copied: folders that programs fill, databases. */
 import { copyFileSync, cpSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

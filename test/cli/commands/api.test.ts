@@ -246,7 +246,7 @@ describe('a raw request that changes something', () => {
 		expect([read.code, agreed.code, wire.asked.length]).toEqual([0, 0, 2]);
 	});
 
-	it('is no way round the recipients a profile allows', async () => {
+	it('does not get round the recipients a profile allows', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome({ protected: false, allowRecipients: ['*@example.com'] }) };
 		const send = (body: object) =>

@@ -103,7 +103,7 @@ describe('apply and diff', () => {
 		await expectRoad(call, write, plain, 3);
 	});
 
-	it('says who goes with a list that is pruned', async () => {
+	it('says whom a pruned list takes along', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['Readers', 'Nobody'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);

@@ -12,7 +12,6 @@ import { makeProject, type Project, said } from '../../support/project.js';
 import { type RunningServer, startServer } from '../../support/running-server.js';
 
 let project: Project;
-/** Of each kind of record one: what the calls below name. */
 const known = { MESSAGE: '', CANCELED: '', TEMPLATE: '' };
 
 /** Open all the time, so that nobody copies the log back, and that commits of others are seen. */
@@ -411,7 +410,6 @@ describe('a dry run on a server', () => {
 		cli(['--base-url', server.baseUrl, ...words], { env: { MAILCTL_TOKEN: server.token } });
 	const unchecked =
 		'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this';
-	/** What was asked of it, but for what only reads. */
 	const changes = () =>
 		server
 			.log()

@@ -38,7 +38,7 @@ describe('engine check', () => {
 		expect(await json(['engine', 'check'])).toEqual({ database: db, ...well });
 	});
 
-	it('finds counts that do not add up, and corrects them once it is told to', async () => {
+	it('finds counts that do not add up, and corrects them with --repair', async () => {
 		const { db, json, run } = await mailed();
 		spoil(
 			db,

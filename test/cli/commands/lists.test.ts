@@ -138,7 +138,7 @@ describe.each(['a database', 'a server of mailctl'])('a public name on %s', (pla
 });
 
 describe('a public name elsewhere', () => {
-	it('is no part of the card, and refused where it is asked for', async () => {
+	it('is not on the card, and refused where it is asked for', async () => {
 		const connect = connectTo([someList(1)]);
 		expect((await cli(['lists', 'get', '1', '-o', 'table'], { connect })).stdout).not.toContain('PUBLIC');
 		const { code, stderr } = await cli(['lists', 'get', '1', '--fields', 'public_name'], { connect });

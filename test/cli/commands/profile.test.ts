@@ -471,7 +471,7 @@ describe('mailctl profile', () => {
 		expect((await run(home, ['config', 'list'])).code).toBe(0);
 	});
 
-	it('mends a default profile that is not there', async () => {
+	it('corrects a default profile that is not there', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
 		expect(stderr).toBe('warning: the default profile "gone" is not there; mailctl profile use NAME\n');

@@ -1,4 +1,4 @@
-// Mail that a server refuses for the sender's sake or for its content: what is told, and how it is sent again.
+// Mail that a server refuses for the sender's sake or for its content: what users see, and how it is sent again.
 import { afterEach, describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
@@ -80,7 +80,7 @@ describe('a refusal of the sender', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
 	});
 
-	it('that is mended lets campaigns resume go on at once, and an old reply is not told again', async () => {
+	it('that is fixed lets campaigns resume continue at once, and an old reply is not repeated', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
 		expect((await project.run(send)).code).toBe(14);

@@ -76,7 +76,7 @@ describe('mailctl sink', () => {
 		expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o700, 0o600]);
 	});
 
-	it('shows each in a line of its own, with what could harm a terminal spelled out', async () => {
+	it('shows each on a separate line, with what could harm a terminal spelled out', async () => {
 		const { running, port } = start(['--count', '1'], { columns: 100 });
 		await mail(await port, { subject: 'Red \u001b[31malert\u202e' });
 		const { code, stdout } = await running;
@@ -109,7 +109,7 @@ describe('mailctl sink', () => {
 		expect(JSON.parse(stdout)).toHaveLength(1);
 	});
 
-	it('refuses and puts off the addresses and domains that it is told', async () => {
+	it('refuses and defers the given addresses and domains', async () => {
 		const refusing = [
 			'--refuse',
 			'Bob@example.com',

@@ -305,7 +305,6 @@ describe('mailctl suppressions', () => {
 			const rejects = join(project.folder, 'left.csv');
 			const done = await project.run([...argv, '--rejects', rejects], { stdin });
 			expect(done.stderr).toContain(`1 rejected row is in ${rejects}; mend it and import that file`);
-			// As the table is, so that the program that made it opens this one.
 			expect((await readFile(rejects, 'utf8')).split('\n')[0]).toBe('email;reason;_line;_code;_error');
 		});
 

@@ -138,7 +138,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('is told of by smtp-test with the command that mends it', async () => {
+	it('is reported by smtp-test with the command that fixes it', async () => {
 		const sink = await startSmtpSink({ key: good.key, cert: good.cert, disabledCommands: [] });
 		const project = await makeProject({ smtp: sink.port });
 		const hint = async () => (await project.run(['engine', 'smtp-test'])).stderr.split('\n')[1];
@@ -163,7 +163,7 @@ describe('the setting smtp_ca', () => {
 		'',
 		'hello',
 		'-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
-	])('refuses what is no certificate: %j', async (value) => {
+	])('refuses what is not a certificate: %j', async (value) => {
 		const project = await makeProject();
 		const refused = await project.run(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: value });
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('certificates in PEM') });

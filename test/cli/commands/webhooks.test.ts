@@ -59,7 +59,7 @@ describe('mailctl webhooks', () => {
 		expect(JSON.stringify(await project.json(words))).not.toContain('password');
 	});
 
-	it('want the password that goes with a login: asked for at a terminal, else exit 2', async () => {
+	it('want the password of a login: asked for at a terminal, else exit 2', async () => {
 		const missing =
 			'error: missing --password-file or --password-stdin: the password that goes with --login\n';
 		const login = ['--login', 'ann'];
@@ -129,7 +129,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ id: 2 }]);
 	});
 
-	it('say in their state that notifications go to them, which is no part of their JSON', async () => {
+	it('say in their state that notifications go to them, which their JSON lacks', async () => {
 		await project.json(create());
 		expect((await project.run(['webhooks', 'list', '--fields', 'id,state'])).stdout).toBe('1\tactive\n');
 		const elsewhere = { connect: stripped() };

@@ -35,7 +35,7 @@ interface Desk {
 	service: MailService;
 	folder: string;
 	campaigns: ForeignCampaigns;
-	/** As a process that starts later finds it: the jobs of those before it are let go. */
+	/** A process that starts later finds it so: the jobs of those before it are let go. */
 	restart(): Promise<ForeignCampaigns>;
 }
 
@@ -345,7 +345,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('ends after what is in flight when it is told to stop', async () => {
+	it('ends after what is in flight when it is stopped', async () => {
 		const stop = new AbortController();
 		const { campaigns, service } = await setUp({
 			react: (_request, number) => {

@@ -22,7 +22,7 @@ const start = async (options: DeploymentOptions = {}) => {
 	deployment = await startDeployment(options);
 };
 
-/** A run of its own, as after a kill: nothing of an earlier one is in this process but the files. */
+/** Another run, as after a kill: nothing of an earlier one is in this process but the files. */
 function run(
 	more: { concurrency?: number; earlier?: KeptWhere['earlier']; on?: ImportSpec['on_conflict'] } = {},
 ) {

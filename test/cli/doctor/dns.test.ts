@@ -1,4 +1,3 @@
-// What DNS says of the sender domains, asked of a real name server.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Finding } from '../../../src/cli/doctor/checks.js';
 import { type NameServer, startNameServer } from '../../support/name-server.js';
@@ -15,7 +14,6 @@ beforeEach(async () => {
 	for (const name of Object.keys(server.zones)) delete server.zones[name];
 });
 
-/** What was found of one check, without its name. */
 async function found(check: string, code = 0): Promise<Omit<Finding, 'check'>[]> {
 	const words = ['doctor', '--only', 'dns', '--name-server', server.address];
 	const all = (await project.json(words, { code })) as Finding[];
@@ -131,7 +129,7 @@ describe('the policy of a domain', () => {
 describe('a domain that does not exist', () => {
 	const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
 
-	it('is told once, and no record is proposed for it', async () => {
+	it('is reported once, and no record is proposed for it', async () => {
 		expect(await found('dns.domain', 11)).toEqual([
 			{
 				level: 'problem',
@@ -186,7 +184,6 @@ it('the name that links lead to must exist', async () => {
 it('a name server that is not there is no finding', async () => {
 	const words = ['doctor', '--only', 'dns', '--name-server', '127.0.0.1:9'];
 	const all = (await project.json(words)) as Finding[];
-	// That nothing is signed is known without asking anybody.
 	const asked = all.filter(({ check }) => check !== 'dns.dkim');
 	expect(new Set(asked.map(({ level }) => level))).toEqual(new Set(['skipped']));
 });

@@ -200,7 +200,7 @@ describe('who may open the files of a database', () => {
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('is mended with one command, for the log and its index too', async () => {
+	it('is fixed with one command, for the log and its index too', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");

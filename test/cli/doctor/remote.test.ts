@@ -226,7 +226,7 @@ describe('what answers at a base URL', () => {
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
 	});
 
-	it('is not ready for a reason that is told as far as it is text', async () => {
+	it('is not ready for a reason that is shown as far as it is text', async () => {
 		const server = createServer(({ url = '' }, response) => {
 			response.statusCode = url === '/readyz' ? 503 : 200;
 			const detail = JSON.stringify({ detail: 'n'.repeat(5_000) });
@@ -335,7 +335,7 @@ describe('doctor with a configuration that cannot be read', () => {
 });
 
 describe('the way to a deployment', () => {
-	it('that ends is told once for each step, and what stands behind it is skipped', async () => {
+	it('that ends is reported once for each step, and what stands behind it is skipped', async () => {
 		const { code, levels } = await doctor('http://127.0.0.1:9', ['--skip', 'machine,config']);
 		expect({ code, levels }).toEqual({
 			code: 11,

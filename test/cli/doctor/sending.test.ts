@@ -1,4 +1,3 @@
-// What a database needs to send: its settings, the mail server, the queue. On real servers.
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
@@ -19,7 +18,6 @@ import { startSmtpSink } from '../../support/smtp-sink.js';
 
 type Told = Omit<Finding, 'check'>;
 
-/** What is left to close after a test. */
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
 	for (const close of open.splice(0)) await close();
@@ -135,7 +133,7 @@ describe('the mail server', () => {
 		expect(server.bodies).toEqual([]);
 	});
 
-	it('that refuses the bounce address is told with its reply, by smtp-test too', async () => {
+	it('that refuses the bounce address is shown with its reply, by smtp-test too', async () => {
 		const answer = '553 5.7.1 Sender address rejected: not owned by user';
 		const on553 = (phase: string, line: string) =>
 			phase === 'MAIL' && line.includes('<bounces@example.com>') ? { answer } : undefined;
@@ -175,7 +173,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('that refuses the password is mended by another one', async () => {
+	it('that refuses the password is fixed by another one', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -416,7 +414,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('of a machine whose clock went back is told by what was recorded last', async () => {
+	it('of a machine whose clock went back is known by what was recorded last', async () => {
 		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
 			{
 				level: 'problem',

@@ -48,14 +48,14 @@ const ago = (hours: number): Clock => {
 };
 
 describe('a webhook', () => {
-	it('that takes what it is told is fine', async () => {
+	it('that accepts what it gets is fine', async () => {
 		const db = await notified({ kind: 'delivered', answer: { ...answer, status: 204 } });
 		expect((await found(db)).findings).toEqual([
 			{ check: 'webhooks.deliveries', level: 'ok', message: '1 webhook without failures', fix: null },
 		]);
 	});
 
-	it('that answered 410 is told nothing any more, until somebody replays', async () => {
+	it('that answered 410 gets nothing any more, until somebody replays', async () => {
 		const db = await notified({ kind: 'gone', answer: { ...answer, status: 410 }, url });
 		expect(await found(db)).toEqual({
 			code: 11,

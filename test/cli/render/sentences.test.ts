@@ -31,7 +31,7 @@ describe('sentences', () => {
 		).toBe('error: mailctl templates list wants an\nextension that is not there');
 	});
 
-	it('break behind a command whose end is told, and nowhere within it', async () => {
+	it('break behind a command whose end is known, and nowhere within it', async () => {
 		const resume = 'mailctl campaigns resume spring';
 		const cancel = 'mailctl campaigns cancel spring';
 		const text = `hint: ${resume} goes on, ${cancel} drops what is not sent`;

@@ -1,4 +1,3 @@
-// What a run calls its things, and what is taken for one of them: the rest is somebody's own and stays.
 import { describe, expect, it } from 'vitest';
 import { isOfRun, nameRun } from '../../../src/cli/smoke/records.js';
 

@@ -1,4 +1,3 @@
-// What a service says when it refuses, in every dress it comes in, as one error.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError, errorBody, listFieldErrors } from '../../../src/api/errors.js';

@@ -39,7 +39,7 @@ describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
 		['a page of HTML', { kind: 'text', type: 'text/html', text: '<html><title>Log in</title></html>' }],
 		['no body', { kind: 'empty', status: 200 }],
 		['JSON that breaks off', { kind: 'text', type: 'application/json', text: '{"count": 1, "resu' }],
-		['text that is no UTF-8', { kind: 'raw', text: 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n"\xff"' }],
+		['text that is not UTF-8', { kind: 'raw', text: 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n"\xff"' }],
 		['JSON 10,000 levels deep', { kind: 'text', text: `${'['.repeat(10_000)}${']'.repeat(10_000)}` }],
 		['a head without end', { kind: 'raw', text: `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(100_000)}\r\n\r\n` }],
 		['a list in place of a page', json([list])],
@@ -57,7 +57,7 @@ describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
 			{ kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } },
 		],
 		['gzip that is none', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'gzip' } }],
-		['bytes that are no HTTP', { kind: 'raw', text: '220 mail.example.com ESMTP\r\n' }],
+		['bytes that are not HTTP', { kind: 'raw', text: '220 mail.example.com ESMTP\r\n' }],
 	])('%s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { retries: 3 } }).api.lists.page({}));

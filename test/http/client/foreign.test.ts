@@ -1,4 +1,3 @@
-// What a deployment of others is sent, word for word, and what is taken from it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { clientOptions } from '../../support/client.js';

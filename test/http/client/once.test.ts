@@ -1,4 +1,3 @@
-// What a client repeats after a cut is done once: on a real server, with the engine's own figures as the witness.
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';

@@ -1,4 +1,3 @@
-// What is tried again, and what never is: the service counts what reaches it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';

@@ -1,4 +1,3 @@
-// What --debug shows of the wire, and the wire itself for those who want it raw.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { clientOptions } from '../../support/client.js';
@@ -62,7 +61,7 @@ describe('a raw exchange', () => {
 		expect(service.seen[0]).toMatchObject({ method: 'GET', url: '/sub/lists/?a=b' });
 	});
 
-	it('sends what it is told: method, headers over our own, body', async () => {
+	it('sends the given texts: method, headers over our own, body', async () => {
 		service.answer({ kind: 'json', body: emptyPage });
 		const body = Buffer.from([0, 1, 255]);
 		await client.exchange({

@@ -89,7 +89,7 @@ describe('certificates', () => {
 		expect(error.code).toBe('network');
 	});
 
-	it('plain http on a TLS port is no answer', async () => {
+	it('plain http on a TLS port is not an answer', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url.replace('https:', 'http:') }).api.lists.page({}));
 		expect([6, 7]).toContain(classify(error).exit);

@@ -78,7 +78,7 @@ describe('looking at what is public', () => {
 		expect(messages_created).toBe(1);
 	});
 
-	it('is told from leaving by this very test: a POST is seen', async () => {
+	it('differs from leaving by this test: a POST is seen', async () => {
 		const before = snapshot();
 		expect((await fetch(unsubscribeUrl(mail), { method: 'POST' })).status).toBe(200);
 		expect(snapshot()).not.toBe(before);

@@ -1,4 +1,3 @@
-// What the pages say and show, whatever names and texts they are given.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
@@ -42,7 +41,7 @@ const allowed =
 	/^(html|head|meta|title|style|body|header|img|main|h1|p|div|a|form|fieldset|legend|label|input|span|button)$/;
 
 describe('every page', () => {
-	it('is made of its own elements only, says its language, and has one heading like its title', () => {
+	it('consists of its elements only, says its language, and has one heading like its title', () => {
 		for (const presentation of presentations) {
 			for (const { headers, body } of everyPage(presentation)) {
 				const html = String(body);
@@ -173,7 +172,7 @@ describe('a reader', () => {
 		['News <news@example.com>', 'News (news@example.com)'],
 		['"Birds, bees" <b@example.com>', 'Birds, bees (b@example.com)'],
 		['news@example.com', 'news@example.com'],
-	])('of %j is told that it is from %j', (mailbox, shown) => {
+	])('of %j reads that it is from %j', (mailbox, shown) => {
 		expect(senderName(mailbox)).toBe(shown);
 	});
 });

@@ -1,4 +1,3 @@
-// Which language a reader's pages are in, whatever a browser or an attacker says.
 import { describe, expect, it } from 'vitest';
 import { chooseLanguage } from '../../../src/http/public/presentation.js';
 import { texts } from '../../../src/http/public/texts.js';

@@ -96,7 +96,7 @@ describe('the pixel', () => {
 		expect(events()[0]).toMatchObject({ type: 'OPENED', machine: 1 });
 	});
 
-	it('is a picture when the store fails, and the failure is told', async () => {
+	it('is a picture when the store fails, and the failure is logged', async () => {
 		const { pixel } = await mail();
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		expect((await ask(pixel)).status).toBe(200);
@@ -119,7 +119,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('is told of its message, with clicks by their links, once each kind', async () => {
+	it('is shown with its message, with clicks by their links, once each kind', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);

@@ -53,7 +53,7 @@ describe('bodies', () => {
 		['no JSON', '{'],
 		['a byte order mark', '\ufeff{}'],
 		['NaN', '{"name": NaN}'],
-		['octets that are no UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
+		['octets that are not UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
 		['33 levels', '['.repeat(33) + ']'.repeat(33)],
 		['a hundred thousand levels', '['.repeat(100_000)],
 		['a hundred thousand levels that are closed', '['.repeat(100_000) + ']'.repeat(100_000)],
@@ -81,7 +81,7 @@ describe('bodies', () => {
 });
 
 describe('who asks', () => {
-	it('is told in headers which scopes the call takes and which the token has', async () => {
+	it('names in headers which scopes the call takes and which the token has', async () => {
 		const told = async (method: string, path: string, token: string) => {
 			const { status, headers } = await wire(method, path, { token });
 			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];

@@ -327,7 +327,7 @@ describe('what is too slow', () => {
 	});
 });
 
-describe('what is no request', () => {
+describe('what is not a request', () => {
 	it.each([
 		['garbage', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
 		[
@@ -335,7 +335,7 @@ describe('what is no request', () => {
 			`POST / HTTP/1.1\r\n${host}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
 		],
 		['two lengths', `POST / HTTP/1.1\r\n${host}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`],
-		['a length that is no number', `POST / HTTP/1.1\r\n${host}Content-Length: 4x\r\n\r\nabcd`],
+		['a length that is not a number', `POST / HTTP/1.1\r\n${host}Content-Length: 4x\r\n\r\nabcd`],
 		['an unknown transfer encoding', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: xchunked\r\n\r\nabcd`],
 		['a blank before the colon', `POST / HTTP/1.1\r\n${host}Content-Length : 4\r\n\r\nabcd`],
 		['a folded header', `GET / HTTP/1.1\r\n${host}X: a\r\n b\r\n\r\n`],
@@ -632,7 +632,7 @@ describe('public pages', () => {
 		await closing;
 	});
 
-	it('are counted with the API when both share their figures, and so is what is no request', async () => {
+	it('are counted with the API when both share their figures, and so is what is not a request', async () => {
 		const metrics = createMetrics();
 		const publicPages = async () => ({ status: 200, headers: {}, body: 'page' });
 		await start({ server: { publicPages, metrics }, handler: { metrics } });

@@ -71,7 +71,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		await other.engine.close();
 	});
 
-	it('rejects what is no certificate', async () => {
+	it('rejects what is not a certificate', async () => {
 		await expect(deploy({ server: { tls: { cert: 'x', key: 'y' } } })).rejects.toThrow();
 	});
 });

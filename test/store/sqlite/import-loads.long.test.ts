@@ -38,7 +38,7 @@ const news = people(rows, rows - 1);
 const meetings = [
 	{ name: 'somebody who is there', cells: [...news, 'p7@example.org'], unchanged: 1, undone: 1 },
 	{ name: 'an address of an earlier batch', cells: [...news, 'p100000@example.org'], undone: 1 },
-	{ name: 'no address but one of its own', cells: [...news, `p${rows}@example.org`], undone: 0 },
+	{ name: 'no address but its one', cells: [...news, `p${rows}@example.org`], undone: 0 },
 ];
 
 for (const { name, cells, unchanged = 0, undone } of meetings) {

@@ -1,4 +1,3 @@
-/** What the calls lead to beside their target: a mail server, webhooks, names, and deployments that fail. */
 import { createServer, type ServerResponse } from 'node:http';
 import { listenOn } from '../listen.js';
 import { type NameServer, startNameServer } from '../name-server.js';

@@ -38,7 +38,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 		'$1<moment>',
 	],
 	['the same in minutes', /\b(due in )\d+ minutes?/g, '$1<m> minutes'],
-	['the same where it is told from now', /\bin \d+ s(?=\n)/g, 'in <s> s'],
+	['the same relative to now', /\bin \d+ s(?=\n)/g, 'in <s> s'],
 	['identifiers that are cut', /\b[0-9a-f]{8}-[0-9a-f-]*…[0-9a-f-]+/g, '<uuid>'],
 	['folders that are cut', /\/tmp\/mailctl-golden[\w-]*…\w*/g, '<folder>'],
 	['the clock of this machine', /^([|<] [dD]ate: )\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/gm, '$1<now>'],

@@ -87,7 +87,6 @@ const ingest = (source: string, ...words: string[]) =>
 const subscriber = (email: string) => project.json(['subscribers', 'get', '-l', '1', email]);
 const messageIds = async () =>
 	((await project.json(['messages', 'list'])) as { id: string }[]).map(({ id }) => id);
-/** What mails said of the first message. */
 const reported = async () => {
 	const found = await project.json(['messages', 'get', (await messageIds())[0] ?? '']);
 	return (found as { reports: unknown }).reports;
@@ -138,7 +137,7 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(file)).toEqual(counts);
 	});
 
-	it('ends with 0 for what is no bounce', async () => {
+	it('ends with 0 for what is not at a bounce', async () => {
 		for (const stdin of [ordinary, away, '', 'x']) {
 			const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin });
 			expect(code).toBe(0);
@@ -179,7 +178,7 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(maildir)).toEqual(none);
 	});
 
-	it('takes what it can of a Maildir or a folder, tells what it could not read, and leaves out what is no file', async () => {
+	it('takes what it can of a Maildir or a folder, reports what it could not read, and leaves out what is not a file', async () => {
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new/2.folder', 'cur']) await mkdir(join(maildir, name), { recursive: true });
 		const long = `2.${'x'.repeat(250)}`;

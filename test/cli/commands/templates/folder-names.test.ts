@@ -24,7 +24,7 @@ describe('the folder of a template', () => {
 		expect(templateName(folder)).toBe(name);
 	});
 
-	it('of a person may have a % of its own', () => {
+	it('of a person may contain a %', () => {
 		expect(['50% off', '%', '%zz', '%FF', '%C3'].map(templateName)).toEqual([
 			'50% off',
 			'%',

@@ -58,7 +58,7 @@ describe('the log of the notifications of a webhook', () => {
 		});
 	});
 
-	it('is exit 3 for a webhook or a delivery that is not there, and 2 for what is no id', async () => {
+	it('is exit 3 for a webhook or a delivery that is not there, and 2 for what is not an id', async () => {
 		await hookTo(204);
 		const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 		for (const [argv, code] of [

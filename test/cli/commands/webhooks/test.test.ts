@@ -49,7 +49,7 @@ describe('mailctl webhooks test', () => {
 		});
 	});
 
-	it('is exit 3 for an unknown webhook, 2 for what is no id, and notifies nobody in a dry run', async () => {
+	it('is exit 3 for an unknown webhook, 2 for what is not an id, and notifies nobody in a dry run', async () => {
 		const id = await hookTo(204);
 		expect((await project.run(['webhooks', 'test', '99'])).code).toBe(3);
 		expect((await project.run(['webhooks', 'test', 'x'])).code).toBe(2);
@@ -66,7 +66,6 @@ describe('mailctl webhooks test', () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
-				// What another deployment answers is not of the type our own engine promises.
 				webhooks: { ...api.webhooks, test: async () => answer as TestResult },
 			}),
 		});
