@@ -5,7 +5,7 @@ const rules = [
 	[/^(Of|What|Where|Those|As|Which|That|Than|By|Behind|Beside) (?!.*\?$)/, 'begins as a fragment'],
 	[/(?<!\bthere )\b(is|are|was|were) no (?!longer\b|more than\b)/i, 'negates a noun: write "is not a"'],
 	[
-		/\b(none of ours|in vain|of its own|is whose|becomes of|is told|are meant|goes with)\b/,
+		/\b(none of ours|in vain|of its own|is whose|becomes of|is told(?! to\b)|are meant|goes with)\b/,
 		'has words that need a second reading',
 	],
 	[

@@ -89,7 +89,7 @@ const memory = '/dev/shm';
 const roomBytes = 8 * 1024 ** 3;
 
 /**
- * Where a sync costs nothing: hundreds of databases wait for a disk otherwise. What a killed process has written is
+ * A folder in memory, if there is one: hundreds of databases wait for a disk otherwise. Writes of a killed process are
  * there on either. Null where there is none with room, or where programs and devices may not be.
  */
 function memoryFolder(): string | null {

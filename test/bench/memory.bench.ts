@@ -1,4 +1,4 @@
-// Memory of `serve` while each mail brings a content of its own, looked at from outside.
+// Memory of `serve` while each mail brings another content, looked at from outside.
 import { startCountingSink } from '../support/counting-sink.js';
 import { type SoakResult, soak } from '../support/soak.js';
 import type { Bench, BenchRow } from './bench.js';

@@ -61,7 +61,7 @@ export async function serve(place: Place, ...words: string[]): Promise<Running> 
 	return { url: `http://127.0.0.1:${port}`, token, child, stop: () => ended(child) };
 }
 
-/** A Node program of its own that answers each request with `answer`, the text of a listener. */
+/** A separate Node program that answers each request with `answer`, the text of a listener. */
 export async function bareServer(answer: string): Promise<Omit<Running, 'token'>> {
 	const port = await freePort();
 	const text = `require('node:http').createServer(${answer}).listen(${port}, '127.0.0.1')`;

@@ -1,4 +1,4 @@
-/** A deployment without extensions: the engine on a file of its own, its answers given one by one, faults at will. */
+/** A deployment without extensions: the engine on a new file, its answers given one by one, faults at will. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A deployment that does what it is told to, however wrong: every fault of a remote service, on a real socket. */
+/** A service that gives any answer, however wrong: every fault of a remote service, on a real socket. */
 import {
 	createServer as createHttpServer,
 	type IncomingHttpHeaders,

@@ -1,4 +1,4 @@
-/** Holds a lock until it is killed, as a process of its own: `node lock-program.mjs PATH`. Says `held` when it has it. */
+/** Holds a lock until it is killed, as a separate process: `node lock-program.mjs PATH`. Says `held` when it has it. */
 import { lockFile } from '../../src/jobs/lock.js';
 
 const [path = ''] = process.argv.slice(2);

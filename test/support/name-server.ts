@@ -1,4 +1,4 @@
-/** A name server within the test, over UDP: it knows what it is told, and says of other names that they do not exist. */
+/** A name server within the test, over UDP: it knows what it is given, and says of other names that they do not exist. */
 import { createSocket } from 'node:dgram';
 import dns from 'node:dns';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Debian's PgBouncer in transaction mode, with a configuration of its own; run by another user where the tests are root's. */
+/** Debian's PgBouncer in transaction mode, with its own configuration; run by another user where the tests are root's. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Debian's Postfix with a configuration, a queue and a port of its own; needs root. */
+/** Debian's Postfix with its own configuration, queue and port; needs root. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';

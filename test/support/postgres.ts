@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL server of the tests: the one that MAILCTL_TEST_POSTGRES names, or Debian's in a folder of its own, run by
+ * A PostgreSQL server of the tests: the one that MAILCTL_TEST_POSTGRES names, or Debian's in a new folder, run by
  * another user where the tests are root's.
  */
 import { execFile } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * A sender of notifications as a process of its own, to be killed: `node sender-program.mjs DATABASE BEGIN SPEED`. Its
+ * A sender of notifications as a separate process, to be killed: `node sender-program.mjs DATABASE BEGIN SPEED`. Its
  * clock began at BEGIN, milliseconds since 1970, and goes SPEED times as fast as the machine's. Ends when told to.
  */
 import { hostname } from 'node:os';

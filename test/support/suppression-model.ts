@@ -1,5 +1,5 @@
 /**
- * Who gets mail, as simply as it can be said: maps of addresses, and rules spelled out one by one. What the stores do
+ * Who gets mail, as simply as it can be said: maps of addresses, and rules spelled out one by one. The stores are
  * is held against this; nothing of theirs is used here.
  */
 

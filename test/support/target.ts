@@ -1,4 +1,4 @@
-/** Somebody who is told of things over HTTP, on this machine. */
+/** An HTTP server on this machine that records what it gets. */
 import { createServer } from 'node:http';
 import { listenOn } from './listen.js';
 

@@ -1,5 +1,5 @@
 /**
- * A worker as a process of its own, to be killed: `node worker-program.mjs DATABASE PORT [LEASE_MS [MINUTES [POISON]]]`.
+ * A worker as a separate process, to be killed: `node worker-program.mjs DATABASE PORT [LEASE_MS [MINUTES [POISON]]]`.
  * Ends when all is sent; with MINUTES, when nothing is due by its clock, which is so far ahead. It kills itself while it
  * composes a message with the word POISON in it.
  */

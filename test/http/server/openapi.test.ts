@@ -1,4 +1,4 @@
-/** The OpenAPI document: whole and sound. What it says is held to `test/goldens/openapi.json`. */
+/** The OpenAPI document: whole and sound. `test/goldens/openapi.json` records it. */
 import { describe, expect, it } from 'vitest';
 import { operations } from '../../../src/api/operations.js';
 import { describeApi } from '../../../src/http/server/openapi.js';
