@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3';
 import { afterAll, expect, it } from 'vitest';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
-import { inSlices } from '../../src/store/slices.js';
+import { inSlices, leaseInSlices } from '../../src/store/slices.js';
 import { carryOut, createCore } from '../../src/store/sqlite/core.js';
 import { createSql } from '../../src/store/sqlite/sql.js';
 import { fixedClock, noon } from '../contract/store/fixture.js';
@@ -110,10 +110,10 @@ function openOrders() {
 	const db = migrated(new Database(':memory:'), noon);
 	const core = createCore(createSql(db));
 	const step = async (name: string, command: unknown) => carryOut(core, name, command) as never;
-	const sliced: Readonly<Record<string, (command: never) => Promise<unknown>>> = inSlices({
-		step,
-		isTrial: false,
-	});
+	const sliced: Readonly<Record<string, (command: never) => Promise<unknown>>> = {
+		...inSlices({ step, isTrial: false }),
+		lease: (command: never) => leaseInSlices(async () => core.leaseSlice(command)),
+	};
 	const target: Target = async (name, command) =>
 		(await (name in ahead
 			? step(name, command)
