@@ -59,13 +59,16 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 	}
 }
 
-/** The first row of an address gives the values; a later one with a reason still stops the mail. */
+/** A row whose values are not taken still stops the mail if it says that the person left. Returns whether it did. */
 export async function deactivate(
 	{ subscribers, pages, pace }: RowParts,
-	{ email }: ForeignRow,
-): Promise<void> {
+	{ email, hasReason, isActive }: ForeignRow,
+): Promise<boolean> {
+	if (!hasReason && isActive !== false) return false;
 	const found = await pages.search(email);
-	if (found?.is_active) await pace.write((call) => subscribers.patch(found.id, { is_active: false }, call));
+	if (!found?.is_active) return false;
+	await pace.write((call) => subscribers.patch(found.id, { is_active: false }, call));
+	return true;
 }
 
 /** Answers of 502, 503 or 504. */
@@ -106,8 +109,10 @@ async function meet(
 	intents: RowIntents,
 ): Promise<RowOutcome> {
 	const { on_conflict, reactivate } = parts.spec;
-	if (on_conflict === 'skip') return { kind: 'unchanged' };
+	if (on_conflict === 'skip')
+		return { kind: row.hasReason && (await deactivate(parts, row)) ? 'updated' : 'unchanged' };
 	if (on_conflict === 'error') {
+		if (row.hasReason) await deactivate(parts, row);
 		const error = 'email: Subscriber with this email already exists in this list.';
 		return { kind: 'rejected', code: 'unique', error };
 	}

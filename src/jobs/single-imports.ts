@@ -204,7 +204,7 @@ class SingleSession {
 	): Promise<RowOutcome> {
 		await this.#parts.pace.row();
 		if (this.#taken.has(hashOf(row.key)) || (await before) === true) {
-			if (row.hasReason) await deactivate(this.#parts, row);
+			await deactivate(this.#parts, row);
 			const error = `email: ${row.email} stands in this import already.`;
 			return { kind: 'duplicate', code: 'duplicate', error };
 		}

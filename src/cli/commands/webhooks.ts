@@ -101,6 +101,7 @@ const create = command({
 	columns,
 	async run(cx, { options }) {
 		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
+		assertLogin(given);
 		const input: WebhookInput = await withPassword(cx, given);
 		const hook = await createRecord(cx, {
 			what: `create a webhook to ${withoutSecrets(input.url)}`,
@@ -133,6 +134,7 @@ const update = command({
 		const auth = await readAuth(cx, options);
 		const given = { ...(url !== undefined && { url }), ...(type !== undefined && { type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
+		assertLogin(given, replace ? '' : hook.login);
 		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
 		const input = replace || hook.password === '' ? await withPassword(cx, given) : given;
 		const changed = await change(cx, {
@@ -235,6 +237,12 @@ async function readAuth(
 		...(login !== undefined && { login }),
 		...(password !== undefined && { password }),
 	};
+}
+
+/** Throws `UsageError` if authorization is turned on without a login; `known`: that of the webhook. */
+function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = ''): void {
+	if (is_auth_enabled === true && (login ?? known) === '')
+		throw new UsageError('--auth needs a login', { hint: '--login NAME --password-file FILE' });
 }
 
 /** A login needs a password, since its target would refuse every notification: a person is asked for it. */

@@ -25,6 +25,19 @@ describe('mailctl webhooks', () => {
 		return (shown as { password: string }).password;
 	};
 
+	it.each([
+		['create', '--url', url, '--type', 'OPENED', '--auth'],
+		['update', '1', '--auth'],
+		['update', '1', '--auth', '--replace', '--url', url, '--type', 'OPENED'],
+	])('use no authorization without a login: webhooks %s %s', async (...words) => {
+		await project.json(['webhooks', 'create', '--url', url, '--type', 'OPENED']);
+		expect(await project.run(['webhooks', ...words])).toMatchObject({
+			code: 2,
+			stderr: expect.stringContaining('--auth needs a login'),
+		});
+		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ is_auth_enabled: false }]);
+	});
+
 	it('with a login use authorization; the password comes from stdin or a file, without its line end', async () => {
 		expect(await project.json(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret\n' })).toEqual(
 			secured,

@@ -166,6 +166,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 		[shownLists],
 	);
 	const ids = lists.map(({ id }) => id);
+	if (ids.length === 0) return [];
 	const added = await additions(sql, ids, begin);
 	const hasLater = added.some(({ quarter }) => quarter > end);
 	const changes = [

@@ -169,15 +169,13 @@ async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): P
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: ${unknownVariableText(unknown)}` };
 	}
 	if (await run.isErased?.(row.email_key)) return erased;
-	if (run.standing?.has(row.email_key)) return await duplicateOf(sql, run, row);
+	if (run.standing?.has(row.email_key)) return duplicateOf(row);
 	const outcome = (await create(sql, run, row, place.id)) ? created : await meetExisting(sql, run, row);
 	if (run.standing !== null && !('code' in outcome)) run.standing.add(row.email_key);
 	return outcome;
 }
 
-/** The first row gives the values. A later one that unsubscribed, bounced or complained still stops the mail. */
-async function duplicateOf(sql: Sql, run: ImportRun, row: ImportRow): Promise<RowOutcome> {
-	await impose(sql, run, row);
+function duplicateOf(row: ImportRow): RowOutcome {
 	// Joined: a template literal would keep the row's text alive as long as the error.
 	const error = ['email: ', row.email, ' stands in this import already.'].join('');
 	return { kind: 'duplicate', code: 'duplicate', error };
@@ -223,7 +221,10 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 		[row.email_key, run.spec.list_id],
 	);
 	if (stored === undefined) throw new Error('the subscriber of a taken address was not found');
-	if (stored.import_seq === run.seq) return await duplicateOf(sql, run, row);
+	if (stored.import_seq === run.seq) {
+		await deactivate(sql, run, row, stored);
+		return duplicateOf(row);
+	}
 	switch (run.spec.on_conflict) {
 		case 'error':
 			await impose(sql, run, row);
@@ -235,6 +236,18 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 		case 'update':
 			return await update(sql, run, row, stored);
 	}
+}
+
+/** The first row of an address gives the values. A later one that says the person left still stops the mail. */
+async function deactivate(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): Promise<void> {
+	const { is_active, disable_reason } = importedActivation(row, []);
+	if (is_active || stored.is_active === 0) return await impose(sql, run, row);
+	sql.write('UPDATE subscribers SET is_active = 0, disable_reason = ? WHERE id = ?', [
+		disable_reason,
+		stored.id,
+	]);
+	move(run, true, false);
+	await impose(sql, run, row);
 }
 
 async function isStopped(

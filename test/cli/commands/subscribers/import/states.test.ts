@@ -81,6 +81,7 @@ const files: readonly [what: string, file: string, options: string, states: stri
 		'Abgemeldet=state',
 		'a UNSUBSCRIBED',
 	],
+	['a later row that is not active', 'is_active\na,true\na,false\nb,false\nb,true', '', 'a , b '],
 	['a named blank', 'Consent\na,yes\nb,', 'Consent=state =unsubscribed', 'a active, b UNSUBSCRIBED'],
 	[
 		'another disable_reason',
@@ -96,7 +97,10 @@ it.each(files)('takes %s', async (_, file, options, states) => {
 	for (const variable of ['city', 'state'])
 		await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
 	const path = await project.file('people.csv', `email,${file.replaceAll(/^(\w),/gm, '$1@e.org,')}\n`);
-	const more = options.split(' ').flatMap((pair) => [pair.startsWith('=') ? '--state-words' : '--map', pair]);
+	const more = options
+		.split(' ')
+		.filter(Boolean)
+		.flatMap((pair) => [pair.startsWith('=') ? '--state-words' : '--map', pair]);
 	await project.json(words(path, ...more));
 	expect(await people()).toEqual(states.split(', '));
 	const bad = await project.run(words(path, ...more, '--state-words', 'x=gone'));
@@ -163,9 +167,13 @@ it.each([
 	try {
 		if (!isOurs) await run(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const path = await project.file('tool.csv', `${tool}d@e.org,active,\nd@e.org,unsubscribed,\n`);
+		const skipped = await project.file('skipped.csv', 'email,disable_reason\nb@e.org,UNSUBSCRIBED\n');
 		expect((await run(words(path, '--create-fields'))).code).toBe(2);
 		const done = await run(words(path, ...map, '--state-words', 'blocklisted=bounced'));
 		expect(statesIn(JSON.parse((await run([...listing, '-o', 'json'])).stdout))).toEqual(expected);
+		await run(words(skipped, '--on-conflict', 'skip'));
+		const then = statesIn(JSON.parse((await run([...listing, '-o', 'json'])).stdout));
+		expect(then[1]).toBe(isOurs ? 'b UNSUBSCRIBED' : 'b ');
 		const warning = '3 rows have a disable_reason, which this service has no way to set';
 		expect([done.code, done.stderr.includes(warning)]).toEqual([0, !isOurs]);
 	} finally {
