@@ -23,13 +23,17 @@ function check(file, line, text) {
 	}
 }
 
-/** Comments, and literals of three words and more. */
+/** Comments without their code, and literals of three words and more. Other literals of tests quote the program. */
 function checkSource(file, text) {
 	const parts = /\/\*\*?([\s\S]*?)\*\/|((?:^[\t ]*\/\/.*\n)+)|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/gm;
 	for (const match of text.matchAll(parts)) {
 		const [, block, lines, ...literals] = match;
-		const literal = literals.find((one) => one !== undefined && /^[A-Za-z]+ .+ /.test(one));
-		const words = block?.replace(/^\s*\*/gm, '') ?? lines?.replace(/^\s*\/\//gm, '') ?? literal;
+		const isName = !file.startsWith('test/') || /(?:\bit|describe|\))\($/.test(text.slice(0, match.index));
+		const literal = literals.find((one) => isName && one !== undefined && /^[A-Za-z]+ .+ /.test(one));
+		const words =
+			block?.replace(/^\s*\* {3,}.*$/gm, '').replace(/^\s*\*/gm, '') ??
+			lines?.replace(/^\s*\/\//gm, '') ??
+			literal;
 		if (words) check(file, text.slice(0, match.index).split('\n').length, words.replace(/\s+/g, ' ').trim());
 	}
 }

@@ -40,7 +40,7 @@ export function assertNotHome(path: string): void {
 	if (path === homedir()) throw new HomeMissing(`the home folder ${path} does not exist`);
 }
 
-/** Of an error of the system; else empty. */
+/** The code of a system error; empty for others. */
 export function codeOf(error: unknown): string {
 	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

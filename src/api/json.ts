@@ -217,10 +217,10 @@ export const tooDeep = 'is nested too deep';
 export function readJson(body: Uint8Array): JsonBody {
 	if (body.length === 0) return { kind: 'empty' };
 	const text = decodeText(body);
-	if (text === null) return { kind: 'invalid', fault: 'is no UTF-8' };
+	if (text === null) return { kind: 'invalid', fault: 'is not UTF-8' };
 	const parsed = parseJsonBody(text);
 	if (parsed.kind === 'valid') return parsed;
-	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is no JSON' };
+	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is not JSON' };
 }
 
 function decodeText(body: Uint8Array): string | null {

@@ -93,7 +93,7 @@ export interface Parameter {
 	default?: string | number | boolean;
 }
 
-/** What is answered; `under`: the result of the method stands under this key of it. */
+/** The answer; `under`: the key that holds the result of the method. */
 export type Answer = t.Shape<unknown> & { under?: string };
 
 export interface Operation {

@@ -65,7 +65,7 @@ export function pauseSentence(reason: string | null): string {
 export function faultSentence(reason: string | null, since?: string): string {
 	const when = since === undefined ? '' : ` since ${since}`;
 	if (reason === null || !isRefusedSender(reason))
-		return `the mail server takes no mail${when}: ${reason ?? 'unknown reason'}`;
+		return `the mail server is not accepting mail${when}: ${reason ?? 'unknown reason'}`;
 	const end = reason.indexOf(': ');
 	return `${reason.slice(0, end)}${when}${reason.slice(end)}`;
 }

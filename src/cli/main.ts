@@ -70,7 +70,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	return invoke(entry, word === undefined ? [name, ...others] : argv, options);
 }
 
-/** What follows an unknown option is its value, which may be a secret. Null: there is none. */
+/** The word after an unknown option may be a secret. Null: no option is unknown. */
 function unknownOption(words: readonly string[]): UsageError | null {
 	const flags = words.flatMap((word) => /^--?[a-z][^=]*/i.exec(word)?.[0] ?? []);
 	const flag = flags.find((one) => !globalFlags.has(one));

@@ -114,7 +114,7 @@ function plan(
 ): PlannedTiming {
 	const hours = window === undefined ? null : parseWindow(window);
 	if (window !== undefined && hours === null)
-		return refuse('window', `"${window}" is no window, such as 09:00-18:00.`);
+		return refuse('window', `"${window}" is not a window, such as 09:00-18:00.`);
 	const local = at === undefined ? null : parseLocalTime(at, { now, timeZone });
 	if (local?.kind === 'invalid') return refuse('at', local.message);
 	const asked = local?.at ?? (in_ms === undefined ? null : now + in_ms * microsPerMs);

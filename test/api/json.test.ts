@@ -106,7 +106,7 @@ describe('exact numbers', () => {
 		'{1e5 : 1}',
 		'1.0 2.0',
 		`${'9'.repeat(4301)}`,
-	])('%.20s is no JSON', (text) => expect(read(text).kind).toBe('invalid'));
+	])('%.20s is not JSON', (text) => expect(read(text).kind).toBe('invalid'));
 
 	test('stand beside texts, keys and plain numbers, which stay as they are', () => {
 		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';

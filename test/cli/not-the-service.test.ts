@@ -32,7 +32,7 @@ it('a server that speaks another protocol ends a send before the message leaves'
 	const { code, stderr } = await run(send, url);
 	expect(code).toBe(7);
 	expect(stderr).toMatch(
-		/^error: What this service is cannot be learnt: what \S+ answered is not HTTP \(.+\)\n/,
+		/^error: This service does not say what it is: what \S+ answered is not HTTP \(.+\)\n/,
 	);
 	expect(stderr).toContain('hint: mailctl doctor looks at each step of the way there\n');
 });

@@ -38,10 +38,10 @@ export function parseCondition(text: string): Condition | ConditionFault {
 	if (!plainFields.some((one) => one === field))
 		return { at: 0, message: field === '' ? 'a field is missing' : `there is no field "${field}"`, field };
 	if (field === 'created') {
-		if (operator === '~') return { at: end, message: 'a date goes with =, !=, <, <=, > and >=' };
+		if (operator === '~') return { at: end, message: 'compare a date by =, !=, <, <=, > or >=' };
 		if (!isDateValue(value))
 			return { at: behind, message: 'a date is wanted here: 2026-01-31 or 2026-01-31T12:00:00' };
-	} else if (isOrder) return { at: end, message: 'a text goes with =, != and ~' };
+	} else if (isOrder) return { at: end, message: 'compare a text by =, != or ~' };
 	return { text, field, variable: null, operator, value };
 }
 

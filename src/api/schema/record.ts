@@ -12,7 +12,7 @@ export interface Shape<T, P extends Presence = Presence> {
 	readonly schema: () => JsonSchema;
 	readonly kind: string;
 	is(value: unknown): boolean;
-	/** What is missing within such a value; null: nothing. */
+	/** The first key that such a value lacks. */
 	missing(value: unknown): Missing | null;
 	/** Commands rely on it: a client refuses an answer without it. */
 	readonly isNeeded?: true;
@@ -134,7 +134,7 @@ export function orNull<T>(inner: Shape<T>): Shape<T | null, 'present'> {
 	);
 }
 
-/** The same value with a narrower type, or a wider one for what deployments of others may answer. */
+/** The same value with a narrower type, or a wider one for what other services may answer. */
 export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 	return { ...inner, presence: 'present' } as Shape<T, 'present'>; // `type` is never set
 }

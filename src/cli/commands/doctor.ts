@@ -5,8 +5,8 @@ const doctor = command({
 	name: 'doctor',
 	summary: 'what is wrong with this set-up, and the fix',
 	description:
-		'Looks at the configuration, and then at the target. Of a database: the file itself (one of up to 128 MiB is read whole), the settings, the mail server, the queue, webhooks, and what DNS says of the sender domains (DKIM, SPF, DMARC). Of a deployment: whether it is reached, its certificate, the token, its clock. It changes nothing and sends no mail. ' +
-		'A "problem" is broken, or will break; a "warning" works, but deserves a look. Problems are exit 11; warnings are with --strict.',
+		'Checks the configuration, and then the target. For a local database: the file (read whole up to 128 MiB), settings, mail server, queue and webhooks. It also checks the DNS of the sender domains (DKIM, SPF, DMARC). For a remote service: connection, certificate, token and clock. It changes nothing and sends no mail. ' +
+		'A "problem" is broken or will break: exit 11. A "warning" works but needs attention: exit 11 with --strict.',
 	options: {
 		offline: { kind: 'flag', summary: 'ask no other machine: no mail server, no DNS, no deployment' },
 		full: { kind: 'flag', summary: 'read the whole database, however large, and compare its indexes' },

@@ -22,7 +22,7 @@ interface Arrived {
 	subject: string | null;
 	message_id: string | null;
 	bytes: number;
-	/** Where `--dir` keeps it. */
+	/** The path in `--dir`. */
 	file: string | null;
 }
 
@@ -41,8 +41,8 @@ const sink = command({
 	summary: 'a local mail server that shows and counts what arrives',
 	description:
 		'Takes mail of any sender for any recipient, with any login, and delivers none of it: for first steps and for CI. ' +
-		'What --refuse names it answers with 550 5.1.1, as a mail server that has no such mailbox: the message bounces. What --defer ' +
-		'names gets 451 4.3.0, and the message is tried again later. Neither counts as a mail that came. ' +
+		'It answers 550 5.1.1 (no such mailbox) to recipients of --refuse: the message bounces. It answers 451 4.3.0 to those of ' +
+		'--defer: the message is retried. Neither counts as a received mail. ' +
 		'It has no TLS: with a login, a URL for it is smtp://USER@127.0.0.1:2525?tls=never. ' +
 		'With --count it ends with 0 after so many mails; when --wait is over first, with 12.',
 	options: {
@@ -53,7 +53,7 @@ const sink = command({
 		defer: {
 			kind: 'list',
 			placeholder: 'ADDRESS',
-			summary: 'a recipient that is put off; @DOMAIN: all of it',
+			summary: 'a recipient to defer; @DOMAIN: all of it',
 		},
 		count: { kind: 'integer', min: 1, summary: 'end after so many mails' },
 		wait: { kind: 'duration', summary: 'end after so long; exit 12 when fewer came than --count (1)' },
@@ -114,11 +114,11 @@ async function makeFolder(dir: string): Promise<void> {
 
 const replies = {
 	refuse: { code: 550, text: '5.1.1 No such mailbox here', said: 'refused' },
-	defer: { code: 451, text: '4.3.0 Not now, try again later', said: 'put off' },
+	defer: { code: 451, text: '4.3.0 Not now, try again later', said: 'deferred' },
 } as const;
 type Reply = keyof typeof replies;
 
-/** By recipient; null: it is taken. Throws `UsageError` for what is neither an address nor `@DOMAIN`. */
+/** The reply to a recipient; null: accepted. Throws `UsageError` for text that is neither an address nor `@DOMAIN`. */
 function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: string) => Reply | null {
 	const known = new Map<string, Reply>();
 	for (const kind of ['refuse', 'defer'] as const)

@@ -12,8 +12,8 @@ const smoke = command({
 	description:
 		'Reads only, unless --full or --send-to is given. --full creates, reads, changes, filters and deletes lists, ' +
 		'subscribers, fields and webhooks named mailctl-smoke-… and removes them in the end, on Ctrl-C and past the ' +
-		'deadline (2m) too. What breaks the documented contract fails; what the document leaves open is listed as a ' +
-		'deviation and does not.',
+		'deadline (2m) too. An answer that breaks the documented contract fails. A difference that the document leaves open is listed as a ' +
+		'deviation.',
 	options: {
 		full: { kind: 'flag', summary: 'create, change and delete things of its own too' },
 		only: {

@@ -36,8 +36,8 @@ const list = command({
 	summary: 'show the addresses that get no mail, and why',
 	description:
 		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL (added by hand) ' +
-		'stop bulk mail. An UNSUBSCRIBED with a LIST is of that list alone, all others are of every list. What has expired ' +
-		'is not shown.',
+		'stop bulk mail. An UNSUBSCRIBED with a LIST is for that list, all others are for every list. Expired ones ' +
+		'are not shown.',
 	options: {
 		...filterOptions,
 		sort: listOptions.sort,

@@ -123,7 +123,7 @@ const remove = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete a template',
-	description: 'What was accepted with it is sent as it was.',
+	description: 'Messages that were accepted with it are sent unchanged.',
 	args: [templateArg],
 	examples: ['mailctl templates delete Welcome --yes'],
 	columns: answer('deleted'),

@@ -155,7 +155,7 @@ const deletion = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete webhooks',
-	description: 'What waits for them is never sent.',
+	description: 'Their waiting deliveries are never sent.',
 	args: [{ ...hookArg, summary: 'ids of webhooks', many: true }],
 	examples: ['mailctl webhooks delete 3 --yes'],
 	columns: answer('deleted'),
@@ -253,5 +253,5 @@ async function withPassword<I extends Partial<WebhookInput>>(
 	const { login = '', is_auth_enabled, password } = input;
 	if (login === '' || is_auth_enabled === false || password !== undefined) return input;
 	if (cx.canAsk) return { ...input, password: await cx.askSecret(`Password of ${login}:`) };
-	throw new UsageError('missing --password-file or --password-stdin: the password that goes with --login');
+	throw new UsageError('missing --password-file or --password-stdin: the password of --login');
 }

@@ -29,9 +29,9 @@ const worker = command({
 	name: 'worker',
 	summary: 'send what is due',
 	description:
-		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due and no other process is sending. What limits hold back is due, too, and waited for; where something is left for later (deferred, or of a campaign with a time) it ends with 14 and says until when. ' +
-		'On Ctrl-C or SIGTERM what is under way is finished within 10 s, the rest goes back to the queue, and it ends with 0; what is still `queued` is among the counts. ' +
-		'With --deadline nothing is begun in its last quarter (9 s at most), and what is under way at its end is cut. ' +
+		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due and no other process is sending. It waits for messages that limits hold back. If messages are left for later (deferred, or planned), it ends with 14 and says until when. ' +
+		'On Ctrl-C or SIGTERM it finishes messages under way within 10 s, returns the others to the queue, and ends with 0. ' +
+		'With --deadline it begins no message in the last quarter (9 s at most), and cuts those under way at the end. ' +
 		aboutRate,
 	options: {
 		drain: { kind: 'flag', summary: 'end when nothing is due; 14 where something is left' },

@@ -153,7 +153,7 @@ function judgePublicUrl({ publicUrl, smtpUrl }: Settings, line: Line): Verdict {
 	if (publicUrl === null)
 		return warning(
 			isLoopbackUrl(smtpUrl)
-				? 'no public URL is set: links in mails lead to this machine, which does for a trial alone'
+				? 'no public URL is set: links in mails lead to this machine, which is enough for a test only'
 				: 'no public URL is set: mails go without links for opens, clicks and unsubscribing, and bulk mail is refused',
 			fix,
 		);

@@ -169,17 +169,16 @@ back for it.
              engine queue stats says what holds it up
   leased     in a worker's hands at the moment; comes back by itself when that
              worker dies
-  deferred   put off by a mail server (4xx, or a refusal of the sender) or by
-             the network; tried again
-             after 5 minutes, doubling to 4 hours, for 4 days; mailctl messages
-             retry ID makes it due now, for the next worker or server
+  deferred   the mail server answered 4xx, refused the sender, or could not be
+             reached. A worker retries after 5 minutes, doubling to 4 hours, for
+             4 days; mailctl messages retry ID makes it due now
   sent       the next mail server has taken it; that is not the inbox of
              the recipient yet
   bounced    the address is no good (5.1.1 and its like): it is suppressed, and
              its subscribers are inactive
-  failed     refused for another reason, put off for 4 days, or not to be
+  failed     refused for another reason, deferred for 4 days, or not to be
              composed: too large with its values, or a worker ended three times
-             on it; the address stays: mend the cause and send it anew
+             on it; the address stays: fix the cause and send it again
   uncertain  handed over, but the answer was lost: it may have arrived. It is
              sent again only when you say so, and may then arrive twice:
              mailctl messages retry ID

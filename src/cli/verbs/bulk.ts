@@ -55,8 +55,8 @@ export async function deleteEach<T extends { id: number | string }>(
 }
 
 /**
- * One after the other, with progress. Of several, a refused or missing one is reported and counted, and the rest goes
- * on. Any other error ends the run, after a report of how far it came.
+ * One after the other, with progress. A refused or missing one of several is reported and counted. Any other error ends
+ * the run, after a report of how far it came.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,

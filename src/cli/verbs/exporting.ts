@@ -47,7 +47,7 @@ export async function destinationOf(
 	const found = formats.find((one) => one === chosen) ?? 'csv';
 	if (format === undefined && path === null && cx.askedFormat !== null && cx.askedFormat !== found)
 		throw new UsageError(`-o ${cx.askedFormat}: an export is ${formats.join(', ')}`);
-	if (safeCsv && found !== 'csv') throw new UsageError(`--safe-csv goes with csv, not with ${found}`);
+	if (safeCsv && found !== 'csv') throw new UsageError(`--safe-csv needs csv, not ${found}`);
 	const { guardFormula } = await import('../../tables/write-csv.js');
 	const guard = safeCsv ? guardFormula : (cell: string) => cell;
 	return { path, format: found, whenThere: force ? 'replace' : 'refuse', guard };

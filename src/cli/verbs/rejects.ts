@@ -121,10 +121,10 @@ export function rejectsSentence(
 	const rows = counted(rejected, 'rejected row');
 	const that = `that file${sameOptions(options)}`;
 	if (duplicate > 0)
-		return `${rows} and ${duplicates} are in ${place}; mend what was rejected and import ${that}, which leaves the duplicates out`;
+		return `${rows} and ${duplicates} are in ${place}; correct what was rejected and import ${that}, which leaves the duplicates out`;
 	return rejected === 1
 		? `${rows} is in ${place}; mend it and import ${that}`
-		: `${rows} are in ${place}; mend them and import ${that}`;
+		: `${rows} are in ${place}; correct them and import ${that}`;
 }
 
 function sameOptions({ map, stateWords = [], reason, expires }: OptionsAgain): string {

@@ -3,7 +3,7 @@ export const settingNames = {
 		'the URL recipients reach this service by; links in mails and pages start with it; without one they point to where serve listened last',
 	time_zone: 'the time zone whose days the report counts (IANA name)',
 	smtp_url: 'where mail is handed over: smtp[s]://USER@HOST:PORT',
-	smtp_password: 'the password that goes with the user of smtp_url',
+	smtp_password: 'the password of the user of smtp_url',
 	smtp_ca:
 		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS; without them the authorities this machine trusts do',
 	smtp_ehlo_name:
@@ -14,7 +14,7 @@ export const settingNames = {
 	send_limit:
 		'the most messages in any time of a length, such as 100/m; of 100/h, 3/s both hold; all processes together; copies (cc, bcc) do not count',
 	sender_domain_limits:
-		'the same by the domain of the sender: example.com=100/h, or *=10/s for each domain without one of its own',
+		'the same by the domain of the sender: example.com=100/h, or *=10/s for each other domain',
 	recipient_domain_limits:
 		'the same by the domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s, where several of one domain all hold; of the to address, copies do not count',
 	unsubscribe_scope:

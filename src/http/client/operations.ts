@@ -273,7 +273,7 @@ export function decode(success: Success, shape: Shape<unknown>): Readonly<Record
 	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
 	if (body.kind === 'invalid') assertNoPage(success);
 	if (body.kind === 'invalid') throw badAnswer(success, `${body.fault}: ${excerpt(success)}`);
-	if (!isRecord(body.value)) throw badAnswer(success, 'is no object');
+	if (!isRecord(body.value)) throw badAnswer(success, 'is not an object');
 	const missing = shape.missing(body.value);
 	if (missing !== null) throw badAnswer(success, `has no ${missing.path} that is ${missing.kind}`);
 	return body.value;

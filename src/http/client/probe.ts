@@ -38,7 +38,7 @@ async function run({ endpoint, extensions, signal }: Probe): Promise<Capabilitie
 		// Nothing was requested but this, so nothing can have happened.
 		throw error.with({
 			code: error.code === 'invalid' ? 'network' : error.code,
-			message: `What this service is cannot be learnt: ${error.message}`,
+			message: `This service does not say what it is: ${error.message}`,
 			unanswered: false,
 		});
 	}

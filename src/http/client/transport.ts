@@ -70,7 +70,7 @@ async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | nu
 async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
 	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
 		if (url === '' || isProxyUrl(url)) continue;
-		throw new TransportFailure('untrusted', 'the proxy is no URL such as http://host:port', {
+		throw new TransportFailure('untrusted', 'the proxy is not a URL such as http://host:port', {
 			written: false,
 		});
 	}

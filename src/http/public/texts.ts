@@ -20,7 +20,7 @@ const en = {
 	broken: 'This link does not work',
 	brokenWhy: 'It may be incomplete, or older than what is kept here.',
 	brokenAdvice: 'Open it once more from the mail, or write to its sender.',
-	failed: 'That did not work',
+	failed: 'This did not work',
 	failedWhy: 'Something is wrong on our side. Please try again in a minute.',
 	notUnsubscribed:
 		'You are not unsubscribed yet: something is wrong on our side. Please try again in a minute.',

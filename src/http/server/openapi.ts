@@ -158,7 +158,7 @@ const pathSchemas: Readonly<Record<string, JsonSchema>> = {
 };
 
 const errorTexts = {
-	400: 'The input is refused, or is no JSON.',
+	400: 'The input is refused or is not JSON.',
 	401: 'The token is missing or unknown.',
 	403: 'The token lacks the scope.',
 	404: 'There is no such thing.',

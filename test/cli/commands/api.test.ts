@@ -276,7 +276,7 @@ describe('a raw request to a database of this machine', () => {
 		const { code, stderr } = await run(['api', 'GET', 'http://127.0.0.1:8080/sub/lists/']);
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: `error: a URL goes with --base-url only; give the path\nhint: mailctl --db ${db} api GET /sub/lists/\n`,
+			stderr: `error: give the path; --base-url takes the URL\nhint: mailctl --db ${db} api GET /sub/lists/\n`,
 		});
 	});
 

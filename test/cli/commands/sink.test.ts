@@ -134,7 +134,7 @@ describe('mailctl sink', () => {
 			expect.objectContaining({ to: ['ann@example.com', 'ann@sub.gone.example'] }),
 		]);
 		expect(said({ stderr })).toEqual(
-			expect.arrayContaining([{ note: 'refused BOB@example.com' }, { note: 'put off cy@example.com' }]),
+			expect.arrayContaining([{ note: 'refused BOB@example.com' }, { note: 'deferred cy@example.com' }]),
 		);
 	});
 

@@ -73,8 +73,7 @@ describe('mailctl webhooks', () => {
 	});
 
 	it('want the password of a login: asked for at a terminal, else exit 2', async () => {
-		const missing =
-			'error: missing --password-file or --password-stdin: the password that goes with --login\n';
+		const missing = 'error: missing --password-file or --password-stdin: the password of --login\n';
 		const login = ['--login', 'ann'];
 		expect(await project.run(create(...login))).toEqual({ code: 2, stdout: '', stderr: missing });
 		expect(await project.json(['webhooks', 'list'])).toEqual([]);

@@ -68,7 +68,7 @@ describe('the report', () => {
 		{
 			check: 'settings.public-url',
 			level: 'warning',
-			message: 'no public URL is set: links in mails lead to this machine, which does for a trial alone',
+			message: 'no public URL is set: links in mails lead to this machine, which is enough for a test only',
 			fix: 'mailctl --db news.db engine settings set public_url https://mail.example.com',
 		},
 		{
@@ -87,7 +87,7 @@ describe('the report', () => {
 			`mailctl doctor news.db
 ✓ machine.node         Node.js 20.20.2
 ! settings.public-url  no public URL is set: links in mails lead to this
-                       machine, which does for a trial alone
+                       machine, which is enough for a test only
     mailctl --db news.db engine settings set public_url https://mail.example.com
 ✗ database.space       80 MiB of 10.0 GiB are free on its disk: writing fails
                        soon
@@ -108,7 +108,7 @@ describe('the report', () => {
 ok   machine.node         Node.js 20.20.2
 warn settings.public-url
     no public URL is set: links in mails lead to
-    this machine, which does for a trial alone
+    this machine, which is enough for a test only
     mailctl --db news.db engine settings set public_url https://mail.example.com
 ok   dns.spf              v=spf1 \\x1b[2J
 

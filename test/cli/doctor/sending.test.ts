@@ -307,7 +307,7 @@ describe('the queue', () => {
 				...[first, 'engine smtp-test', 'engine queue resume'].map((words) => `mailctl --db ${db} ${words}`),
 			].join('\n'),
 		});
-		expect(told?.message).toMatch(/^the mail server takes no mail since .* UTC: /);
+		expect(told?.message).toMatch(/^the mail server is not accepting mail since .* UTC: /);
 		expect(told?.message).toContain(`: ${reason}; the next try is in `);
 		expect(told?.message).toMatch(/ (59 minutes|1 hour), if a worker or a server runs$/);
 	});

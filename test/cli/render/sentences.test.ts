@@ -17,8 +17,8 @@ describe('sentences', () => {
 
 	it('keep an address, a path and a command whole', async () => {
 		const path = `/home/ann/${'x'.repeat(50)}/people.csv.rejects.csv`;
-		expect(await fitSentences(`rows are in ${path}; mend them`, terminal)).toBe(
-			`rows are in\n${path};\nmend them`,
+		expect(await fitSentences(`rows are in ${path}; correct them`, terminal)).toBe(
+			`rows are in\n${path};\ncorrect them`,
 		);
 		const command = 'mailctl lists list --all --fields name';
 		for (const before of ['hint:', 'hint: no mail server yet:'])

@@ -167,7 +167,7 @@ describe('smoke on a database', () => {
 		expect(checks.at(-1)).toMatchObject({
 			id: 'send.delivered',
 			outcome: 'fail',
-			detail: expect.stringMatching(/^the mail server takes no mail: .*ECONNREFUSED/),
+			detail: expect.stringMatching(/^the mail server is not accepting mail: .*ECONNREFUSED/),
 		});
 	});
 

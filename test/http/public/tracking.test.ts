@@ -237,7 +237,7 @@ describe('a link', () => {
 		served.ports.find = () => Promise.reject(new Error('locked'));
 		const answer = await ask(links[0] ?? '');
 		expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60']);
-		expect(await answer.text()).toContain('That did not work');
+		expect(await answer.text()).toContain('This did not work');
 	});
 
 	it('goes on working when its list, its subscriber and the day are gone', async () => {

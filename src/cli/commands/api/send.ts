@@ -101,12 +101,12 @@ function parsedData(body: Uint8Array): unknown {
 	return json.kind === 'valid' ? json.value : undefined;
 }
 
-/** A GET that sends a test notification changes nothing stored, but is no reading either. */
+/** A GET that sends a test notification changes nothing stored, but is not a read either. */
 function changes({ method, path }: WireRequest): boolean {
 	return !['GET', 'HEAD', 'OPTIONS'].includes(method) || runTest.test(path);
 }
 
-/** As it would be sent, but for a password: a plan ends up in logs. */
+/** Masks passwords: a plan ends up in logs. */
 function shownBody({ body }: WireRequest): unknown {
 	if (body === undefined) return null;
 	const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -124,7 +124,7 @@ function spelledOut(path: string): string {
 	}
 }
 
-/** The recipients a profile allows are allowed here too: a raw request is no way round them. */
+/** The recipients a profile allows are allowed here too: a raw request does not get round them. */
 async function assertRecipients(cx: CommandContext, { path, body }: WireRequest): Promise<void> {
 	if (cx.settings.profile.allowRecipients === undefined) return;
 	if (/^\/ext\/mailings\//.test(spelledOut(path)))
@@ -151,7 +151,7 @@ async function printBody(cx: CommandContext, request: WireRequest, answer: WireR
 	if (!cx.io.stdout.isTTY && !wantsJson) await cx.out.raw(body);
 	const json = parsed(body);
 	if (wantsJson && json === undefined && answer.status < 400)
-		throw new CliError('bad_answer', exits.server, `the answer to ${asked(request)} is no JSON`);
+		throw new CliError('bad_answer', exits.server, `the answer to ${asked(request)} is not JSON`);
 	if (!cx.io.stdout.isTTY) {
 		if (wantsJson) await cx.out.raw(body);
 		return;

@@ -3,7 +3,7 @@ import { canParseUrl } from '../../../api/schema/url.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';
 
-/** Where requests go: a base URL, or `null` on a database of this machine. */
+/** A base URL, or `null` for a local database. */
 export type Base = string | null;
 
 /**
@@ -35,7 +35,7 @@ function leavesItsFolder(path: string): boolean {
 
 function pathOfUrl(text: string, base: Base): string {
 	if (base === null)
-		throw new UsageError('a URL goes with --base-url only; give the path', {
+		throw new UsageError('give the path; --base-url takes the URL', {
 			hint: mailctl('api', 'GET', '/sub/lists/'),
 		});
 	const url = canParseUrl(text) ? new URL(text) : null;

@@ -26,7 +26,7 @@ export interface Declared {
 	where: string;
 }
 
-/** By kind; a kind that the file does not name is left alone. */
+/** Records of the file by kind. A kind that it does not name stays as it is. */
 export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
 
 /** `changes` has of each key what is there and what is wanted. */

@@ -20,7 +20,7 @@ export interface Resource {
 	create(values: Values): Promise<unknown>;
 }
 
-/** By kind, with what the file declares of it. Throws `MissingExtension`. */
+/** Throws `MissingExtension`. */
 export const resources: Readonly<
 	Record<
 		Exclude<Kind, 'settings'>,

@@ -17,8 +17,8 @@ export const backup = command({
 	description:
 		'Works beside `serve`, `worker` and imports, and changes nothing: the file is the database as it was when the ' +
 		'backup began, whatever version of mailctl wrote it. It is written under another name, read from end to end, and put into ' +
-		'place when it is whole; one that exists is replaced with --force, or when a person agrees. What a kill leaves ' +
-		'(.FILE.….backup.part), a later backup into that folder removes after an hour. The file is readable by ' +
+		'place when it is whole; one that exists is replaced with --force, or when a person agrees. If it is killed, ' +
+		'a later backup into that folder removes the rest (.FILE.….backup.part) after an hour. The file is readable by ' +
 		'its owner alone: it holds addresses, and secrets unless `engine secrets wrap` has wrapped them.',
 	args: [{ name: 'file', summary: 'where to', ask: 'File to write:' }],
 	options: { force: { kind: 'flag', summary: 'replace a file of that name' } },

@@ -25,7 +25,7 @@ const ingest = command({
 	createsDatabase: false,
 	summary: 'take mails that came back into the database',
 	description:
-		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A file may also hold what Amazon SES publishes about a bounce or a complaint (JSON as SNS delivers it, one notification a file). A bounce is matched to its message by the signed return path it came back to (the setting bounce_address), else by the Message-ID of the returned mail; it can speak about recipients of that message alone. Where return paths are signed, anybody could have written a bounce that is matched by its Message-ID alone: it counts as soft, and if it names its recipient in the returned mail alone it is only counted (a notice). Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones are counted. The same bounce counts once. Of a Maildir the mails in new are read, and moved to cur once they are recorded. A file that cannot be read stays where it is, the others are read, and the exit code is 9. A mail server may pipe mail into it: it ends with 0 for any mail that it has read, a bounce or not, and with 75 where the database is locked, full, failing or missing, or where it is stopped early: the mail server then tries again.',
+		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A file may also hold what Amazon SES publishes about a bounce or a complaint (JSON as SNS delivers it, one notification a file). A bounce is matched to its message by the signed return path (the setting bounce_address), or by the Message-ID of the returned mail, and concerns recipients of that message only. If return paths are signed, a match by Message-ID counts as soft, because anybody could have written it. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones are counted. The same bounce counts once. From a Maildir it reads the mails in new, and moves them to cur. A file that cannot be read stays where it is, and the exit code is 9. A mail server may pipe mail into it: the exit code is 0 for every mail that was read, and 75 if the database is locked, full, failing or missing, so that the mail server tries again.',
 	args: [
 		{
 			name: 'source',
@@ -90,7 +90,7 @@ async function taken(
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
-		// The mail server that writes the pipe cannot mend it; and a disk may not be mounted yet.
+		// The mail server that writes the pipe cannot fix it, and a disk may not be mounted yet.
 		if (source === '-' && error instanceof DatabaseMissing) throw tryLater(error.message, error);
 		throw endOf(error);
 	} finally {
@@ -156,7 +156,7 @@ const explain = command({
 	name: 'explain',
 	summary: 'say what mails that came back mean; nothing is stored',
 	description:
-		'FILE is one mail as it arrived, with its header, or an mbox, whose first line begins with "From "; - reads standard input. What is printed of an mbox is a list, however many mails it has, and the lines of each are counted from its own first. Delivery status notifications (RFC 3464), feedback reports (RFC 5965), automatic answers (RFC 3834), the JSON of Amazon SES and the forms of mail systems that keep to none of these are told apart, with the place in the file and the rule that decided. Only a hard bounce makes an address bad. It needs no database, and goes to no deployment.',
+		'FILE is one mail as it arrived, with its header, or an mbox, whose first line begins with "From "; - reads standard input. An mbox gives a list, with the lines of each mail counted from its first. It reads delivery status notifications (RFC 3464), feedback reports (RFC 5965), automatic answers (RFC 3834), the JSON of Amazon SES and forms of other mail systems. It shows the line and the rule that decided. It needs no database.',
 	needsNoDatabase: true,
 	args: [{ name: 'file', summary: 'one mail, or an mbox; - reads standard input', of: 'file', ask: 'File:' }],
 	output:

@@ -54,7 +54,7 @@ const add = command({
 	name: 'add',
 	summary: 'sign the mail of a domain',
 	description:
-		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish, its name and its value. The private half stays in the database and is never shown. From then on every mail whose From address is of exactly this domain is signed with every key of the domain, within 5 s in processes that run already: an RSA and an Ed25519 key side by side reach every verifier, and to exchange a key, add the new one, publish its record, and remove the old one a few days later.',
+		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish, its name and its value. The private half stays in the database and is never shown. From then on every key of the domain signs every mail whose From address has exactly this domain; running processes follow within 5 s. An RSA and an Ed25519 key together reach every verifier. To rotate a key, add the new one, publish its record, and remove the old one a few days later.',
 	options: {
 		domain: {
 			...domain,

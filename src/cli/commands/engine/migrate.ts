@@ -109,7 +109,7 @@ async function moveOver(
 		})
 		.catch((error: unknown) => {
 			if (!isShut) throw error;
-			// Of a stopped move the reason of the signal is told, whatever follows from it.
+			// If the move was stopped, report the reason of the signal.
 			throw hinted(cx.signal.aborted ? cx.signal.reason : error, wayOn(shown));
 		})
 		.finally(() => progress?.stop());

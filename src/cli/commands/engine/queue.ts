@@ -98,7 +98,7 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 		...(stats.workers.length === 0 ? ['no process sends'] : []),
 		...section('sending processes:', stats.workers.map(workerLine)),
 		...section(
-			'put off by:',
+			'deferred by:',
 			stats.deferred.map(
 				({ domain, messages, next_due, last_reply }) =>
 					`${domain}: ${numberText(messages)}, next ${next_due}; ${last_reply ?? 'nothing said'}`,

@@ -32,7 +32,7 @@ const get = command({
 	aliases: ['list', 'ls'],
 	summary: 'show the settings, or one of them',
 	description:
-		'On a terminal each setting with what it is for, and certificates in a line. Of one setting a pipe gets the value alone, as it is stored; nothing when it is not set.',
+		'A terminal shows each setting with its purpose. A pipe gets the stored value of one setting, or nothing if it is not set.',
 	args: [{ name: 'setting', summary: 'its name', optional: true, of: 'setting' }],
 	columns,
 	output: 'an array of {"name", "value", "default", "meaning"}, or the one asked for; secrets masked',

@@ -17,7 +17,7 @@ export const suppressionExport = command({
 	description:
 		'The file imports again to the same suppressions. It is written under another name and put into place when it is ' +
 		'whole; an existing one is replaced with --force only. With --safe-csv, cells that a spreadsheet would take for ' +
-		'formulas begin with an apostrophe: that file is for spreadsheets, not for importing. What has expired is not in it.',
+		'formulas begin with an apostrophe: that file is for spreadsheets, not for importing. Expired ones are not in it.',
 	args: [exportArg],
 	options: { ...filterOptions, ...exportOptions },
 	columns: 'own',
@@ -44,7 +44,6 @@ export const suppressionExport = command({
 	},
 });
 
-/** Those that `--fields` names, or all that an import takes. */
 async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> {
 	const { suppressionParts } = await import('../../../tables/suppression-columns.js');
 	const named = parseFields(cx.globals.fields);

@@ -45,10 +45,9 @@ export const suppressionImport = command({
 	summary: 'stop mail to the addresses of a CSV, TSV or NDJSON file',
 	description:
 		'Columns: email (required), reason (COMPLAINED, HARDBOUNCED, UNSUBSCRIBED, SOFTBOUNCED, MANUAL, or a word for one such as bounced or spam), list_id (of an ' +
-		'UNSUBSCRIBED that is of one list), source, date_created, expires_at: an export comes back as it went. Adding never weakens what stands. The same file again ' +
-		'changes nothing: what was broken off is run again from its beginning, no --resume is needed. What cannot be taken ' +
-		'goes into FILE.rejects.csv, which imports again once it is mended. --dry-run says what would become of each row, ' +
-		'and ends with 0 whatever that is.',
+		'UNSUBSCRIBED for one list), source, date_created, expires_at. An export imports unchanged. An import never weakens a suppression. The same file again ' +
+		'changes nothing, so run an interrupted import again. Refused rows go into FILE.rejects.csv: correct that file and import it. ' +
+		'--dry-run shows the outcome of each row and ends with 0.',
 	args: [importArg],
 	options: {
 		reason: {

@@ -1,6 +1,5 @@
 import { type Columns, column } from '../../render/columns.js';
 
-/** What `push` or `pull` does with a template. */
 export interface Outcome {
 	action: 'created' | 'updated' | 'unchanged' | 'deleted';
 	name: string;

@@ -10,7 +10,7 @@ export const test = command({
 	name: 'test',
 	summary: 'send a test notification',
 	description:
-		'At once and only once: nothing repeats it, and `webhooks deliveries` does not list it. What the target answers with 2xx is fine.',
+		'Sends one notification at once. It is not repeated, and `webhooks deliveries` does not list it. A 2xx is success.',
 	args: [hookArg],
 	examples: ['mailctl webhooks test 3'],
 	columns: answer('result', 'status_code', 'error', 'duration_ms'),

@@ -135,8 +135,8 @@ describe('mailctl send to some people of some lists', () => {
 			expect.stringContaining('fields: '),
 			8,
 		],
-		['created~2026', 'a date goes with =, !=, <, <=, > and >=', expect.stringContaining('fields: '), 7],
-		['name>b', 'a text goes with =, != and ~', expect.stringContaining('fields: '), 4],
+		['created~2026', 'compare a date by =, !=, <, <=, > or >=', expect.stringContaining('fields: '), 7],
+		['name>b', 'compare a text by =, != or ~', expect.stringContaining('fields: '), 4],
 		['meta.city>b', 'a number is wanted here', expect.stringContaining('fields: '), 10],
 	])('refuses --where %s and points to the place', async (condition, message, hint, at) => {
 		const run = await project.run([...send(1, '--list', '1', '--where', condition), '-o', 'json']);

@@ -48,7 +48,7 @@ describe('mailctl send at a time', () => {
 		[['--at', 'soon'], 'is not a time'],
 		[['--at', 'T'.repeat(100_000)], `"${'T'.repeat(100)}…" is not a time`],
 		[['--at', '2026-12-01'], 'has no time of the day'],
-		[['--window', '9-18'], 'is no window'],
+		[['--window', '9-18'], 'is not a window'],
 		[['--at', '2026-12-01 09:00', '--in', '2h'], 'give one'],
 	])('refuses %j before anything is staged', async (words, message) => {
 		const run = await project.run([...send(...words), '--now', '2026-11-01T10:00:00Z']);

@@ -50,19 +50,18 @@ describe('the counts of a job', () => {
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
 
-	it('are of the ten most frequent kinds, those with one recipient as they are', async () => {
+	it('name the most frequent kind first, and one recipient as it is', async () => {
 		const odd = 'äëïöüßøåæñç'.split('').map((letter) => `${letter}x@example.com`);
 		const seen = await project.run(
 			send(await table(['a@example.com', ...odd, 'A@example.com', 'nobody', 'no']), 15),
 		);
 		const lines = seen.stderr.split('\n').filter((line) => line.startsWith('error: '));
-		expect(lines.slice(0, 4)).toEqual([
+		expect(lines).toEqual([
 			'error: 14 recipients cannot be sent to as they are; nothing was released',
+			'error: to: Enter a valid email address: the part before @ has a character outside ASCII: 11 of 15 recipients (the first: line 3 äx@example.com, line 4 ëx@example.com, line 5 ïx@example.com)',
 			'error: to: Enter a valid email address: it has no @: 2 of 15 recipients (the first: line 15 nobody, line 16 no)',
-			expect.stringMatching(/^error: line 3: äx@example\.com: to: .* outside ASCII \(ä\)/),
-			expect.stringMatching(/^error: line 4: ëx@example\.com: /),
+			'error: line 14: A@example.com is in this campaign already.',
 		]);
-		expect(lines.slice(11)).toEqual(['error: and 3 more']);
 	});
 });
 

@@ -146,7 +146,7 @@ describe('mailctl subscribers export', () => {
 		);
 		expect(stdout).toBe("email,name,city\n'-y@example.com,'+1,a=b\n");
 		const refused = await project.run(words('--safe-csv', '--format', 'json'));
-		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('goes with csv') });
+		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('needs csv') });
 	});
 
 	it('makes the same of records where an older server has no tuples', async () => {

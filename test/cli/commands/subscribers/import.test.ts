@@ -50,7 +50,7 @@ describe('mailctl subscribers import', () => {
 			document: counts({ read: 5, created: 2, duplicate: 1, rejected: 2 }),
 			said: [
 				{
-					hint: `2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; mend what was rejected and import that file, which leaves the duplicates out`,
+					hint: `2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; correct what was rejected and import that file, which leaves the duplicates out`,
 				},
 			],
 		});
@@ -133,7 +133,7 @@ describe('mailctl subscribers import', () => {
 			code: 9,
 			said: [
 				{ note: 'left out: Note, city' },
-				{ hint: `2 rejected rows are in ${path}.rejects.csv; mend them and import that file` },
+				{ hint: `2 rejected rows are in ${path}.rejects.csv; correct them and import that file` },
 			],
 		});
 		const rejects = `${path}.rejects.csv`;

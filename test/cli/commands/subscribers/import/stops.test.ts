@@ -114,7 +114,7 @@ describe('an import that is stopped', () => {
 		expect(said(stopped)).toHaveLength(1);
 		expect(errorOf(stopped)).toMatchObject({
 			code: 'interrupted',
-			hint: `2 rejected rows are in ${path}.rejects.csv; mend them and import that file; what was acknowledged stays; run the same command with --resume to go on`,
+			hint: `2 rejected rows are in ${path}.rejects.csv; correct them and import that file; what was acknowledged stays; run the same command with --resume to go on`,
 		});
 		expect(await count()).toBe(4);
 		expect(await project.json(words(path, '--batch-size', '3', '--resume'), { code: 9 })).toEqual({
@@ -275,7 +275,7 @@ describe('--resume', () => {
 		const path = await project.file('people.csv', people(12));
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
 		expect((await project.run(words(path, '--resume'))).stderr).toBe(
-			`going on after the 6 rows of the earlier run\nhint: 4 rejected rows are in ${path}.rejects.csv; mend them and import that file\n`,
+			`going on after the 6 rows of the earlier run\nhint: 4 rejected rows are in ${path}.rejects.csv; correct them and import that file\n`,
 		);
 	});
 
