@@ -62,7 +62,6 @@ const api = command({
 	},
 });
 
-/** The format of the profile does not apply to this command. */
 function assertOutput(cx: CommandContext): void {
 	const { output } = cx.globals;
 	if (output !== undefined && output !== 'json')
@@ -84,7 +83,6 @@ async function bodyOf(
 	return { body: await data.text(), headers: { 'content-type': 'application/json', ...headers } };
 }
 
-/** Headers that HTTP itself sets. */
 const reserved =
 	'host content-length transfer-encoding connection upgrade expect keep-alive te trailer'.split(' ');
 

@@ -106,7 +106,6 @@ export const diff: Command = command({
 	},
 });
 
-/** Characters; bodies of templates are longer. */
 const mostShown = 60;
 
 function textOf({ from, to }: { from: Value; to: Value }): string {

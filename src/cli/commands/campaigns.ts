@@ -280,7 +280,6 @@ function openOf({ staged = 0, queued = 0, deferred = 0, leased = 0 }: CampaignSt
 	return staged + queued + deferred + leased;
 }
 
-/** `2,277 canceled; 57,558 had been sent, 5 may still be sent`. */
 function canceledOf(key: string, messages: CampaignStatus['messages']): string {
 	const { canceled = 0, accepted, sent = accepted ?? 0, leased = 0 } = messages;
 	if (canceled + sent + leased === 0) return `the campaign "${key}" is dropped; nothing of it was sent`;

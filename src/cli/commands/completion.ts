@@ -41,7 +41,6 @@ const words = command({
 	},
 });
 
-/** The last word may begin with the quote that the shell has open. */
 function joined(given: readonly string[]): string[] {
 	return [...given.slice(0, -1), (given.at(-1)?.slice(1) ?? '').replace(/^["'\u2018-\u201e]/, '')];
 }
@@ -64,7 +63,6 @@ function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 				// Names are not unique, and a command would take `--yes` for its option.
 				return [...new Set(names)].filter((name) => !name.startsWith('-')).sort();
 			} catch {
-				// A profile that is not there has no names.
 				return [];
 			}
 		},
@@ -72,7 +70,6 @@ function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 	};
 }
 
-/** A broken configuration has no profiles. */
 function configOf(cx: CommandContext): ConfigFile {
 	try {
 		return readConfig(cx.paths);

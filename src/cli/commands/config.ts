@@ -93,7 +93,6 @@ const set = command({
 	},
 });
 
-/** Throws `UsageError` for a key that there is not, and a value that it does not take. */
 function readSetting(cx: CommandContext, { key: name, value: given }: { key: string; value: string }) {
 	const key = knownKey(name);
 	const value = key === 'profile' ? knownProfile(cx, given) : parsePreference(key, given);
@@ -160,7 +159,6 @@ export const group: CommandGroup = {
 	commands: [list, get, set, unset, path, explainCommand],
 };
 
-/** Changes the settings of the profile, and reports a token dropped because it belongs to another origin. */
 async function change(cx: CommandContext, values: Readonly<Record<string, unknown>>): Promise<void> {
 	const { changeProfile } = await import('../config/config-write.js');
 	const name = cx.settings.target.settingsOf;
@@ -178,7 +176,6 @@ function profileOf(cx: CommandContext): Profile {
 	return cx.settings.target.settings;
 }
 
-/** Kebab-case is taken too: `base-url` is how the flag is spelled. */
 function knownKey(text: string): Key {
 	const key = camel(text);
 	if (key === 'profile' || isProfileKey(key)) return key;

@@ -109,7 +109,6 @@ const update = command({
 			input,
 			question:
 				uses === 0 ? undefined : severe(`rename ${field.variable} to ${options.variable}`, field, uses),
-			// A PUT is sent as given: the service refuses a missing field in its own words.
 			make: ({ fields }) =>
 				cx.undoable(() =>
 					options.replace
@@ -160,7 +159,6 @@ async function find(cx: CommandContext, text: string): Promise<Field> {
 	return resolveField(await cx.api(), text, cx.signal);
 }
 
-/** How many subscribers hold a value; null where a deployment cannot say. */
 async function countUses(cx: CommandContext, id: number): Promise<number | null> {
 	const { fields } = (await (await cx.api()).capabilities()).ext;
 	return fields === undefined ? null : cx.killable(() => fields.countUses(id));

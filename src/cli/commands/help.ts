@@ -46,7 +46,6 @@ interface Found {
 	path: readonly string[];
 }
 
-/** null: no words. Throws `UsageError` for those of no command. */
 async function findNode(tree: Tree, words: readonly string[]): Promise<Found | null> {
 	const [word] = words;
 	if (word === undefined) return null;

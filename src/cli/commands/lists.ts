@@ -242,7 +242,6 @@ async function clearSubscribers(
 	return { deleted: done.length, failed };
 }
 
-/** Whether the answer has a place for it: a card, or `--fields` that names it. */
 function showsPublicName(cx: CommandContext): boolean {
 	return cx.out.format === 'table' || cx.out.format === 'wide' || isNamePicked(cx);
 }

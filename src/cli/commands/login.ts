@@ -72,7 +72,6 @@ function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): 
 	return profile === null && !Object.hasOwn(profiles, builtIn) && isMissingFile(paths.database);
 }
 
-/** The base URL given, else that of the profile, else asked for; and the name it is kept under. */
 async function whereTo(
 	cx: CommandContext,
 	config: ConfigFile,
@@ -158,7 +157,6 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 	const unstored = 'nothing was stored; --no-check stores a token without trying it';
 	if (!(error instanceof ApiError)) return hinted(error, [unstored]);
 	if (error.code === 'not_authenticated') {
-		// The token of a profile was not sent.
 		const settings = { ...cx.settings, target: { ...cx.settings.target, profile: null } };
 		return hinted(error, [refusedTokenHint(settings, cx.globals, cx.io.env), unstored]);
 	}

@@ -48,14 +48,12 @@ const list = command({
 			rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
 		});
 		if (campaign === undefined || isMachine(cx.out.format)) return;
-		// A campaign loses all of its messages together.
 		const request = { campaign_unique_id: campaign, page_size: 1 };
 		const { count, deleted } = await messages.page(request, { signal: cx.signal });
 		if (count === 0 && deleted !== undefined) await cx.note(deletedText(deleted, cx.times));
 	},
 });
 
-/** A UUID is one of a campaign on any deployment that keeps messages; a name is looked up. */
 async function campaignOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
 	if (text === undefined || isUuid(text)) return text?.toLowerCase();
 	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');

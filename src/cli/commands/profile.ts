@@ -19,13 +19,11 @@ import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
 import { answer, type Columns, column } from '../render/columns.js';
 
-/** A profile as it is shown, without any character of its token. */
 interface Shown {
 	name: string;
 	is_default: boolean;
 	base_url: string | null;
 	db: string | null;
-	/** `null` for a database. */
 	token: 'set' | 'not set' | null;
 	protected: boolean;
 }
@@ -54,7 +52,6 @@ const whole: Columns<Shown & Preferences> = [
 const named = { name: 'name', summary: 'the name of a profile' } as const;
 const newArg = { ...named, ask: 'Name of the profile:', whyNot: whyNotNew } as const;
 const nameArg = { ...named, of: 'profile', ask: 'Which profile:' } as const;
-/** The built-in one can be neither renamed nor removed. */
 const storedArg = { ...nameArg, of: 'stored profile' } as const;
 
 const list = command({
@@ -92,7 +89,6 @@ const show = command({
 		const config = readConfig(cx.paths);
 		const name = spokenOf(cx, args.name);
 		const profile = findProfile(config, name);
-		// The key order is that of the columns, so that a card and the object read alike.
 		const set = Object.fromEntries(preferences.map((key) => [key, profile[key] ?? null])) as Preferences;
 		await cx.out.record({ ...shown(cx, config, name), ...set }, whole);
 	},

@@ -24,7 +24,6 @@ import { reportCompare } from './report/compare.js';
 import { campaignIdOf, readDetails, readHead, readReport } from './report/read.js';
 import { type Saving, saveReport, savingOf } from './report/save.js';
 
-/** A day; further figures where the service tells them. */
 type Row = Report['data'][number] & Partial<Figures>;
 
 const figure = { align: 'right', isCount: true, wide: true } as const;
@@ -102,7 +101,6 @@ export const campaignsReport = command({
 	run: (cx, { args, options }) => runReport(cx, { ...options, campaign: args.campaign }, showWhole),
 });
 
-/** `options` have the UUID of the campaign. */
 type Show = (cx: CommandContext, options: ReportOptions, report: Report) => Promise<void>;
 
 async function runReport(cx: CommandContext, given: ReportOptions, show: Show): Promise<ExitCode> {
@@ -230,7 +228,6 @@ async function printPage(
 	await cx.out.page(`${lines.join('\n')}\n`);
 }
 
-/** Null: the report covers all messages. */
 function titleOf(campaign: string | undefined, head: CampaignHead | null): string | null {
 	return campaign === undefined ? null : `Campaign ${head?.name ?? campaign}`;
 }
@@ -244,7 +241,6 @@ async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | nu
 }
 
 type TotalName = keyof Report['total'];
-/** A test of `--fail-if`. */
 interface Test {
 	name: TotalName;
 	operator: string;
@@ -256,7 +252,6 @@ const totalNames: readonly TotalName[] = [
 	...(['unsubscribed_percent', 'hardbounced_percent'] as const),
 ];
 
-/** Throws `UsageError`, also where the report leaves the events of the figure out. */
 function parseTest(text: string, events: readonly EventType[]): Test {
 	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
 	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
@@ -273,7 +268,6 @@ function parseTest(text: string, events: readonly EventType[]): Test {
 	});
 }
 
-/** Throws `CliError` where the service told no number. */
 function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
 	const actual = Number(total[name]);
 	if (Number.isNaN(actual))

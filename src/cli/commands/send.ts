@@ -94,7 +94,6 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	return sendToAddresses(cx, options);
 }
 
-/** Before any question: errors that no answer could correct. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
 	const options = settled(given, cx);
 	await assertMeant(cx, options);
@@ -155,7 +154,6 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	});
 }
 
-/** `--preview`, `--eml` and `--dry-run`: ends as the acceptance would. */
 async function foresee(
 	cx: CommandContext,
 	prepared: Prepared,

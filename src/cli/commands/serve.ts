@@ -75,7 +75,6 @@ const serve = command({
 	},
 });
 
-/** `127.0.0.1:2526`, `[::1]:2526`; port 0 takes a free one. */
 function parseHostPort(text: string | undefined): { host: string; port: number } | null {
 	if (text === undefined) return null;
 	const [, inBrackets, plain, digits] = /^(?:\[([\da-f:]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
@@ -111,7 +110,6 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 		);
 	}
 	if (server.bounceSmtp !== null) await cx.note(`taking bounces at ${server.bounceSmtp}`);
-	// Last: a program that waits for this line has read the others.
 	await cx.note(`listening on ${url}`);
 }
 
@@ -137,7 +135,6 @@ function lineWriter(stdout: OutStream): (line: object) => void {
 	let waiting = '';
 	let lost = 0;
 	const flush = () => {
-		// A reader that goes away does not stop the server.
 		stdout.write(waiting).catch(() => undefined);
 		waiting = '';
 	};

@@ -22,7 +22,6 @@ interface Arrived {
 	subject: string | null;
 	message_id: string | null;
 	bytes: number;
-	/** The path in `--dir`. */
 	file: string | null;
 }
 
@@ -67,7 +66,6 @@ const sink = command({
 	output: 'an array of {"time", "from", "to", "subject", "message_id", "bytes", "file"}',
 	exits: [12, 74, 130],
 	columns,
-	// It is a mail server, and works on no database or deployment.
 	reach: [],
 	needsNoTarget: true,
 	async run(cx, { options }) {
@@ -141,7 +139,6 @@ async function open(options: MailSinkOptions & { host: string; port: number }): 
 	}
 }
 
-/** Keeps a mail and puts it into the inbox. Otherwise it rejects, so that the client gets an error. */
 function receiver(cx: CommandContext, inbox: Inbox<Arrived>, dir: string | null) {
 	let number = 0;
 	return async ({ from, to, raw }: SinkMail): Promise<void> => {
@@ -168,7 +165,6 @@ function notKept(dir: string, cause: unknown): CliError {
 	return new CliError('disk', exits.disk, `cannot keep a mail in ${dir}: ${why}`, { cause });
 }
 
-/** All before the first empty line, with that. */
 function headerOf(raw: Buffer): Buffer {
 	const end = raw.indexOf('\r\n\r\n');
 	return end === -1 ? raw : raw.subarray(0, end + 4);

@@ -35,7 +35,6 @@ const smoke = command({
 	writes: true,
 	createsDatabase: false,
 	asksItself: true,
-	// A format gets the checks as its rows, JSON the report.
 	columns: answer(
 		...['id', 'outcome', 'title', 'detail', 'duration_ms'],
 		...['run', 'target', 'started', 'checks', 'deviations', 'leftovers', 'counts'],

@@ -53,7 +53,6 @@ const list = command({
 		const { matcherOf } = await import('../verbs/conditions.js');
 		const matches = await matcherOf(cx, options.where);
 		const { limit, all } = options;
-		// The service knows no filter by meta: these rows are picked here, from all pages.
 		const match = matches === null ? undefined : 'where';
 		await listRows(
 			cx,
@@ -83,7 +82,6 @@ const get = command({
 	},
 });
 
-/** `find` is asked for the list. */
 const foundColumns: Columns<Subscriber> = [
 	column('list_id', 'LIST', { align: 'right' }),
 	...subscriberColumns.filter(({ key }) => key !== 'list_id'),

@@ -73,7 +73,6 @@ const addressesArg = {
 	ask: 'E-mail addresses:',
 } as const;
 
-/** Each once. Throws `UsageError` before anything is done. */
 async function readAddresses(cx: CommandContext, texts: readonly string[]): Promise<readonly string[]> {
 	const found = new Map<string, string>();
 	for await (const text of namesOf(cx, texts)) {
@@ -121,7 +120,6 @@ const add = command({
 		const made: Suppression[] = [];
 		const addOne = async ({ id: email }: { id: string }) => {
 			const input = { email, ...how };
-			// A refused one of several is reported by its address, and the others follow.
 			const explain = <T>(work: Promise<T>) => (named.length === 1 ? explained(work, { input }) : work);
 			if (!cx.dryRun) made.push(await explain(suppressions.create(input, { signal: cx.signal })));
 			else await explain(assertAccepted(suppressions, input, cx.signal));
@@ -140,7 +138,6 @@ const add = command({
 	},
 });
 
-/** Compares without a write. */
 async function assertAccepted(
 	suppressions: Suppressions,
 	input: SuppressionInput,

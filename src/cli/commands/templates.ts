@@ -160,7 +160,6 @@ const render = command({
 		const template = await find(cx, args.template);
 		const { name: subject, text_body, html_body } = template;
 		const { render } = await cx.connection();
-		// CSS is not inlined: a person who edits a template needs the style sheet.
 		const rendered = await render(
 			{ subject, text: text_body || null, html: html_body || null, disable_inline: true },
 			options.context,
@@ -172,7 +171,6 @@ const render = command({
 		if (options.part === 'html' && rendered.html === null)
 			throw new UsageError(`the template ${template.name} has no HTML`, { hint: '--part text' });
 		const part = options.part === 'text' ? rendered.text : (rendered.html ?? rendered.text);
-		// A terminal acts on control characters; a file keeps the original.
 		const text = cx.io.stdout.isTTY ? cleanLines(part) : part;
 		await cx.out.raw(text.endsWith('\n') ? text : `${text}\n`);
 	},

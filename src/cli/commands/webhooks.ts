@@ -1,5 +1,3 @@
-/** HTTP notifications: the URLs that are called when a message changes. */
-
 import { need } from '../../api/capabilities.js';
 import type { SigningSecret } from '../../api/deliveries.js';
 import type { WebhookInput } from '../../api/inputs.js';
@@ -141,7 +139,6 @@ const update = command({
 			what: `change webhook ${hook.id}`,
 			plan: { update: hook.id, with: maskInput(cx, replace ? { ...webhookDefaults, ...input } : input) },
 			input,
-			// A PUT is sent as given: the service refuses a missing field in its own words.
 			make: ({ webhooks }) =>
 				replace
 					? webhooks.replace(hook.id, input as WebhookInput, { signal: cx.signal })
@@ -229,7 +226,6 @@ async function readAuth(
 	if (passwordFile !== undefined && passwordStdin)
 		throw new UsageError('--password-file and --password-stdin both name a password; give one');
 	const source = passwordStdin ? cx.sources.file('-', '--password-stdin') : passwordFile;
-	// The line end is the file's, not the password's.
 	const password = (await source?.text())?.replace(/\r?\n$/, '');
 	const enabled = auth ?? (login === undefined ? undefined : true);
 	return {
@@ -239,7 +235,6 @@ async function readAuth(
 	};
 }
 
-/** Throws `UsageError` if authorization is turned on without a login; `known`: that of the webhook. */
 function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = ''): void {
 	if (is_auth_enabled === true && (login ?? known) === '')
 		throw new UsageError('--auth needs a login', { hint: '--login NAME --password-file FILE' });

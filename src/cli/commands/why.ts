@@ -19,7 +19,6 @@ import { findInAllLists } from './subscribers/walk.js';
 import { answerOf, type Held } from './why/answer.js';
 import { pageOf } from './why/page.js';
 
-/** Older messages are shown under `--all`. */
 const shownDays = 30;
 
 export const command = describe({
@@ -99,7 +98,6 @@ async function readHeld(cx: CommandContext, address: string, since: string | nul
 	return { email, isKnown, subscribers, told: { ...told, recent } };
 }
 
-/** A service that has only lists and subscribers. */
 async function documented(api: Api, address: string, signal: AbortSignal): Promise<Held> {
 	const names = new Map<number, string>();
 	const lists = walk<object, List>(api.lists, {}, { signal });

@@ -11,7 +11,6 @@ import { queuePaused } from '../verbs/refusals.js';
 import { sendOptions } from './send/options.js';
 import { limitedUntil, sentenceOf } from './send/report.js';
 
-/** The pace of a process that sends on this database: `serve` has these options too. */
 export const workOptions = {
 	connections: sendOptions.connections,
 	rate: {
@@ -21,7 +20,6 @@ export const workOptions = {
 	},
 } as const;
 
-/** Details without room in a line of help. */
 export const aboutRate =
 	'A process with a --rate also counts the messages of others with one: two workers with --rate 10/s send 10 a second together. The setting send_limit holds for all of them, with a rate or without.';
 

@@ -8,7 +8,6 @@ import { type ExitCode, exits } from '../../frame/exit.js';
 import { cleanJsonLines } from '../../render/clean.js';
 import { assertSuccess, parsed } from './send.js';
 
-/** Follows `next` by its query until it is null. A loop is `bad_answer` (exit 7). */
 export async function printPages(cx: CommandContext, first: WireRequest): Promise<ExitCode> {
 	let separator = '[\n';
 	for await (const row of iterate((request) => readPage(cx, first, request))) {

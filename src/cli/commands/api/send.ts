@@ -1,5 +1,3 @@
-/** One raw exchange: consent to a change, the answer on stdout, its status as the exit code. */
-
 import type { WireRequest, WireResponse } from '../../../api/api.js';
 import { ApiError } from '../../../api/errors.js';
 import { isRecord, readJson, tooDeep } from '../../../api/json.js';
@@ -69,7 +67,6 @@ async function print(
 	return exits.done;
 }
 
-/** Throws the usual error of the status. */
 export function assertSuccess(request: WireRequest, { status, headers, body }: WireResponse): void {
 	if (status >= 200 && status < 300) return;
 	const [path = ''] = request.path.split('?', 1);
@@ -88,13 +85,11 @@ export function assertSuccess(request: WireRequest, { status, headers, body }: W
 	});
 }
 
-/** Undefined for other content, and for nesting that is too deep. */
 export function parsed(body: Uint8Array): unknown {
 	const json = readJson(body);
 	return json.kind === 'valid' ? json.value : undefined;
 }
 
-/** The same for `--data`: recipients are unreadable where it is nested too deep. */
 function parsedData(body: Uint8Array): unknown {
 	const json = readJson(body);
 	if (json.kind === 'invalid' && json.fault === tooDeep) throw new UsageError(`--data ${tooDeep}`);
@@ -163,7 +158,6 @@ async function printBody(cx: CommandContext, request: WireRequest, answer: WireR
 	await cx.out.raw(`${text}\n`);
 }
 
-/** DRF's `detail`; other bodies are on stdout anyway. */
 function saying(body: Uint8Array): string {
 	const json = parsed(body);
 	return isRecord(json) && typeof json['detail'] === 'string' ? `: ${json['detail']}` : '';

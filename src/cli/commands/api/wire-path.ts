@@ -1,4 +1,3 @@
-/** Turns a path as people write it into a request path: below the base URL, and nowhere else. */
 import { canParseUrl } from '../../../api/schema/url.js';
 import { mailctl } from '../../frame/command-line.js';
 import { UsageError } from '../../frame/errors.js';

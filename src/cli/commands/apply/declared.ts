@@ -14,7 +14,6 @@ type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 interface KindSpec {
 	keys: Readonly<Record<string, Shape>>;
 	required: readonly string[];
-	/** A text alone stands for this key. */
 	short?: string;
 	nameOf: (values: Readonly<Record<string, Value>>) => string;
 }
@@ -54,7 +53,6 @@ const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 	},
 };
 
-/** Throws `UsageError` with the place in the file. */
 export async function readDeclaration(cx: CommandContext, file: FileSource): Promise<Declaration> {
 	const reader = new Reader(cx, file);
 	const found: Partial<Record<Kind, readonly Declared[]>> = {};
@@ -81,7 +79,6 @@ function parse(text: string, name: string): unknown {
 		...{ lineCounter, prettyErrors: false, version: '1.2' },
 		customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || !numbers.has(tag.tag)),
 	});
-	// The others follow from the first.
 	const [fault] = [...document.errors, ...document.warnings];
 	if (fault !== undefined) {
 		const { line, col } = lineCounter.linePos(fault.pos[0]);

@@ -1,4 +1,3 @@
-/** The changes that make a deployment as a file has it, and the consent to them. */
 import { invalid } from '../../../api/errors.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
 import { confirmChange } from '../../config/profiles.js';
@@ -17,19 +16,16 @@ export type Value = string | boolean | null;
 
 /** A resource as the file has it; `values` are keys of the wire, absent ones are left as they are. */
 export interface Declared {
-	/** How it is known: a name, a variable, an address, `TYPE URL` of a webhook. */
 	name: string;
 	/** The name that it had: one of that name is meant where there is none of this. */
 	was?: string;
 	values: Readonly<Record<string, Value>>;
-	/** `mail.yaml:12:3`, or the folder of a template. */
 	where: string;
 }
 
 /** Records of the file by kind. A kind that it does not name stays as it is. */
 export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
 
-/** `changes` has of each key what is there and what is wanted. */
 export interface Change {
 	action: 'create' | 'update' | 'delete';
 	kind: Kind;
@@ -43,7 +39,6 @@ export interface Step {
 	make(): Promise<unknown>;
 }
 
-/** Values that are never printed. */
 const hidden = '********';
 
 /**

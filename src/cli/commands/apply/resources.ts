@@ -6,7 +6,6 @@ import type { Declared, Kind, Value } from './plan.js';
 
 export type Values = Readonly<Record<string, Value>>;
 
-/** A record that is there; `values` by the keys that a file may have, null where the name is all of it. */
 export interface Existing {
 	name: string;
 	values: Values | null;
@@ -31,7 +30,6 @@ export const resources: Readonly<
 		all: () =>
 			collect(walk(senders, {}, { signal }), ({ id, from_email }) => ({
 				name: from_email.toLowerCase(),
-				// One that differs in case alone is the same.
 				values: null,
 				delete: () => senders.delete(id, { signal }),
 				patch: async () => undefined,
@@ -130,7 +128,6 @@ function textOrNull(value: Value): string | null {
 	return value === null ? null : String(value);
 }
 
-/** Values of texts alone, as the shapes of the file promise. */
 function texts(values: Values): Record<string, string> {
 	return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
 }

@@ -1,5 +1,3 @@
-/** Campaigns by name or UUID, and the one that is meant where none is named. */
-
 import type { Call } from '../../../api/api.js';
 import type { Campaign, Campaigns } from '../../../api/campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -29,7 +27,6 @@ export async function lookUpCampaign(
 	return results.find(({ id, key }) => id === filter.id || key === filter.key);
 }
 
-/** The campaign, or exit 3 with a name that is near. */
 export async function findCampaign(
 	cx: CommandContext,
 	campaigns: Campaigns,

@@ -1,5 +1,3 @@
-/** A campaign as its commands print it: the record of the API with the names for people, counts and figures. */
-
 import {
 	type Campaign,
 	type CampaignFigures,
@@ -15,7 +13,6 @@ import { type Columns, column } from '../../render/columns.js';
 import { attachmentLines, numberText, replyText } from '../../render/units.js';
 import { orNull } from '../../verbs/resolve.js';
 
-/** A foreign service sends the messages and tells nothing about them. */
 const untold = {
 	opened: null,
 	machine_opened: null,
@@ -29,7 +26,6 @@ const untold = {
 
 export type CampaignRecord = ReturnType<typeof recordOf>;
 
-/** `sent`: the messages that a foreign service took, where it does not tell what it sent. */
 export function recordOf(campaign: Campaign, sent: number) {
 	const { key, id, type, subject, list_id, source, counts, date_created, date_released } = campaign;
 	const joined = joinedTo(campaign);
@@ -180,7 +176,6 @@ export const detailColumns: Columns<CampaignDetail> = [
 	},
 ];
 
-/** Prints it; a person reads the names of its lists, where they are there. */
 export async function showDetail(cx: CommandContext, detail: CampaignDetail): Promise<void> {
 	const names = isTable(cx.out.format) ? await listNames(cx, detail) : [];
 	const named = (one: (typeof detailColumns)[number]) =>
@@ -188,7 +183,6 @@ export async function showDetail(cx: CommandContext, detail: CampaignDetail): Pr
 	await cx.out.record(detail, detailColumns.map(named));
 }
 
-/** The id of one that was deleted, or that the token may not read. */
 export async function listNames(
 	cx: CommandContext,
 	{ list_id, audience }: Pick<CampaignDetail, 'list_id' | 'audience'>,
@@ -202,7 +196,6 @@ export async function listNames(
 	return Promise.all(ids.map(nameOf));
 }
 
-/** A token may read campaigns and no lists. */
 function unlessForbidden(error: unknown): null {
 	if (isForbidden(error)) return null;
 	throw error;

@@ -78,7 +78,6 @@ export const resume = command({
 			);
 		if (campaign.state === 'staged' && !cx.dryRun) {
 			await place.hold(campaign.key);
-			// The process that had it may have released it by now.
 			campaign = await findCampaign(cx, place.campaigns, campaign.key);
 		}
 		if (campaign.state === 'canceled') throw new UsageError(`the campaign "${campaign.key}" was canceled`);
@@ -101,10 +100,8 @@ async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<voi
 		await retryAll(cx, campaign, 'deferred');
 }
 
-/** Messages of one group share commits. */
 const groupSize = 100;
 
-/** Puts failed messages back into the queue, or deferred ones whose sender was refused. */
 async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' | 'deferred'): Promise<void> {
 	const messages = await need(await cx.api(), 'messages', '--failed');
 	const chosen: Uuid[] = [];
@@ -135,7 +132,6 @@ async function keptRate(
 	return rate;
 }
 
-/** Refused as the run would be, for the rows it would read and for what is staged already. */
 async function foresee(
 	cx: CommandContext,
 	{ campaign, run, rows }: { campaign: Campaign; run: CampaignRun; rows: Rest },

@@ -157,7 +157,6 @@ async function sayWhatToLookAt(
 	await cx.hint([first, mailctl('engine', 'queue', 'resume')]);
 }
 
-/** The database of this machine; PostgreSQL has its own programs. */
 function localFile(cx: CommandContext, path: string, ofServer: (url: string) => Hint): string {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal(path);
@@ -166,7 +165,6 @@ function localFile(cx: CommandContext, path: string, ofServer: (url: string) => 
 	throw new CliError('unsupported_database', exits.usage, message, { hint: ofServer(target.url) });
 }
 
-/** Progress that begins with the first page. */
 function pagesOf(cx: CommandContext, what: string) {
 	let progress: ReturnType<CommandContext['progress']> | null = null;
 	return {
@@ -178,7 +176,6 @@ function pagesOf(cx: CommandContext, what: string) {
 	};
 }
 
-/** `2 lists, 1,000 subscribers, 3,000 messages`. */
 function recordsOf(made: { lists: number; subscribers: number; messages: number }): string {
 	const { lists, subscribers, messages } = made;
 	return `${counted(lists, 'list')}, ${counted(subscribers, 'subscriber')}, ${counted(messages, 'message')}`;
@@ -191,7 +188,6 @@ async function placeOf(file: string): Promise<string> {
 	);
 }
 
-/** Refuses a change beside processes that have the database open. */
 export function inUse(by: readonly OtherProcess[], hint: string): UsageError {
 	const names = by.map(({ role, host, pid }) => `${role} (pid ${pid} on ${host})`);
 	return new UsageError(`the database is in use, and nothing was changed: ${names.join(', ')}`, { hint });

@@ -21,7 +21,6 @@ const countNames = [
 
 const ingest = command({
 	name: 'ingest',
-	// A new database knows no message: the mail would be discarded as unmatched.
 	createsDatabase: false,
 	summary: 'take mails that came back into the database',
 	description:
@@ -103,7 +102,6 @@ function endOf(error: unknown): unknown {
 	if (!(error instanceof Error)) return error;
 	const code = 'code' in error ? String(error.code) : '';
 	if (error instanceof StoreError || code.startsWith('SQLITE_')) return tryLater(error.message, error);
-	// A file of the source that cannot be read, or that cannot be put where the read ones of a Maildir are.
 	if (!('path' in error) || !code.startsWith('E')) return error;
 	const why =
 		'dest' in error ? ` cannot be moved to cur: ${systemReason(error)}` : `: ${whyUnreadable(code)}`;
@@ -138,7 +136,6 @@ const words: Readonly<Record<Told, readonly [one: string, several: string]>> = {
 	unreadable: ['not readable', 'not readable'],
 };
 
-/** `3 mails: 2 hard bounces, 1 no report`, without the counts of 0. */
 function sentenceOf(counts: Record<Told | 'read', number>): string {
 	const names = Object.keys(words) as Told[];
 	const told = names.filter((name) => counts[name] > 0).map((name) => counted(counts[name], ...words[name]));
@@ -188,7 +185,6 @@ function textOf(explained: Explained): string {
 	return explained.reports.map((report, at) => `Mail ${at + 1}: ${blockOf(report)}`).join('\n');
 }
 
-/** The report first, then its recipients and the returned message. */
 function linesOf(report: Report): string[] {
 	switch (report.kind) {
 		case 'bounce':

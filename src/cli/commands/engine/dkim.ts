@@ -83,7 +83,6 @@ const add = command({
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
 		const source = keyFile === undefined ? { type: type ?? 'rsa' } : { pem: await keyFile.text() };
 		const { dkim } = await cx.local();
-		// A dry run is rolled back.
 		const key = await dkim.add({ ...name, source });
 		if (key === null)
 			throw new CliError('conflict', exits.refused, `${name.domain} has a key "${name.selector}" already`);

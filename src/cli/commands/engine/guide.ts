@@ -15,11 +15,9 @@ import { acceptance, loginRemedy, refusal } from '../../verbs/smtp-reply.js';
 export interface Guided {
 	sender: string;
 	values: Record<string, string | null>;
-	/** The command that does the same without questions. */
 	command: OwnCommand;
 }
 
-/** Settings that are there already are what Enter alone answers. Throws as prompts do. */
 export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal('engine init');
@@ -45,7 +43,6 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 		...(known !== undefined && { initial: known }),
 		check: async (text) => (text === '' ? null : url(text)),
 	});
-	// Enter alone takes the first one.
 	const zones = new Set([
 		now['time_zone'] ?? timeZoneOf(cx.settings),
 		'UTC',
@@ -73,7 +70,6 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	return { sender, values, command: commandOf(sender, values) };
 }
 
-/** Says what the DNS still lacks for the senders. */
 export async function sayDns(cx: CommandContext): Promise<void> {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') return;

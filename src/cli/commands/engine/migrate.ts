@@ -63,7 +63,6 @@ export const migrate = command({
 
 type Moving = Awaited<ReturnType<typeof import('../../connect/migrate.js')['openMove']>>;
 
-/** Two names of one file are told when it is opened. */
 function whyNotAnother(to: string, source: string): string | null {
 	const isSame = isPostgres(to) ? to === source : resolve(to) === resolve(source);
 	return isSame ? 'that is the database itself: name another one' : null;

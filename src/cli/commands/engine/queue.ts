@@ -85,7 +85,6 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 	const back = held === 0 ? '' : `, ${held === due ? 'all' : numberText(held)} of them held back by limits`;
 	const since = oldest === null ? '' : `; the oldest that waits is of ${oldest}`;
 	const [limited] = limits.map((limit) => limit.next).sort();
-	// A due time that has passed is of no use where a limit holds the message back.
 	const isHeld = due > 0 && limited !== undefined;
 	const next = isHeld ? `${limited}, when a limit lets one go` : (next_due ?? 'nothing waits');
 	const section = (title: string, lines: readonly string[]) =>
@@ -120,7 +119,6 @@ function limitLine({ setting, limit, domain, messages, next, last }: QueueStats[
 	return `${setting} ${limit}${of}: ${numberText(messages)}, next ${next}, last ${last}`;
 }
 
-/** Since when, by hand or by the mail server, and why; "the queue is open" without a pause. */
 export function pauseLine(paused: QueueStats['paused']): string {
 	if (paused === null) return 'the queue is open';
 	const { kind, reason, since, retry_at } = paused;

@@ -27,9 +27,7 @@ const status = command({
 	examples: ['mailctl engine secrets status'],
 	run: async (cx) => {
 		const target = cx.settings.target.target();
-		// Throws for a deployment.
 		if (target.kind !== 'local') return void (await cx.local());
-		// Tells that the default database is not there.
 		if (target.create && isMissingFile(target.url)) await cx.local();
 		const { countSecrets } = await import('../../connect/inspections.js');
 		await cx.out.rows(await countSecrets(target, cx.clock), columns, { all: true });

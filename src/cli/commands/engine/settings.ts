@@ -13,9 +13,7 @@ import { whatGoes } from '../../verbs/retention.js';
 
 interface Setting {
 	name: string;
-	/** Null: it is not set, and `default` holds. */
 	value: string | null;
-	/** Null: the setting has no default. */
 	default: string | null;
 	meaning: string;
 }
@@ -48,7 +46,6 @@ const get = command({
 		// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
 		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
 		if (isBare && setting !== undefined) return cx.out.raw(`${found[0]?.value ?? ''}\n`);
-		// Other formats have certificates as they are.
 		const inLine = async ({ value, ...each }: Setting) => ({
 			...each,
 			value: value && (await inALine(cx, value)),
@@ -92,7 +89,6 @@ const set = command({
 			args.value === '-' ? withoutLineEnd(await cx.sources.file('-', 'value').text()) : args.value;
 		const values = { [args.setting]: value };
 		await agreeToLess(cx, engine, values);
-		// A dry run is rolled back; an invalid value is refused all the same.
 		await explained(engine.settings.set(values), ofSettings(values));
 		if (cx.dryRun) {
 			const shown =
@@ -129,7 +125,6 @@ export const settings: CommandGroup = {
 	commands: [get, set, unset],
 };
 
-/** Asks before a shorter retention, which deletes. */
 export async function agreeToLess(
 	cx: CommandContext,
 	engine: LocalEngine,
@@ -148,7 +143,6 @@ function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	});
 }
 
-/** Refused values of settings are exit 2. */
 export function ofSettings(values: Readonly<Record<string, string | null>>): Refusal {
 	return { input: values, hint: settingHint, exit: exits.usage };
 }
@@ -172,7 +166,6 @@ async function readAll({ settings }: LocalEngine): Promise<Setting[]> {
 	}));
 }
 
-/** `time_zone = UTC (default)`, with its meaning below, within the terminal's width. */
 async function page(cx: CommandContext, all: readonly Setting[]): Promise<string> {
 	const { wrap } = await import('../../render/width.js');
 	const { stdout } = cx.io;
@@ -199,7 +192,6 @@ async function inALine(cx: CommandContext, value: string): Promise<string> {
 	return clean(describeCertificates(value, cx.clock.now()) ?? value);
 }
 
-/** Exit 2. */
 function assertSetting({ settings }: LocalEngine, name: string): void {
 	const names = Object.keys(settings.names);
 	if (names.includes(name)) return;

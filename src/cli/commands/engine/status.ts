@@ -67,7 +67,6 @@ function limitsOf({ limits }: EngineStatus): string {
 		.join('; ');
 }
 
-/** The largest first. */
 function sizeOf({ size: { is_estimate, ...bytes } }: EngineStatus): string {
 	const shown = Object.entries(bytes)
 		.filter(([, size]) => size > 0)

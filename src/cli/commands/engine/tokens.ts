@@ -64,7 +64,6 @@ const create = command({
 				hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
 			});
 		const scopes = scope.length === 0 ? ['admin' as const] : tokenScopes.filter((one) => scope.includes(one));
-		// A dry run is rolled back.
 		const made = await (await cx.local()).tokens.create({ name, scopes });
 		if (made === null) throw new CliError('conflict', exits.refused, `there is a token "${name}" already`);
 		if (cx.dryRun)

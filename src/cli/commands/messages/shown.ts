@@ -50,7 +50,6 @@ export const detailColumns: Columns<MessageDetail> = [
 	},
 ];
 
-/** A column of an array, which a person reads as lines. */
 function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_by'>(
 	key: K,
 	header: string,
@@ -94,7 +93,6 @@ export async function existing<T>(
 	throw missing('message', id, mailctl('messages', 'list'));
 }
 
-/** `messages before 2025-10-20 are deleted (keep_messages 400d)`. */
 export function deletedText({ before, keep_messages }: DeletedMessages, times: Times): string {
 	return `messages before ${times.day(before)} are deleted (keep_messages ${keep_messages})`;
 }
@@ -129,7 +127,6 @@ function eventLine({ type, time, count, link, machine }: MessageEvent, times: Ti
 	return [`${times.text(time)} ${what}`, more.join(', ')].filter((part) => part !== '').join(': ');
 }
 
-/** The reporter is not shown: every way of ingestion means a returned mail. */
 function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times): string {
 	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
 	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');

@@ -11,7 +11,6 @@ import type { Column, Columns } from '../../render/columns.js';
 import { numberText, shareText } from '../../render/units.js';
 import { campaignArg, findCampaign } from '../campaigns/find.js';
 
-/** `id` is null for days. */
 interface Side {
 	name: string;
 	id: string | null;
@@ -21,7 +20,6 @@ interface Side {
 	rates: Record<RateName, number>;
 }
 
-/** Rates in percent of these figures; 0 of nothing. */
 const baseOf = {
 	delivered: 'attempted',
 	opened: 'sent',
@@ -140,7 +138,6 @@ const labels: Partial<Record<Measure, string>> = {
 	hardbounced: 'hard bounces',
 };
 
-/** The measure, a column for each side, and one for each difference: numbers alone for programs. */
 function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): Columns<Measure> {
 	const measured = ({ figures, rates }: Side, measure: Measure) =>
 		measure === 'sent' ? figures.sent : rates[measure];

@@ -1,5 +1,3 @@
-/** A report, and what the deployment tells beside it: details, links, and the head of a campaign. */
-
 import { need } from '../../../api/capabilities.js';
 import { addDays, type Day, formatWireDate, parseWireDate } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
@@ -16,10 +14,8 @@ import { findCampaign, lookUpCampaign } from '../campaigns/find.js';
 import { detailOf, leftOutOf, listNames } from '../campaigns/record.js';
 import type { ReportOptions } from '../report.js';
 
-/** `campaign` is a UUID. */
 type Asked = Pick<ReportOptions, 'from' | 'to' | 'last' | 'campaign' | 'event' | 'tag' | 'human'>;
 
-/** The campaign of a name; a deployment that keeps no campaigns knows only UUIDs. */
 export async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
 	if (text === undefined || isUuid(text)) return text;
 	const campaigns = await need(await cx.api(), 'campaigns', 'a report of a campaign by its name');
@@ -92,7 +88,6 @@ export async function readDetails(
 	return { details, links, replies: status?.replies ?? [], isOfDays: hasDays };
 }
 
-/** Null: the report is not about a campaign that the service keeps. */
 export async function readHead(cx: CommandContext, id: Uuid | undefined): Promise<CampaignHead | null> {
 	if (id === undefined) return null;
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;

@@ -11,7 +11,6 @@ type Format = (typeof formats)[number];
 
 type Chart = NonNullable<ReportOptions['chart']>;
 
-/** The charts that a file may show, the usual one first. */
 const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
 	html: ['bars', 'line', 'heat', 'none'],
 	svg: ['bars', 'line', 'heat'],
@@ -28,7 +27,6 @@ export interface Saving {
 	force: boolean;
 }
 
-/** Throws `UsageError` before anything is asked of the service. */
 export function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): Saving | null {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
@@ -51,7 +49,6 @@ export function savingOf({ save, excel, force, watch, chart: asked }: ReportOpti
 	return { path: save, format, chart, isExcel: excel, force };
 }
 
-/** Throws `TableError` for a file that exists, and `Declined`. */
 export async function saveReport(
 	cx: CommandContext,
 	{ path, format, chart, isExcel, force }: Saving,
@@ -60,7 +57,6 @@ export async function saveReport(
 	const { createOutputFile } = await import('../../../tables/output-file.js');
 	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
 	try {
-		// A service that tells no details tells what was sent and opened.
 		const days =
 			read.detailed?.details.days ??
 			read.report.data.map(({ date, sent, opened }) => ({

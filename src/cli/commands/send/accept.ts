@@ -1,5 +1,3 @@
-/** One send call: accepted, told, delivered; or foreseen. Without a clear answer it is exit 13. */
-
 import { randomUUID } from 'node:crypto';
 import { emailKey, parseMailbox } from '../../../api/address.js';
 import type { Accepted, Call } from '../../../api/api.js';

@@ -1,5 +1,3 @@
-/** Warnings about what is sent, before it is. Nothing is refused here. */
-
 import { ApiError } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/inputs.js';
 import { suggest } from '../../../api/suggest.js';
@@ -12,14 +10,12 @@ import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.j
 
 const saidBy = new WeakMap<CommandContext, Set<string>>();
 
-/** False: this command has said so before. A guide shows a message before it is tested and sent. */
 export function isNews(cx: CommandContext, text: string): boolean {
 	const said = saidBy.get(cx) ?? new Set();
 	saidBy.set(cx, said);
 	return !said.has(text) && said.add(text) !== undefined;
 }
 
-/** A text that only the service knows is left out. */
 export async function warnOfContent(cx: CommandContext, prepared: Prepared): Promise<void> {
 	if (isOpaque(prepared) || !isNews(cx, 'content')) return;
 	const { warnOfFindings } = await import('../../verbs/content.js');
@@ -32,7 +28,6 @@ export async function findingsIn(cx: CommandContext, prepared: Prepared): Promis
 	return contentFindings(contentOf(prepared), { bulk: await wantsLink(cx, prepared) });
 }
 
-/** A foreign service adds its own link to unsubscribe. */
 async function wantsLink(cx: CommandContext, { request }: Prepared): Promise<boolean> {
 	return request.type === 'BULK' && !(await isMadeElsewhere(cx));
 }
@@ -86,7 +81,6 @@ function didYouMean(name: string, candidates: readonly string[]): string | undef
 	return near.length === 0 ? undefined : `did you mean ${near.map((one) => `#${one}#`).join(' or ')}?`;
 }
 
-/** null: this token may not read them, or they cannot be read now. */
 export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
 	const names: string[] = [];
 	try {

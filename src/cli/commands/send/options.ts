@@ -1,5 +1,3 @@
-/** Options of `send`, and which of them go together. */
-
 import { flagOf, type OptionValues } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
@@ -222,7 +220,6 @@ export function assertRules(rules: readonly Rule[]): void {
 	throw new UsageError(error, hint === undefined ? {} : { hint });
 }
 
-/** Throws `UsageError` for options that contradict each other, or have no effect. */
 export function assertOptions({ askedFormat }: CommandContext, options: SendOptions): void {
 	const { to, cc, bcc, ccEach, list, csv, batch, testTo, eml, preview, at, in: wait } = options;
 	const audience = Object.entries({ to: to[0], list: list[0], csv, batch }).filter(
@@ -304,7 +301,6 @@ export function assertContent(options: SendOptions): void {
 		throw new UsageError('--subject is missing');
 }
 
-/** `false` is a flag that is not given. */
 function isGiven(value: SendOptions[Key]): boolean {
 	if (typeof value === 'object') return Object.keys(value).length > 0;
 	return value !== undefined && value !== false;
@@ -313,7 +309,6 @@ function isGiven(value: SendOptions[Key]): boolean {
 export function assertWaits(
 	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
 ): void {
-	// Throws for a rate that cannot be kept, before anything is done.
 	paced(options.rate);
 	if (options.wait !== false) return;
 	for (const key of ['waitTimeout', 'rate', 'connections'] as const)

@@ -1,5 +1,3 @@
-/** The finished message for one recipient: shown by `--preview`, `--eml` and `--dry-run`, or sent by `--test-to`. */
-
 import { stat } from 'node:fs/promises';
 import { type EmailKey, emailKey, parseAddress, parseMailbox } from '../../../api/address.js';
 import type { AttachedFile } from '../../../api/attachments.js';
@@ -25,7 +23,6 @@ import { findingsIn, isNews, warnOfMissing } from './lint.js';
 import type { SendOptions } from './options.js';
 import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
-/** The keys of `--preview -o json` that no other answer of `send` has. */
 export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],
 );
@@ -49,7 +46,6 @@ export function notAmong({ previewAs = '' }: Pick<SendOptions, 'previewAs'>, whe
 	return new CliError('not_found', exits.notFound, `--preview-as: ${previewAs} is not among ${where}`);
 }
 
-/** The finished message. Throws `UsageError` where only the service knows its content. */
 export async function compose(
 	cx: CommandContext,
 	prepared: Prepared,
@@ -125,7 +121,6 @@ function usesPerson(prepared: Prepared): boolean {
 interface Shown {
 	prepared: Prepared;
 	addressee: Addressee;
-	/** The request as a service gets it that makes its messages itself. */
 	request: () => SendRequest;
 	sentence: (subject: string) => string;
 	plan: Foreseen;
@@ -170,7 +165,6 @@ async function sayOpenParts(cx: CommandContext, { missing, standsIn }: ComposedM
 	if (standsIn !== null) await cx.note(standsIn);
 }
 
-/** The message of one recipient, and how many get one like it; null: not all recipients were read. */
 interface Preview {
 	composed: ComposedMessage;
 	prepared: Prepared;
@@ -230,7 +224,6 @@ async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promis
 	await cx.note(`wrote ${path}`);
 }
 
-/** The message of the addressee, sent to another address alone; a dry run shows it. */
 export async function sendTrial(
 	cx: CommandContext,
 	{

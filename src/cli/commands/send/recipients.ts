@@ -1,5 +1,3 @@
-/** `send --list`: the subscribers of lists, some of them, before and while they are staged. */
-
 import { parseAddress } from '../../../api/address.js';
 import type {
 	Campaign,
@@ -35,7 +33,6 @@ type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribe
 
 export interface Selection<L extends RunList = RunList> {
 	lists: readonly [L, ...L[]];
-	/** Empty for one list without conditions, which any service takes. */
 	audience: Narrowing;
 	names: LeftOutNames;
 }
@@ -45,7 +42,6 @@ type SelectionOptions = Pick<
 	'list' | 'excludeList' | 'where' | 'whereOpened' | 'whereNotOpened'
 >;
 
-/** Throws `UsageError` for what cannot be read, and `MissingExtension` where the service knows one list alone. */
 export async function select(cx: CommandContext, options: SelectionOptions): Promise<Selection<List>> {
 	const { list, excludeList, where, whereOpened, whereNotOpened } = options;
 	const api = await cx.api();
@@ -96,7 +92,6 @@ async function eachOnce<T extends { id: unknown }>(
 	return [...found.values()];
 }
 
-/** The lists of a campaign that was begun earlier; one may be gone once it is released. */
 export async function selectionOf(cx: CommandContext, campaign: Campaign, first: number): Promise<Selection> {
 	const api = await cx.api();
 	const { audience = {} } = campaign;
@@ -139,7 +134,6 @@ class ListAudience implements Audience {
 	readonly #selection: Selection<List>;
 	readonly #isStrict: boolean;
 	readonly #isNarrowed: boolean;
-	/** The variables whose values differ between people; none where only the service knows. */
 	readonly #variables: readonly string[];
 	#foreseen: { suppressed: number; lists: readonly ListCounts[] } | null = null;
 
@@ -225,7 +219,6 @@ class ListAudience implements Audience {
 		return notAmong(this.#options, `the active subscribers of ${sayListNames(this.#selection)}`);
 	}
 
-	/** The first active subscriber, or the one to be shown, in the first of the lists that has it. */
 	async #first(): Promise<First | null> {
 		const { signal } = this.#cx;
 		const api = await this.#cx.api();
@@ -258,7 +251,6 @@ export async function assertListAllowed(cx: CommandContext, id: number): Promise
 		assertAllowed(cx, [email]);
 }
 
-/** The result of staging the lists, without a write. `first`: the first person that would get a message. */
 async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'], spec: CampaignSpec) {
 	const audiences = await need(await cx.api(), 'audiences', '--dry-run');
 	const total = lists.reduce((sum, { overall_subscribers_count: size }) => sum + size, 0);
@@ -276,7 +268,6 @@ async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'],
 				const before = found.get(list.id);
 				found.set(list.id, before === undefined ? counts : sum(before, counts));
 				read += readIn(counts);
-				// A short list is read at once and needs no line.
 				if (next !== null) progress.update(read);
 				errors.push(...findings);
 				if (id !== null) first ??= { list, id };
@@ -303,7 +294,6 @@ function readIn({ staged, suppressed, rejected, left_out = 0 }: Omit<ListCounts,
 	return staged + suppressed + rejected + left_out;
 }
 
-/** `list 1 "Readers"`, `lists 1 "Readers", 2 "Guests"`. */
 function sayListNames({ lists }: Selection): string {
 	const names = lists.map(({ id, name }) => `${id} "${name}"`);
 	return `${lists.length === 1 ? 'list' : 'lists'} ${names.join(', ')}`;

@@ -1,5 +1,3 @@
-/** A campaign from its staging to its end: staged, checked, shown, agreed to, released in one stroke, delivered. */
-
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignStatus } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
@@ -50,19 +48,12 @@ export interface CampaignRun extends Unreleased {
 	id: string;
 	begun: Begun;
 	options: RunOptions;
-	/** The recipients: `list 1 "Readers"`, `people.csv`. */
 	of: string;
-	/** The same where they are counted: `the list`, `people.csv`. */
 	where: string;
-	/** Null where each message has its own subject. */
 	subject: string | null;
-	/** Null: recipients come from rows. */
 	selection: Selection | null;
-	/** Null where each request has its own content, or an earlier run has warned of it. */
 	content: Prepared | null;
-	/** Known once it is staged. */
 	isBulk(): boolean;
-	/** Puts what is not staged yet; returns the first errors of lists. */
 	stage(): Promise<readonly string[]>;
 	noRecipients: string;
 }
@@ -76,7 +67,6 @@ export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Pr
 	return deliver(cx, campaign, null);
 }
 
-/** Throws `UsageError` where something speaks against sending to what is staged. */
 export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
 	assertCount(campaign, (await assertSendable(cx, campaign, [])).counts);
 }
@@ -154,7 +144,6 @@ async function assertSendable(
 	{ place, id, begun, name, options, selection, noRecipients }: CampaignRun,
 	errors: readonly string[],
 ): Promise<CampaignStatus> {
-	// The counts of an earlier run are among them.
 	const status = await place.campaigns.status(id);
 	const { counts, lists = [] } = status;
 	const of = recipientsOf(counts) + counts.rejected;
@@ -195,7 +184,6 @@ async function agree(cx: CommandContext, campaign: CampaignRun, status: Campaign
 	const more = shown.length < counts.staged ? ['  …'] : [];
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
 	const mail = `send${subject === null ? '' : ` "${subject}"`} to ${counted(counts.staged, 'recipient')}`;
-	// A campaign that waits for its hours alone has no start.
 	const plan = status.plan && sayPlan({ ...status.plan, opens_at: status.plan.starts_at }, cx.times);
 	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
 }
@@ -242,7 +230,6 @@ async function goOn(cx: CommandContext, campaign: CampaignRun, status: CampaignS
 	return codeOf(cx, code, status);
 }
 
-/** `before`: the outcomes of earlier runs; null when this is the first. */
 async function deliver(
 	cx: CommandContext,
 	campaign: CampaignRun,

@@ -1,5 +1,3 @@
-/** Texts about a campaign: its counts, its outcomes, who cannot be sent to, and how it goes on. */
-
 import {
 	type AcceptCounts,
 	type CampaignResult,
@@ -25,7 +23,6 @@ import type { Selection } from './recipients.js';
 /** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
 export type Outcomes = Omit<DeliveryCounts, 'sent'> & ({ sent: number } | { accepted: number });
 
-/** A campaign's messages that have an outcome, whichever run recorded it; the first is how many went out. */
 export function outcomesOf(messages: CampaignStatus['messages']): Outcomes {
 	const { accepted, sent = 0, deferred = 0, bounced = 0, failed = 0, uncertain = 0, canceled = 0 } = messages;
 	const others = { deferred, bounced, failed, uncertain, canceled };
@@ -38,7 +35,6 @@ export function asDelivered(outcomes: Outcomes): DeliveryCounts {
 	return { sent, ...others };
 }
 
-/** `20,000 sent, 7,071 since it was resumed, 1 bounced`: all of a campaign, and what came since this run began. */
 export function progressOf(counts: Outcomes, before: Outcomes | null): string {
 	const { sent, ...others } = asDelivered(counts);
 	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} since it was resumed`;
@@ -46,13 +42,11 @@ export function progressOf(counts: Outcomes, before: Outcomes | null): string {
 	return [first, ...nonZero(others).map(([name, count]) => `${count} ${name}`)].join(', ');
 }
 
-/** `sent 3, bounced 1`. */
 export function sentenceOf(counts: Outcomes): string {
 	const parts = Object.entries(counts).filter(([, count], index) => count > 0 || index === 0);
 	return parts.map(([name, count]) => `${name} ${numberText(count)}`).join(', ');
 }
 
-/** `1 bounced, 2 deferred`; empty when all is well. */
 export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): string {
 	return nonZero({ bounced, failed, deferred })
 		.map(([name, count]) => `${count} ${name}`)
@@ -117,7 +111,6 @@ export async function saysWhoGoesOn(cx: CommandContext, { name, rate }: GoingOn)
 	return [mailctl('campaigns', 'resume', name, ...pace), ' goes on, ', cancel];
 }
 
-/** A campaign that is not released, and the `--source` that has the rest of its rows; absent: the campaign knows. */
 export interface Unreleased {
 	name: string;
 	source?: string | undefined;
@@ -129,7 +122,6 @@ export function waysToRelease({ name, source }: Unreleased): (string | OwnComman
 	return [resume, ' goes on, ', mailctl('campaigns', 'cancel', name), ' drops it'];
 }
 
-/** The sender of queued messages: a command on this machine, or the server by itself. */
 export async function sender(cx: CommandContext, ...options: readonly string[]): Promise<Hint> {
 	const { local } = await cx.connection();
 	return local === null ? 'the server' : mailctl('worker', ...options);
@@ -148,7 +140,6 @@ export function documentOf(campaign: CampaignStatus) {
 	};
 }
 
-/** `3 recipients, 1 of them suppressed, 2 left out`. */
 export function describe(counts: AcceptCounts): string {
 	const { suppressed, rejected } = counts;
 	const parts = [counted(recipientsOf(counts), 'recipient')];
@@ -157,7 +148,6 @@ export function describe(counts: AcceptCounts): string {
 	return parts.join(', ');
 }
 
-/** Recipients before suppression, without those left out. */
 export function recipientsOf({ staged, suppressed }: AcceptCounts): number {
 	return staged + suppressed;
 }
@@ -173,7 +163,6 @@ export function reasonsOf(lists: readonly Pick<ListCounts, 'reasons'>[]): Reason
 	return [...all.values()];
 }
 
-/** `left out: 3 inactive, 2 in excluded list "Staff"`, and of several lists a line each. */
 export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selection): string[] {
 	const sayReasons = (reasons: Reasons) =>
 		reasons.map((one) => `${numberText(one.count)} ${sayLeftOut(one, names)}`).join(', ');
@@ -221,7 +210,6 @@ export class Findings {
 		this.#name(finding);
 	}
 
-	/** Subscribers without a value: all of them are counted, and the first named by their errors. */
 	addOfLists(reasons: ListCounts['reasons'], errors: readonly string[]): void {
 		for (const { code, detail, count } of reasons) {
 			if (code !== missingVariable) continue;
@@ -237,7 +225,6 @@ export class Findings {
 		}
 	}
 
-	/** The refusal of a campaign with `of` recipients. `kept`: the name of one that stays staged. */
 	refusal(of: number, kept: string | null = null): UsageError {
 		const people = counted(this.rejected, 'recipient');
 		return new UsageError(
@@ -265,7 +252,6 @@ export class Findings {
 	#lines(of: number): readonly string[] {
 		if (this.#isEach) return cut(this.#each, this.rejected);
 		const kinds = [...this.#kinds].sort(([, a], [, b]) => b.count - a.count);
-		// A single recipient may be of several kinds.
 		const lines = [...new Set(kinds.map(([label, kind]) => kindLine(label, kind, of)))];
 		return cut(lines.slice(0, mostKinds), lines.length);
 	}
@@ -294,7 +280,6 @@ function cut(lines: readonly string[], all: number): string[] {
 	return left <= 0 ? [...lines] : [...lines, `and ${numberText(left)} more`];
 }
 
-/** `no value for #city#: 20,000 of 20,000 recipients (the first: ann@example.com, bob@example.com, cy@example.com)`. */
 function kindLine(label: string, { count, first, line }: Kind, of: number): string {
 	if (count === 1 && line !== '') return line;
 	const named = first.length === 0 ? '' : ` (the first: ${first.join(', ')})`;
@@ -305,7 +290,6 @@ function noValueFor(name: string): string {
 	return `no value for #${name}#`;
 }
 
-/** Recipients with the same finding share each variable, or the text without the address. */
 function labelsOf({ to, code, text }: Finding): string[] {
 	const names = code === missingVariable ? withoutValueOf(text) : [];
 	if (names.length > 0) return names.map(noValueFor);
@@ -313,7 +297,6 @@ function labelsOf({ to, code, text }: Finding): string[] {
 	return [to !== '' && told.startsWith(to) ? told.slice(to.length).replace(/^:? /, '') : told];
 }
 
-/** `line 3: ann@: to: Enter a valid email address: nothing stands after @`; the words may name the address themselves. */
 function lineOf({ line, to, code, text }: Finding): string {
 	const place = line === null ? '' : `line ${line}: `;
 	const told = rowError({ code, error: text }, to);

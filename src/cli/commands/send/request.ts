@@ -35,7 +35,6 @@ export interface Prepared {
 	files?: readonly FileToSend[];
 }
 
-/** True when only the service knows the content: its templates cannot be read. */
 export function isOpaque({ request, template }: Prepared): boolean {
 	return request.template_unique_id !== undefined && template === null;
 }
@@ -140,7 +139,6 @@ export function contentOf({ request, template }: Prepared): Content {
 	};
 }
 
-/** `null`: a UUID on a deployment whose templates cannot be read; it knows them by UUID alone. */
 export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
@@ -191,7 +189,6 @@ export async function assertHonoured(
 	await assertShown(cx, options);
 	const given = [campaign, results, idempotencyKey, rate, connections].some((one) => one !== undefined);
 	const concernsRows = isOfRows && (wait === false || strictVars === true);
-	// A plain message needs no look at what the deployment can do.
 	if (!given && !concernsRows && retryUnknown !== true) return;
 	const { local } = await cx.connection();
 	const { ext, idempotentSend } = await api.capabilities();
@@ -290,7 +287,6 @@ export async function missingVariables(
 	return open.filter((name) => !fields.has(name));
 }
 
-/** Variables without a default whose values come from the recipient. */
 export function openVariables(
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
 	context: Readonly<Record<string, string>>,

@@ -35,7 +35,6 @@ const resultColumns = [
 const head = `${resultColumns.join(',')}\r\n`;
 
 export interface ResultLine extends Omit<CampaignResult, 'state'> {
-	/** `left_out`: a subscriber of its lists that its audience leaves out. */
 	state: CampaignResult['state'] | 'left_out';
 	campaign_unique_id: Uuid | null;
 }
@@ -87,7 +86,6 @@ export async function writeMessages(cx: CommandContext, path: string, ids: reado
 	}
 }
 
-/** The results of a campaign, whichever run staged and sent it; `isRows`: each row of its file has a line. */
 export async function writeCampaign(
 	cx: CommandContext,
 	place: CampaignPlace,
@@ -132,7 +130,6 @@ async function* rowLines(
 	}
 }
 
-/** Lines of any campaign: by its rows, or by its messages and who was left out, for lists and send calls. */
 export async function* resultLines(
 	cx: CommandContext,
 	place: CampaignPlace,
@@ -150,7 +147,6 @@ export async function* resultLines(
 	}
 }
 
-/** Subscribers of its lists that got no message; none where the service does not name them. */
 async function* leftOutPeople(
 	cx: CommandContext,
 	id: Uuid,

@@ -1,5 +1,3 @@
-/** `send --csv` and `send --batch`: rows of a table or send requests, before and while they are staged. */
-
 import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
 import type {
@@ -51,11 +49,8 @@ import { type Audience, type First, requestFor, type Survey } from './stage.js';
 type Depth = Parameters<Audience['survey']>[0];
 
 interface Judged {
-	/** Null: it can be sent. */
 	finding: Omit<Finding, 'line'> | null;
-	/** An address comes once a campaign; `key` tells two of them apart. */
 	recipients: readonly { to: string; key: string }[];
-	/** Its message; null: its recipients are not known. */
 	first: (() => Promise<First>) | null;
 }
 
@@ -134,7 +129,6 @@ abstract class RowAudience<Rows extends OpenTable | OpenRequests, Row extends { 
 		return { recipients, findings, first, isPart, notes: [] };
 	}
 
-	/** The number of recipients that no earlier row has. */
 	#freshOf(judged: Judged, line: number | null, findings: Findings, met: AddressSet): number {
 		if (judged.finding !== null) {
 			findings.add({ line, ...judged.finding });
@@ -282,7 +276,6 @@ class TableAudience extends RowAudience<OpenTable, Recipient> {
 	}
 }
 
-/** An address in no list: our service has no name for it, and a foreign one may have. */
 function unknownPerson(email: string, isOurs: boolean) {
 	const unknown = isOurs ? '' : null;
 	return { email, name: unknown, email_reason: unknown, meta: {} };
@@ -324,7 +317,6 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 		return rows;
 	}
 
-	/** Templates and lists of requests are looked up only where they are staged. */
 	protected async judging(depth: Depth): Promise<(row: RequestRow) => Promise<Judged>> {
 		const { cx } = this;
 		const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
@@ -346,7 +338,6 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 				return finding((isShaped && one.to) || '', one.code, one.error);
 			}
 			const { send, alike } = one;
-			// Checked: it is a send request.
 			const request = row.request as SendRequest;
 			const refused = check === null ? null : await complaintOf(check(request));
 			if (refused !== null)
@@ -415,7 +406,6 @@ function missingOf({ subject, text_body, html_body, template_unique_id, context 
 	return missingVariables({}, used, context);
 }
 
-/** Opens the rows from the first on; null: all of them are staged. */
 export type Rest = (() => Promise<OpenTable | OpenRequests>) | null;
 
 interface RowCampaign extends Pick<CampaignRun, 'place' | 'id' | 'name' | 'of' | 'source' | 'subject'> {

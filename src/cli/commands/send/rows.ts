@@ -29,7 +29,6 @@ export interface Input {
 	close(): Promise<void>;
 }
 
-/** Rows that are read once. `close` lets go of them, and of their input, early. */
 interface Opened<Row> {
 	/** How they are read, as a campaign keeps it beside the origin: the same bytes give the same rows then. */
 	reading: CampaignSource;
@@ -58,7 +57,6 @@ export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input 
 	return { bytes: cx.sources.table(file, flag), origin: {}, close: async () => undefined };
 }
 
-/** For a campaign. Standard input and pipes are kept meanwhile; throws `TableError` for no file. */
 export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<Input> {
 	if (await isStream(file)) return spool(cx, cx.sources.table(file, flag));
 	const { surveySource } = await import('../../../tables/source.js');
@@ -102,7 +100,6 @@ export async function openTableRows(
 	}
 }
 
-/** The columns of a campaign's source, which `openTableRows` wrote. */
 export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
 	return JSON.parse(columns) as CampaignColumns;
 }
@@ -112,7 +109,6 @@ interface AddedToRequests {
 	track?: string | undefined;
 }
 
-/** The additions of a campaign's source, which `openRequestRows` wrote. */
 export function keptAdditions({ attachments = '[]', track }: CampaignSource): AddedToRequests {
 	return { attachments: JSON.parse(attachments) as readonly Attachment[], track };
 }
@@ -221,7 +217,6 @@ async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 	}
 }
 
-/** Its owner's alone, and without a name before the first byte is in it. */
 async function openUnnamed(folder: string): Promise<FileHandle> {
 	const path = join(folder, `mailctl-${randomBytes(12).toString('hex')}`);
 	const file = await open(path, 'wx+', 0o600);

@@ -30,17 +30,13 @@ import { assertExpected, type Findings } from './report.js';
 import { contentOf, isOpaque, type Prepared } from './request.js';
 import { assertCanDeliver } from './watch.js';
 
-/** The recipients of a campaign before it is staged: lists, the rows of a table, or send requests. */
 export interface Audience {
 	readonly name: string;
 	readonly where: string;
-	/** Null where each request has its own content. */
 	readonly prepared: Prepared | null;
 	readonly files: readonly FileToSend[];
 	readonly noRecipients: string;
-	/** Only once it is open. */
 	readonly spec: CampaignSpec | RequestsSpec;
-	/** `isWhole`: all of its rows are wanted, else the first. Refuses lists that the profile may not write to. */
 	open(isWhole: boolean): Promise<void>;
 	/**
 	 * Finds what staging would find. `first`: no further than the first message; `look`: whatever a person should know,
@@ -50,14 +46,12 @@ export interface Audience {
 	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'>;
 	sentence(subject: string, survey: Survey): string;
 	plan(survey: Survey): Foreseen;
-	/** Known after the survey. */
 	isBulk(): boolean;
 	noFirst(): CliError;
 	close(): Promise<void>;
 }
 
 export interface Survey {
-	/** Before suppression, without those with findings. */
 	recipients: number;
 	findings: Findings;
 	/** The first that can be sent to, else the first with an address; of `--preview-as` that one. Null: there is none. */
@@ -69,9 +63,7 @@ export interface Survey {
 export interface First {
 	prepared: Prepared;
 	addressee: Addressee;
-	/** A request that is refused as the campaign would be. */
 	checked: SendRequest;
-	/** The call for this recipient, as a campaign makes it. */
 	request: () => SendRequest;
 }
 
@@ -140,7 +132,6 @@ export async function foreseeResume(cx: CommandContext, campaign: Campaign): Pro
 	await cx.wouldDo(`go on with the campaign "${key}", which is ${state}`, { resume: key, state });
 }
 
-/** `--preview` and `--eml`: the first message, and what the campaign would be refused for. */
 async function preview(cx: CommandContext, audience: Audience, options: SendOptions): Promise<undefined> {
 	const survey = await audience.survey('look');
 	const { findings, recipients, first } = survey;
@@ -164,7 +155,6 @@ async function show(
 	await showPreview(cx, { composed, prepared, counts }, options);
 }
 
-/** Sends the first message to an address of the sender's, in no campaign. */
 async function test(
 	cx: CommandContext,
 	audience: Audience,
@@ -178,7 +168,6 @@ async function test(
 	return sendTrial(cx, { ...first, to, options });
 }
 
-/** The call for one recipient. `given`: the values of the row over what is known of the person. */
 export function requestFor(
 	prepared: Prepared,
 	person: Person,

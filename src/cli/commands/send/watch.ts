@@ -56,7 +56,6 @@ type Scope = NonNullable<DeliveryScope>;
 
 export const defaultWaitMs = 600_000;
 
-/** Delivers the scope, or waits until a server has. `null`: with `--no-wait`, or where the service does not tell. */
 export async function deliverNow(
 	cx: CommandContext,
 	scope: Scope,
@@ -166,7 +165,6 @@ async function watchServer(
 		counts = asDelivered(outcomesOf(progress.messages));
 		if (settledOf(counts) !== before) movedAt = performance.now();
 		if (waitingOf(progress.messages) === 0) return end('settled');
-		// Told even when nothing moved: the first message may take a while.
 		onProgress(counts);
 		const still = performance.now() - movedAt;
 		if (progress.paused !== null && still >= Math.min(pausedMs, stallMs))
@@ -182,7 +180,6 @@ async function watchServer(
 
 const lookEveryMs = 1_000;
 
-/** Looks whether the hours of a campaign with a window are over while it is being sent. */
 async function watchWindow(cx: CommandContext, scope: Scope) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
@@ -246,7 +243,6 @@ export function endOfSend(reason: unknown): unknown {
 /** The last messages of a submission are sent last. */
 const mostLookedAt = 20;
 
-/** Why the last messages of a submission wait, where the mail server refuses their sender. */
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
 	for (const id of ids.slice(-mostLookedAt)) {
 		const { state, from, last_reply } = await messages.get(id);
@@ -311,7 +307,6 @@ async function sayRest(
 		]);
 }
 
-/** The error of a delivery that ended by itself and left messages; null: it left none. */
 async function leftBehind(
 	cx: CommandContext,
 	{ kind, reason }: DeliverySummary,

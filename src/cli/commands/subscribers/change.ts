@@ -224,7 +224,6 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	});
 }
 
-/** A sentence on the people who unsubscribed; empty without any. */
 function liftedIn(found: readonly Subscriber[]): string {
 	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	if (first === undefined) return '';

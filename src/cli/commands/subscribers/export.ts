@@ -75,7 +75,6 @@ async function* matching(
 	for await (const piece of pieces) yield piece.filter(matches).map((person) => tupleOf(person, keys));
 }
 
-/** The columns of `--fields`, or all that an import needs. */
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
 	const { allColumns, usualColumns } = await import('../../../tables/write-people.js');
 	const fields = await readFields(cx);
@@ -95,7 +94,6 @@ async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
 	});
 }
 
-/** The number by the list's counters; null where they have none. */
 function expected(list: List, { email__icontains, is_active }: SubscriberFilter): number | null {
 	if (email__icontains !== undefined) return null;
 	if (is_active === undefined) return list.overall_subscribers_count;

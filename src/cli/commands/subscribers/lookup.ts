@@ -50,7 +50,6 @@ export const filterOptions = {
 	},
 } as const;
 
-/** The filter of the API. It knows no filter by meta: `--where` picks rows here (`matcherOf`). */
 export function filterOf({
 	emailContains,
 	active,
@@ -76,7 +75,6 @@ export interface InList {
 	subscribers: Subscribers;
 }
 
-/** Exit 3 for an unknown list. */
 export async function inList(
 	cx: CommandContext,
 	{ list, by }: { list: string; by?: By | undefined },
@@ -86,7 +84,6 @@ export async function inList(
 	return { list: found, subscribers: api.subscribers(found.id) };
 }
 
-/** Exit 3 for an unknown subscriber. */
 export async function resolveSubscriber(
 	cx: CommandContext,
 	{ list, subscribers }: InList,

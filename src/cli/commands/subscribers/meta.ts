@@ -40,7 +40,6 @@ export async function change(
 	throw new CliError('conflict', exits.refused, text, { retryable: true });
 }
 
-/** All of meta as the change leaves it; null: it is not touched. */
 export function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Change): Meta | null {
 	if (replaceMeta !== null) return { ...replaceMeta, ...set };
 	if (Object.keys(set).length === 0 && unset.length === 0) return null;
@@ -58,7 +57,6 @@ export async function readMeta(options: {
 	const parsed = parseJson(await options.metaJson.text(), { numbers: 'exact' });
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, numberOf) : null;
 	if (!isRecord(value)) throw new UsageError('--meta-json is not a JSON object');
-	// The service checks the values; here it is an object of JSON.
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }
 
@@ -69,7 +67,6 @@ function numberOf(number: JsonNumber): number {
 	throw new UsageError(`--meta-json: ${shorten(number.text, 60)}: ${texts.digits}`);
 }
 
-/** A replacement of all of meta leaves no variable to remove. */
 export function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
 	if (unsetMeta.length > 0 && (metaJson !== undefined || replace))
 		throw new UsageError('--meta-json and --replace replace all variables: leave --unset-meta out');

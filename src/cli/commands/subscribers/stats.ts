@@ -9,12 +9,10 @@ import { walk } from '../../verbs/listing.js';
 import { inList, listOption } from './lookup.js';
 import { walkSubscribers } from './walk.js';
 
-/** A figure as a row. */
 interface Figure {
 	what: string;
 	name: string;
 	count: number;
-	/** Share of all subscribers; empty where it has no meaning. */
 	share: string;
 }
 
@@ -82,7 +80,6 @@ function figuresOf(stats: ListStats): Figure[] {
 	];
 }
 
-/** The output of `subscribers stats -o json`. */
 interface ListStats {
 	list_id: number;
 	name: string;
@@ -91,13 +88,10 @@ interface ListStats {
 	inactive: number;
 	verified: number;
 	reasons: Record<string, number>;
-	/** The most frequent first. */
 	sources: Record<string, number>;
-	/** Days of UTC: the last 30, today the last. */
 	added: { last_7_days: number; last_30_days: number; days: { date: string; count: number }[] };
 	/** The ten largest; estimated when a list has very many. */
 	domains: { domain: string; count: number }[];
-	/** Subscribers with a value that is neither null nor empty. */
 	fields: { variable: string; filled: number }[];
 }
 

@@ -1,5 +1,3 @@
-/** All subscribers of a list, in pieces: by key where the deployment has that, by its pages elsewhere. */
-
 import { emailKey } from '../../../api/address.js';
 import type { Api } from '../../../api/api.js';
 import {
@@ -16,7 +14,6 @@ import { type Collection, walk } from '../../verbs/listing.js';
 
 const pieceSize = 1000;
 
-/** Subscribers of a list as a collection that goes on by key, where the deployment has that. */
 export async function subscribersByKey(
 	api: Api,
 	list_id: number,
@@ -58,7 +55,6 @@ export async function* walkSubscribers(
 	for await (const { results } of slices) yield results;
 }
 
-/** The same as tuples, made of records where the deployment has none. */
 export async function* walkTuples(
 	cx: CommandContext,
 	list: List,
@@ -82,7 +78,6 @@ export function tupleOf(person: Subscriber, keys: TupleKeys): SubscriberTuple {
 	return tupleKeys[keys].map((key) => person[key]);
 }
 
-/** Everybody with this address: one for each list it is in. */
 export async function* findInAllLists(
 	api: Api,
 	email: string,

@@ -30,7 +30,6 @@ export const suppressionExport = command({
 	run: async (cx, { args, options }): Promise<ExitCode> => {
 		const to = await destinationOf(cx, args.file, options);
 		const parts = await partsOf(cx);
-		// Before the first byte: other deployments have no suppressions to export.
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const { suppressionLine } = await import('../../../tables/suppression-columns.js');
 		return exportRecords(cx, to, {

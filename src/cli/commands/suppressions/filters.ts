@@ -71,7 +71,6 @@ export async function filterOf(
 	};
 }
 
-/** The list of `--list` as a field of requests. Exit 3 for an unknown one. */
 export async function listOf(cx: CommandContext, text: string | undefined): Promise<{ list_id?: number }> {
 	if (text === undefined) return {};
 	return { list_id: (await resolveList(await cx.api(), text, { signal: cx.signal })).id };
@@ -101,7 +100,6 @@ function endOf(text: string, around: { now: Micros; zone: string }): Micros | nu
 	return at === null ? null : momentOf(formatDateTime(at).slice(0, 19), zone).at;
 }
 
-/** `YYYY-MM-DD` where the text names a day; other texts unchanged, for the calendar to refuse. */
 function dayNamed(text: string, { now, zone }: { now: Micros; zone: string }): string {
 	const days = ['yesterday', 'today', 'tomorrow'].indexOf(text);
 	if (days !== -1) return addDays(dayOf(now, zone), days - 1);

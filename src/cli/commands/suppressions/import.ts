@@ -155,7 +155,6 @@ async function work(cx: CommandContext, job: Rows, rejects: RejectsFile): Promis
 	}
 }
 
-/** A batch is one transaction. */
 const batchRows = 1_000;
 
 interface Rows {
@@ -163,7 +162,6 @@ interface Rows {
 	mapping: SuppressionMapping;
 	/** The values of rows without their own. */
 	missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
-	/** Puts the rows, or only compares them. */
 	take(rows: readonly SuppressionRow[]): Promise<SuppressionAck>;
 }
 

@@ -1,4 +1,3 @@
-/** Names of templates as names of folders, on any file system, and back. */
 import { createHash } from 'node:crypto';
 
 /** In octets of UTF-8; file systems take 255, encrypted ones 143. */
@@ -7,7 +6,6 @@ const maxBytes = 143;
 /** `~` and the first eight digits of the hash. */
 const markLength = 9;
 
-/** Controls, what Windows keeps for itself, and the marks of this very rule. */
 const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;
 
 /**
@@ -27,7 +25,6 @@ export function folderNames(names: readonly string[]): ReadonlyMap<string, strin
 	);
 }
 
-/** A folder that no other name has, and that does not say the whole name. */
 export function markedFolder(name: string): string {
 	let start = '';
 	for (const char of escapedChars(name)) {
@@ -40,7 +37,6 @@ export function markedFolder(name: string): string {
 		.slice(0, markLength - 1)}`;
 }
 
-/** The name that a folder says; a `%` that begins no escape is itself. */
 export function templateName(folder: string): string {
 	return folder.replace(/(?:%[0-9A-F]{2})+/g, (escapes) => {
 		try {

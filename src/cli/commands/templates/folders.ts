@@ -1,4 +1,3 @@
-/** `templates push` and `pull`: a directory with a folder for each template, `NAME/{subject.txt,body.html,body.txt}`. */
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { need } from '../../../api/capabilities.js';
@@ -28,13 +27,10 @@ const parts = ['name', 'html_body', 'text_body'] as const;
 
 interface TemplateFolder {
 	folder: string;
-	/** Without `subject.txt` the folder's name says the name. */
 	values: Record<Part, string>;
-	/** Why it cannot be pushed, with its path. */
 	fault: string | null;
 }
 
-/** `names`: of templates or of folders; none: all. */
 export async function push(
 	cx: CommandContext,
 	{ directory, names, prune }: { directory: string; names: readonly string[]; prune: boolean },
@@ -103,12 +99,10 @@ function outcomesOf(folders: readonly TemplateFolder[], steps: readonly Step[]):
 interface Difference {
 	part: Part;
 	path: string;
-	/** Null: it is removed. */
 	wanted: string | null;
 	isThere: boolean;
 }
 
-/** `names`: of templates, or their UUIDs; none: all. */
 export async function pull(
 	cx: CommandContext,
 	{ directory, names, force }: { directory: string; names: readonly string[]; force: boolean },
@@ -196,7 +190,6 @@ async function compare(
 	if (there !== undefined && (await lstat(path)).isDirectory() === false)
 		throw new UsageError(there.fault ?? path);
 	const wanted: Record<Part, string | null> = {
-		// Only the folder can say line breaks.
 		name: /[\r\n]/.test(name) ? null : `${name}\n`,
 		html_body: html_body || null,
 		// A template without a body has an empty one.
@@ -215,7 +208,6 @@ async function compare(
 	return differences;
 }
 
-/** The file is there whole or not at all. */
 async function write({ path, wanted, isThere }: Difference): Promise<void> {
 	if (wanted === null) return rm(path, { force: true });
 	const file = await createOutputFile(path, isThere ? 'replace' : 'refuse');
@@ -235,7 +227,6 @@ function makeDirectory(path: string): void {
 	}
 }
 
-/** Sorted by name, without names that begin with a dot. Throws `UsageError`: no directory. */
 async function readFolders(directory: string): Promise<TemplateFolder[]> {
 	const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) =>
 		refuseDirectory(error, directory),
@@ -270,7 +261,6 @@ async function readFolders(directory: string): Promise<TemplateFolder[]> {
 
 const fileNames: readonly string[] = Object.values(fileOf);
 
-/** Fills the values in. Throws `UsageError` for what cannot be pushed. */
 async function readFolder(path: string, { folder, values }: TemplateFolder): Promise<void> {
 	values.name = trimWhitespace(templateName(folder));
 	for (const part of parts) {
@@ -298,7 +288,6 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 	throw new UsageError(`${join(path, fileOf[part])}: ${refused.message}`);
 }
 
-/** Null: the file does not exist. Throws `UsageError` where something else does. */
 async function readPart(path: string): Promise<Buffer | null> {
 	const there = await lstat(path).catch((error: unknown) => {
 		if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
@@ -311,7 +300,6 @@ async function readPart(path: string): Promise<Buffer | null> {
 	return readFile(path);
 }
 
-/** Throws `UsageError` for what is not a directory, or may not be used. */
 function refuseDirectory(error: unknown, directory: string): never {
 	const code = error instanceof Error && 'code' in error ? error.code : '';
 	if (code === 'ENOENT') throw new UsageError(`${directory}: no such directory`, { cause: error });
@@ -322,7 +310,6 @@ function refuseDirectory(error: unknown, directory: string): never {
 	throw error;
 }
 
-/** `1 created, 2 unchanged`. */
 function tally(outcomes: readonly Outcome[]): string {
 	const counts = (['created', 'updated', 'unchanged', 'deleted'] as const).flatMap((action) => {
 		const count = outcomes.filter((one) => one.action === action).length;

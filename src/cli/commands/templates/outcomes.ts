@@ -3,7 +3,6 @@ import { type Columns, column } from '../../render/columns.js';
 export interface Outcome {
 	action: 'created' | 'updated' | 'unchanged' | 'deleted';
 	name: string;
-	/** Within the directory; null: it has none. */
 	folder: string | null;
 	files: readonly string[];
 }

@@ -17,7 +17,6 @@ import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../ver
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 import { findWebhook, hookArg } from './record.js';
 
-/** One delivery has more to it than a row of the list. */
 type Shown = WebhookDelivery & Partial<WebhookDeliveryDetail>;
 
 const columns: Columns<Shown> = [
@@ -144,7 +143,6 @@ export const replay = command({
 	},
 });
 
-/** Exit 3 when the webhook has no such delivery. */
 async function findDelivery(
 	cx: CommandContext,
 	log: Deliveries,
@@ -156,7 +154,6 @@ async function findDelivery(
 	return found;
 }
 
-/** In lower case. Throws `UsageError`. */
 function deliveryId(text: string): string {
 	if (isUuid(text)) return text.toLowerCase();
 	throw new UsageError(`"${text}" is not a UUID of a delivery`, {

@@ -118,7 +118,6 @@ export const listen = command({
 	},
 });
 
-/** `made` has the webhooks created, also when a later one is refused. */
 async function register(
 	cx: CommandContext,
 	{ webhooks }: Api,
@@ -153,7 +152,6 @@ async function sendTest(
 	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
 
-/** Allows private targets by consent, on a database of this machine. Throws `UsageError` where a script gives none. */
 async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
 	const setting = 'allow_private_webhooks';
 	const { local } = await cx.connection();

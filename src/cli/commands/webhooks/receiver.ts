@@ -1,11 +1,9 @@
-/** A receiver of notifications on this machine: checks their signatures, and hands them on as they came. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isRecord } from '../../../api/json.js';
 import { refuseSignature, signatureHeaders } from '../../../api/webhook-signatures.js';
 
 export interface Received {
-	/** The header `webhook-id`; null without it. */
 	id: string | null;
 	type: string | null;
 	/** Whether the signature is right; null when no secret is known to check it with. */
@@ -22,15 +20,12 @@ export interface Received {
 type Forwarded = { kind: 'answered'; status: number } | { kind: 'unanswered'; url: string; why: string };
 
 interface ReceiverOptions {
-	/** 0: any free one. */
 	port: number;
 	/** `whsec_…`; null when unknown. */
 	secrets: () => Promise<readonly string[] | null>;
 	forwardTo: URL | null;
-	/** Milliseconds since 1970. */
 	nowMs: () => number;
 	onReceived: (received: Received) => void;
-	/** `forwardTo` gave no answer to one that is received all the same. */
 	onUnanswered: (handedOn: Forwarded & { kind: 'unanswered' }) => void;
 }
 
@@ -38,7 +33,6 @@ const maxBodyBytes = 1024 * 1024;
 /** Less than a sender waits. */
 const forwardMs = 12_000;
 
-/** Listens on loopback. Rejects when it cannot. */
 export async function startReceiver(
 	options: ReceiverOptions,
 ): Promise<{ url: string; close(): Promise<void> }> {

@@ -1,5 +1,3 @@
-/** A webhook as its verbs find it, and show it without its secrets. */
-
 import type { WebhookInput } from '../../../api/inputs.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
 import type { Webhook } from '../../../api/records.js';
@@ -25,7 +23,6 @@ export const hookColumns: Columns<Webhook> = [
 	column('date_created', 'CREATED', { time: 'text', wide: true }),
 ];
 
-/** Exit 3 for an unknown one. */
 export async function findWebhook(cx: CommandContext, text: string): Promise<Webhook> {
 	const { webhooks } = await cx.api();
 	const hook = await orNull(webhooks.get(idOf(text), { signal: cx.signal }));
@@ -33,7 +30,6 @@ export async function findWebhook(cx: CommandContext, text: string): Promise<Web
 	return hook;
 }
 
-/** Throws `UsageError`. */
 export function idOf(text: string): number {
 	if (isRecordId(text)) return Number(text);
 	throw new UsageError(`"${text}" is not an id of a webhook`, { hint: mailctl('webhooks', 'list') });

@@ -1,5 +1,3 @@
-/** The reason why an address gets no mail, or that there is none: in sentences, with the next steps. */
-
 import type { ListedSubscriber, Person, PersonMessage } from '../../../api/people.js';
 import type { WireDateTime } from '../../../api/records.js';
 import type { Suppression } from '../../../api/suppressions.js';
@@ -16,7 +14,6 @@ export interface Held {
 	told: (Omit<Person, 'email' | 'subscribers' | 'is_known'> & { recent: readonly PersonMessage[] }) | null;
 }
 
-/** The first sentence is the answer. Text of strangers is not cleaned. */
 interface Answer {
 	sentences: string[];
 	next: Hint[];
@@ -27,7 +24,6 @@ interface At {
 	times: Times;
 }
 
-/** The answer at `now`: expired suppressions stop no mail. */
 export function answerOf({ email, subscribers, told }: Held, at: At): Answer {
 	const recent = told?.recent ?? [];
 	if (told !== null && told.date_erased !== null) {
@@ -93,7 +89,6 @@ function activating(email: string, { list_id }: ListedSubscriber): Hint {
 	return mailctl('subscribers', 'activate', email, '--list', String(list_id));
 }
 
-/** The words of each reason: as an import or a call marked the address, and as it came about here. */
 const causes: Readonly<Record<string, { mark: string; text: (day: string, bounce: string) => string }>> = {
 	HARDBOUNCED: {
 		mark: 'bounced',
@@ -126,7 +121,6 @@ function because(
 	return cause.text(day, bounceText(messages));
 }
 
-/** The reply of the newest bounce, `: 550 5.1.1 No such user`; empty without one. */
 function bounceText(messages: readonly PersonMessage[]): string {
 	for (const { reports = [], delivery_attempts, visits } of messages) {
 		const reported = reports.findLast(({ diagnostic }) => diagnostic !== null)?.diagnostic;
@@ -139,7 +133,6 @@ function bounceText(messages: readonly PersonMessage[]): string {
 	return '';
 }
 
-/** The last message, and the last campaign that left the address out. */
 function ofMessages(
 	{ recent: [last], left_out, messages, deleted }: NonNullable<Held['told']>,
 	stopped: readonly ListedSubscriber[],

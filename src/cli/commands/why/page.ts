@@ -4,7 +4,6 @@ import type { Times } from '../../render/times.js';
 import { deletedText, detailLines } from '../messages/shown.js';
 import type { Held } from './answer.js';
 
-/** The lines of the page; text of strangers is not cleaned. `days`: the age of the oldest messages; null: all. */
 export function pageOf(
 	{ subscribers, told }: Held,
 	answer: readonly string[],
@@ -49,7 +48,6 @@ export function pageOf(
 	return caption === null ? lines : [...lines, '', caption];
 }
 
-/** An inactive one with the date of the suppression behind it, where there is one. */
 function subscriberLine(
 	one: ListedSubscriber,
 	{ suppressions, times }: { suppressions: readonly Suppression[]; times: Times },
@@ -64,7 +62,6 @@ function subscriberLine(
 	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, added ${times.text(date_created)} by ${sourceText(source)}`;
 }
 
-/** The source of a subscriber or a suppression; a service may use other words. */
 export function sourceText(source: string): string {
 	return sources[source] ?? source;
 }

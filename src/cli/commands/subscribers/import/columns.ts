@@ -1,4 +1,3 @@
-/** The columns of an import: their targets, the fields made for them, and their display. */
 import { isEmailAddress } from '../../../../api/address.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { Field } from '../../../../api/records.js';
@@ -23,7 +22,6 @@ import { type ImportOptions, parseStateWords } from './options.js';
 /** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
 const maxShown = 10;
 
-/** Throws `UsageError` with everything that is wrong with the header. */
 export async function mapColumns(cx: CommandContext, table: Table, options: ImportOptions): Promise<Mapping> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	const fields = await readFields(cx);
@@ -116,7 +114,6 @@ export async function readFields(cx: CommandContext): Promise<Field[]> {
 	return fields;
 }
 
-/** Throws `UsageError`. */
 export async function headerOptions(
 	options: ImportOptions,
 ): Promise<Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>> {
@@ -147,7 +144,6 @@ export function emailAt({ columns }: Mapping): number {
 	return columns.find(({ target }) => target === 'email')?.index ?? 0;
 }
 
-/** Before the first row. */
 export async function createFields(cx: CommandContext, { newFields }: Mapping): Promise<void> {
 	const api = await cx.api();
 	for (const field of newFields) {
@@ -161,13 +157,11 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 				return error.unanswered;
 			},
 		);
-		// A message names the field by its variable, where the column is called otherwise.
 		const use = variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
 		if (isMade && !cx.dryRun) await cx.note(`created the field ${variable}${use}`);
 	}
 }
 
-/** Shows the findings on the file to a person before the work; a script gets only the columns left out. */
 export async function sayColumns(
 	cx: CommandContext,
 	{ name, table, mapping }: { name: string; table: Table; mapping: Mapping },
@@ -183,7 +177,6 @@ export async function sayColumns(
 	if (mapping.ignored.length > 0) await cx.note(`left out: ${shortNames(mapping.ignored).join(', ')}`);
 }
 
-/** `Town → city`, or the name alone where both are the same. */
 function columnTexts({ header }: Table, { columns, newFields }: Mapping): string[] {
 	const fresh = new Set(newFields.map(({ variable }) => `meta.${variable}`));
 	return columns.map(({ target, ...at }) => {

@@ -27,7 +27,6 @@ import {
 /** Addresses that a service is asked for at most. */
 const maxQuestions = 20_000;
 
-/** Prints the answer of the import. Throws errors of reading, asking and putting. */
 export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefined> {
 	const { list, table, mapping, spec, limits, options } = job;
 	const file = importName(job.file);
@@ -49,7 +48,6 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 		...{ imports, mapping, spec, rows: table.rows, signal: cx.signal },
 		batchRows: foreign === null ? batchSize : foreignBatchRows(options),
 		...(await readElsewhere(cx, job)),
-		// A key that resumes no other import.
 		key: `dry run ${cx.clock.now()}`,
 		...(limits.maxErrors !== null && { maxErrors: limits.maxErrors }),
 		onProgress: ({ read }) => progress.update(read),

@@ -16,7 +16,6 @@ const mostQuestions = 30;
 /** The other findings are wrong with the file itself, or with the command line. */
 const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name', 'state']);
 
-/** The options with a `--map` for each column that no name explains, as a person answers; the same options without any. */
 export async function guideColumns(
 	cx: CommandContext,
 	table: Table,
@@ -55,7 +54,6 @@ export async function guideColumns(
 		const { fields } = known;
 		const target = column === '' ? '-' : await askTarget(cx, column, { cells, fields, isState, isFree });
 		map(column, target);
-		// A name that no field has makes one.
 		if (!['-', 'state', 'name', ...fields.map(({ variable }) => variable)].includes(target))
 			options = { ...options, createFields: true };
 	}
@@ -95,7 +93,6 @@ async function askTarget(
 	]);
 }
 
-/** The command that does the same without questions. */
 export async function sayCommand(
 	cx: CommandContext,
 	file: string,

@@ -53,7 +53,6 @@ export const importOptions = {
 
 export type ImportOptions = OptionValues<typeof importOptions>;
 
-/** Throws `UsageError` before the file is opened. */
 export function assertOptions(
 	{ file, isOnce }: { file: string; isOnce: boolean },
 	options: ImportOptions,
@@ -83,7 +82,6 @@ export async function parseStateWords(options: ImportOptions): Promise<Readonly<
 	return Object.fromEntries(options.stateWords.flatMap((text) => text.split(',')).map(read));
 }
 
-/** `100` rows, or `5%` and `0.5%` of those read. */
 export function parseMaxErrors(text: string): MaxErrors {
 	const rows = /^\d{1,9}$/.test(text) ? Number(text) : null;
 	const percent = /^\d{1,3}(?:\.\d{1,6})?%$/.test(text) ? Number(text.slice(0, -1)) : null;

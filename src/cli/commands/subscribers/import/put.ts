@@ -17,20 +17,16 @@ import type { ImportOptions } from './options.js';
 import { begin, identify } from './resume.js';
 
 export interface TableJob {
-	/** `-` is standard input. */
 	file: string;
-	/** The file can be read only once. */
 	isOnce: boolean;
 	list: List;
 	table: Table;
 	mapping: Mapping;
 	spec: ImportSpec;
 	options: ImportOptions;
-	/** `rate`: rows a second at most. */
 	limits: { maxErrors: MaxErrors | null; rate: number | null };
 }
 
-/** Exit 9 where rows were rejected. */
 export async function putTable(
 	cx: CommandContext,
 	job: TableJob & { rejectsPath: string },
@@ -70,7 +66,6 @@ export async function putTable(
 /** Rows a batch for each request in flight. */
 const roundsPerBatch = 8;
 
-/** Sessions and batches where the deployment has them, else a request a row and the session in a file of this machine. */
 async function placeOf(
 	cx: CommandContext,
 	{ options, limits: { rate }, isOnce }: TableJob,
@@ -148,7 +143,6 @@ export async function readElsewhere(
 	return readBundles === null ? {} : { readBundles };
 }
 
-/** The run with its progress. One that breaks off says what was acknowledged, and how to go on. */
 async function runShown(
 	cx: CommandContext,
 	job: TableJob,
@@ -166,7 +160,6 @@ async function runShown(
 	});
 	try {
 		if (foreign === null && !resume) {
-			// An unfinished session of the same job ends, so that this run starts at the first row.
 			const session = await how.imports.open(how.key, how.spec);
 			if (session.position > 0) await how.imports.finish(session.id);
 		}
@@ -189,14 +182,12 @@ async function runShown(
 	}
 }
 
-/** A stream cannot be resumed without a name. */
 function wayOn({ isOnce, options: { job } }: TableJob): string {
 	return isOnce && job === undefined
 		? 'what was acknowledged stays; import all of it from a file or with --job NAME, which --resume can go on with'
 		: 'what was acknowledged stays; run the same command with --resume to go on';
 }
 
-/** Throws where the work was broken off: the signal's reason, or `too_many_errors` (exit 9). */
 async function end(cx: CommandContext, job: TableJob, result: ImportResult): Promise<ExitCode> {
 	if (result.outcome === 'interrupted') {
 		await cx.hint(wayOn(job));

@@ -21,15 +21,10 @@ import { layoutOfRejects } from '../../../verbs/rejects.js';
 import type { TableJob } from './put.js';
 
 interface Identity {
-	/** The same list, content, mapping and options are the same job. */
 	key: string;
-	/** SHA-256 of the file, empty for a stream. */
 	sha256: string;
-	/** An estimate; null where it is unknown. */
 	rows: number | null;
-	/** Null: it cannot be resumed. */
 	mark: MarkFile | null;
-	/** The mark of an earlier run of this job; null without `--resume` too. */
 	earlier: Mark | null;
 }
 
@@ -66,7 +61,6 @@ export async function identify(cx: CommandContext, job: TableJob): Promise<Ident
 
 type BeginningJob = TableJob & Identity & { imports: Imports; rejectsPath: string };
 
-/** The rejects file: a new one, or that of the resumed run. Throws `TableError` where a foreign file is there. */
 export async function begin(cx: CommandContext, job: BeginningJob): Promise<RejectsFile> {
 	const { key, sha256, mark, options } = job;
 	const last = options.resume ? null : await mark?.read();
@@ -124,7 +118,6 @@ async function openRejects(
 }
 
 interface Mark extends Pick<Identity, 'key' | 'sha256'> {
-	/** Absolute path of its rejects file. */
 	rejects: string;
 	/** It came to its end: the same import then begins anew, in the same rejects file. */
 	hasEnded: boolean;
@@ -132,13 +125,11 @@ interface Mark extends Pick<Identity, 'key' | 'sha256'> {
 
 interface MarkFile {
 	readonly path: string;
-	/** The mark of the last run; null: missing or unreadable. */
 	read(): Promise<Mark | null>;
 	/** Before the first row, and at the end. Without a writable folder only this later check is lost. */
 	write(mark: Mark): Promise<void>;
 }
 
-/** The mark of a source (the path of a file, or the name of a job) for this list of this target. */
 async function markOf(cx: CommandContext, source: unknown, listId: number): Promise<MarkFile> {
 	const { target } = await cx.connection();
 	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
@@ -174,7 +165,6 @@ export interface ImportIdentity {
 	/** The file's SHA-256, or the name given by `--job` (stdin cannot be hashed beforehand). */
 	source: { sha256: string } | { job: string };
 	mapping: Mapping;
-	/** The encoding and delimiter in use, which decide what the rows are. */
 	encoding: string;
 	delimiter: string;
 }
