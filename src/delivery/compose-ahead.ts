@@ -12,7 +12,6 @@ export interface ComposingSettings {
 	bounceAddress: string | null;
 }
 
-/** The parts that all mails of a submission share. Equal submissions share one object; another thread can have a copy. */
 export interface MailSource {
 	submission: StoredSubmission;
 	read: ReadHtml | null;

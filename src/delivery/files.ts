@@ -6,7 +6,6 @@ export interface EncodedFiles {
 	get(files: readonly Attachment[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 
-/** `maxBytes`: of all that are kept; a larger one is kept alone. The least recently used goes first. */
 export function createEncodedFiles(
 	reads: Pick<Reads, 'getAttachment'>,
 	maxBytes = 32 * 1024 * 1024,
@@ -53,7 +52,6 @@ export function createEncodedFiles(
 	};
 }
 
-/** The octets of files that mails under way hold: a file counts once, however many of them have it. */
 export interface SharedBytes {
 	hold(files: readonly Buffer[]): number;
 	release(files: readonly Buffer[]): void;

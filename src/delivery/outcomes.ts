@@ -9,11 +9,9 @@ export interface OutcomeBatcher {
 
 export interface BatcherOptions {
 	queue: Pick<Queue, 'settle'>;
-	/** The current fence of a message; `undefined` = the one it was pushed with. */
 	fenceOf: (message: Uuid) => number | undefined;
 	onSettled: (settlement: Settlement, result: 'recorded' | 'lost_lease') => void;
 	onFault: (error: unknown) => void;
-	/** A group is about to be written: other store calls made now share its commit. */
 	onWrite: () => void;
 }
 

@@ -84,7 +84,6 @@ export function localReply(phase: SmtpPhase, text: string): Reply {
 	return { phase, code: null, enhanced: null, text: cleanText(text) };
 }
 
-/** For people and logs: `rcpt: 550 5.1.1 User unknown`; where the system's text names the phase, it appears once. */
 export function formatReply({ phase, code, enhanced, text }: Reply): string {
 	if (code === null && text.startsWith(`${phase} `)) return text;
 	const parts = [code, enhanced, text].filter((part) => part !== null && part !== '');
@@ -121,12 +120,10 @@ export type Verdict =
 	| 'infrastructure';
 
 interface When {
-	/** `refused` unless named. */
 	kind?: Conversation['kind'];
 	phases?: readonly SmtpPhase[];
 	codes?: readonly number[];
 	enhanced?: RegExp;
-	/** Tested on the text without addresses. */
 	text?: RegExp;
 	isUnknown?: true;
 }

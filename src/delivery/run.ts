@@ -1,4 +1,3 @@
-/** One loop decides what happens next from plain state, and every change of the state wakes it. */
 import { backoff } from '../api/backoff.js';
 import { noDeliveries } from '../api/counts.js';
 import { type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';

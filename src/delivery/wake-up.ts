@@ -1,7 +1,6 @@
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';
 import type { RunOptions } from './worker.js';
 
-/** Wakes the loop of a run; of several waits for a change only the last is woken. */
 export class WakeUp {
 	readonly #sleep: Required<RunOptions>['sleep'];
 	readonly #isAborted: () => boolean;

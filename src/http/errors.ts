@@ -68,7 +68,6 @@ export function scopeHeaders({ accepted, held }: Scopes): Record<string, string>
 	};
 }
 
-/** Null for other scopes than ours. */
 export function scopesIn(headers: Readonly<Record<string, string>>): Scopes | null {
 	const accepted = headers[headerNames.acceptedScopes.toLowerCase()];
 	const held = headers[headerNames.tokenScopes.toLowerCase()];

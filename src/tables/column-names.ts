@@ -1,4 +1,3 @@
-/** Names of columns: compared, joined, and turned into variables. */
 import { reservedNames, variablePattern } from '../api/inputs.js';
 
 /** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */

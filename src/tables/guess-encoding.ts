@@ -5,7 +5,6 @@ import { commonCharacters, letterPairs } from './letter-frequencies.js';
 export interface EncodingGuess {
 	encoding: string;
 	isStrong: boolean;
-	/** Most likely first, with a sample of the text; without encodings that cannot read it. */
 	candidates: readonly { encoding: string; sample: string }[];
 }
 
@@ -64,9 +63,7 @@ const lineFeed = Buffer.from('\n');
 
 interface CodePage {
 	encoding: string;
-	/** Languages of `letterPairs`, or one of `commonCharacters`. */
 	languages: readonly string[];
-	/** How rare its files are: added to their likelihood. */
 	prior: number;
 	countries: string;
 }
@@ -139,7 +136,6 @@ function read(page: CodePage, evidence: Buffer, hints: ReadonlyMap<string, numbe
 	return { page, text, likelihood: judged + page.prior + hint * hintWeight, letters };
 }
 
-/** Runs with a letter or sign beyond ASCII, with their counts, three at most. */
 function wordsOf(text: string): Map<string, number> {
 	const words = new Map<string, number>();
 	for (const [word] of text.replaceAll('\u0307', '').matchAll(/[^\x00-\x40\x5b-\x60\x7b-\x7f]+/gu)) {
@@ -157,7 +153,6 @@ function sampleOf(text: string): string {
 	return (/^[^\r\n]*/.exec(text.slice(start, found + 30))?.[0] ?? '').trim();
 }
 
-/** Each word is of one of the languages. */
 function judgeLetters(words: ReadonlyMap<string, number>, languages: readonly string[]): number {
 	const models = languages.map(modelOf);
 	let total = 0;
@@ -171,7 +166,6 @@ function judgeLetters(words: ReadonlyMap<string, number>, languages: readonly st
 }
 
 interface Model {
-	/** Keyed by the previous letter, then by the letter. */
 	pairs: ReadonlyMap<string, ReadonlyMap<string, number>>;
 	letters: ReadonlyMap<string, number>;
 }
@@ -231,7 +225,6 @@ interface Around {
 	next: string;
 }
 
-/** A capital begins a word, or the word has only capitals. */
 function judgeCapital({ last, next }: Around): number {
 	return isSmall(last) || (isLetter(last) && isSmall(next)) ? likelihoods.capital : 0;
 }
@@ -293,7 +286,6 @@ function judgeCharacters(words: ReadonlyMap<string, number>, language: string, e
 		let before = '';
 		for (const char of word) {
 			if (!isAscii(char)) sum += judgeCharacter(char, { language, common, encoding });
-			// A letter beside an ideograph, without a blank between.
 			if (before !== '' && isAscii(char) !== isAscii(before)) sum += likelihoods.strange;
 			before = char;
 		}

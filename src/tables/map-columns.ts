@@ -1,5 +1,3 @@
-/** Maps the columns of a table to those of an import, or finds all errors of the header at once. */
-
 import { isEmailAddress } from '../api/address.js';
 import { suggest } from '../api/suggest.js';
 import {
@@ -50,7 +48,6 @@ export interface HeaderOptions {
 	unknown?: 'refuse' | 'create' | 'ignore';
 	/** The first rows, where columns may say who gets mail: these are refused unless they are mapped. */
 	sampled?: Sampled;
-	/** `--state-words`, as `plainWord` writes them. */
 	stateWords?: Readonly<Record<string, State>>;
 }
 
@@ -76,13 +73,7 @@ type HeaderResult =
 	| { kind: 'mapped'; mapping: Mapping }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
-type Decision =
-	| 'ignored'
-	| 'left_out'
-	/** Part of another target. */
-	| 'joined'
-	| { target: string; field?: KnownField }
-	| HeaderFinding;
+type Decision = 'ignored' | 'left_out' | 'joined' | { target: string; field?: KnownField } | HeaderFinding;
 
 const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
 

@@ -244,7 +244,6 @@ function afterBlanks(bytes: Buffer, start: number, mark: Buffer): number {
 	return at;
 }
 
-/** A tab may be the delimiter. */
 function isBlank(byte: number | undefined, mark: Buffer): boolean {
 	return (byte === 32 || byte === 9) && byte !== mark[0];
 }

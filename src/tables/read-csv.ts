@@ -1,4 +1,3 @@
-/** CSV as a stream of rows, with constant memory; an unreadable row is a finding among them. */
 import { faultMessages, findCellFault, maxRowBytes, type RowFault, type TableRow } from './finding.js';
 import { endOfLine, inBlocks, parseBlock, type QuoteFault, type RawRow } from './parse-block.js';
 

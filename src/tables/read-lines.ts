@@ -6,7 +6,6 @@ export interface Line {
 	line: number;
 	bytes: Buffer;
 	length: number;
-	/** It is longer than a row may be: the rest was skipped. */
 	isCut: boolean;
 }
 

@@ -1,4 +1,3 @@
-/** NDJSON as a table, with constant memory: keys are columns, an unreadable line is a finding. */
 import { isUtf8 } from 'node:buffer';
 import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
 import { JsonNumber } from '../api/schema/number.js';
@@ -128,7 +127,6 @@ function addToMeta(cells: string[], index: number | undefined, late: readonly [s
 	const texts = late.filter(([, text]) => text !== '');
 	if (index === undefined || texts.length === 0) return;
 	const typed = cells[index] ?? '';
-	// Made by `parseRecord` from an object.
 	const known = typed === '' ? [] : Object.entries(JSON.parse(typed) as object);
 	cells[index] = JSON.stringify(Object.fromEntries([...known, ...texts]));
 }
@@ -176,7 +174,6 @@ function isNested(value: unknown): boolean {
 	return Array.isArray(value) || isRecord(value);
 }
 
-/** Whether a value has no cell: an empty one keeps the stored value. */
 function isTyped(value: unknown): boolean {
 	if (value === null || value === '' || value instanceof JsonNumber) return true;
 	return typeof value === 'number' || typeof value === 'boolean';

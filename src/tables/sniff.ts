@@ -32,7 +32,6 @@ interface Chosen extends EncodingFound {
 interface Refused {
 	kind: 'refused';
 	code: TableFault;
-	/** Continues the file's name: "people.xlsx is a zip archive". */
 	what: string;
 	more?: TableErrorOptions;
 }

@@ -175,7 +175,6 @@ export function stateOfRow(
 }
 
 export interface Sampled {
-	/** The cells of each column that are not blank, trimmed. */
 	cells: readonly (readonly string[])[];
 	rows: number;
 	isWhole: boolean;

@@ -46,7 +46,6 @@ const names: ReadonlyMap<string, SuppressionPart> = new Map(
 	).flatMap(([part, words]) => words.split(' ').map((word): [string, SuppressionPart] => [word, part])),
 );
 
-/** Columns of reasons where no other is one. */
 const reasonNames = new Set(
 	'status state statut estado stato bouncetype grund motif raison motivo reden powód orsak ステータス 理由'.split(
 		' ',

@@ -1,4 +1,3 @@
-/** Subscribers as a table or lines of JSON. Values without a cell form go into the column `meta`, as JSON. */
 import { type SubscriberTuple, type TupleKeys, tupleKeys } from '../api/exports.js';
 import type { Subscriber } from '../api/records.js';
 import { isRejectColumn } from './finding.js';

@@ -1,4 +1,3 @@
-/** Rows that an import refused, with `_line`, `_code`, `_error` after them, to be imported again. */
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';

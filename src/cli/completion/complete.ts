@@ -19,13 +19,11 @@ export interface Candidate {
 	about: string;
 }
 
-/** `files`: the shell completes a path. */
 export interface Completion {
 	candidates: readonly Candidate[];
 	files: boolean;
 }
 
-/** The commands, and where names come from; asked for only when a name may stand there. */
 export interface NameSources {
 	tree: Tree;
 	names(kind: NameKind): Promise<readonly string[]>;
@@ -35,7 +33,6 @@ export interface NameSources {
 const nothing: Completion = { candidates: [], files: false };
 const paths: Completion = { candidates: [], files: true };
 
-/** `words`: behind `mailctl`, the last one being completed, empty when it has not begun. Never throws. */
 export async function complete(words: readonly string[], sources: NameSources): Promise<Completion> {
 	const before = words.slice(0, -1);
 	const word = words.at(-1) ?? '';
@@ -89,7 +86,6 @@ async function readLine(tree: Tree, words: readonly string[]): Promise<Line> {
 	return { node, awaits, operands, used, isBehindDashes };
 }
 
-/** The command or group of that name below a node; null: the word is an operand. */
 async function childOf(tree: Tree, node: Line['node'], word: string): Promise<Line['node']> {
 	if (node === null) {
 		const entry = tree.find(({ name }) => name === word);

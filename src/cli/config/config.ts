@@ -1,5 +1,3 @@
-/** Paths, shape and reading of the configuration. Reading loads no library: the one for writing costs 30 ms. */
-
 import { readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -29,7 +27,6 @@ export interface Profile {
 	timeZone?: string;
 	list?: string;
 	protected?: boolean;
-	/** Globs of addresses; anything else is refused before it leaves. */
 	allowRecipients?: readonly string[];
 }
 
@@ -142,12 +139,10 @@ export function readToken(paths: Paths, profile: string): StoredToken | null {
 	return Object.hasOwn(tokens, profile) ? (tokens[profile] ?? null) : null;
 }
 
-/** Scheme, host and port: where a token of this base URL may go. */
 export function originOf(baseUrl: string): string {
 	return canParseUrl(baseUrl) ? new URL(baseUrl).origin : baseUrl;
 }
 
-/** A token written by hand may stand there without its origin. */
 function storedToken(value: unknown): StoredToken | null {
 	if (typeof value === 'string') return { token: value, origin: null };
 	if (!isRecord(value)) return null;

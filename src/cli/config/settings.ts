@@ -54,7 +54,6 @@ export interface Settings {
 	unknown: readonly UnknownKey[];
 }
 
-/** The source of the token of a call; level `default`: none. Reads only whether one is stored. */
 export function tokenOrigin({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths): Origin {
 	if (globals.tokenFile !== undefined) return { level: 'flag', name: '--token-file' };
 	if (globals.tokenStdin === true) return { level: 'flag', name: '--token-stdin' };
@@ -190,7 +189,6 @@ export interface Explained {
 	source: string | null;
 }
 
-/** The settled settings with their sources. Reads only whether a token is stored, never the token. */
 export function explain(settings: Settings, globals: RawGlobals, env: Env, paths: Paths): Explained[] {
 	const { profile, origin } = settings.target;
 	const target = settings.target.target();

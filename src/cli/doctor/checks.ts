@@ -4,7 +4,6 @@ import type { Hint } from '../frame/command-line.js';
 import { UsageError } from '../frame/errors.js';
 import { type Columns, column } from '../render/columns.js';
 
-/** The values of `--only` and `--skip`, in the order they are shown. */
 export const groups = [
 	...(['machine', 'config', 'database', 'settings', 'smtp', 'queue', 'webhooks'] as const),
 	...(['dns', 'connection', 'service'] as const),
@@ -43,7 +42,6 @@ export type CheckName = `${Group}.${string}`;
 export type Checks = Readonly<Record<CheckName, Run>>;
 
 export interface Surroundings {
-	/** `mailctl --db news.db WORDS`: a command on the target, for a shell. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	now(): Micros;
@@ -67,7 +65,6 @@ export function problem(message: string, fix: string | null = null): Verdict {
 	return { level: 'problem', message, fix };
 }
 
-/** The check did not run. Checks that are skipped for one reason have the same message. */
 export function skipped(message: string): Verdict {
 	return { level: 'skipped', message, fix: null };
 }

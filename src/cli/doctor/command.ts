@@ -22,7 +22,6 @@ interface DoctorOptions extends Selection {
 	full: boolean;
 	offline: boolean;
 	strict: boolean;
-	/** `address` or `address:port`; undefined: those of this machine. */
 	nameServer: string | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** The database: a file (there, ours, current, sound, with room to grow), or one on a server of PostgreSQL. */
 import { constants } from 'node:fs';
 import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';

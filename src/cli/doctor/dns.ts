@@ -1,4 +1,3 @@
-/** The DNS records of the sender domains, as receivers of the mail see them. */
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { domainOf } from '../../api/address.js';
@@ -18,7 +17,6 @@ import {
 
 class Unanswered extends Error {}
 
-/** Records of a name; null: the name does not exist (RFC 8020). They throw `Unanswered`. */
 export type Names = ReturnType<typeof createNames>;
 
 /** `server`: the DNS server; undefined: those of this machine. Throws `UsageError` for an invalid address. */
@@ -184,7 +182,6 @@ function judgeKey(
 	return problem(`${name} is another key than the one that signs: every signature fails`, fix);
 }
 
-/** The tag `p` of `v=DKIM1; k=rsa; p=…` (RFC 6376 s.3.2), white space left out; undefined when it has none. */
 function keyIn(record: string): string | undefined {
 	const tags = record.split(';').map((part) => part.replace(/\s/g, ''));
 	return tags.find((part) => part.startsWith('p='))?.slice(2);
@@ -232,7 +229,6 @@ function domainsOf(addresses: readonly string[]): string[] {
 	return addresses.map(domainOf).filter((domain) => domain !== '');
 }
 
-/** Domains above it, the nearest first; never a top-level domain. */
 function parentsOf(domain: string): string[] {
 	const labels = domain.split('.');
 	return labels.slice(1, -1).map((_, at) => labels.slice(at + 1).join('.'));

@@ -1,4 +1,3 @@
-/** The checks of a database of this machine, and of the environment it needs to send. */
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StoreError } from '../../api/errors.js';

@@ -1,4 +1,3 @@
-/** The queue: reasons for delays, senders, and outcomes. */
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import {
 	causeOf,

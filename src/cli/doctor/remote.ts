@@ -1,4 +1,3 @@
-/** The checks of a deployment, from the outside: the way there, its kind, its answer to the token, and its queue. */
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import type { WireResponse } from '../../api/api.js';
@@ -168,7 +167,6 @@ const listsPath = '/sub/lists/';
 const unserved = 'the service does not answer as it should';
 const elsewhere = 'check the base URL';
 
-/** Each path is requested once for all checks. */
 function serviceChecks(cx: CommandContext, connection: Connection, around: Surroundings): Checks {
 	const { api, exchange } = connection;
 	const { now, online, timeout } = around;
@@ -182,7 +180,6 @@ function serviceChecks(cx: CommandContext, connection: Connection, around: Surro
 				return { kind: 'silence', why: firstError(signal.aborted ? signal.reason : error) };
 			}
 		});
-	// Without the token, which this request does not need.
 	const root = ask('/', null);
 	const lists = ask(`${listsPath}?page_size=1`, undefined);
 	const ready = ask('/readyz', null);
@@ -272,7 +269,6 @@ function jsonOf(body: Uint8Array): unknown {
 	}
 }
 
-/** At most a hundred characters of a text that is not empty, else null. */
 function textOf(value: unknown): string | null {
 	return typeof value === 'string' && value !== '' ? short(value) : null;
 }

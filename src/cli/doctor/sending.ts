@@ -1,4 +1,3 @@
-/** The settings of a database, its mail server, its public URL, and its webhooks. */
 import { isTimeZone, microsPerDay } from '../../api/datetime.js';
 import { whyUnreachable } from '../../api/errors.js';
 import { withoutSecrets } from '../../api/quote.js';

@@ -179,7 +179,6 @@ interface Described {
 export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
 	args?: A;
 	options?: O;
-	/** Options of which an update needs one: without any it changes nothing, and is refused before anything is asked. */
 	changes?: readonly (keyof NoInfer<O> & string)[];
 	run(
 		cx: CommandContext,

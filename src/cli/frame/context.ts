@@ -128,7 +128,6 @@ export async function createContext(
 	const zone = isMachine(format) ? () => 'UTC' : timeZone;
 	const newTimes = () => createTimes({ zone, clock, isRead: io.stdout.isTTY });
 	const times = newTimes();
-	// A terminal that moves no cursor, or is too narrow for a list of choices, has no prompts.
 	const isAble = io.env['TERM'] !== 'dumb' && io.stderr.columns >= 20;
 	const prompts = createPrompts(io, {
 		canAsk: settings.input.value && !isMachine(format) && isAble && io.stderr.isTTY && io.stdin.isTTY,

@@ -213,7 +213,6 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof TableError) return fromTableError(error);
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-	// The build's check before the addon is loaded.
 	if (code === 'ERR_NODE_API')
 		return { ...ofMachine('sqlite_missing'), hint: 'install mailctl again with this Node.js' };
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);

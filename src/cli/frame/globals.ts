@@ -67,7 +67,6 @@ function option(group: OptionGroup, flags: string, summary: string, environment?
 	return { group, flags, summary, ...(environment !== undefined && { environment }) };
 }
 
-/** The result of commander for the table above; absent = not given. Negated ones are true unless given. */
 export interface RawGlobals {
 	profile?: string;
 	baseUrl?: string;

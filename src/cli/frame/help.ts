@@ -245,7 +245,6 @@ const verbs: Readonly<Record<string, readonly string[]>> = {
 	delete: ['delete', 'remove', 'unset', 'revoke'],
 };
 
-/** Nouns of other services. */
 const nouns: Readonly<Record<string, readonly string[]>> = {
 	...{ contact: ['subscribers'], member: ['subscribers'], people: ['subscribers'] },
 	...{ audience: ['lists'], segment: ['lists'], domain: ['senders', 'engine dkim'] },

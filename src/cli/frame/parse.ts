@@ -100,7 +100,6 @@ class Parsers {
 			});
 		}
 		if (self === undefined) return;
-		// A missing word may be asked for, so commander does not require it.
 		for (const { name, many } of self.args) parser.argument(many === true ? `[${name}...]` : `[${name}]`);
 		for (const [key, spec] of Object.entries(self.options)) this.#addOption(parser, key, spec);
 		parser.allowExcessArguments(!isCommand(node)).action(() => {

@@ -59,7 +59,6 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }
 		opened ??= import('./questions.js').then(({ Questions }) => new Questions(io, signal, hasColor));
 		return opened;
 	};
-	/** A statement too long for the prompt is printed before it: the prompt would break a line inside a word. */
 	const tell = async (what: string, question: string): Promise<string> => {
 		const statement = clean(what);
 		if (statement.length + question.length + promptCells < io.stderr.columns)

@@ -29,7 +29,6 @@ export async function invoke(
 	if (parsed.kind === 'run') return run(parsed, options);
 	const { node, path, globals } = parsed;
 	const { json, output = '', query, pager } = globals;
-	// A format of the environment does not take a person's help away.
 	if (json === true || query !== undefined || (isFormat(output) && isMachine(output))) {
 		const help = options.tree.find(({ name }) => name === 'help');
 		const command = help && (await loadNode(help));

@@ -128,7 +128,6 @@ function foldedTo(days: readonly ChartDay[], most: number): readonly ChartDay[] 
 	return [...rows.values()];
 }
 
-/** Names the period of rows that are not days. */
 function foldedName(days: readonly ChartDay[], rows: readonly ChartDay[]): string {
 	if (rows.length === days.length) return '';
 	return `  (by ${rows.length < days.length / 20 ? 'month' : 'week'})`;

@@ -56,7 +56,6 @@ export function selectColumns<T>(columns: Columns<T>, fields: readonly string[])
 	});
 }
 
-/** The column of that key, or, by `meta.city`, of one key of the objects of a column. */
 export function findColumn<T>(columns: Columns<T>, field: string): Column<T> | undefined {
 	const found = columns.find(({ key }) => key === field);
 	if (found !== undefined) return found;

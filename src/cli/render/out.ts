@@ -9,7 +9,6 @@ import type { Times } from './times.js';
 export interface OutOptions {
 	format: Format;
 	fields: readonly string[] | null;
-	/** Keys that an answer of this command may have: one that lacks some is not refused for them. */
 	known: readonly string[];
 	header: boolean;
 	truncate: boolean;

@@ -83,7 +83,6 @@ export interface StatusLine extends OutStream {
 
 const toStart = '\r\x1b[K';
 
-/** The stream: a write, of whole lines, takes the line away and puts it back below the text. */
 export function withStatusLine(
 	stream: OutStream,
 	{

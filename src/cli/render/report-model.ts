@@ -10,7 +10,6 @@ export interface DetailedReport {
 	details: ReportDetails;
 	links: readonly CampaignLink[];
 	replies: readonly CommonReply[];
-	/** The details cover some days, so that `links` count more than they do. */
 	isOfDays: boolean;
 }
 
@@ -64,15 +63,12 @@ export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: 
 
 export interface TotalLine {
 	name: string;
-	/** Null: the service tells only the share. */
 	count: number | null;
 	share: string | null;
-	/** The whole of the share: `4 sent`. */
 	base: string | null;
 	machines: number | null;
 }
 
-/** The totals of a report. `all`: counts of the same messages, where the service tells them. */
 export function totalsOf(
 	total: Report['total'],
 	{
@@ -99,7 +95,6 @@ export function totalsOf(
 		});
 }
 
-/** The totals of details: people, and machines beside them. */
 export function detailedTotals({ total }: ReportDetails): TotalLine[] {
 	const line = (
 		name: string,
@@ -130,11 +125,9 @@ export interface ReportTable {
 	title: string;
 	header: readonly string[];
 	rows: readonly Row[];
-	/** Further rows that the service counts and does not list. */
 	others?: number;
 }
 
-/** The links, bounces and replies behind the totals. Tables without rows are left out. */
 export function tablesOf({ details: { bounces }, links, replies, isOfDays }: DetailedReport): ReportTable[] {
 	const tables: ReportTable[] = [
 		{
@@ -173,7 +166,6 @@ export function tablesOf({ details: { bounces }, links, replies, isOfDays }: Det
 	return tables.filter(({ rows }) => rows.length > 0);
 }
 
-/** Growth of lists during the days. */
 export function growthTable({ lists = [] }: ReportDetails): ReportTable {
 	return {
 		title: 'Growth of the lists',
@@ -184,7 +176,6 @@ export function growthTable({ lists = [] }: ReportDetails): ReportTable {
 	};
 }
 
-/** Columns of numbers and shares, which are aligned to the right. */
 export function numberColumns({ header, rows }: ReportTable): boolean[] {
 	const isNumber = (cell: string | number | undefined) =>
 		typeof cell === 'number' || (cell !== undefined && /^[\d.]+ %$/.test(cell));

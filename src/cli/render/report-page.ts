@@ -1,4 +1,3 @@
-/** A report as a page without scripts and without parts from elsewhere. */
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../api/quote.js';
 import { clean } from './clean.js';

@@ -1,4 +1,3 @@
-/** A report on a terminal. */
 import { parseWireDate } from '../../api/datetime.js';
 import { type EventType, hasDays, type Report } from '../../api/records.js';
 import type { ReportDetails } from '../../api/reports.js';
@@ -23,19 +22,13 @@ import { pad, shorten, widthOf, wrap } from './width.js';
 export interface ReportPage {
 	report: Report;
 	chart: 'bars' | 'spark' | 'none';
-	/** Null: the report covers everything. */
 	title: string | null;
 	head: CampaignHead | null;
-	/** The events that the report counts; all without any. */
 	events: readonly EventType[];
-	/** Opens and clicks of bots are left out. */
 	human: boolean;
 	isOfDays: boolean;
-	/** The zone of the days; null: the service does not tell it. */
 	zone: string | null;
-	/** Counts of the same messages. */
 	details: ReportDetails | null;
-	/** Shown in place of the totals. */
 	parted: DetailedReport | null;
 }
 
@@ -95,7 +88,6 @@ function headLines(
 	return [...lines, ...layOut([all, ...counts], [false, true], width), ''];
 }
 
-/** One line where both fit. */
 function headingOf(days: readonly ChartDay[], zone: string | null, width: number): string[] {
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
@@ -139,7 +131,6 @@ function tableLines(table: ReportTable, width: number): string[] {
 	];
 }
 
-/** The first hours in one line for each figure. */
 function hourLines({ hours }: ReportDetails, options: ChartOptions): string[] {
 	const [first] = hours;
 	if (first === undefined || options.width < 40) return [];
@@ -159,7 +150,6 @@ function pictureOf(chart: 'bars' | 'spark', days: readonly ChartDay[], options: 
 	return barChart(filled.length === 1 ? filled : days, options);
 }
 
-/** A day as every table shows it; the wire's own form is for programs. */
 export function dayText(date: unknown): string {
 	const text = String(date);
 	return parseWireDate(text) ?? clean(text);

@@ -1,4 +1,3 @@
-/** A report as a file: CSV, JSON and Markdown. */
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { EventType, Report } from '../../api/records.js';
 import type { Figures } from '../../api/reports.js';

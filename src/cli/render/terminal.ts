@@ -32,7 +32,6 @@ export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env:
 	return stream.isTTY && env['TERM'] !== 'dumb' && env['CLICOLOR'] !== '0';
 }
 
-/** The marks in use; the identity without colour, which most output is: then chalk is not loaded. */
 export async function paint(enabled: boolean): Promise<Paint> {
 	if (!enabled) return plain;
 	const { Chalk } = await import('chalk');

@@ -39,7 +39,6 @@ const columns: Columns<CheckResult> = [
 
 const defaultDeadline = { ms: 120_000, text: '2m' } as const;
 
-/** Throws `UsageError` for options that leave nothing to check, and the error of `concluded` after the report. */
 export async function smokeCommand(cx: CommandContext, options: SmokeOptions): Promise<ExitCode> {
 	const { sendTo: to, from, reporter } = options;
 	const path = options.reportFile === '-' ? undefined : options.reportFile;

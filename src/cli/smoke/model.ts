@@ -1,6 +1,5 @@
 import type { Probe } from './probe.js';
 
-/** The values of `--only` and `--skip`, in the order they run. */
 export const groups = [
 	...(['connection', 'auth', 'lists', 'subscribers', 'fields', 'webhooks', 'report', 'send'] as const),
 ];
@@ -10,7 +9,6 @@ export interface Check {
 	/** Stable, for scripts: `lists.create`. The part before the dot is its group. */
 	id: `${Group}.${string}`;
 	title: string;
-	/** `read` changes nothing; `change` is for `--full`, `send` for `--send-to`. */
 	need: 'read' | 'change' | 'send';
 	/** Throws `Broken` or `Skipped`; anything else that is thrown is a failure too. A text is a detail worth showing. */
 	run(probe: Probe): Promise<unknown>;

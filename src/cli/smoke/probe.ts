@@ -1,5 +1,3 @@
-/** Requests of the checks over the raw wire, and what they demand of the answers, in the words of the report. */
-
 import type { WireExchange } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
@@ -12,7 +10,6 @@ export interface Ask {
 	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 	path: string;
 	body?: unknown;
-	/** Replaces the connection's own token; null sends no token. */
 	token?: string | null;
 	retries?: number;
 }
@@ -185,7 +182,6 @@ export class Probe {
 		throw new Broken(`${said(answer)} ${what}: ${quoted(answer)}`);
 	}
 
-	/** The answer is a 4xx, the decided one or another. `what` completes "… is accepted". */
 	refusal(answer: Answer, what: string, wanted: number): void {
 		const { status, headers, json } = answer;
 		if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
@@ -207,7 +203,6 @@ export class Probe {
 		for (const tell of [...seen.values()].slice(0, mostComplaints)) tell();
 	}
 
-	/** Keys whose values are not those expected. Passwords of webhooks are in no output. */
 	values(grade: 'fault' | 'deviate', record: Json, expected: Json, when: string): void {
 		for (const [key, value] of Object.entries(expected)) {
 			if (isSame(record[key], value)) continue;
@@ -250,7 +245,6 @@ export class Probe {
 		}
 	}
 
-	/** Two pages one behind the other; of one row where all fit in one. Throws `Skipped` without a second page. */
 	async paging(path: string): Promise<string> {
 		const plain = await this.page(path);
 		const small = plain.next === null && plain.results.length > 1 ? withQuery(path, { page_size: 1 }) : path;
@@ -313,7 +307,6 @@ function cut(text: string, length: number): string {
 	return text.length <= length ? text : `${text.slice(0, length)}…`;
 }
 
-/** Equal as JSON; the order of keys does not count. */
 export function isSame(a: unknown, b: unknown): boolean {
 	if (Array.isArray(a) && Array.isArray(b))
 		return a.length === b.length && a.every((item, at) => isSame(item, b[at]));
@@ -330,7 +323,6 @@ export function said({ method, path }: Answer): string {
 	return `${method} ${path.replaceAll(/(email__\w+=)[^&]*/g, '$1…')} answered`;
 }
 
-/** `GET /sub/lists/ answered 500, not 200: …`, with the first 160 characters of the body. */
 export function unexpected(answer: Answer, status: number): Broken {
 	if (answer.status === 403) return new Denied(`the token may not do that: ${said(answer)} 403`);
 	const body = answer.text.trim() === '' ? '' : `: ${quoted(answer)}`;

@@ -30,7 +30,6 @@ export function collectionOf(kind: Kind): string {
 	return places[kind].collection;
 }
 
-/** Whether a run made it: the run of that id, or any when null. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
 	if (found === undefined) return false;

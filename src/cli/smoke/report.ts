@@ -7,7 +7,6 @@ import type { CheckResult, Outcome, ReporterName, SmokeReport } from './model.js
 export interface Screen {
 	unicode: boolean;
 	paint: Paint;
-	/** Cells of a line; infinite where nothing is to be broken. */
 	columns: number;
 }
 

@@ -1,4 +1,3 @@
-/** Checks of lists, subscribers, fields and webhooks: their collections, and with `--full` records of the run. */
 import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
@@ -40,7 +39,6 @@ interface Resource {
 	shape: Shapes;
 	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
 	mark: string;
-	/** The path of the collection that is there; throws `Skipped` where there is none. */
 	existing(probe: Probe): Promise<string>;
 	own(probe: Probe): Promise<string>;
 	body: Json;
@@ -49,7 +47,6 @@ interface Resource {
 	replace: Json;
 	/** Values after a PUT that the document leaves open: omitted keys return to their defaults (api-decisions 11). */
 	decided?: Json;
-	/** A key whose value a deployment is free to refuse, and the reason of the skip. */
 	mayRefuse?: { key: string; why: string };
 	looks?: readonly Step[];
 	changes?: readonly Step[];

@@ -1,4 +1,3 @@
-/** Chooses the checks of a run, runs them one after the other, deletes what they made, and reports. */
 import { formatDateTime, microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -242,7 +241,6 @@ function since(start: number): number {
  */
 const cleanupGraceMs = 5_000;
 
-/** Runs the checks and deletes what they made; never throws for a fault of the deployment. */
 export async function runSmoke(
 	cx: CommandContext,
 	options: RunOptions,

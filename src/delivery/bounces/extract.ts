@@ -1,4 +1,3 @@
-/** Facts of a mail that every reader needs, computed once. */
 import { addressesIn, isSame } from './addresses.js';
 import {
 	decodeWords,

@@ -126,7 +126,6 @@ export interface TraceEntry {
 	line: string;
 }
 
-/** Follows the trace of an opening. */
 export class PhaseTracker {
 	phase: SmtpPhase = 'connect';
 	extensions: SmtpExtensions = new Map();
@@ -195,7 +194,6 @@ export class Deadline {
 	#ringsAt = 0;
 	#timer: NodeJS.Timeout | null = null;
 
-	/** `onMissed` gets the milliseconds that were set. */
 	constructor(onMissed: (ms: number) => void) {
 		this.#onMissed = onMissed;
 	}

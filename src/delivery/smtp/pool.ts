@@ -7,7 +7,6 @@ import { type Opened, openSession, type Session } from './session.js';
 import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
 import type { Conversation, Mail } from './transaction.js';
 
-/** `failure`: null = the server would take mail. `certificate`: what it has shown; null: none. */
 export interface Verified {
 	failure: OpeningFailure | null;
 	certificate: PeerCertificate | null;

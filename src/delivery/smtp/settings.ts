@@ -24,7 +24,6 @@ export interface SmtpSettings {
 /** Milliseconds; each bounds one whole step, so that a reply of a byte a second does not stretch it. */
 export interface SmtpTimeouts {
 	connect: number;
-	/** Greeting, EHLO, STARTTLS, login: each reply. */
 	greeting: number;
 	command: number;
 	data: number;

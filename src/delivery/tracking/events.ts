@@ -37,7 +37,6 @@ export function trackedEvent({ message, type, at, link, machine, visitor }: Happ
 	};
 }
 
-/** Null for a text that is empty afterwards. Never ends with half a surrogate pair. */
 function clean(text: string | null, maxLength: number): string | null {
 	const printable = (text ?? '').slice(0, maxLength * 2).replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ');
 	const cut = printable.trim().slice(0, maxLength);

@@ -23,7 +23,6 @@ export interface TrackingOptions {
 	writes: Pick<Writes, 'recordEvents'>;
 	/** The cache of the composer, or one like it: thousands click on the links of one campaign. */
 	contents: ContentCache;
-	/** The current settings and keys; read on every request, so the caller caches them. */
 	links(): Promise<LinkOptions>;
 	clock: Clock;
 	failed?(error: unknown): void;
@@ -80,7 +79,6 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	};
 }
 
-/** Null: with its values it is too large for a message, and was never sent. */
 function previewOf(compiled: CompiledContent, variables: Readonly<Record<string, string>>) {
 	try {
 		return compiled.preview({ variables });
@@ -146,7 +144,6 @@ export interface MessageView {
 }
 
 export interface Branding {
-	/** Null: pages name the sender of the mail. */
 	name: string | null;
 	logo: string | null;
 	color: string;

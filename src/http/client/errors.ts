@@ -1,4 +1,3 @@
-/** Reads errors of DRF, RFC 7807, other services, and the pages of proxies. */
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -76,7 +75,6 @@ export function pageText(bytes: Buffer): string {
 	return text.replace(/<(style|script)[^<>]*>[^<]*/gi, ' ').replace(/<[^<>]*>/g, ' ');
 }
 
-/** Null: a body without fields, such as `{"detail": "…"}` or RFC 7807's. */
 function fieldsOf(body: unknown): FieldErrors | null {
 	if (isRecord(body)) {
 		const listed = listedErrors(body['errors']) ?? listedErrors(body['detail']);

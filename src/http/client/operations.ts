@@ -286,7 +286,6 @@ function assertNoPage(success: Success): void {
 		throw badAnswer(success, `is a web page, not JSON: ${titleOf(success)}`);
 }
 
-/** Our servers answer 204 without a result. */
 function assertNothing(success: Success): void {
 	const { status } = success.answer;
 	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);

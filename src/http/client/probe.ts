@@ -1,4 +1,3 @@
-/** `GET /` says whether a deployment is ours, and which extensions it has (api-decisions 37). */
 import type { Capabilities, Extensions } from '../../api/capabilities.js';
 import { ApiError } from '../../api/errors.js';
 import { readJson } from '../../api/json.js';
@@ -13,7 +12,6 @@ interface Probe {
 	signal: AbortSignal | undefined;
 }
 
-/** Probes at the first call and remembers the answer; after a failure it probes again. */
 export function createProbe(probe: Probe): () => Promise<Capabilities> {
 	let found: Promise<Capabilities> | null = null;
 	return () => {

@@ -49,7 +49,6 @@ export function isProxyUrl(text: string): boolean {
 	return canParseUrl(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
 }
 
-/** Without the proxy's password. */
 export function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): string {
 	const url = httpsProxy === '' ? httpProxy : httpsProxy;
 	const isOne = noProxy === '' && (httpProxy === '' || httpsProxy === '' || httpProxy === httpsProxy);

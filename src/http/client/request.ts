@@ -1,4 +1,3 @@
-/** One operation as HTTP requests, with their attempts and pauses; each has a line of the request log. */
 import type { Call } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';

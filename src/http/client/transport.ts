@@ -1,4 +1,3 @@
-/** Loads only the needed part of undici. */
 import type { Dispatcher } from 'undici';
 import { TransportFailure, toFailure, type Way } from './failure.js';
 import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
@@ -109,7 +108,6 @@ interface Destination extends Way {
 /** Node takes a longer one for 1 ms. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** One exchange; `answer` settles once. */
 class Run implements Dispatcher.DispatchHandler {
 	readonly answer: Promise<Raw>;
 	readonly #destination: Destination;
@@ -172,7 +170,6 @@ class Run implements Dispatcher.DispatchHandler {
 		this.#controller?.abort(new Error('given up'));
 	}
 
-	/** Called right before the first byte is written. */
 	onRequestStart(controller: Dispatcher.DispatchController): void {
 		this.#controller = controller;
 		if (this.#hasEnded) controller.abort(new Error('given up'));

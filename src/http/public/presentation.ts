@@ -7,7 +7,6 @@ export interface Presentation {
 	branding: Branding;
 }
 
-/** Never rejects: the handler of the page reports an outage. */
 export async function presentationOf(
 	ports: Pick<TrackingPorts, 'branding'>,
 	{ headers }: Pick<PublicRequest, 'headers'>,

@@ -146,7 +146,6 @@ async function follow(ports: TrackingPorts, token: string): Promise<Followed | n
 	return url === null ? null : { message, link: { position: verified.link, url } };
 }
 
-/** The message of the token; null for a bad one, and if the message is gone. */
 export async function messageOf(
 	ports: TrackingPorts,
 	kind: 'u' | 'v',

@@ -1,4 +1,3 @@
-/** Errors and shutting down cut off nothing that is being answered. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
@@ -9,7 +8,6 @@ import type { Limits, Share } from './limits.js';
 import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 
 export class Connection {
-	/** The TLS socket once there is one. */
 	socket: Socket;
 	readonly tcpSocket: Socket;
 	/** Stored, because a closed socket no longer has it. */
@@ -227,7 +225,6 @@ class Peers {
 	}
 }
 
-/** The address, or the first 64 bits of an IPv6 one. */
 export function peerName(address: string | null): string {
 	if (address === null) return '';
 	const plain = plainAddress(address);

@@ -12,7 +12,6 @@ export interface Exchange extends HttpRequest {
 	match: Match | null;
 	principal: Principal | null;
 	answered: HttpResponse | null;
-	/** The path if it contains nothing secret, else its shape. */
 	shownPath: string;
 	error: string | null;
 }

@@ -1,4 +1,3 @@
-/** The API without sockets. Order and texts are DRF's. */
 import { createHash } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import { type BodySize, bodies } from '../../api/bodies.js';
@@ -280,7 +279,6 @@ async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): 
 	assertAllowed(principal, [['read']]);
 }
 
-/** For load balancers; an error of the check is a reason too. */
 async function readiness({ ready }: Settled): Promise<HttpResponse> {
 	const reason = await Promise.resolve(ready?.() ?? null).catch(
 		(error: unknown) => asApiError(error)?.message ?? 'The database does not answer.',

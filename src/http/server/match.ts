@@ -24,7 +24,6 @@ export interface ApiPath {
 	operations: Readonly<Partial<Record<Method, OperationName>>>;
 	allow: string;
 	values: Readonly<Record<string, string>>;
-	/** Null: one of these cannot be an id. */
 	ids: PathIds | null;
 }
 

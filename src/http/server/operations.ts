@@ -126,7 +126,6 @@ function restOf(values: Values, taken: ReadonlySet<string>): Values {
 function checkBody({ check }: Body, body: unknown): Values {
 	const parsed = check?.parse(body, 'create');
 	if (parsed?.kind === 'invalid') throw invalid(parsed.errors);
-	// Null is a value that is not given.
 	return Object.fromEntries(Object.entries(parsed?.value ?? {}).filter(([, value]) => value !== null));
 }
 
@@ -152,7 +151,6 @@ const readers: Readonly<Record<Parameter['kind'], (query: Query, name: string) =
 	page: () => undefined,
 };
 
-/** Throws `invalid` with every word that is not of its set. */
 function readQuery(parameters: Plan['parameters'], query: Query, into: Values): void {
 	const errors: FieldErrors = {};
 	for (const [name, { kind, words, default: fallback }] of parameters) {
