@@ -60,7 +60,6 @@ function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
 	};
 }
 
-/** Without regard to order. A campaign of one list names it in `list_id` alone. */
 function peopleOf({ lists, ...conditions }: CheckedAudience): Readonly<Record<string, unknown>> {
 	const sorted = Object.entries(conditions).map(
 		([key, values]: [string, readonly (string | number)[]]) => [key, [...values].sort()] as const,

@@ -286,7 +286,6 @@ export interface CampaignFilter {
 	ordering?: 'date_created' | '-date_created';
 }
 
-/** `context` replaces the campaign's own values, and those replace the subscriber's meta. */
 export interface Recipient {
 	to: string;
 	context?: Readonly<Record<string, string>>;

@@ -139,7 +139,6 @@ export function cssStatements(css: string): CssStatement[] {
 	return statements;
 }
 
-/** Null when other rules are nested in it. */
 function declarationsOf(body: string): string[] | null {
 	const cuts = [...marks(body, ';{')];
 	return cuts.some(({ char }) => char === '{') ? null : pieces(body, cuts);

@@ -1,5 +1,3 @@
-/** Findings about a content that mail programs would show badly. Pure and linear. */
-
 import { Parser } from 'htmlparser2';
 import type { Attachment } from '../api/attachments.js';
 import type { Content } from '../api/messages.js';

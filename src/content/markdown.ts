@@ -1,5 +1,3 @@
-/** GitHub's Markdown in a plain layout for narrow and wide, light and dark; raw HTML stays. */
-
 import { Marked } from 'marked';
 import { escapeHtml } from '../api/quote.js';
 import { referencePattern } from '../api/variables.js';

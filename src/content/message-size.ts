@@ -1,5 +1,3 @@
-/** The size of a message with its values, known before anything is joined. */
-
 import { type FieldErrors, invalid } from '../api/errors.js';
 import type { Content } from '../api/messages.js';
 import { maxSubjectLength } from '../api/messages.js';

@@ -17,7 +17,6 @@ interface MessageParts {
 
 type WriteBody = (out: ByteSink, values: BodyValues) => void;
 
-/** The parts that differ between recipients come first, the files after them. */
 export interface MessageBody {
 	write: WriteBody;
 	rest: readonly (string | { sha256: string })[];
@@ -88,7 +87,6 @@ interface SharedFields {
 	custom: string;
 }
 
-/** Everything above the Content-Type; fields that messages of an envelope share are made once. */
 export function fieldWriter(): (subject: string, envelope: Envelope, recipient: Recipient) => string {
 	const known = new WeakMap<Envelope, SharedFields>();
 	let date = { ms: Number.NaN, field: '' };

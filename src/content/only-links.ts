@@ -1,6 +1,5 @@
 import { findLinks, linkTexts } from './links.js';
 
-/** The same links at the same positions; null: it has none. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;

@@ -1,4 +1,3 @@
-/** Everything that parses an untrusted HTML body, in one call of a thread that can be ended. */
 import { readMarkup } from './attributes.js';
 import { normalLineEnds } from './fill-variables.js';
 import { inlineStyles } from './inline-css.js';

@@ -1,5 +1,3 @@
-/** Replaces link targets and inserts a pixel; all other bytes stay the same. */
-
 import {
 	fillSlot,
 	htmlValue,

@@ -1,4 +1,3 @@
-/** Variables in style sheets and style attributes: none may load anything. */
 import { referencePattern } from '../api/variables.js';
 
 /** `fixed`: a variable in `url(…)` stays as it is written. `style`: a value that would load is refused. */

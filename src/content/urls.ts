@@ -1,6 +1,5 @@
 import { variableValue } from '../api/variables.js';
 
-/** The text around a variable that begins a URL attribute, entities decoded. */
 export interface UrlGuard {
 	readonly before: string;
 	readonly after: readonly (string | { readonly reference: string })[];

@@ -1,4 +1,3 @@
-/** Variables that determine a link's target or what a style loads. */
 import { hasDefault, referencePattern } from '../api/variables.js';
 import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
 import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
@@ -106,7 +105,6 @@ function pieceText(piece: Piece): string {
 	return 'reference' in piece ? '' : piece.text;
 }
 
-/** Other attributes have no variable. */
 function markupWithVariables(html: string): Markup {
 	return readMarkup(html, (_tag, _name, value) => {
 		const first = value.indexOf('#');

@@ -14,7 +14,6 @@ export function createSubscribers(
 ): Crud<Subscriber, SubscriberInput, SubscriberFilter> {
 	const { store, clock } = context;
 	const { reads, writes } = store;
-	// The write itself finds the list and the subscriber.
 	const fieldErrors = (id: number | null) => async (patch: SubscriberPatch) => {
 		found(id === null ? await reads.getList({ id: list_id }) : await reads.getSubscriber({ list_id, id }));
 		return reads.fieldErrors({ kind: 'subscriber', list_id, id, patch, now: clock.now() });

@@ -100,7 +100,6 @@ function firstOf(errors: FieldErrors): { code: string; error: string } {
 	return { code: first?.code ?? 'invalid', error: `${first?.path ?? ''}: ${first?.message ?? ''}` };
 }
 
-/** Other filters ignore an unknown word; here it is an error worth reporting. */
 function usable(filter: SuppressionFilter): SuppressionFilter {
 	const { reason, source, list_id } = filter;
 	if (list_id !== undefined && !Number.isSafeInteger(list_id)) refuse('list_id', texts.integer);

@@ -13,7 +13,6 @@ export type ColumnsResult =
 	| { kind: 'columns'; columns: CampaignColumns }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
-/** `map` as `--map` gives it: `Town=city`, `First+Last=name`; `-` leaves the column out. */
 export function campaignColumns(header: readonly string[], map: readonly string[]): ColumnsResult {
 	// Reads a header like an import, but every column and every target of --map is a field.
 	const fields = [...header.map(fieldOf), ...map.map(targetOf)].filter((field) => field !== null);

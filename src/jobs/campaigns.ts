@@ -14,7 +14,6 @@ export interface CampaignSink<Row> {
 
 export interface StagingJob<Row> {
 	session: Session;
-	/** The same in each run: rows put before are skipped. */
 	rows: AsyncIterable<Row>;
 	sink: CampaignSink<Row>;
 	batchRows?: number;

@@ -4,7 +4,6 @@ import type { RejectedRow } from '../tables/finding.js';
 import type { Mapping } from '../tables/map-columns.js';
 import { columnsOf, type LentBundle, originalsOf, sizeOf, unpackCells } from './import-bundles.js';
 
-/** The rows of a bundle on their way into an import. */
 export class Batch {
 	readonly first: number;
 	readonly count: number;

@@ -10,7 +10,6 @@ export interface Bundle {
 	first: number;
 	form: RowForm;
 	rows: RowBytes;
-	/** Rows that cannot be put, and those that a file of rejects refuses again. */
 	rejects: RejectedRow[];
 }
 

@@ -64,7 +64,6 @@ function markOf(path: string): string {
 	return `${path}.elsewhere`;
 }
 
-/** Written whole or not at all. */
 async function putNew(path: string, text: string): Promise<void> {
 	const whole = `${path}.${process.pid}`;
 	await writeFile(whole, text, { mode: 0o600, flush: true });

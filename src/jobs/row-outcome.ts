@@ -71,7 +71,6 @@ export async function deactivate(
 	return true;
 }
 
-/** Answers of 502, 503 or 504. */
 const maxBusyAnswers = 12;
 
 /** The address was new before this call: if it is there now, this call created it. */
@@ -149,7 +148,6 @@ async function update(
 	}
 }
 
-/** Repeating a change is safe. */
 async function repeated(write: () => Promise<unknown>): Promise<void> {
 	for (let tries = 1; ; tries += 1) {
 		try {

@@ -54,7 +54,6 @@ export interface RowImportReads {
 
 export interface RowImportWrites {
 	openRowImport(c: { key: string; now: Micros }): Promise<RowImport>;
-	/** Call before a request that changes something. */
 	declareRow(c: { import: number; row: number; intent: RowIntent }): Promise<void>;
 	acknowledgeRows(c: RowBatch & { import: number }): Promise<void>;
 	dropRowImport(c: { import: number }): Promise<void>;

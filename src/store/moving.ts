@@ -108,7 +108,6 @@ export interface Movable {
 	close(): Promise<void>;
 }
 
-/** A process without a heartbeat, which sees those of others alone. */
 export const watcher = { id: '', role: 'cli', host: hostname(), pid: process.pid };
 
 export function namesOf({ columns }: Table, places: readonly number[] = [...columns.keys()]): string {

@@ -34,7 +34,6 @@ export async function openStore(url: string, options: OpenOptions): Promise<Stor
 	return openSqliteStore(databaseFile(url), options);
 }
 
-/** Opens a reader beside the store that writes, which is opened first. */
 export async function openReader(url: string, { keys }: Pick<OpenOptions, 'keys'> = {}): Promise<Reader> {
 	return openSqliteReader(databaseFile(url), keys);
 }

@@ -72,9 +72,7 @@ export interface QueueState {
 	next_due_at: Micros | null;
 	pauses: readonly QueuePause[];
 	workers: readonly QueueWorker[];
-	/** The 50 domains of recipients with the most messages; without refusals of the sender. */
 	deferred: readonly DeferredDomain[];
-	/** The commonest of seven days, at most five. */
 	replies: readonly CommonReply[];
 	limits: readonly HoldingLimit[];
 	/** Messages on which a worker ended, the latest first, at most 50; failed ones of seven days. */

@@ -1,5 +1,3 @@
-/** Cuts large work into transactions, so that none holds a lock for long. */
-
 import type { AcceptCounts, ListAck } from '../api/campaigns.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';

@@ -64,7 +64,6 @@ export interface Store {
 	readonly queue: Queue;
 	/** The clock that several machines share; absent: this machine's. */
 	readonly clock?: Clock;
-	/** Calls where others may have made messages ready, until the answer is called; only polling finds all. */
 	onReady?(listener: () => void): () => void;
 	close(): Promise<void>;
 }
@@ -164,7 +163,6 @@ export interface Reads
 	limitWaits(c: { now: Micros }): Promise<LimitWait[]>;
 	queuePauses(): Promise<QueuePause[]>;
 	revokedLeases(c: { fences: readonly Fence[] }): Promise<Uuid[]>;
-	/** Slow: it walks everything that waits. */
 	queueState(c: { now: Micros }): Promise<QueueState>;
 	hasWorker(c: { now: Micros }): Promise<boolean>;
 	getSettings(): Promise<Record<string, string>>;

@@ -28,7 +28,6 @@ export interface SuppressionReads {
 		list_id: number | null;
 		now: Micros;
 	}): Promise<Suppression | null>;
-	/** The answer of `putSuppressions` for each row alone. */
 	compareSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
 }
 

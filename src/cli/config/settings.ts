@@ -124,7 +124,6 @@ function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
 	return { value: true, origin: { level: 'default', name: null } };
 }
 
-/** One of the environment is read where it is used: other programs may know more kinds. */
 function assertProxy(text: string | undefined): void {
 	if (text === undefined) return;
 	const url = text.includes('://') ? text : `http://${text}`;

@@ -37,7 +37,6 @@ interface OptionBase {
 	short?: string;
 	placeholder?: string;
 	required?: true;
-	/** The prompt for a missing required value, by default its summary. */
 	ask?: string;
 	/** The kind or form of the value: a prompt offers existing records, and checks the form. */
 	of?: RecordKind | TextForm;

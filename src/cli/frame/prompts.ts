@@ -8,7 +8,6 @@ import type { Questions } from './questions.js';
 export interface Line {
 	question: string;
 	initial?: string;
-	/** Why the answer cannot be taken; it is asked again then, what was typed stays. */
 	check?: (text: string) => Promise<string | null>;
 }
 

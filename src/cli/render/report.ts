@@ -32,7 +32,6 @@ export interface ReportPage {
 	parted: DetailedReport | null;
 }
 
-/** Lines without their line ends. Every text of the service is cleaned. */
 export function renderReport(page: ReportPage, options: ChartOptions): string[] {
 	const { report, chart, events, human, zone, details, parted } = page;
 	const { total, data } = report;

@@ -98,7 +98,6 @@ function inRoom(line: string, { columns }: Screen): string[] {
 
 /** TAP 14 (testanything.org), deviations and details in YAML blocks. Deviations fail no test point. */
 function tapReport(report: SmokeReport): string {
-	// A `#` begins a directive, and a backslash an escape.
 	const escaped = (text: string) => clean(text).replaceAll('\\', '\\\\').replaceAll('#', '\\#');
 	const yaml = (text: string) => JSON.stringify(text.split('\n').map(clean).join('; '));
 	const points = report.checks.flatMap(({ id, title, outcome, detail, duration_ms }, at) => {

@@ -27,7 +27,6 @@ export interface CountedLimit {
 
 type ParsedLimits = { kind: 'limits'; limits: SendLimit[] } | { kind: 'error'; message: string };
 
-/** `100/m` for `all`, else `example.com=100/h, *=10/s`. Several limits of one domain all hold. */
 export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	const limits: SendLimit[] = [];
 	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {

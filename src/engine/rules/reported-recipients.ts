@@ -3,7 +3,6 @@ import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
 export interface ReturnedReport {
-	/** Hex: reading the same mail again changes nothing. */
 	sha256: string;
 	at: Micros;
 	message: Uuid;

@@ -8,7 +8,6 @@ export interface Retention {
 
 export const retentionSettings = ['keep_messages', 'keep_events', 'keep_bodies'] as const;
 
-/** A year, and the month with which it is compared. */
 export const proposedRetention: Readonly<Record<string, string>> = {
 	keep_messages: '400d',
 	keep_events: '400d',

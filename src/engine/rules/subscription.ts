@@ -8,7 +8,6 @@ import type { RejectedRow } from './import-rows.js';
 
 const stoppingReasons: ReadonlySet<string> = new Set<SuppressionReason>(['COMPLAINED', 'HARDBOUNCED']);
 
-/** Activating a subscriber does not lift these. */
 const bindingReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 	'HARDBOUNCED',

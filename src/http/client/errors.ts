@@ -100,7 +100,6 @@ function errorsOf(value: unknown): FieldErrors[string] | null {
 	return found.length === 0 ? null : (Object.fromEntries(found) as FieldErrors); // without null
 }
 
-/** A text, or `{"message": "…", "code": "…"}`: DRF's full details. */
 function errorIn(value: unknown): FieldError | null {
 	if (typeof value === 'string') return { code: codeOfText(value), message: value };
 	if (!isRecord(value) || typeof value['message'] !== 'string') return null;

@@ -229,7 +229,6 @@ async function send(
 	return result;
 }
 
-/** Keys of ours are sent only where they are supported (api-decisions 28). */
 function encodeSend(request: unknown, { isOurs }: { isOurs: boolean }): unknown {
 	if (!isRecord(request)) return request;
 	const known = isOurs ? request : without(request, 'list_id', 'campaign_unique_id', 'attachments');

@@ -172,7 +172,6 @@ function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
 	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
 }
 
-/** A second more for each 256 KiB of a file. */
 function uploadMs(body: string | Uint8Array | null): number {
 	return body instanceof Uint8Array ? Math.ceil((body.length / (256 * 1024)) * 1000) : 0;
 }

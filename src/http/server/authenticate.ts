@@ -86,7 +86,6 @@ export function assertAllowed({ scopes: held }: Principal, accepted: readonly (r
 	});
 }
 
-/** `read` may read what other tokens sent, only `admin` may change it. */
 export function seesAll({ scopes }: Principal, { method }: Operation): boolean {
 	return scopes.includes('admin') || (method === 'GET' && scopes.includes('read'));
 }

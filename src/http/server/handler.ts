@@ -269,7 +269,6 @@ function document(response: HttpResponse, known: string | undefined): HttpRespon
 	return isKnown === true ? { status: 304, headers: { ...headers, ETag }, body: null } : response;
 }
 
-/** Prometheus sends the token in another header. */
 async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): Promise<void> {
 	const bearer = bearerOf(exchange.headers);
 	const principal = await (bearer === undefined

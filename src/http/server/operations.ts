@@ -171,7 +171,6 @@ function scopeOf(query: Query): Values {
 	throw invalid({ submission: [{ code: 'required', message: texts.required }] });
 }
 
-/** Any other page is `not_found` "Invalid page.". */
 async function readPage<P extends Page<unknown, { length: number }>>(
 	query: Query,
 	read: (request: PageRequest) => Promise<P>,

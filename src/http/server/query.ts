@@ -34,7 +34,6 @@ export class Query {
 		return trimmed === '' ? undefined : trimmed;
 	}
 
-	/** Python's rules (` 01` is 1); `NaN` for any other text. */
 	integer(name: string): number | undefined {
 		const text = this.text(name);
 		return text === undefined ? undefined : (parseInteger(text) ?? Number.NaN);

@@ -6,7 +6,6 @@ import { column, exists, type Sql } from './sql.js';
 
 const mostDeaths = 3;
 
-/** How long a message waits after a worker ended on it, so that other messages go first. */
 const stepBackMicros: Micros = 60 * microsPerSecond;
 
 export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fence'>, at: Micros): Settlement {

@@ -35,7 +35,6 @@ import { createDeliveries } from './webhooks/deliveries.js';
 import { createNotifications } from './webhooks/notifications.js';
 import { createWebhooks } from './webhooks/webhooks.js';
 
-/** Without those that are carried out slice by slice (`slices.ts`). */
 export interface Core extends Omit<Operations, 'addListToCampaign' | 'lease'>, Slices, Emptying, FieldUses {
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }

@@ -238,7 +238,6 @@ export class Counting {
 	}
 }
 
-/** For one operation, of these messages, whose rows are locked before. One round trip, with what is asked beside it. */
 export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise<Counting> {
 	const [tally, notices, stored] = await sql.together([
 		() => createTally(sql),

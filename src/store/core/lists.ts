@@ -69,7 +69,6 @@ export function createLists(sql: Sql) {
 }
 
 export interface Emptying {
-	/** Deletes the first subscribers of a list, after mail to any of it was canceled in the first slice; their number. */
 	dropSubscribers(c: { list_id: number; limit: number; isFirst: boolean }): Promise<number>;
 }
 

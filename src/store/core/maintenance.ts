@@ -1,4 +1,3 @@
-/** Counters and figures against what they count, and their repair. */
 import { dayOf } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import type { CountCheck, WrongCounter } from '../maintenance.js';

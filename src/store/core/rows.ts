@@ -97,7 +97,6 @@ export function readEnvelope(text: string): Envelope {
 /** The time at which a message wakes that a limit of sending has set aside: never, until there is room. */
 export const setAside: Micros = Number.MAX_SAFE_INTEGER;
 
-/** SQLite has no booleans, and the driver refuses to bind one. */
 export function flag(value: boolean): 0 | 1 {
 	return value ? 1 : 0;
 }

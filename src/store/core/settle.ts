@@ -1,5 +1,3 @@
-/** Records how deliveries ended: state, attempt, figures, suppression and subscriber. */
-
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';

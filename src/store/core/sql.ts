@@ -44,7 +44,6 @@ export interface Secrets {
 	unwrap(stored: string, place: string): string;
 }
 
-/** `INSERT INTO table (columns)`. */
 export interface Insertion {
 	table: string;
 	columns: Columns;
@@ -126,7 +125,6 @@ function insertion(table: string, row: Row): string {
 	return `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
 }
 
-/** Inserts one row; `conflict` follows the values. `writeAll` is faster for many. */
 export function insertInto(sql: Sql, table: string, row: Row, conflict = ''): void {
 	sql.write(`${insertion(table, row)} ${conflict}`, Object.values(row));
 }

@@ -175,7 +175,6 @@ async function accept(
 	{ key, people, tally, email_reason, ...submission }: Accepted,
 ): Promise<Acceptance> {
 	const { id, type, now, recipients, list_id, variables, context } = submission;
-	// A bulk call is a campaign by itself, unless it joins one.
 	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
 	const submission_seq = await writeSubmission(sql, { ...submission, campaign }, null);
 	const lane = type === 'BULK' ? lanes.bulk : lanes.transactional;

@@ -411,7 +411,6 @@ function encodeSubscribers(
 	return encode(sql, `${selectRecords(sql.dialect)} FROM (${query}) AS people`, values);
 }
 
-/** The values alone. `isChecked`: a stored meta stands in it as it is. */
 function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean }) {
 	return (sql: Sql, query: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> => {
 		const cells = tupleKeys[keys].map((key) =>

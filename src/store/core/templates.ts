@@ -10,7 +10,6 @@ const columns = 'id, name, text_body, html_body, created_at AS date_created, upd
 
 export function createTemplates(sql: Sql) {
 	return {
-		// In the order of creation: ids are random.
 		pageTemplates: (page) => selectPage(sql, { columns, from: 'templates', order: 'seq' }, page, toTemplate),
 		getTemplate: ({ id }) => findTemplate(sql, id),
 		createTemplate: async ({ id, input: { name, text_body, html_body }, now }) => {

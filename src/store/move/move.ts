@@ -199,7 +199,6 @@ export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{
 	if (mark.isOver) throw new DatabaseMarked(from.name, mark);
 	await from.shut(mark, now);
 	await from.open(mark);
-	// After a failure the copy stays marked, and nothing works on it.
 	return {
 		cleared: await to.clear({ ...mark, role: 'copy' }).then(
 			() => null,

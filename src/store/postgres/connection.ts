@@ -58,7 +58,6 @@ const shortMs = 100;
 interface OpenSession extends Session {
 	pipeline: Pipeline;
 	isUnreplicated: boolean;
-	/** Others may write beside its transaction. */
 	isShared: boolean;
 	isAskedAlone: boolean;
 }

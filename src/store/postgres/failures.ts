@@ -64,7 +64,6 @@ const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 	],
 	[/^3D000$/, 'not_a_database', 'this database does not exist: create it (createdb), or correct its name'],
 	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
-	// The trigger of `moving.ts` raises it.
 	[/^MC001$/, 'moved', 'it takes no writes'],
 	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
 ];

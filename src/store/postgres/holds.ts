@@ -1,4 +1,3 @@
-/** Takes the holds of an operation as advisory locks (PostgreSQL, 13.3.5) of its transaction. */
 import { createHash } from 'node:crypto';
 import type { Hold } from '../operations.js';
 

@@ -7,7 +7,6 @@ import { urlsOf } from '../url.js';
 
 /** `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…` */
 export interface Place {
-	/** For people: without the password. */
 	name: string;
 	schema: string;
 	pool: number | null;

@@ -44,7 +44,6 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 /** SQLite's index of its log grows by 32 KiB, and SQLite does not say why it could not. */
 const logIndexBytes = 32_768;
 
-/** Infinity where a disk does not tell. */
 export function freeBytes(path: string): number {
 	try {
 		const { bavail, bsize } = statfsSync(dirname(path));

@@ -39,7 +39,6 @@ export class ImportLine {
 	readonly #size: SliceSize;
 	#line: Waiting[] = [];
 	#isRunning = false;
-	/** The session whose last transaction met no subscriber. */
 	#unmet: string | null = null;
 	#refusedShare = 1;
 

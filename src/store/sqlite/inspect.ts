@@ -130,7 +130,6 @@ const furtherText = `SELECT max(at) FROM (
 	UNION ALL SELECT max(coalesce(finished_at, created_at)) FROM imports
 )`;
 
-/** Each uses an index or a small table. */
 const newestText = `SELECT max(at) FROM (
 	SELECT max(updated_at) AS at FROM settings
 	UNION ALL SELECT max(at) FROM events

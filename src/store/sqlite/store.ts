@@ -91,7 +91,6 @@ class SqliteStore implements Store {
 	readonly #paces: readonly [alone: PaceOfProcess, beside: PaceOfProcess];
 	readonly #upkeep: { stop(): void } | null;
 	#pace: PaceOfProcess;
-	/** A time of the steady clock. */
 	#lastBeat: Micros | null = null;
 	/** A command beats with its writes; a process that sends or keeps running beats when idle too. */
 	#beating: NodeJS.Timeout | null = null;

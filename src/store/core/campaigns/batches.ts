@@ -128,7 +128,6 @@ async function stageRecipients(sql: Sql, campaign: CampaignRow, batch: Batch): P
 				row.kind === 'recipient' ? await findPerson(sql, row.to_key, list_id) : null,
 			),
 	]);
-	// For an address that is not in the list; null: the service decides.
 	const email_reason = campaign.courier === 'api' ? null : (list?.email_reason ?? '');
 	const outcomes = await stageMessages(
 		sql,

@@ -38,7 +38,6 @@ export interface StagedRow {
 	outcome: RowOutcome;
 }
 
-/** Numbers continue after all counted rows: recipients of a list leave a gap. */
 export function logResults(sql: Sql, campaign: CampaignRow, staged: readonly StagedRow[]): void {
 	const before = campaign.staged + campaign.suppressed + campaign.rejected;
 	const rows = staged.map(({ line, to, outcome }, at) => {

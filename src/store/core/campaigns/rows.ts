@@ -13,7 +13,6 @@ import type { Leased } from '../../queue.js';
 import type { Seen } from '../../store.js';
 import { type Conditions, conditionsOf } from '../sql.js';
 
-/** One slice of the cancellation of send calls: of their messages behind `after`, 0 at first, those that wait. */
 export type CancelCalls = Command<'cancelCampaign'> & { after: number; limit: number };
 
 export type CallsCanceled =
@@ -27,7 +26,6 @@ export interface StagedSlice {
 	isDone: boolean;
 }
 
-/** One bounded part of a batch: its rows `from` … `from` + `limit` − 1. */
 export interface ImportSlice {
 	batch: ImportBatch | CheckedBatch;
 	from: number;
@@ -38,7 +36,6 @@ export interface Slices {
 	stageSlice(
 		command: Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number },
 	): Promise<StagedSlice | null>;
-	/** For `putImportBatch`: the answer without putting rows. Null: they are the next, behind `ahead` rows. */
 	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): Promise<ImportAck | null>;
 	putImportSlices(command: {
 		session: Uuid;
@@ -47,9 +44,7 @@ export interface Slices {
 		expects_new?: boolean | undefined;
 	}): Promise<Ack<ImportCounts>[]>;
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
-	/** For `cancelCampaign`, where send calls alone have its UUID. */
 	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
-	/** For `cancelCampaign`, behind `dropStaged`: deletes one that was never released. */
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
 	/** For `lease`. `isCut`: the time went into messages that wait for a limit, and others may be due. */
 	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
@@ -76,7 +71,6 @@ export interface CampaignRow {
 	starts_at: Micros | null;
 	opens_at: Micros | null;
 	send_window: string | null;
-	/** For its window and the days in its conditions. */
 	time_zone: string | null;
 	last_leased_at: Micros;
 	position: number;

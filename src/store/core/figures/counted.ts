@@ -1,4 +1,3 @@
-/** SELECTs that count messages: to check and repair the figures, and to keep the sums of deleted messages. */
 import type { Dialect } from '../sql.js';
 import { never, quarterHour, total } from './tally.js';
 

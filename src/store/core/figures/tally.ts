@@ -15,7 +15,6 @@ export const perDay = microsPerDay / quarterHour;
 export interface Figure {
 	at: Micros;
 	campaign: Uuid | null;
-	/** A complaint is not an event of the service document, and has no daily figure. */
 	type: EventType | 'COMPLAINED';
 	audience: Audience;
 	by?: number;

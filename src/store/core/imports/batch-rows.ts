@@ -17,11 +17,9 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/** Keeps the parsed rows of batches that came as cells while the batch is in use. */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
-	/** Does the work that needs no transaction, ahead of it. Returns the number of rows of the batch. */
 	prepare(batch: Batch): number {
 		// Checked rows stay bytes until their turn: as objects they take five times the memory.
 		return 'rows' in batch ? batch.rows.count : this.#rowsOf(batch).length;

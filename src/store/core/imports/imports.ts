@@ -1,4 +1,3 @@
-/** Imports as sessions of numbered batches; the position commits with the rows. */
 import { AddressSet } from '../../../api/address-set.js';
 import type { Ack, ImportCounts, ImportSpec, Reject, Session } from '../../../api/capabilities.js';
 import { addImportCounts } from '../../../api/counts.js';
@@ -256,7 +255,6 @@ function numberRows(parts: readonly ImportPart[]): { count: number; find(number:
 
 type PlacedRow = Numbered & { id: number };
 
-/** Rows that are decoded at once: as objects they take five times their memory. */
 const mostAtOnce = 1_000;
 
 async function putRows(sql: Sql, run: ImportRun, places: readonly PlacedRow[]): Promise<void> {

@@ -1,4 +1,3 @@
-/** Imports row by row on a service: acknowledged batches, and what rows of the next batch were about to do. */
 import type { Ack, ImportCounts } from '../../../api/capabilities.js';
 import { addImportCounts } from '../../../api/counts.js';
 import { parseStored } from '../../errors.js';

@@ -1,4 +1,3 @@
-/** One batch of an import: create, update, leave or refuse a subscriber for each row. */
 import type { AddressSet } from '../../../api/address-set.js';
 import type { ImportSpec } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -38,14 +37,11 @@ export interface ImportRun {
 	spec: ImportSpec;
 	now: Micros;
 	known: ReadonlySet<string>;
-	/** Read once, until a row adds a suppression: new databases have none. */
 	hasSuppressions: boolean;
 	unsubscribeScope: UnsubscribeScope;
 	isErased: Awaited<ReturnType<typeof openErased>>;
 	moved: { active: number; inactive: number };
-	/** Addresses that stand in this import by rows that were undone; null: no row was undone. */
 	standing: AddressSet | null;
-	/** A row that meets a subscriber makes the database refuse the transaction. */
 	expectsNew: boolean;
 }
 

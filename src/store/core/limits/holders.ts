@@ -81,7 +81,6 @@ async function readUsed(sql: Sql, now: Micros): Promise<Used> {
 	return new Used(sql, { holds, uses }, now);
 }
 
-/** Messages under way most likely count for one window from now on. */
 function nextAt(
 	used: Used,
 	{ count }: SendLimit,

@@ -175,7 +175,6 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 interface Lead {
 	from: string;
 	where?: string;
-	/** In the order of the calls, and of the messages of each. */
 	byCall?: true;
 }
 
@@ -184,7 +183,6 @@ function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, s
 	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
 	if (to_key !== undefined) return { from: 'messages m' };
 	if (campaign !== undefined) return byCall;
-	// Most messages are sent: their own order finds them soon.
 	if (status === undefined || status === 'sent') return tag === undefined ? { from: 'messages m' } : byCall;
 	if (status === 'canceled') {
 		const over = `SELECT id FROM messages ${dialect.using('messages_over')}

@@ -1,4 +1,3 @@
-/** Messages older than `keep_messages`; those of a campaign once it is finished. A slice commits with its sums (`sums.ts`). */
 import type { Micros } from '../../../api/datetime.js';
 import { dropContent } from '../attachments.js';
 import { isSending } from '../campaigns/rows.js';
@@ -12,7 +11,6 @@ import { addToSums } from './sums.js';
 
 type Dropped = Promise<{ next: number | null }>;
 
-/** Opens, clicks and unsubscriptions one by one. Bounces stay with their message: a recount reads their codes. */
 export async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Dropped {
 	const { events: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };

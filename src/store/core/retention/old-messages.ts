@@ -1,4 +1,3 @@
-/** Keeps what the links of old mails need: they go on working, and readers can unsubscribe. */
 import type { Uuid } from '../../../api/records.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
 import { joinVariables } from '../../../engine/rules/meta.js';

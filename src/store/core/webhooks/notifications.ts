@@ -112,7 +112,6 @@ interface SendingRow {
 	url: string;
 }
 
-/** One after the other: one that is gone stops its webhook. */
 async function settle(sql: Sql, settlements: readonly DeliverySettlement[]): Promise<DeliverySettled[]> {
 	if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
 	const rows = await sql.all<SendingRow>(
@@ -195,7 +194,6 @@ export interface NoticedEvent {
 	diagnostic?: string | null;
 }
 
-/** For one operation, in its transaction: reads the webhooks once, and mostly finds none. */
 export class Notices {
 	readonly #sql: Sql;
 	readonly #hooks: readonly { id: number; type: string }[];

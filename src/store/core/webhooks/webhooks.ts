@@ -11,7 +11,6 @@ type WebhookRow = Omit<Dated<Webhook>, 'is_auth_enabled'> & { is_auth_enabled: n
 
 const columns = 'id, url, type, is_auth_enabled, login, password, created_at AS date_created';
 
-/** Any change restarts a webhook that was stopped (410). */
 export function createWebhooks(sql: Sql) {
 	return {
 		pageWebhooks: (page) =>
@@ -35,7 +34,6 @@ export function createWebhooks(sql: Sql) {
 			const is_auth_enabled = flag(input.is_auth_enabled);
 			const row = { url, type, is_auth_enabled, login, password: '', created_at: now };
 			const id = await insertNumbered(sql, 'webhooks', row);
-			// The wrapping is bound to the webhook's id.
 			setPassword(sql, id, password);
 			return writtenOf(await findWebhook(sql, id));
 		},
