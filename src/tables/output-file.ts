@@ -28,10 +28,20 @@ export async function createOutputFile(
 	if (there !== null && whenThere === 'refuse') throw alreadyThere(path);
 	// Replaces the target of a symbolic link, not the link.
 	const target = there === null ? path : await realpath(path);
+	if (there !== null && ending === 'part' && (await isDatabase(target)))
+		throw new TableError('file_exists', `${path} is a SQLite database; name another file`);
 	const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.${ending}`);
 	const file = await opened(temporary, path, 'wx');
 	if (ending === 'part') await removeLeftovers(target, (await file.stat()).mtimeMs).catch(() => undefined);
 	return beside(file, { path, target, temporary, whenThere });
+}
+
+/** Replacing one by a table would lose all of it. */
+async function isDatabase(path: string): Promise<boolean> {
+	const file = await open(path).catch(() => null);
+	const { buffer } = (await file?.read(Buffer.alloc(16), 0, 16, 0)) ?? { buffer: Buffer.alloc(0) };
+	await file?.close();
+	return buffer.toString('latin1') === 'SQLite format 3\0';
 }
 
 export const leftoverMs = 3_600_000;

@@ -118,6 +118,8 @@ describe('mailctl subscribers export', () => {
 		expect(await written('out.csv')).toBe('mine');
 		await symlink(file, join(project.folder, 'link.csv'));
 		expect((await project.run(words(join(project.folder, 'link.csv'), '--force'))).code).toBe(0);
+		const own = await project.run(words(project.db, '--force'));
+		expect([own.code, own.stderr]).toEqual([2, expect.stringContaining('is a SQLite database')]);
 		expect(await written('out.csv')).toMatch(/^email,/);
 		expect(await readFile(join(project.folder, 'link.csv'), 'utf8')).toBe(await written('out.csv'));
 	});
