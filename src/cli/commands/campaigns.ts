@@ -257,7 +257,9 @@ const cancel = command({
 			return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
 		const tell = async (sentence: (status: CampaignStatus) => string) => {
 			const status = await look();
-			await cx.out.document(detailOf(campaign, status), sentence(status));
+			// Its figures have grown while it was being sent.
+			const now = state === 'released' ? await findCampaign(cx, campaigns, id) : campaign;
+			await cx.out.document(detailOf(now, status), sentence(status));
 		};
 		if (state === 'released' && openOf(messages) === 0) {
 			await cx.note(`nothing to cancel: ${progressOf(outcomesOf(messages), null)}`);

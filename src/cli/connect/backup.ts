@@ -191,7 +191,6 @@ export interface Restored extends BackedUp {
 	kept: string | null;
 	uncertain: number;
 	waiting: number;
-	/** Persons erased since the backup, and now erased again. Null: no erasures could be read. */
 	erased: number | null;
 }
 

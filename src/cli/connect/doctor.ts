@@ -47,7 +47,6 @@ const atMost = { page: 1, page_size: 1_000 };
 
 type Moments = Pick<ReturnType<typeof inspectStore>, 'newest' | 'clockStep'>;
 
-/** Each part is read once, when its method is first called. */
 function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOptions & Moments) {
 	const now = () => clock.now();
 	const settings = once(() => readSettings({ reads }));
@@ -57,7 +56,6 @@ function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOp
 		clockAhead: () => reads.clockAhead({ now: now() }),
 		secrets: () => reads.secretCounts(),
 		settings,
-		/** Null: no mail server is set. */
 		smtp: async () => {
 			const set = await settings();
 			return set.smtpUrl === null ? null : smtpOf(set, null);

@@ -35,7 +35,6 @@ export interface ForeignOptions {
 }
 
 export interface ForeignDelivery {
-	/** Calls in flight, and so the most that a kill leaves uncertain. */
 	connections: number;
 	rate: number | null;
 	uncertain: 'leave' | 'retry';

@@ -209,7 +209,6 @@ export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) 
 		settings: {
 			names: settingNames,
 			defaults: settingDefaults as Readonly<Record<string, string>>,
-			/** Set values by name, secrets masked unless `reveal`. Unlike `status` it counts nothing. */
 			get: async (options?: { reveal: boolean }): Promise<Record<string, string>> => {
 				const isShown = (name: string) => options?.reveal === true || !secretSettings.has(name);
 				const values = await listSettings(store);
@@ -242,7 +241,6 @@ export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) 
 		tokens: localTokens({ store, clock }),
 		queue: localQueue({ store, clock }),
 		dkim: localDkim({ store, clock }),
-		/** Rejects when the database fails: unrecorded mails can be ingested again. */
 		ingestBounces: async (request: IngestRequest) => {
 			const { ingestBounces } = await import('./bounces.js');
 			return ingestBounces({ store, clock }, request);
@@ -256,7 +254,6 @@ export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) 
 		},
 		counts: { check: () => store.reads.checkCounts({}), repair: () => store.writes.repairCounts({}) },
 		status: () => localStatus(parts),
-		/** Delivers due messages: those of a scope until each has an outcome, or all of them until stopped. */
 		deliver: async (options: DeliverOptions): Promise<DeliverySummary> => {
 			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);
 			const { warn } = parts;

@@ -72,7 +72,6 @@ export async function startMailSink({
 		server.listen(port, host, resolve);
 	});
 	server.removeAllListeners('error').on('error', () => undefined);
-	// A TCP server has an address of this kind once it listens.
 	const address = server.server.address() as AddressInfo;
 	return {
 		port: address.port,

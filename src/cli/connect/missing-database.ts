@@ -1,4 +1,3 @@
-/** A store whose database is not there yet: read as an empty one, and made by the first write. */
 import { type Command, driverOf, type Operations, type Parts } from '../../store/operations.js';
 import type { Store } from '../../store/store.js';
 

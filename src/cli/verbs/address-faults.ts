@@ -37,7 +37,6 @@ export function rowError({ code, error }: { code: string | null; error: string }
 
 const addressPaths = ['email', 'to', 'to.0'];
 
-// Unicode's controls and formats; blanks of other widths, and letters without a picture.
 const unseen =
 	/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
 

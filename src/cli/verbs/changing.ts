@@ -8,7 +8,6 @@ import type { Question } from '../frame/prompts.js';
 import { explained, type Refusal } from './refusals.js';
 
 interface Change<T> extends Partial<Refusal> {
-	/** Completes "would …". */
 	what: string;
 	plan: Foreseen;
 	question?: Question | undefined;

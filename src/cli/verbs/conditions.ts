@@ -27,7 +27,6 @@ async function zoneOf(cx: CommandContext): Promise<string> {
 	return ext.audiences === undefined ? cx.timeZone() : (await ext.audiences.plan({})).time_zone;
 }
 
-/** A date such as `7d` becomes that day. Throws `UsageError`, and asks for the fields only. */
 export async function readConditions(cx: CommandContext, texts: readonly string[]): Promise<Condition[]> {
 	const fields = await knownFields(cx, texts);
 	const names = [...plainFields, ...fields.map(({ variable }) => metaName(variable))];

@@ -130,7 +130,6 @@ async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenT
 		for await (const { text, count } of texts) {
 			await written;
 			written = file.write(text);
-			// Awaited before the next one is written; it may fail while that is read.
 			written.catch(() => undefined);
 			exported += count;
 		}

@@ -5,9 +5,7 @@ import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/sentences.js';
 
 export interface InboxOptions<T> {
-	/** Ends after so many items that count; undefined: never by itself. */
 	most: number | undefined;
-	/** Milliseconds until the end; undefined: no limit. */
 	wait: number | undefined;
 	counts?: (item: T) => boolean;
 }

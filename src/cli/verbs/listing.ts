@@ -17,7 +17,6 @@ export const listOptions = {
 
 export interface Listing<T> {
 	columns: Columns<T>;
-	/** The records; `limit` is given when nothing is left out or reordered on the way. */
 	rows: (limit: number | undefined) => Walk<T>;
 	matches?: (record: T, text: string) => boolean;
 }

@@ -18,7 +18,6 @@ export interface Refusal {
 	input: object;
 	/** A hint for a field error, where its code alone has no fitting one; the first hint found is shown. */
 	hint?: HintOf;
-	/** Given for values that are checked here, before any request. */
 	exit?: ExitCode;
 }
 
