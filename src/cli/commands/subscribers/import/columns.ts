@@ -2,12 +2,7 @@ import { isEmailAddress } from '../../../../api/address.js';
 import { ApiError } from '../../../../api/errors.js';
 import type { Field } from '../../../../api/records.js';
 import { mappedName } from '../../../../tables/column-names.js';
-import {
-	type HeaderFinding,
-	type HeaderOptions,
-	type Mapping,
-	show,
-} from '../../../../tables/map-columns.js';
+import type { HeaderFinding, HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
 import type { Sampled } from '../../../../tables/states.js';
 import { shellWord } from '../../../frame/command-line.js';
@@ -55,6 +50,7 @@ export async function assertKnownStates(
 ): Promise<void> {
 	if (states.length === 0) return;
 	const { plainWord, stateOf } = await import('../../../../tables/states.js');
+	const { show } = await import('../../../../tables/map-columns.js');
 	const { openTable } = await import('../../../../tables/read-table.js');
 	const how = {
 		encoding: table.encoding,
