@@ -241,9 +241,9 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 				['read ❯ Readers (1 active subscriber) ↑↓', '\\r'],
 				['❯ a text, written', down],
 				['❯ a text from a file', '\\r'],
-				['Subject:', "What's new, $HOME\\r"],
 				['File:', 'it.txt\\r'],
 				['no such file', `${back.repeat('.txt'.length)}'s.txt\\r`],
+				['Subject:', "What's new, $HOME\\r"],
 				['❯ send it to 1 recipient', '\\x03'],
 			],
 		);

@@ -11,7 +11,6 @@ export interface MailSinkOptions {
 	host?: string;
 	port?: number;
 	refusal?: (to: string) => Refusal | null;
-	/** Called before the client gets its 250. On a rejection the client gets a 451, and may try again. */
 	take: (mail: SinkMail) => void | Promise<void>;
 }
 

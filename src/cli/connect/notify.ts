@@ -29,7 +29,6 @@ export interface Notifier {
 	run(options: NotifyOptions): Promise<void>;
 }
 
-/** Holds nothing open; the store is closed after `run`. The first call makes the signing secret where none is. */
 export function createNotifier({ store, clock }: NotifierParts): Notifier {
 	const allowPrivate = async () => (await readSettings(store)).allowPrivateWebhooks;
 	const secrets = () => store.writes.ensureWebhookSecret({ fresh: freshKey(), now: clock.now() });

@@ -17,7 +17,6 @@ export interface LocalParts extends ConnectDependencies {
 
 export interface Presence {
 	whyPaused: () => string | null;
-	/** Called when a thread of the store has ended: no request can be answered then. */
 	storeFailed: (error: Error) => void;
 }
 

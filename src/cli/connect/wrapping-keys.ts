@@ -1,4 +1,3 @@
-/** Keys that wrap the secrets of a database, from a file or the environment: never kept beside those secrets. */
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { systemReason } from '../../api/errors.js';

@@ -6,7 +6,6 @@ import { deliveryReport, judgeStatement, type Report } from './report.js';
 interface Sign {
 	field: string;
 	value: RegExp;
-	/** Accepted even from a mail system: no bounce has it. */
 	isPlain?: true;
 }
 

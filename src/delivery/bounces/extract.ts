@@ -53,7 +53,6 @@ export function extract(mail: Mail): Extract {
 function senderOf(mail: Mail): Sender {
 	const from = decodeWords(fieldValue(mail.fields, 'from') ?? '').slice(0, 998);
 	const path = fieldValue(mail.fields, 'return-path') ?? '';
-	// A text without a header does not come from a mail system.
 	if (mail.fields.length === 0) return 'unknown';
 	if (/<\s?>|(?:mailer-?daemon|post_master)@/i.test(from) || /^<?mailer-daemon\b/i.test(path))
 		return 'system';

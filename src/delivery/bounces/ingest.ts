@@ -32,7 +32,6 @@ export type Ingested =
 
 export interface ReturnedMail {
 	bytes: Buffer;
-	/** The message of the signed return path that received it; null where that is unknown, as in a mailbox. */
 	returnPath: Uuid | null;
 }
 
@@ -184,7 +183,6 @@ function readExtract(found: Extract): Report {
 	const plain = plainAutoReplySign(mail.fields);
 	const bounce = plain === null ? readTextBounce(found) : null;
 	const isJudged = bounce?.recipients.some(({ form }) => form !== inReturnedOnly) ?? false;
-	// A bounce that names no recipient may be wrapped around the report.
 	const inner = isJudged ? null : wrappedIn(found);
 	if (inner !== null) return readExtract(inner);
 	if (bounce !== null) return bounce;
@@ -194,7 +192,6 @@ function readExtract(found: Extract): Report {
 	return { kind: 'auto_reply', why: sign.why, place: { part: '1', type: mail.type, line: sign.line } };
 }
 
-/** A report that a filter has wrapped in another mail with the same header. */
 function wrappedIn({ mail, sender, subject }: Extract): Extract | null {
 	if (sender !== 'system' && sender !== 'role') return null;
 	const part = mail.parts.find(({ type }) => type === 'message/rfc822');

@@ -44,7 +44,6 @@ export class IntakeLimits {
 		return this.#count('mails', networkOf(ip)) <= this.#max.maxMails;
 	}
 
-	/** A client that guesses return paths is not admitted again within this minute. */
 	refused(ip: string): void {
 		this.#count('refused', networkOf(ip));
 	}

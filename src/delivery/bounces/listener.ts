@@ -13,7 +13,6 @@ export interface BounceListenerOptions {
 	tls: { cert: string; key: string } | null;
 	maxConnectionMs?: number;
 	verp(): Promise<Verp | null>;
-	/** Resolves when it is durable; rejects when the database fails. */
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
 	/** Takes one object for each mail, refusal or failure; without e-mail addresses. */
@@ -27,7 +26,6 @@ export interface BounceListener {
 
 /** A bounce may return the whole message. */
 const maxMessageBytes = 25 * 1024 * 1024;
-/** Each may hold a mail of that size in memory. */
 const maxConnections = 50;
 const silenceMs = 60_000;
 /** A byte now and then defeats an idle timeout, and fifty such clients would keep all others out. */
@@ -58,7 +56,6 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 		banner: 'for bounces',
 		size: maxMessageBytes,
 		rejectOversized: true,
-		// A bounce has one recipient.
 		maxRecipients: 1,
 		maxClients: maxConnections,
 		socketTimeout: silenceMs,

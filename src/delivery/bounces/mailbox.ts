@@ -15,7 +15,6 @@ export type OnUnreadable = (file: string, code: string) => void;
 
 export type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
 
-/** Mails by name. Throws where the path cannot be read; a mail that cannot be read holds up no others. */
 export async function* openMailbox(
 	path: string,
 	{ onUnreadable, streamOf }: { onUnreadable: OnUnreadable; streamOf: StreamOf },

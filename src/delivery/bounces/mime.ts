@@ -13,7 +13,6 @@ export interface Line {
 
 export interface Field {
 	name: string;
-	/** Trimmed; folds are single spaces. Encoded words stay encoded. */
 	value: string;
 	line: number;
 }
@@ -145,7 +144,6 @@ function splitHeader({ text, line }: Slice): { header: Line[]; body: Slice } {
 		const content = text.slice(at, end).trimEnd();
 		const isBlank = content === '';
 		const isEnvelope = header.length === 0 && /^>?From /.test(content);
-		// Empty lines before a mail's header end nothing; in a part they do, for its header may be empty.
 		const isPassed = isEnvelope || (isBlank && header.length === 0 && line === 1 && number <= maxEmptyLines);
 		const isHeader = /^[ \t]/.test(content) ? header.length > 0 : isFieldStart(content);
 		if (!isBlank && !isEnvelope && !isHeader) break;

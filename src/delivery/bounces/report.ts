@@ -25,7 +25,6 @@ interface Verdict {
 }
 
 export interface ReportedRecipient extends Verdict {
-	/** The mailbox that failed, as the reporting server names it (Final-Recipient, RFC 3464 s.2.3.2). */
 	address: string;
 	/** The address we sent to, where the report names it separately (Original-Recipient, RFC 3461 ORCPT); else null. */
 	original_address: string | null;
@@ -97,7 +96,6 @@ const enhancedCode = /(?:^|[^\d.])([245]\.[0-7]\.\d{1,3})(?!\.?\d)/g;
 
 export function readCodes(text: string): Codes {
 	const codes = [...text.matchAll(replyCode)].map((match) => Number(match[1]));
-	// Old sendmail wraps the answer of the server: "554 <a@b>... 550 Host unknown".
 	const inner = innerCode.exec(text)?.[1];
 	const reply_code = codes[0] === 554 && inner !== undefined ? Number(inner) : (codes[0] ?? null);
 	const statuses = [...text.matchAll(enhancedCode)].map((match) => match[1] ?? '');
@@ -125,7 +123,6 @@ export interface Judged extends Codes {
 	text: string;
 }
 
-/** Uses the table for our conversations; a status without a reply code counts as 550 or 450. */
 export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
 	// A quoted reply may be one to RCPT or one after DATA.

@@ -1,4 +1,3 @@
-/** JSON that Amazon SES publishes instead of a mail, alone or within an SNS notification. */
 import { isRecord } from '../../api/json.js';
 import { cleanText } from '../reply.js';
 import { addressesIn, addressIn } from './addresses.js';

@@ -1,4 +1,4 @@
-import { invalid } from '../../../api/errors.js';
+import { ApiError, invalid, listFieldErrors } from '../../../api/errors.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
 import { confirmChange } from '../../config/profiles.js';
 import type { LocalEngine } from '../../frame/connection.js';
@@ -90,7 +90,22 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 	if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
 		throw new UsageError(`${where}: a login wants a password: give password or password_file`);
 	const change: Change = { action: 'create', kind, name, changes: between({}, values) };
-	return [step(change, values, resource.create)];
+	return [step(change, values, () => createOrPatch(resource, one))];
+}
+
+/** Another process may have created it since the plan was made: then it is updated to what is declared. */
+async function createOrPatch(resource: Resource, one: Declared): Promise<void> {
+	try {
+		await resource.create(one.values);
+	} catch (error) {
+		const isTaken =
+			error instanceof ApiError && listFieldErrors(error.fields ?? {}).some(({ code }) => code === 'unique');
+		const [same] = isTaken ? counterparts(one, await resource.all()) : [];
+		if (same === undefined) throw error;
+		const changes = same.values === null ? {} : between(same.values, one.values);
+		const patch = Object.fromEntries(Object.entries(one.values).filter(([key]) => key in changes));
+		if (Object.keys(patch).length > 0) await same.patch(patch);
+	}
 }
 
 function counterparts({ name, was }: Declared, there: readonly Existing[]): readonly Existing[] {

@@ -112,6 +112,9 @@ export const resources: Readonly<
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
 			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
+			// Another process may have made it since the plan: a second one would be told of each event, too.
+			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
+				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
 			return webhooks.create(input, { signal });
 		},
 	}),
