@@ -1,4 +1,3 @@
-/** Style rules for some screens, states of a link and pseudo-elements stay in the sheet. */
 import { Parser } from 'htmlparser2';
 
 interface InlinePlan {

@@ -10,7 +10,6 @@ import type { Recipient } from './types.js';
 interface MessageParts {
 	text: Part | null;
 	html: Part | null;
-	/** Boundaries are made from it, so the same content gives the same bytes. */
 	sha256: string;
 	files: Placed;
 }

@@ -1,4 +1,3 @@
-/** RFC 2045 s.6.7 in fragments, each encoded as if it began a line; a soft break may go before it. */
 import type { ByteSink } from './byte-sink.js';
 
 export interface Fragment {
@@ -12,7 +11,6 @@ export interface Fragment {
 const maxColumn = 75;
 const softBreak = '=\r\n';
 const from = 'From ';
-/** Finding a value in the cache is cheaper than encoding it from this length on. */
 const worthKeeping = 32;
 
 const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');

@@ -43,7 +43,6 @@ export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => st
 	};
 }
 
-/** The part is UTF-8: a saved copy that declares another encoding would be garbled. */
 function declaredUtf8(html: string): string {
 	const { attributes } = readMarkup(
 		html,

@@ -34,7 +34,6 @@ interface Range {
 	end: number;
 }
 
-/** In order, not overlapping. An unclosed range extends to the end. */
 function loadingRanges(css: string): Range[] {
 	const ranges: Range[] = [];
 	let start: number | null = null;

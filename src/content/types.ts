@@ -12,7 +12,6 @@ export interface Recipient {
 
 export interface Tracking {
 	openUrl: string;
-	/** The common beginning of all links' addresses, and the end of each by position. */
 	clickUrl: string;
 	clickEnds: readonly string[];
 }

@@ -8,7 +8,6 @@ export interface UrlGuard {
 const allowedScheme = /^(https?|mailto|tel)$/i;
 export const schemeEnd = /[:/?#\\]/;
 
-/** Checks the whole attribute: `#a##b#` with `java` and `script:` is a script too. */
 export function opensSafely(
 	guard: UrlGuard,
 	value: string,

@@ -14,7 +14,6 @@ export type ColumnsResult =
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
 export function campaignColumns(header: readonly string[], map: readonly string[]): ColumnsResult {
-	// Reads a header like an import, but every column and every target of --map is a field.
 	const fields = [...header.map(fieldOf), ...map.map(targetOf)].filter((field) => field !== null);
 	const known = [...new Map(fields.map((field) => [field.variable, field])).values()];
 	const mapped = mapHeader(header, { fields: known, map, unknown: 'ignore' });
@@ -57,7 +56,6 @@ function ownVariables(
 	return [...own].map(([name, index]) => ({ name, index }));
 }
 
-/** A text with `#Name#` means the column `Name` too. */
 function asWritten(column: string, target: string): string[] {
 	const plain = clean(column);
 	if (recordColumn(plain) !== target || reserved.has(plain) || !isVariableName(plain)) return [];
@@ -98,7 +96,6 @@ export interface Misnamed {
 	variable: string | null;
 }
 
-/** Ignores case, blanks and punctuation. `#City#` may still come from another source: the caller decides. */
 export function misnamedVariables(
 	texts: readonly string[],
 	header: readonly string[],

@@ -14,7 +14,6 @@ export interface ImportTotals extends ImportCounts {
 	read: number;
 }
 
-/** Earlier runs count. A share is checked from 1,000 rows on, and at the end. */
 export type MaxErrors = { rows: number } | { percent: number };
 
 export interface ImportJob {
@@ -178,7 +177,6 @@ class ImportRun {
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
-	/** The acknowledged counts of a new session must be the session's. */
 	async finish(): Promise<ImportTotals> {
 		const counts = await this.#job.imports.finish(this.#id);
 		const all = addImportCounts(counts, this.#local);

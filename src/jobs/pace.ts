@@ -47,7 +47,6 @@ export class Pace {
 		this.#options = options;
 	}
 
-	/** Changes nothing, so it is repeated after 429 and 503. */
 	read<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'read');
 	}

@@ -244,7 +244,6 @@ function creationOf({ email, name, isActive, meta }: ForeignRow): SubscriberInpu
 	};
 }
 
-/** Null: nothing changes. PATCH replaces meta whole, so that of `known` is included. */
 export function patchOf(
 	{ name, isActive, meta }: ForeignRow,
 	known: Known,

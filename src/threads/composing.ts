@@ -28,7 +28,6 @@ export interface ComposingJob {
 	source?: MailSource;
 }
 
-/** The octets lie in the slab, one mail after the other. Null: it was not composed. */
 export type ComposedAhead = (Pick<Mail, 'from' | 'to' | 'copies'> & { length: number }) | null;
 
 export type ComposingAnswer =
@@ -38,9 +37,7 @@ export type ComposingAnswer =
 const worthwhile = 300;
 const tooLate = 100;
 const mostThreads = 4;
-/** The thread composes into one while mails are taken from the other. */
 const jobsAhead = 2;
-/** The others have mails that are under way: a hundred, in jobs of twenty. */
 const slabsEach = 6;
 const slabBytes = 512 * 1024;
 const perJob = 20;
@@ -76,7 +73,6 @@ interface Job {
 	lane: Lane;
 	slab: number;
 	expected: readonly Expected[];
-	/** Mails not taken or forgotten yet, and mails taken and not released. */
 	left: number;
 	lent: number;
 }

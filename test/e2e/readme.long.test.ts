@@ -138,8 +138,7 @@ describe('the README and its pages', async () => {
 		const { stdout } = await run(process.execPath, [join(root, 'bin/mailctl.js'), '--help'], {
 			encoding: 'utf8',
 		});
-		const section = /Commands:\n([\s\S]*?)\n\n/.exec(stdout)?.[1] ?? '';
-		const groups = section.split('\n').map((line) => line.trim().split(' ')[0] ?? '');
+		const groups = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name = '']) => name);
 		const table = /\| group \| verbs \|\n[\s\S]*?\n\n/.exec(text)?.[0] ?? '';
 		const named = [...table.matchAll(/^\| ((?:`\w+` ?)+)/gm)].flatMap((row) =>
 			[...(row[1] ?? '').matchAll(/`(\w+)`/g)].map((word) => word[1] ?? ''),

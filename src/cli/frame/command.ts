@@ -214,8 +214,12 @@ export interface CommandGroup {
 	self?: Command;
 }
 
+/** The headings of the commands in the help, in their order. */
+export const headings = ['Audience', 'Sending', 'Results', 'Deployment', 'Set-up', 'Tools'] as const;
+
 export interface TreeEntry {
 	name: string;
+	heading: (typeof headings)[number];
 	summary: string;
 	load(): Promise<{ group: CommandGroup } | { command: Command }>;
 }

@@ -5,6 +5,7 @@ import {
 	type Command,
 	type CommandGroup,
 	flagOf,
+	headings,
 	isCommand,
 	type OptionSpec,
 	offFlagOf,
@@ -23,7 +24,7 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 	return page([
 		`mailctl: ${purpose}`,
 		section('Usage', ['mailctl <command> [options]']),
-		section('Commands', pairs(entries.map(({ name, summary }) => [name, summary]))),
+		...groupsOf(entries),
 		section(
 			'Help',
 			pairs([
@@ -34,6 +35,14 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 			]),
 		),
 	]);
+}
+
+function groupsOf(entries: readonly TreeEntry[]): string[] {
+	const width = Math.max(...entries.map(({ name }) => name.length));
+	return headings.map((heading) => {
+		const shown = entries.filter((one) => one.heading === heading);
+		return section(heading, pairs(shown.map(({ name, summary }) => [name.padEnd(width), summary])));
+	});
 }
 
 export function globalHelp(): string {

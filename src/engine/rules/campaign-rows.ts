@@ -93,7 +93,6 @@ async function parseEach<Row>(
 	return misshapen.length === 0 ? { kind: 'valid', value: rows } : refuse(Object.fromEntries(misshapen));
 }
 
-/** Values that a file may contain by accident; other errors come from the program that made the batch. */
 const ofValues: ReadonlySet<string> = new Set([
 	'blank',
 	'max_length',

@@ -233,7 +233,6 @@ function isComplaint(value: unknown): value is Complaint {
 	);
 }
 
-/** Bits of a row's first character. A missing text differs from an empty one. */
 const isRejected = 1;
 const hasName = 2;
 const hasReason = 4;
@@ -284,7 +283,6 @@ function markOf(row: ParsedRow): number {
 	);
 }
 
-/** Empty where the address equals its key, or meta is empty, as in most rows. */
 function fieldsOf(row: ImportRow): string[] {
 	const email = row.email === row.email_key ? '' : row.email;
 	const meta = row.meta_json === '{}' ? '' : row.meta_json;

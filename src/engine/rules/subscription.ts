@@ -38,7 +38,6 @@ export function isWanted(
 	return stopping(type, reasons) === null && (type !== 'BULK' || is_active !== false);
 }
 
-/** A lasting suppression makes it inactive. One with an end does not: mail skips the address until then. */
 export function startActivation(wanted: boolean, reasons: readonly SuppressionReason[]): Activation {
 	const reason = strongest(reasons);
 	return reason === null
