@@ -44,12 +44,8 @@ const self = command({
 	name: 'send',
 	summary: 'send a message, or a campaign to a list',
 	description:
-		'Variables are written #name#: from --context, the subscriber’s meta, or built in (email, name, unsubscribe_url, ' +
-		'view_url, email_reason); #name|friend# has a default, for a value that is missing or blank. A name is made of letters A to Z, digits and _, with no digit first: the column First Name ' +
-		'of a table is #first_name#, one such as Имя needs --map Имя=NAME. With --list, --csv or --batch, recipients are staged and checked first and released in ' +
-		'one stroke; a --list gets bulk mail unless --transactional is given; in a script that needs --yes --expect-count N. Whatever breaks it off, mailctl campaigns resume goes on ' +
-		'behind what is recorded; a crash repeats at most what was being sent. On a terminal what is missing is asked for: recipients, ' +
-		'sender, subject and text; the message is shown before it leaves, and the command that does the same is printed.',
+		'Write variables as #name#, with a default as #name|friend#. A campaign (--list, --csv, --batch) is checked whole before any message ' +
+		'leaves; a script gives --yes --expect-count N. mailctl campaigns resume continues after a crash. More: mailctl help sending.',
 	options: sendOptions,
 	optionGroups: sendOptionGroups,
 	columns: [

@@ -196,10 +196,10 @@ const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environm
 	bounces,
 	notifications,
 	output: `
-stdout is data and nothing else; progress, hints, prompts, warnings and errors go to stderr. With -o json or ndjson
+stdout is data only; progress, hints, prompts, warnings and errors go to stderr. With -o json or ndjson
 stderr is JSON as well, an object a line: {"error": {…}}, {"warning": "…"}, {"note": "…"}, {"hint": "…"},
-{"progress": "…"}, and {"trace": "…"} with --debug. What to do about an error or a warning is the "hint" of its own
-object. -q leaves errors and warnings alone.
+{"progress": "…"}, and {"trace": "…"} with --debug. The "hint" of an error says what to do. -q
+prints errors and warnings only.
 
   table     the default on a terminal: 50 rows, shortened to its width; cards where it is too narrow
   wide      the same with all columns
@@ -222,66 +222,55 @@ mailctl send --from news@example.com --list 12 --template Monthly
 mailctl send --from news@example.com --csv people.csv --subject 'News for #city#' --text 'Hi #name#'
 mailctl send --batch requests.ndjson
 
-Variables are written #name#, or #name|friend# with a default; --context name=value sets them, subscribers bring their
-own. --preview text|html, --eml FILE and --dry-run show the finished message without sending it, as the subscriber with
-that address gets it. No pixel is in it, and links are not tracked. On a server https://deployment.invalid/… stands for
-the links that the server signs, such as #unsubscribe_url#. Other services make their messages by themselves: there
---dry-run shows the request, and --preview and --eml are refused, as is a default.
+Variables. Write #name#, or #name|friend# with a default for a missing or blank value. Values come from --context, the
+columns of a table, the subscriber, or mailctl (email, name, unsubscribe_url, view_url, email_reason). A name consists
+of letters A to Z, digits and _: the column First Name is #first_name#, and a column such as Имя needs --map Имя=NAME.
+A campaign is refused if a variable has no value, unless --no-strict-vars is given.
 
---attach FILE sends a file with it, 20 MiB in all; <img src="cid:logo.png"> in the HTML shows the one of that name.
+Preview. --preview text|html, --eml FILE and --dry-run show the finished message without sending it. It has no pixel
+and no tracked links. On a server https://deployment.invalid/… replaces links that the server signs. Other services
+make their messages themselves: --dry-run shows the request, and --preview and --eml are refused.
 
-To many: the rows are staged and checked first, then released all at once. On a terminal the count and a sample are
-shown and asked about; a script gives --yes --expect-count N, and nothing is released if the count is another.
-Whatever is wrong with a row is listed with its line, and nothing is released; --skip-invalid leaves such rows out.
-A variable without a value is wrong, too, unless --no-strict-vars is given. --list is bulk mail: it carries unsubscribe
-links and leaves out suppressed addresses; --transactional sends it without. --csv is bulk mail with --bulk.
+Attachments. --attach FILE attaches files, 20 MiB in all. <img src="cid:logo.png"> in the HTML shows that image.
 
---csv takes a message a row, every column being a variable (an empty cell is an empty value), one of them the address.
---batch takes send requests, a line of JSON each, with content, context and copies of their own. No recipient gets
-the same message twice in a campaign. --results FILE tells of every row: its line, its message, what became of it.
+Campaigns. --list, --csv and --batch stage and check all recipients, then release them at once. A terminal shows the
+count and asks; a script gives --yes --expect-count N, and another count releases nothing. Findings are listed by line
+and release nothing; --skip-invalid leaves those rows out. --list is bulk mail: it has unsubscribe links and skips
+suppressed addresses (--transactional sends it without). --csv is bulk mail with --bulk. A line of --batch is a send
+request in JSON. Nobody gets the same message twice in a campaign. --results FILE writes the outcome of each row.
 
-A campaign has a name (--campaign, else one made of its subject and the day, which is printed) and a UUID; each is
-taken wherever one is. After a crash mailctl campaigns resume goes on; it reads only what was not staged yet, from the
-same file, or with --source - from the same pipe. The same mail to the same list or rows, from a file or a pipe and
-whatever its tag or name, is asked about on a terminal and refused in a script (exit 2) while it is unfinished, and
-for 24 hours after its release: resume it, or give --again. mailctl campaigns get shows where a campaign stands,
-campaigns cancel ends it.
+A campaign has a name (--campaign, or subject and day) and a UUID. After a crash, mailctl campaigns resume continues; it
+reads only rows that were not staged, from the same file, or with --source - from the same pipe. The same mail to the
+same rows is asked about, or refused in a script (exit 2), while it is unfinished and for 24 hours after its release:
+resume it, or give --again.
 
-On the embedded engine the command delivers the messages itself and waits; --no-wait leaves them to mailctl worker.
-On a mailctl server it waits until the server has sent them; other services do not say what becomes of a message.
-A send without an answer that can be read, or with a 408 or most of 5xx, is exit 13: it may have happened. Exit 14 says
-that the messages are accepted and queued and not sent yet: do not repeat the send. Both are never "retryable" in JSON
-errors. A message that the mail server puts off is deferred: the exit code is 0, and mailctl worker tries it again.
-Exit 9 where no recipient gets the mail: all are suppressed or canceled.
-A crash in between repeats at most what was being sent, with the same Message-ID. An answer lost after the message
-was handed over leaves it uncertain: only an explicit retry sends it again.
+Delivery. On a local database the command sends and waits; --no-wait leaves the messages to mailctl worker. On a mailctl
+server it waits for the server. Exit 13: no clear answer came, so the send may have happened. Exit 14: all is accepted
+and queued, do not repeat it. A message that the mail server defers is exit 0, and a worker retries it. Exit 9: nobody
+gets the mail, because all are suppressed or canceled. A crash repeats at most the messages being sent, with the same
+Message-ID. A message handed over without an answer is uncertain: only mailctl messages retry sends it again.
 
-Mail of a domain that has a key is signed: mailctl engine dkim add --domain example.com --selector s1.
-Limits are settings of the database: engine settings set send_limit 100/m (everything), sender_domain_limits
-example.com=100/h, recipient_domain_limits 'gmail.com=100/h, *=10/s'. They hold for all processes together, in any
-time of that length; of several for one domain ('gmail.com=100/h, gmail.com=3/s') all hold; copies (cc, bcc) do not
-count. What a limit holds back stays queued, costs no attempt and holds up no other domain; engine queue stats names
-the limits that hold messages back.
+Settings. mailctl engine dkim add --domain example.com signs the mail of a domain. Limits apply to all processes
+together: mailctl engine settings set send_limit 100/m, sender_domain_limits example.com=100/h, recipient_domain_limits
+'gmail.com=100/h, *=10/s'. Messages above a limit stay queued; mailctl engine queue stats names the limits.
 `,
 	importing: `
 mailctl subscribers import people.csv --list 12
 
-CSV, TSV and NDJSON (an object a line), from a file, standard input (-) or a pipe. The encoding, the delimiter and the
-line ends are found out or set by options. A column of addresses is required ("email", "E-Mail-Adresse" and the like
-are found); "name", "is_active" and the fields (by variable or by name) are taken; --map 'Contact=email' names others.
---dry-run reads the whole file and says what would be created, updated, left unchanged, rejected, without writing
-anything.
+It reads CSV, TSV and NDJSON from a file, standard input (-) or a pipe. It finds the encoding, the delimiter and the
+line ends, or options set them. A column of addresses is required ("email", "E-Mail-Adresse" and the like). The columns
+"name" and "is_active" and all fields are known; --map 'Contact=email' names others. --dry-run reads the whole file and
+shows what the import would do.
 
   rows read = created + updated + unchanged + duplicate + rejected
 
-always, and it is printed. A rejected row does not stop the others: it goes to the rejects file with its line, a code
-and the reason. So does a row that repeats an address of the file: the first one counts. Mend the rejected rows there
-and import that file as it is, with the same --map; its duplicates are left out, and so are its columns behind _error,
-which were left out before. Rows that had too few or too many cells are taken when their _code is emptied, too. A
-rejects file is never overwritten, but for one that lists duplicates alone: where people.csv.rejects.csv is there, and
-for the rejects of that file, the next one is people.csv.rejects-2.csv.
-Without --reactivate an import leaves inactive subscribers inactive, and an empty cell keeps what is there.
-An import that was stopped, even by a crash, goes on with the same command and --resume. Its totals and --max-errors
-count all runs. Where nothing is to be gone on with, --resume begins at the first row.
+A rejected row goes to the rejects file with its line, a code and the reason. So does a row that repeats an address: the
+first one counts. Correct the rejects file and import it as it is, with the same --map: its duplicates and columns after
+_error are left out. For rows that had too few or too many cells, empty _code as well. A rejects file is not
+overwritten, unless it lists duplicates only: the next one is people.csv.rejects-2.csv.
+
+An import keeps inactive subscribers inactive, unless --reactivate is given. An empty cell keeps the stored value.
+An import that stopped, even by a crash, continues with the same command and --resume. Its totals and --max-errors count
+all runs.
 `,
 };
