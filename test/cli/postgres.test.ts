@@ -31,6 +31,8 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 			[`${url}?pool=abc`, '?pool= that is not a number', 2],
 			[`${url}?sslrootcert=/nowhere`, '?sslrootcert=/nowhere', 2],
 			[new URL('/nodb', url).href, 'this database does not exist', 74],
+			[new URL('/template0', url).href, 'this database takes no connections', 74],
+			[`postgres://u@${'h'.repeat(300)}/db`, 'EINVAL', 6],
 		] as const) {
 			const refused = await init(name);
 			expect(refused).toMatchObject({ code, stderr: expect.stringContaining(meant) });

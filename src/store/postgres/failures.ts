@@ -44,7 +44,7 @@ export function unreplicated(): Error {
 
 const lostCodes: ReadonlySet<string> = new Set([
 	...['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND'],
-	...['EAI_AGAIN', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
+	...['EAI_AGAIN', 'EINVAL', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
 ]);
 
 /** Matches the SQLSTATE (PostgreSQL, appendix A), or the message of the driver, which has no codes. */
@@ -63,6 +63,7 @@ const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 		'the server wants a password: PGPASSWORD, or the URL, has it',
 	],
 	[/^3D000$/, 'not_a_database', 'this database does not exist: create it (createdb), or correct its name'],
+	[/^55000$/, 'not_a_database', 'this database takes no connections; name another one'],
 	[/^42501$/, 'denied', 'this user may not do it; grant it the schema and its tables'],
 	[/^MC001$/, 'moved', 'it takes no writes'],
 	[/^XX00[012]$/, 'damaged', 'the server reports damaged data'],
