@@ -11,9 +11,10 @@ export function describeLists(open: OpenEmpty): void {
 		});
 
 		it('counts who came, by the time of it, as long as they are there', async () => {
+			const day = { from: '2026-03-10', to: '2026-03-11', campaign: null, lists: true } as const;
+			expect((await store.reads.reportDetails(day)).lists).toEqual([]);
 			const id = await newList(store);
 			const other = await newList(store, 'Other');
-			const day = { from: '2026-03-10', to: '2026-03-11', campaign: null, lists: true } as const;
 			const added = async () => {
 				const { lists } = await store.reads.reportDetails(day);
 				expect(await store.reads.checkCounts({})).toMatchObject({ figures: 0 });
