@@ -26,6 +26,8 @@ export class Breaker {
 	#hasWorked = false;
 	#refusals = 0;
 	#successes = 0;
+	/** Successes that are not stored yet: until then the stored refusals are too many. */
+	#resuming = 0;
 
 	constructor(options: BreakerOptions) {
 		this.#options = options;
@@ -36,7 +38,7 @@ export class Breaker {
 	}
 
 	async look(): Promise<Stop | null> {
-		const before = this.#successes;
+		const before = this.#resuming === 0 ? this.#successes : null;
 		const pauses = await this.#options.reads.queuePauses();
 		const find = (kind: QueuePause['kind']) => pauses.find((one) => one.kind === kind);
 		const manual = find('manual');
@@ -82,6 +84,10 @@ export class Breaker {
 		this.#fault = null;
 		if (isSent) this.#refusals = 0;
 		const kinds = isSent ? (['fault', 'refusal'] as const) : (['fault'] as const);
-		this.#options.queue.resume({ kinds }).catch(() => undefined);
+		this.#resuming += 1;
+		const stored = () => {
+			this.#resuming -= 1;
+		};
+		this.#options.queue.resume({ kinds }).then(stored, stored);
 	}
 }

@@ -18,9 +18,9 @@ describe('an update without a change', () => {
 		'subscribers update':
 			'nothing to change: give one of --email, --name, --meta, --meta-json, --unset-meta, --active, --inactive',
 		'fields update': 'nothing to change: give one of --variable, --name',
+		'templates update': 'nothing to change: give one of --name, --text-file, --html-file, --markdown-file',
 		'webhooks update':
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
-		'templates update': 'nothing to change: give one of --name, --text-file, --html-file, --markdown-file',
 	};
 
 	it('is known of every update', () => {
