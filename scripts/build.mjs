@@ -346,8 +346,6 @@ const bundled = [ofProgram, ofThreads].flatMap(({ inputs }) => Object.keys(input
 const rule = `\n${'-'.repeat(80)}\n\n`;
 writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))].join(rule));
 
-// What `report --save F.png` draws with.
-
 // What `mailctl demo` imports and sends.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 

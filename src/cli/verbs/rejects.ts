@@ -123,7 +123,7 @@ export function rejectsSentence(
 	if (duplicate > 0)
 		return `${rows} and ${duplicates} are in ${place}; correct what was rejected and import ${that}, which leaves the duplicates out`;
 	return rejected === 1
-		? `${rows} is in ${place}; mend it and import ${that}`
+		? `${rows} is in ${place}; correct it and import ${that}`
 		: `${rows} are in ${place}; correct them and import ${that}`;
 }
 

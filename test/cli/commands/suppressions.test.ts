@@ -238,7 +238,7 @@ describe('mailctl suppressions', () => {
 				code: 9,
 				said: [
 					{ note: 'left out: Note' },
-					{ hint: `1 rejected row is in ${path}.rejects.csv; mend it and import that file` },
+					{ hint: `1 rejected row is in ${path}.rejects.csv; correct it and import that file` },
 				],
 			});
 			const rejects = `${path}.rejects.csv`;
@@ -304,7 +304,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run(argv, { stdin })).code).toBe(2);
 			const rejects = join(project.folder, 'left.csv');
 			const done = await project.run([...argv, '--rejects', rejects], { stdin });
-			expect(done.stderr).toContain(`1 rejected row is in ${rejects}; mend it and import that file`);
+			expect(done.stderr).toContain(`1 rejected row is in ${rejects}; correct it and import that file`);
 			expect((await readFile(rejects, 'utf8')).split('\n')[0]).toBe('email;reason;_line;_code;_error');
 		});
 

@@ -312,7 +312,7 @@ describe('mailctl subscribers import', () => {
 		for (const number of [2, 3])
 			expect(await project.run(words(path))).toMatchObject({
 				code: 9,
-				stderr: `hint: 1 rejected row is in ${path}.rejects-${number}.csv (${mine} was there already); mend it and import that file\n`,
+				stderr: `hint: 1 rejected row is in ${path}.rejects-${number}.csv (${mine} was there already); correct it and import that file\n`,
 			});
 		const { code, stderr } = await project.run(words(path, '--rejects', mine));
 		expect({ code, stderr }).toEqual({

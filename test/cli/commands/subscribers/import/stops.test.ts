@@ -296,7 +296,7 @@ describe('--resume', () => {
 			code: 9,
 			stderr:
 				'there is nothing to resume: importing from the beginning\n' +
-				`hint: 1 rejected row is in ${path}.rejects-2.csv (${path}.rejects.csv was there already); mend it and import that file\n`,
+				`hint: 1 rejected row is in ${path}.rejects-2.csv (${path}.rejects.csv was there already); correct it and import that file\n`,
 		});
 		expect([await count(), await readFile(`${path}.rejects.csv`, 'utf8')]).toEqual([1, rejects]);
 		const other = `${project.folder}/other.csv`;
