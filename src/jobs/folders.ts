@@ -1,6 +1,6 @@
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { assertNotHome } from '../api/errors.js';
+import { assertNotHome, codeOf } from '../api/errors.js';
 
 /**
  * Gives the topmost folder that it made. Node's `recursive` never returns where a folder cannot be created, as below
@@ -13,7 +13,7 @@ export function makeFolders(path: string): string | undefined {
 	} catch (error) {
 		if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
 		const above = dirname(path);
-		const isAboveMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+		const isAboveMissing = codeOf(error) === 'ENOENT';
 		if (!isAboveMissing || above === path || statSync(above, { throwIfNoEntry: false }) !== undefined)
 			throw error;
 		assertNotHome(above);

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, link, open, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { systemReason } from '../api/errors.js';
+import { codeOf, systemReason } from '../api/errors.js';
 import { JobError } from './errors.js';
 import { makeFolders } from './folders.js';
 import { type FileLock, lockFile } from './lock.js';
@@ -81,8 +81,4 @@ async function putNew(path: string, text: string): Promise<void> {
 async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());
-}
-
-function codeOf(error: unknown): string {
-	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

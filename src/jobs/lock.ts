@@ -6,6 +6,7 @@ import { closeSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
+import { codeOf } from '../api/errors.js';
 import { JobError } from './errors.js';
 
 export interface FileLock {
@@ -70,8 +71,4 @@ function inodeOf(path: string): number | null {
 async function holderOf(pidFile: string): Promise<string | null> {
 	const text = (await readFile(pidFile, 'utf8').catch(() => '')).trim();
 	return /^\d/.test(text) ? `process ${text}` : null;
-}
-
-function codeOf(error: unknown): string {
-	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

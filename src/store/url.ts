@@ -1,5 +1,6 @@
 import { lstatSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from '../api/errors.js';
 import { canParseUrl } from '../api/schema/url.js';
 
 export function isPostgres(url: string): boolean {
@@ -82,6 +83,6 @@ function isAbsent(path: string, look: (path: string) => unknown): boolean {
 		look(path);
 		return false;
 	} catch (error) {
-		return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+		return codeOf(error) === 'ENOENT';
 	}
 }

@@ -1,3 +1,4 @@
+import { codeOf } from '../../api/errors.js';
 import { command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { LocalEngine, RunningServer } from '../frame/connection.js';
@@ -163,7 +164,7 @@ function untilStopped(signal: AbortSignal): Promise<null> {
 }
 
 function cannotServe(error: unknown, address: { host: string; port: number }): unknown {
-	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+	const code = codeOf(error);
 	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))
 		return new CliError('tls', exits.usage, '--tls-cert and --tls-key cannot be used', { cause: error });
 	return cannotListen(error, address);

@@ -2,7 +2,7 @@ import { rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { domainOf, emailKey, isEmailAddress } from '../../api/address.js';
 import { formatDateTime } from '../../api/datetime.js';
-import { systemReason } from '../../api/errors.js';
+import { codeOf, systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import type { MailSink, MailSinkOptions, SinkMail } from '../connect/mail-sink.js';
 import { command, flagOf } from '../frame/command.js';
@@ -161,7 +161,7 @@ function receiver(cx: CommandContext, inbox: Inbox<Arrived>, dir: string | null)
 }
 
 function notKept(dir: string, cause: unknown): CliError {
-	const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+	const why = codeOf(cause) || String(cause);
 	return new CliError('disk', exits.disk, `cannot keep a mail in ${dir}: ${why}`, { cause });
 }
 

@@ -5,7 +5,7 @@
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemReason } from '../../api/errors.js';
+import { codeOf, systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
 import { ConfigError } from '../frame/errors.js';
 import { unwritableHint } from '../frame/exit.js';
@@ -215,7 +215,7 @@ function taken(file: string): boolean {
 		closeSync(openSync(file, 'wx', 0o600));
 		return true;
 	} catch (cause) {
-		if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') return false;
+		if (codeOf(cause) === 'EEXIST') return false;
 		throw unwritable(file, cause);
 	}
 }

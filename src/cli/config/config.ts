@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { systemReason } from '../../api/errors.js';
+import { codeOf, systemReason } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { utf8Fault } from '../../tables/encoding.js';
@@ -159,7 +159,7 @@ function readJson(path: string): unknown {
 		text = new TextDecoder().decode(bytes);
 	} catch (cause) {
 		if (cause instanceof ConfigError) throw cause;
-		const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+		const code = codeOf(cause);
 		if (code === 'ENOENT' || code === 'ENOTDIR') return null;
 		throw new ConfigError(`${path} cannot be read: ${systemReason(cause)}`, { cause });
 	}

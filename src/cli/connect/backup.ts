@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs
 import { readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type Clock, formatDateTime, type Micros } from '../../api/datetime.js';
-import { StoreError } from '../../api/errors.js';
+import { codeOf, StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { newerSchema } from '../../store/migrations.js';
 import { DatabaseMarked } from '../../store/moving.js';
@@ -173,10 +173,8 @@ function isOther(place: string): boolean {
 
 /** SQLite's own words for a file that it cannot read; another program's database is sound. */
 function isDamaged(error: unknown): boolean {
-	if (!(error instanceof Error)) return false;
-	const { cause } = error;
-	const code = [error, cause].map((one) => (one instanceof Error && 'code' in one ? String(one.code) : ''));
-	return code.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(one));
+	const causes = error instanceof Error ? [error, error.cause] : [];
+	return causes.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(one)));
 }
 
 export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgress' | 'onRemoved'> {

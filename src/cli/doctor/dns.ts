@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { domainOf } from '../../api/address.js';
+import { codeOf } from '../../api/errors.js';
 import { isLoopback } from '../../api/schema/url.js';
 import type { Contents, OfContents } from '../connect/doctor.js';
 import { UsageError } from '../frame/errors.js';
@@ -62,7 +63,7 @@ async function asked(ask: () => Promise<string[]>): Promise<string[] | null> {
 	try {
 		return await ask();
 	} catch (error) {
-		const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+		const code = codeOf(error) || String(error);
 		if (code === 'ENODATA') return [];
 		if (code === 'ENOTFOUND') return null;
 		throw new Unanswered(`DNS did not answer: ${code}`);

@@ -3,6 +3,7 @@ import { connect, isIP } from 'node:net';
 import type { WireResponse } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js';
+import { codeOf } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { causeOf } from '../../api/pauses.js';
 import { isLoopback } from '../../api/schema/url.js';
@@ -138,7 +139,7 @@ async function lookUp(host: string): Promise<Verdict> {
 		const found = await lookup(host, { all: true });
 		return ok(`${host} is ${found.map(({ address }) => address).join(', ')}`);
 	} catch (error) {
-		const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+		const code = codeOf(error);
 		return problem(
 			`${host}: its name cannot be looked up (${code})`,
 			'check the spelling of the base URL, and the DNS of this machine',

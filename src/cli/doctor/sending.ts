@@ -1,5 +1,5 @@
 import { isTimeZone, microsPerDay } from '../../api/datetime.js';
-import { whyUnreachable } from '../../api/errors.js';
+import { codeOf, whyUnreachable } from '../../api/errors.js';
 import { withoutSecrets } from '../../api/quote.js';
 import { isLoopback, isLoopbackUrl } from '../../api/schema/url.js';
 import type { Contents, OfContents, Webhook } from '../connect/doctor.js';
@@ -182,7 +182,7 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 		// The error of `fetch` itself always says "fetch failed".
 		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
 		const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-		const code = first instanceof Error && 'code' in first ? String(first.code) : '';
+		const code = codeOf(first);
 		const why = whyUnreachable(code) ?? firstError(first);
 		return warning(`this machine gets no answer from ${publicUrl}: ${why}`, line('serve'));
 	}

@@ -2,6 +2,7 @@
 import {
 	ApiError,
 	type ApiErrorCode,
+	codeOf,
 	listFieldErrors,
 	MissingExtension,
 	NoSenders,
@@ -212,7 +213,7 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof StoreError) return fromStoreError(error);
 	if (error instanceof TableError) return fromTableError(error);
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
-	const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+	const code = codeOf(error);
 	if (code === 'ERR_NODE_API')
 		return { ...ofMachine('sqlite_missing'), hint: 'install mailctl again with this Node.js' };
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);

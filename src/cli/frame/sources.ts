@@ -1,6 +1,7 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { codeOf } from '../../api/errors.js';
 import { utf8Fault } from '../../tables/encoding.js';
 import type { TableSource } from '../../tables/source.js';
 import { sizeText } from '../render/units.js';
@@ -116,7 +117,7 @@ export function assertFile(path: string, flag: string): Stats {
 
 function refuse(error: unknown, path: string, flag: string): never {
 	if (error instanceof UsageError) throw error;
-	const code = error instanceof Error && 'code' in error ? error.code : '';
+	const code = codeOf(error);
 	const why =
 		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);
 	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });

@@ -1,3 +1,4 @@
+import { codeOf } from '../../api/errors.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { clean } from '../render/clean.js';
@@ -87,7 +88,7 @@ export async function showArrivals<T>(
 
 /** The error of a port that cannot be listened on, in terms of its options; any other error unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
-	const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {
 		const taken = cause instanceof Error && 'port' in cause ? Number(cause.port) : port;
 		const hint = `give another ${taken === port ? '--port' : '--bounce-smtp'}`;

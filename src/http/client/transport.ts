@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { codeOf } from '../../api/errors.js';
 import { TransportFailure, toFailure, type Way } from './failure.js';
 import { isProxyUrl, type ProxyChoice, proxyFor, throughText } from './proxy.js';
 
@@ -226,7 +227,7 @@ async function decompress(body: Buffer, encoding: string, limit: { maxBytes: num
 	return new Promise<Buffer>((resolve, reject) => {
 		gunzip(body, { maxOutputLength: limit.maxBytes }, (error, decoded) => {
 			if (error === null) resolve(decoded);
-			else if ('code' in error && error.code === 'ERR_BUFFER_TOO_LARGE')
+			else if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE')
 				reject(refuse('too_large', tooLarge(limit.maxBytes), error));
 			else reject(refuse('garbled', `the answer is broken ${name}`, error));
 		});

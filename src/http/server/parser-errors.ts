@@ -1,5 +1,6 @@
 /** An unsupported method is a valid request (RFC 9110 s.9.1) and gets a 405; the parser leaves its head. */
 import { STATUS_CODES } from 'node:http';
+import { codeOf } from '../../api/errors.js';
 import type { HttpResponse } from '../messages.js';
 import { type Connection, closeLingering, type FinalResponse } from './connection.js';
 import type { Router, UnknownRequest } from './pipeline.js';
@@ -59,7 +60,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		breakOff,
 		handle: (connection, error) => {
 			const { socket } = connection;
-			const code = 'code' in error ? String(error.code) : '';
+			const code = codeOf(error);
 			if (code === 'ECONNRESET' || socket.destroyed) {
 				socket.destroy();
 				return;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ApiError, apiErrorOf, StoreError } from '../../api/errors.js';
+import { ApiError, apiErrorOf, codeOf, StoreError } from '../../api/errors.js';
 import { Encoded } from '../../api/exports.js';
 import { bodyOf, errorCodeOf, headerNames, scopeHeaders, statusOf } from '../errors.js';
 import type { HttpResponse } from '../messages.js';
@@ -64,7 +64,7 @@ export function protocolError(status: number, code: string, detail: string): Htt
 export function asApiError(error: unknown): ApiError | null {
 	if (error instanceof ApiError) return error;
 	if (error instanceof StoreError) return apiErrorOf(error.code, error);
-	const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+	const code = codeOf(error);
 	if (fullDisk.has(code)) return apiErrorOf('disk_full', error);
 	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
 }

@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
+import { codeOf } from '../../api/errors.js';
 import { column, insertInto, type Sql } from './sql.js';
 import { openLanes } from './submissions.js';
 
@@ -110,7 +111,7 @@ export function isRunning(pid: number): boolean {
 		return true;
 	} catch (error) {
 		// EPERM: it runs, as another user.
-		return error instanceof Error && 'code' in error && error.code === 'EPERM';
+		return codeOf(error) === 'EPERM';
 	}
 }
 

@@ -1,4 +1,4 @@
-import { StoreError, type StoreErrorCode } from '../../api/errors.js';
+import { codeOf, StoreError, type StoreErrorCode } from '../../api/errors.js';
 
 export function sqlState(error: unknown): string | null {
 	if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return null;
@@ -24,7 +24,7 @@ export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
 	if (state !== null) return /^(08|57P0[1235]|25P03|40003)/.test(state);
 	if (!(error instanceof Error)) return false;
-	if ('code' in error && typeof error.code === 'string' && lostCodes.has(error.code)) return true;
+	if (lostCodes.has(codeOf(error))) return true;
 	return /^(Connection terminated|Client has encountered a connection error)/.test(error.message);
 }
 
@@ -87,5 +87,5 @@ export function translateFailure(error: unknown, name: string): unknown {
 /** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */
 function isUnreached(error: Error): boolean {
 	if (/does not support SSL|SASL:/.test(error.message)) return true;
-	return 'code' in error && /CERT|_TLS_|_SSL_/.test(String(error.code));
+	return /CERT|_TLS_|_SSL_/.test(codeOf(error));
 }

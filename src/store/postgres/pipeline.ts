@@ -5,6 +5,7 @@
  */
 import { nextTick } from 'node:process';
 import type { ClientBase, Connection, FieldDef, Submittable } from 'pg';
+import { codeOf } from '../../api/errors.js';
 import type { SqlValue } from '../core/sql.js';
 
 export interface Answer {
@@ -55,7 +56,7 @@ export function createPipeline(client: ClientBase): Pipeline {
 				open = trip;
 				if (text.startsWith('BEGIN')) cause = null;
 				const explain = (error: unknown) => {
-					const isAborted = error instanceof Error && 'code' in error && error.code === '25P02';
+					const isAborted = codeOf(error) === '25P02';
 					if (cause === null || !isAborted) cause = error;
 					fail(cause);
 				};

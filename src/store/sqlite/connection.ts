@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { assertNotHome, StoreError, systemReason } from '../../api/errors.js';
+import { assertNotHome, codeOf, StoreError, systemReason } from '../../api/errors.js';
 import { DatabaseMissing, DatabaseUnwritable } from '../errors.js';
 import { isMissingFile } from '../url.js';
 import { isBusy, translateFailure } from './failures.js';
@@ -74,7 +74,7 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 		chmodSync(path, 0o600);
 		onCreated?.();
 	} catch (error) {
-		if (error instanceof Error && 'code' in error && error.code === 'EEXIST' && existsSync(path)) return;
+		if (codeOf(error) === 'EEXIST' && existsSync(path)) return;
 		const reason = `cannot create ${path}: ${systemReason(error)}`;
 		throw new DatabaseUnwritable('io', path, reason, { cause: error });
 	}
@@ -85,7 +85,7 @@ export function lookAt(path: string): Stats | undefined {
 		return statSync(path);
 	} catch (error) {
 		if (isMissingFile(path)) return undefined;
-		const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+		const isAbsent = codeOf(error) === 'ENOENT';
 		const reason = isAbsent ? 'it is behind a link that leads nowhere' : systemReason(error);
 		throw new StoreError('io', `${path} cannot be looked at: ${reason}`, { cause: error });
 	}

@@ -7,7 +7,7 @@ import { existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { StoreError } from '../../api/errors.js';
+import { codeOf, StoreError } from '../../api/errors.js';
 import type { WrappingKey } from '../keys.js';
 import type { StoredErasures } from '../maintenance.js';
 import { storedErasures } from './core.js';
@@ -124,7 +124,7 @@ export function secondName(file: string, name: string): () => void {
 		linkSync(file, name);
 		return () => rmSync(name, { force: true });
 	} catch (error) {
-		if (error instanceof Error && 'code' in error && error.code === 'EEXIST') throw error;
+		if (codeOf(error) === 'EEXIST') throw error;
 		renameSync(file, name);
 		return () => renameSync(name, file);
 	}

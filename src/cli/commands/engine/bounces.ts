@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream';
-import { StoreError, systemReason } from '../../../api/errors.js';
+import { codeOf, StoreError, systemReason } from '../../../api/errors.js';
 import { DatabaseMissing } from '../../../store/errors.js';
 import type { Explained, Place, Report, ReturnedMessage } from '../../connect/bounces.js';
 import { type CommandGroup, command } from '../../frame/command.js';
@@ -100,7 +100,7 @@ async function taken(
 /** Database faults are temporary: on a temporary error the mail server keeps the mail. */
 function endOf(error: unknown): unknown {
 	if (!(error instanceof Error)) return error;
-	const code = 'code' in error ? String(error.code) : '';
+	const code = codeOf(error);
 	if (error instanceof StoreError || code.startsWith('SQLITE_')) return tryLater(error.message, error);
 	if (!('path' in error) || !code.startsWith('E')) return error;
 	const why =

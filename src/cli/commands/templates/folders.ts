@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { need } from '../../../api/capabilities.js';
-import { listFieldErrors } from '../../../api/errors.js';
+import { codeOf, listFieldErrors } from '../../../api/errors.js';
 import { maxBodyBytes, templateFields } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
@@ -290,7 +290,7 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 
 async function readPart(path: string): Promise<Buffer | null> {
 	const there = await lstat(path).catch((error: unknown) => {
-		if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+		if (codeOf(error) === 'ENOENT') return null;
 		throw error;
 	});
 	if (there === null) return null;
@@ -301,7 +301,7 @@ async function readPart(path: string): Promise<Buffer | null> {
 }
 
 function refuseDirectory(error: unknown, directory: string): never {
-	const code = error instanceof Error && 'code' in error ? error.code : '';
+	const code = codeOf(error);
 	if (code === 'ENOENT') throw new UsageError(`${directory}: no such directory`, { cause: error });
 	if (code === 'ENOTDIR' || code === 'EEXIST')
 		throw new UsageError(`${directory} is not a directory`, { cause: error });
