@@ -121,7 +121,7 @@ const maxPageSenderName = 100;
 const checks: Readonly<Record<SettingName, (value: string) => Checked>> = {
 	public_url: checkPublicUrl,
 	time_zone: (text) =>
-		either(isTimeZone(text) ? text : null, `"${text}" is no IANA time zone, such as Europe/Oslo.`),
+		either(isTimeZone(text) ? text : null, `"${text}" is not an IANA time zone, such as Europe/Oslo.`),
 	allow_private_webhooks: (text) => either(truthOf(text)?.toString() ?? null, 'Must be true or false.'),
 	unsubscribe_scope: (text) =>
 		either(/^(list|all)$/i.test(text) ? text.toLowerCase() : null, 'Must be list or all.'),

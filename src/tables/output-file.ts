@@ -158,7 +158,7 @@ export function refusalOf(error: unknown, path: string): Refusal | null {
 	const code = codeOf(error);
 	const folder = dirname(path);
 	if (code === 'ENOENT') return { code: 'unreadable', why: `there is no folder ${folder}` };
-	if (code === 'ENOTDIR') return { code: 'unreadable', why: `${folder} is no folder` };
+	if (code === 'ENOTDIR') return { code: 'unreadable', why: `${folder} is not a folder` };
 	return refusals.get(code) ?? null;
 }
 

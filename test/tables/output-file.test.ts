@@ -55,7 +55,7 @@ describe('a file that is written whole or not at all', () => {
 		const file = join(folder, 'file');
 		writeFileSync(file, '');
 		expect(await failing(join(file, 'x.html'))).toBe(
-			`${file}/x.html cannot be written: ${file} is no folder`,
+			`${file}/x.html cannot be written: ${file} is not a folder`,
 		);
 		const denied = Object.assign(new Error('open'), { code: 'EACCES' });
 		expect(refusalOf(denied, join(folder, 'x.html'))).toEqual({

@@ -52,7 +52,7 @@ const api = command({
 		};
 		if (options.paginate) {
 			if (args.method.toUpperCase() !== 'GET' || options.data !== undefined || options.include)
-				throw new UsageError('--paginate goes with GET, without --data and --include');
+				throw new UsageError('--paginate needs GET, and neither --data nor --include');
 			const { printPages } = await import('./api/pages.js');
 			return printPages(cx, request);
 		}

@@ -22,7 +22,7 @@ const demo = command({
 	output: '{"delivered", "seconds", "report", "commands", "kept"}',
 	examples: ['mailctl demo', 'mailctl demo --keep ./mailctl-demo'],
 	run: async (cx, { options }): Promise<ExitCode> => {
-		if (cx.dryRun) throw new UsageError('--dry-run does not go with demo: it works on a database of its own');
+		if (cx.dryRun) throw new UsageError('demo has no dry run: it works on a temporary database');
 		const { runDemo } = await import('../demo/run.js');
 		return runDemo(cx, options.keep ?? null);
 	},

@@ -121,7 +121,7 @@ const cancel = command({
 	name: 'cancel',
 	summary: 'no longer send messages that wait',
 	description:
-		'Staged, queued and deferred messages are canceled. What is under way, final, or may have been sent already is refused.',
+		'Staged, queued and deferred messages are canceled. Any other message is refused: it is being sent, is final, or may have been sent already.',
 	severity: 'mild',
 	examples: ['mailctl messages cancel 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f --yes'],
 	run: (cx, { args }) => change(cx, 'cancel', args.id),

@@ -95,7 +95,7 @@ export const campaignsReport = command({
 	options: optionsOfCampaign,
 	columns: reportColumns,
 	output:
-		'{"total", "data"} as of report, where opened counts people and machines, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked over its whole life; there opened counts people, machine_opened the others; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, whose total is the sum of the others',
+		'{"total", "data"} as of report, where opened counts people, bots and proxies, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked over its whole life; there opened counts people, machine_opened the others; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, whose total is the sum of the others',
 	exits: [3, 5, 10],
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => runReport(cx, { ...options, campaign: args.campaign }, showWhole),

@@ -15,7 +15,7 @@ const smoke = command({
 		'deadline (2m) too. An answer that breaks the documented contract fails. A difference that the document leaves open is listed as a ' +
 		'deviation.',
 	options: {
-		full: { kind: 'flag', summary: 'create, change and delete things of its own too' },
+		full: { kind: 'flag', summary: 'also create, change and delete temporary records' },
 		only: {
 			kind: 'choices',
 			choices: groups,
@@ -85,7 +85,7 @@ async function assertAllowedToChange(cx: CommandContext, options: Options): Prom
 			['--send-to', options.sendTo],
 			['--from', options.from ?? ''],
 		] as const)
-			if (parseMailbox(text) === null) throw new UsageError(`${flag}: "${text}" is no address`);
+			if (parseMailbox(text) === null) throw new UsageError(`${flag}: "${text}" is not an address`);
 		const { assertAllowed } = await import('./send/accept.js');
 		assertAllowed(cx, [options.sendTo]);
 	}

@@ -19,7 +19,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 			hint: 'give another name',
 		});
 	if (!/^[A-Za-z0-9][\w.@:-]*$/.test(name) || name.length > longestName)
-		throw new UsageError(`"${name}" is no name of a profile`, {
+		throw new UsageError(`"${name}" is not a valid profile name`, {
 			hint: `letters, digits, . _ - @ :, at most ${longestName}`,
 		});
 	if (Object.hasOwn(profiles, name))

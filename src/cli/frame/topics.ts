@@ -49,8 +49,8 @@ function environment(): string {
 }
 
 const bounces = `
-A mail may be refused at once, in the talk with the mail server, or come back
-later as a mail of its own: a bounce.
+The mail server may refuse a message at once, or accept it and return it later
+in another mail: a bounce.
 
   hard       an address code, 5.1.1 and its like; at once also a plain 550 that
              says "no such user": the message is bounced, its address is
@@ -65,22 +65,21 @@ later as a mail of its own: a bounce.
   complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED)
              and gets no mail at all
 
-One table judges replies and mails that came back. Words about rate, volume,
-reputation, policy or size make an address code soft, and so does a report
-that is known by its Message-ID alone, where bounces come back to signed
-return paths. An address that only the returned message names is noted and
-changes nothing. mailctl engine bounces explain FILE says what a
-mail means, and by which rule.
+One table judges replies and bounces. An address code counts as soft if its
+text speaks of rate, volume, reputation, policy or size. So does a report that
+only its Message-ID identifies, while bounces have signed return paths. An
+address that only the returned message names changes nothing. mailctl engine
+bounces explain FILE says what a mail means, and by which rule.
 
-For bounces to find their message, each gets a signed return path of its own
-(VERP), bounces+TOKEN@example.com. Where that domain has other mail too, give
-bounces one of their own.
+Each message gets a signed return path (VERP), bounces+TOKEN@example.com, which
+identifies its bounce. If that domain has other mail too, use a separate domain
+for bounces.
 
   mailctl engine init --bounce-address bounces@example.com
 
-Then they are taken in by one of three ways:
+Bounces then reach mailctl in one of three ways:
 
-1. By SMTP, where the MX of that domain, or your mail server, hands them on:
+1. SMTP: the MX of that domain, or your mail server, forwards them:
 
      mailctl serve --bounce-smtp 0.0.0.0:25
 
@@ -95,7 +94,7 @@ Then they are taken in by one of three ways:
 
      example.com  smtp:[127.0.0.1]:2526
 
-2. By a pipe. With Postfix main.cf as above, "example.com  bounces:" as the
+2. A pipe: with Postfix main.cf as above, "example.com  bounces:" as the
 transport, and (main.cf, master.cf):
 
      recipient_delimiter = +
@@ -108,12 +107,12 @@ transport, and (main.cf, master.cf):
    Exit 75 is for trouble with the database: the mail server then brings the
    mail again.
 
-3. From files, a Maildir, an mbox or a folder; what was read of a Maildir goes
-from new to cur:
+3. Files: a Maildir, an mbox or a folder. Mails read from a Maildir move from
+new to cur:
 
      mailctl engine bounces ingest ~/Maildir
 
-A mail is counted once, by whichever way it comes. mailctl messages get ID
+A mail counts once, however it arrives. mailctl messages get ID
 shows what was reported of a message, mailctl suppressions list who gets no
 mail; mailctl suppressions remove ADDRESS lifts it.
 `;
@@ -142,8 +141,8 @@ once, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours, each within 15
 s, always with the same webhook-id, by which a receiver knows a repetition. 410
 stops the webhook until it is changed or replayed.
 
-mailctl serve and mailctl worker send them. What became of each, for 30 days,
-and once more:
+mailctl serve and mailctl worker send them. Show the results of 30 days, and
+send failed ones again:
 
   mailctl webhooks deliveries 3 --state failed
   mailctl webhooks replay 3 --failed
@@ -174,7 +173,7 @@ back for it.
              4 days; mailctl messages retry ID makes it due now
   sent       the next mail server has taken it; that is not the inbox of
              the recipient yet
-  bounced    the address is no good (5.1.1 and its like): it is suppressed, and
+  bounced    the address does not exist (such as 5.1.1): it is suppressed, and
              its subscribers are inactive
   failed     refused for another reason, deferred for 4 days, or not to be
              composed: too large with its values, or a worker ended three times
@@ -213,7 +212,7 @@ prints errors and warnings only.
 --fields a,b chooses the columns and their order (of json: the keys); --no-header, --no-truncate and --all do what
 they say. -q prints the id alone after a create. --exit-empty ends with 8 when a list is empty.
 
-What could move the cursor, hide or reorder text is spelled out in table, wide, tsv, markdown and name (\\x1b, \\u202e;
+Characters that could move the cursor, hide or reorder text are escaped in table, wide, tsv, markdown and name (\\x1b, \\u202e;
 tab and line breaks as \\t \\r \\n). csv, json and ndjson are exact.
 `,
 	sending: `

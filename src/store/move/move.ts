@@ -96,7 +96,7 @@ function begunBy({ from, to }: Databases, source: Found, found: Found | null): M
 		);
 	throw new StoreError(
 		'not_a_database',
-		`${to.name} is not empty (${filled.join(', ')}): name a file that is not there, an empty database, or a schema of its own by ?schema=NAME`,
+		`${to.name} is not empty (${filled.join(', ')}): name a new file, an empty database, or a separate schema with ?schema=NAME`,
 	);
 }
 
@@ -290,7 +290,7 @@ function plain({ name, columns }: Table, row: Row): (number | string | null)[] {
 	return row.map((value, at) => {
 		if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');
 		if (typeof value === 'number' && !Number.isSafeInteger(value))
-			throw new Error(`${name}.${columns[at]?.name} has ${value}, which is no integer below 2^53`);
+			throw new Error(`${name}.${columns[at]?.name} has ${value}, which is not an integer below 2^53`);
 		return value;
 	});
 }

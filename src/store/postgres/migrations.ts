@@ -85,6 +85,6 @@ async function assertEmpty(sql: Sql, name: string): Promise<void> {
 	const tables = rows.map((row) => row.name).join(', ');
 	throw new StoreError(
 		'not_a_database',
-		`${name} has tables of another program (${tables}); name an empty database, or a schema of its own by ?schema=NAME`,
+		`${name} has tables of another program (${tables}); name an empty database, or a separate schema with ?schema=NAME`,
 	);
 }

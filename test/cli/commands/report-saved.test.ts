@@ -109,8 +109,8 @@ describe('a saved report', () => {
 			['--save', 'r.html', '--chart', 'heat', '--human'],
 			'--chart heat shows opens of all messages, by people',
 		],
-		[['--excel'], '--excel goes with --save FILE'],
-		[['--chart', 'heat'], '--chart heat goes with --save\nhint: --save FILE.svg draws it\n'],
+		[['--excel'], '--excel needs --save FILE'],
+		[['--chart', 'heat'], '--chart heat needs --save\nhint: --save FILE.svg draws it\n'],
 	])('refuses %j', async (more, message) => {
 		const { code, stderr } = await project.run(['report', ...more, ...now]);
 		expect(code).toBe(2);

@@ -126,8 +126,8 @@ describe('mailctl send', () => {
 		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
 		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is not a header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
-		[[...toAnn, '--again'], 2, '--again goes with --list, --csv or --batch only'],
-		[[...toAnn, '--cc-each'], 2, '--cc-each goes with --cc or --bcc only'],
+		[[...toAnn, '--again'], 2, '--again needs --list, --csv or --batch'],
+		[[...toAnn, '--cc-each'], 2, '--cc-each needs --cc or --bcc'],
 		...['--rate', '--connections', '--wait-timeout'].map((flag): [string[], number, string] => [
 			[...toAnn, '--no-wait', flag, flag === '--wait-timeout' ? '1s' : '1'],
 			2,

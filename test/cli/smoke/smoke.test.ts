@@ -63,7 +63,7 @@ describe('smoke on a database', () => {
 		[['--only', 'send'], '--only send sends a message: it needs --send-to and --from'],
 		[['--send-to', 'a@example.com'], '--send-to alone sends nothing: it needs --from'],
 		[['--from', 'a@example.com'], '--from alone sends nothing: it needs --send-to'],
-		[['--send-to', 'nobody', '--from', 'a@example.com'], '--send-to: "nobody" is no address'],
+		[['--send-to', 'nobody', '--from', 'a@example.com'], '--send-to: "nobody" is not an address'],
 		[
 			['--cleanup-only', '--full'],
 			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',

@@ -113,7 +113,7 @@ describe('what SES publishes', () => {
 		['an envelope around nothing', { Type: 'Notification', Message: '{' }],
 		['a subscription', { Type: 'SubscriptionConfirmation', SubscribeURL: 'https://example.com' }],
 		['nothing', {}],
-	])('%s is no report', (_, value) => {
+	])('%s is not a report', (_, value) => {
 		expect(read(value)).toMatchObject({ kind: 'not_a_report' });
 	});
 

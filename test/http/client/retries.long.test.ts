@@ -132,7 +132,7 @@ describe('what may have been processed is tried again where twice is once', () =
 
 	it.each(
 		faults,
-	)('%s: never POST, PATCH, a test of a webhook, nor a send to a deployment of others', async (_, act) => {
+	)('after %s a client never repeats POST, PATCH, a test of a webhook, or a send to another service', async (_, act) => {
 		const { api } = client;
 		for (const call of [
 			() => api.lists.create(input),

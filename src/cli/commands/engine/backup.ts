@@ -79,7 +79,7 @@ export const restore = command({
 		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
 		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
 		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued` and `--status deferred`, cancel what has left, then ' +
-		'`engine queue resume`. What was being sent at the moment of the backup is `uncertain`. Wrapped secrets want their ' +
+		'`engine queue resume`. Messages that were being sent during the backup are `uncertain`. Wrapped secrets want their ' +
 		'key (MAILCTL_KEY_FILE), which is in no backup.',
 	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
 	writes: true,

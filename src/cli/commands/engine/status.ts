@@ -48,7 +48,7 @@ export const status = command({
 	name: 'status',
 	summary: 'what is in the database, and how it is set up',
 	description:
-		'`paused` is what keeps messages from being sent, as `engine queue stats` has it; `verp` whether each message has a return path of its own, by which its bounce is known; `dkim_domains` whose mail is signed; `webhooks_stopped` those whose targets answered 410: they begin again with `webhooks update` or `webhooks replay`. `size` is what takes room, in bytes; of a file above 128 MiB it is estimated, and bodies are the rest. `retention.frees` is what goes next, or what 400 days would delete while no setting says how long messages stay.',
+		'`paused` is what keeps messages from being sent, as `engine queue stats` has it; `verp` whether each message has a signed return path, which identifies its bounce; `dkim_domains` whose mail is signed; `webhooks_stopped` those whose targets answered 410: they begin again with `webhooks update` or `webhooks replay`. `size` is what takes room, in bytes; of a file above 128 MiB it is estimated, and bodies are the rest. `retention.frees` is what goes next, or what 400 days would delete while no setting says how long messages stay.',
 	columns,
 	output:
 		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',
@@ -58,7 +58,7 @@ export const status = command({
 
 function bouncesOf({ bounce_address }: EngineStatus): string {
 	if (bounce_address === null) return 'to the sender of each message: bounce_address is not set';
-	return `${bounce_address}, with a return path of its own for each message`;
+	return `${bounce_address}, with a signed return path for each message`;
 }
 
 function limitsOf({ limits }: EngineStatus): string {

@@ -29,9 +29,9 @@ export interface Saving {
 
 export function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): Saving | null {
 	if (save === undefined) {
-		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} goes with --save FILE`);
+		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} needs --save FILE`);
 		if (asked === 'line' || asked === 'heat')
-			throw new UsageError(`--chart ${asked} goes with --save`, { hint: '--save FILE.svg draws it' });
+			throw new UsageError(`--chart ${asked} needs --save`, { hint: '--save FILE.svg draws it' });
 		return null;
 	}
 	if (watch !== undefined) throw new UsageError('--save writes a file once, and --watch goes on: give one');
@@ -41,7 +41,7 @@ export function savingOf({ save, excel, force, watch, chart: asked }: ReportOpti
 		throw new UsageError(`--save ${save}: the name says no form of a report`, {
 			hint: `end it in ${formats.map((one) => `.${one}`).join(', ')}`,
 		});
-	if (excel && format !== 'csv') throw new UsageError('--excel goes with a file that ends in .csv');
+	if (excel && format !== 'csv') throw new UsageError('--excel needs a file that ends in .csv');
 	const chart = asked ?? charts[format][0];
 	const held = charts[format];
 	if (chart === 'spark' || !held.includes(chart))

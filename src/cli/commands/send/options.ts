@@ -229,7 +229,7 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 	const given = (keys: readonly Key[]) => keys.find((key) => isGiven(options[key]));
 	const only = (isThere: boolean, keys: readonly Key[], flags: string): Rule => {
 		const key = isThere ? undefined : given(keys);
-		return [key !== undefined, `${key && flagOf(key)} goes with ${flags} only`];
+		return [key !== undefined, `${key && flagOf(key)} needs ${flags}`];
 	};
 	const isOfRows = isCampaign(options);
 	const copies = cc.length + bcc.length;
@@ -248,7 +248,7 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 			said !== undefined,
 			`${said && flagOf(said)} does not go with --batch: its requests say everything themselves`,
 		],
-		[ccEach && copies === 0, '--cc-each goes with --cc or --bcc only'],
+		[ccEach && copies === 0, '--cc-each needs --cc or --bcc'],
 		[
 			copies > 0 && to.length > 1 && !ccEach,
 			'--cc and --bcc would ride on the message to every --to',
@@ -262,7 +262,7 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 		[eml === '-' && preview !== undefined, '--eml - and --preview both print on standard output; give one'],
 		[
 			eml === '-' && isMachine(askedFormat),
-			'--eml - prints a message: it goes without -o json; --eml FILE goes with it',
+			'--eml - prints a message and does not allow -o json; --eml FILE does',
 		],
 		...contentRules(options),
 	]);

@@ -158,9 +158,7 @@ describe('a preview with -o json', () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));
-		expect(refused['message']).toBe(
-			'--eml - prints a message: it goes without -o json; --eml FILE goes with it',
-		);
+		expect(refused['message']).toBe('--eml - prints a message and does not allow -o json; --eml FILE does');
 		const { code, stdout } = await project.run(eml, { env: { MAILCTL_OUTPUT: 'json' } });
 		expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Subject: For Ann\r\n') });
 	});
