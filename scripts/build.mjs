@@ -121,7 +121,7 @@ const local = resolve('src/cli/connect/local.ts');
 /** The local engine asks for these, or they are for a database as it is: they need most of what it is made of. */
 const afterLocal = new RegExp(
 	`/(${[
-		'connect/(backup|bounces|doctor|exchange|foreign-campaigns|imports|inspections|mail|migrate|notify|serve)',
+		'connect/(backup|bounces|exchange|foreign-campaigns|imports|inspect|mail|migrate|notify|parts|serve)',
 		'store/sqlite/moving',
 		'threads/threaded-store',
 	].join('|')})\\.ts$`,

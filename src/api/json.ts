@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isJsonNumber, isPlainNumber, JsonNumber } from './schema/number.js';
-import { hasLoneSurrogate } from './schema/python.js';
+import { hasLoneSurrogate, isJsonNumber, isPlainNumber, JsonNumber } from './schema/python.js';
 import { texts } from './schema/texts.js';
 
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);

@@ -4,8 +4,7 @@ import type { SubscriberInput } from './inputs.js';
 import { isRecord, parseJson } from './json.js';
 import type { Meta, MetaValue, Subscriber } from './records.js';
 import * as f from './schema/fields.js';
-import { JsonNumber } from './schema/number.js';
-import { typeName } from './schema/python.js';
+import { JsonNumber, typeName } from './schema/python.js';
 import { texts } from './schema/texts.js';
 import { fieldSet } from './schema.js';
 

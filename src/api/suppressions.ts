@@ -94,7 +94,7 @@ export const SuppressionRemoval = t.named(
 );
 export type SuppressionRemoval = Infer<typeof SuppressionRemoval>;
 
-export interface RemovedSuppressions {
+interface RemovedSuppressions {
 	email: string;
 	reason?: SuppressionReason;
 	list_id?: number;

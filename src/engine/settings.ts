@@ -4,7 +4,6 @@ import { domainOf, isEmailAddress, parseAddress } from '../api/address.js';
 import { daysIn, isTimeZone } from '../api/datetime.js';
 import { type FieldErrors, invalid } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
-import { truthOf } from '../api/schema/truth.js';
 import { canParseUrl, isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
 import type { StoreContext } from './context.js';
@@ -122,7 +121,10 @@ const checks: Readonly<Record<SettingName, (value: string) => Checked>> = {
 	public_url: checkPublicUrl,
 	time_zone: (text) =>
 		either(isTimeZone(text) ? text : null, `"${text}" is not an IANA time zone, such as Europe/Oslo.`),
-	allow_private_webhooks: (text) => either(truthOf(text)?.toString() ?? null, 'Must be true or false.'),
+	allow_private_webhooks: (text) =>
+		/^(true|yes|on|1)$/i.test(text)
+			? { value: 'true' }
+			: either(/^(false|no|off|0)$/i.test(text) ? 'false' : null, 'Must be true or false.'),
 	unsubscribe_scope: (text) =>
 		either(/^(list|all)$/i.test(text) ? text.toLowerCase() : null, 'Must be list or all.'),
 	page_sender_name: (name) => {

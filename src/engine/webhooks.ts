@@ -12,7 +12,7 @@ import { webhookFields } from '../api/inputs.js';
 import { refusal } from '../api/refusals.js';
 import { notAChoice, texts } from '../api/schema/texts.js';
 import type { Parsed } from '../api/schema.js';
-import { formatSecret } from '../api/webhook-signatures.js';
+import { formatSecret } from '../api/webhook-calls.js';
 import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
 import { checkedBeside, type EngineContext, found, refuse } from './context.js';
 import { crud, readPage } from './pages.js';

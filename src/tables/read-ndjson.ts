@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
-import { JsonNumber } from '../api/schema/number.js';
+import { JsonNumber } from '../api/schema/python.js';
 import { faultMessages, findCellFault, type RowFault, sniffBytes, type TableRow } from './finding.js';
 import { type Line, readLines } from './read-lines.js';
 

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import {
-	formatSecret,
-	refuseSignature,
-	signatureOf,
-	signedHeaders,
-} from '../../src/api/webhook-signatures.js';
+import { formatSecret, refuseSignature, signatureOf, signedHeaders } from '../../src/api/webhook-calls.js';
 
 const published = {
 	secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',

@@ -5,16 +5,17 @@ import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { unbranded } from '../../src/delivery/tracking/lookup.js';
-import type { HttpResponse } from '../../src/http/messages.js';
 import {
+	chooseLanguage,
 	failedPage,
 	notFoundPage,
+	type Presentation,
 	textMessagePage,
 	unsubscribedPage,
 	unsubscribePage,
 } from '../../src/http/public/pages.js';
-import { chooseLanguage, type Presentation } from '../../src/http/public/presentation.js';
 import { languages } from '../../src/http/public/texts.js';
+import type { HttpResponse } from '../../src/http/wire.js';
 import { hasChromium, launchChromium, picture } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
 import { listenOn } from '../support/listen.js';

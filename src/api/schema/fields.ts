@@ -12,8 +12,14 @@ import { isTimeZone, type Micros, parseDateTime } from '../datetime.js';
 import type { FieldError, FieldErrors } from '../errors.js';
 import { findJsonFault, isRecord } from '../json.js';
 import type { Uuid } from '../records.js';
-import { JsonNumber } from './number.js';
-import { countCodePoints, findLoneSurrogate, toText, trimWhitespace, typeName } from './python.js';
+import {
+	countCodePoints,
+	findLoneSurrogate,
+	JsonNumber,
+	toText,
+	trimWhitespace,
+	typeName,
+} from './python.js';
 import { parseWindow } from './sending-times.js';
 import { notAChoice, texts } from './texts.js';
 import { isWebUrl, maxUrlLength } from './url.js';
@@ -74,7 +80,7 @@ export function refuseNull(): { kind: 'invalid'; errors: readonly FieldError[] }
 
 export type TextRule = (value: string) => FieldError | null;
 
-export interface CharOptions {
+interface CharOptions {
 	max?: number;
 	maxBytes?: number;
 	allowBlank?: boolean;
@@ -256,7 +262,7 @@ function hyphenated(hex: string): Uuid {
 	return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-export interface ListOptions {
+interface ListOptions {
 	allowEmpty?: 'yes' | 'no';
 	max?: number;
 }
@@ -283,7 +289,7 @@ export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}):
 	});
 }
 
-export interface DictOptions<T> {
+interface DictOptions<T> {
 	check?: (key: string, value: T) => Checked<T>;
 	max?: number;
 }

@@ -1,5 +1,5 @@
 import type { WireRequest } from '../../api/api.js';
-import { headerNames } from '../../http/errors.js';
+import { headerNames } from '../../http/wire.js';
 import { type ContentSource, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';

@@ -1,4 +1,3 @@
-import { truthOf } from '../../api/schema/truth.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext, Run } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -61,7 +60,7 @@ function readText(key: keyof Profile, text: string): unknown {
 		case 'retries':
 			return /^\d+$/.test(text) ? Number(text) : text;
 		case 'protected':
-			return truthOf(text) ?? text;
+			return /^(true|yes|on|1)$/i.test(text) ? true : /^(false|no|off|0)$/i.test(text) ? false : text;
 		case 'output':
 		case 'color':
 			return text.toLowerCase();

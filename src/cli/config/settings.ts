@@ -32,7 +32,7 @@ export interface Origin {
 	name: string | null;
 }
 
-export interface Resolved<T> {
+interface Resolved<T> {
 	value: T;
 	origin: Origin;
 }

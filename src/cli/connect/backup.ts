@@ -29,7 +29,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
-export interface BackupRequest {
+interface BackupRequest {
 	database: string;
 	file: string;
 	whenThere: WhenThere;
@@ -60,7 +60,7 @@ export async function backUp({
  * Leftovers of killed backups and restores in the folder, under any name: names with a date in them never come again. Ages count
  * from the new file's time, by the clock of the disk. A running backup holds a lock, or has just begun to write.
  */
-export async function* removeLeftovers(own: string): AsyncGenerator<string> {
+async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
 	const folder = dirname(own);
 	const names = await readdir(folder).catch(() => []);
@@ -76,7 +76,7 @@ export async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	}
 }
 
-export interface RestorePlan {
+interface RestorePlan {
 	place: string;
 	/** Null: the database is missing. `usedBy`: processes that have it open; `newest` null: nothing, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
@@ -177,7 +177,7 @@ function isDamaged(error: unknown): boolean {
 	return causes.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(one)));
 }
 
-export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgress' | 'onRemoved'> {
+interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgress' | 'onRemoved'> {
 	plan: RestorePlan;
 	file: string;
 	clock: Clock;
@@ -185,7 +185,7 @@ export interface RestoreRequest extends Pick<BackupRequest, 'signal' | 'onProgre
 	warn: (text: string) => void;
 }
 
-export interface Restored extends BackedUp {
+interface Restored extends BackedUp {
 	kept: string | null;
 	uncertain: number;
 	waiting: number;

@@ -17,7 +17,7 @@ export interface Links {
 	keyring: Keyring | null;
 }
 
-export interface ComposeParts {
+interface ComposeParts {
 	linksOf: (message: Uuid) => PublicLinks | null;
 	standsIn: string | null;
 	now: Micros;

@@ -25,7 +25,7 @@ import { openStore } from '../../store/open.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile } from '../../store/url.js';
 
-export interface ForeignOptions {
+interface ForeignOptions {
 	folder: string;
 	deployment: string;
 	clock: Clock;
@@ -43,7 +43,7 @@ export interface ForeignDelivery {
 }
 
 /** All messages of a campaign. `suppressed`: the service answered, and made none. */
-export type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
+type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
 
 export interface ForeignDelivered {
 	counts: ForeignCounts;

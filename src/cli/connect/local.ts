@@ -33,7 +33,7 @@ import type {
 } from '../frame/connection.js';
 import { localDkim, localQueue, localStatus, localTokens } from './administration.js';
 import type { LocalParts, Presence } from './parts.js';
-import { withWalkReader } from './walk-reader.js';
+import { storeMadeOnWrite, withWalkReader } from './stores.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
@@ -100,10 +100,7 @@ function imagined(target: LocalTarget): LocalTarget {
 }
 
 async function openUnmade(target: LocalTarget, opening: Opening & Pick<ConnectDependencies, 'firstWrite'>) {
-	const [{ storeMadeOnWrite }, { store: empty }] = await Promise.all([
-		import('./missing-database.js'),
-		openLocal(imagined(target), opening),
-	]);
+	const { store: empty } = await openLocal(imagined(target), opening);
 	const make = async () => {
 		opening.firstWrite?.begin();
 		let isMade = false;
@@ -255,7 +252,7 @@ export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) 
 		counts: { check: () => store.reads.checkCounts({}), repair: () => store.writes.repairCounts({}) },
 		status: () => localStatus(parts),
 		deliver: async (options: DeliverOptions): Promise<DeliverySummary> => {
-			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./clock-watch.js')]);
+			const [mailer, { watchClock }] = await Promise.all([lazy.mailer(), import('./parts.js')]);
 			const { warn } = parts;
 			const watch = watchClock(parts, ({ text }) => warn(text));
 			const failed = new Promise<never>((_, reject) => {

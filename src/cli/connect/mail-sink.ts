@@ -14,7 +14,7 @@ export interface MailSinkOptions {
 	take: (mail: SinkMail) => void | Promise<void>;
 }
 
-export interface Refusal {
+interface Refusal {
 	code: number;
 	text: string;
 }

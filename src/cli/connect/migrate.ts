@@ -9,7 +9,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
-export interface MoveRequest {
+interface MoveRequest {
 	from: string;
 	to: string;
 	clock: Clock;
@@ -17,7 +17,7 @@ export interface MoveRequest {
 	warn: (text: string) => void;
 }
 
-export interface OpenMove {
+interface OpenMove {
 	from: string;
 	to: string;
 	plan(): Promise<MovePlan>;

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { microsPerSecond } from '../../api/datetime.js';
-import { formatTestNotification } from '../../api/notifications.js';
 import type { TestResult, Webhook } from '../../api/records.js';
-import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
+import { formatSecret, formatTestNotification, signedHeaders } from '../../api/webhook-calls.js';
 import { callWebhook } from '../../delivery/notifications/call.js';
 import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';
@@ -13,7 +12,7 @@ import { freshKey, type LocalParts } from './parts.js';
 
 type NotifierParts = Pick<LocalParts, 'store' | 'clock'>;
 
-export interface NotifyOptions {
+interface NotifyOptions {
 	until: 'settled' | 'stopped';
 	signal: AbortSignal;
 	log: (line: NotifyLine) => void;
@@ -24,7 +23,7 @@ interface NotifyLine {
 	reason: string;
 }
 
-export interface Notifier {
+interface Notifier {
 	test(webhook: Webhook): Promise<TestResult>;
 	run(options: NotifyOptions): Promise<void>;
 }

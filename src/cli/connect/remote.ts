@@ -1,5 +1,5 @@
 import { createClient } from '../../http/client/client.js';
-import { isProxied, type ProxyQuestion } from '../../http/client/proxy.js';
+import { isProxied, type ProxyQuestion } from '../../http/client/transport.js';
 import type { ConnectDependencies, Connection, Target } from '../frame/connection.js';
 
 export function connectRemote(

@@ -21,14 +21,13 @@ import { createReportReader } from '../../threads/readers.js';
 import type { DeliverOptions, RunningServer, ServeOptions } from '../frame/connection.js';
 import { limitOldGeneration, limitYoungGeneration } from '../frame/heap.js';
 import { newToken } from './administration.js';
-import { watchClock } from './clock-watch.js';
 import { firstSender, type Mailer } from './mail.js';
 import { startNotifying } from './notify.js';
-import { type LocalParts, openVerp } from './parts.js';
+import { type LocalParts, openVerp, watchClock } from './parts.js';
 
 declare const __VERSION__: string;
 
-export interface ServeParts extends LocalParts {
+interface ServeParts extends LocalParts {
 	engine: Engine;
 	mailer: Mailer;
 }
@@ -200,7 +199,7 @@ async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promi
 	return isMade ? file : null;
 }
 
-export interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
+interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 	store: Store;
 	mailer: Pick<Mailer, 'deliver'>;
 	log: (line: object) => void;
@@ -296,7 +295,7 @@ async function fingerprint(store: Store): Promise<string | null> {
 
 const settingsForMs = 1_000;
 
-export function trackingPages(
+function trackingPages(
 	{ store, clock }: LocalParts,
 	{ contents, links }: Pick<Mailer, 'contents' | 'links'>,
 	log: (line: object) => void,
@@ -313,7 +312,7 @@ export function trackingPages(
 }
 
 /** Asked on every open, and written to the database when a key is due: once a second is enough. A failure is not kept. */
-export function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
+function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {
 		const now = performance.now();
@@ -329,7 +328,7 @@ export function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T>
 
 const pathsForMs = 1_000;
 
-export async function startBounceSmtp(
+async function startBounceSmtp(
 	{ store, clock }: Pick<LocalParts, 'store' | 'clock'>,
 	{ bounceSmtp, tls, log }: Pick<ServeOptions, 'bounceSmtp' | 'tls' | 'log'>,
 ): Promise<BounceListener | null> {

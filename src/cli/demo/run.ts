@@ -13,8 +13,8 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { cleanLines } from '../render/clean.js';
-import { fitSentences, type Room } from '../render/sentences.js';
 import { numberText } from '../render/units.js';
+import { fitSentences, type Room } from '../render/wrapping.js';
 
 const files: readonly string[] = ['people.csv', 'offer.html'];
 const stateFolder = '.state';

@@ -5,7 +5,7 @@ import { microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { oldestPostgres } from '../../store/maintenance.js';
 import { shownDatabase } from '../../store/url.js';
-import type { Inspected, InspectedFile, InspectedServer } from '../connect/doctor.js';
+import type { Inspected, InspectedFile, InspectedServer } from '../connect/inspect.js';
 import { readOnlyHint } from '../frame/exit.js';
 import { gibibyte, mebibyte, sizeText, spanText } from '../render/units.js';
 import {

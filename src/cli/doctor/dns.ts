@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { domainOf } from '../../api/address.js';
 import { codeOf } from '../../api/errors.js';
 import { isLoopback } from '../../api/schema/url.js';
-import type { Contents, OfContents } from '../connect/doctor.js';
+import type { Contents, OfContents } from '../connect/inspect.js';
 import { UsageError } from '../frame/errors.js';
 import {
 	type Answer,

@@ -4,7 +4,7 @@ import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { isPostgres } from '../../store/url.js';
 import { readConfig } from '../config/config.js';
-import type { OfContents } from '../connect/doctor.js';
+import type { OfContents } from '../connect/inspect.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Checks, type Surroundings, skipped, unopened } from './checks.js';
 import { configChecks } from './config.js';
@@ -24,7 +24,7 @@ export async function localChecks(
 	// Before it is opened: an open database has temporary files beside it.
 	const files = isOnServer ? [] : databaseFiles(url);
 	const keys = await readKeys(cx);
-	const { inspect } = await import('../connect/doctor.js');
+	const { inspect } = await import('../connect/inspect.js');
 	const found = isNamed(cx)
 		? await inspect(url, { clock: cx.clock, trace: cx.trace, keys: keys.given }).catch(expected)
 		: null;

@@ -9,7 +9,7 @@ import {
 } from '../../api/pauses.js';
 import type { MessageState } from '../../api/records.js';
 import type { QueueState } from '../../store/queue.js';
-import type { OfContents } from '../connect/doctor.js';
+import type { OfContents } from '../connect/inspect.js';
 import { counted, numberText, replyText, shareText, spanText } from '../render/units.js';
 import { type Answer, type Checks, ok, problem, type Surroundings, type Verdict, warning } from './checks.js';
 

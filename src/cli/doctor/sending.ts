@@ -2,7 +2,7 @@ import { isTimeZone, microsPerDay } from '../../api/datetime.js';
 import { codeOf, whyUnreachable } from '../../api/errors.js';
 import { withoutSecrets } from '../../api/quote.js';
 import { isLoopback, isLoopbackUrl } from '../../api/schema/url.js';
-import type { Contents, OfContents, Webhook } from '../connect/doctor.js';
+import type { Contents, OfContents, Webhook } from '../connect/inspect.js';
 import type { SecretCount, SmtpTest } from '../frame/connection.js';
 import { counted } from '../render/units.js';
 import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';

@@ -78,10 +78,6 @@ export function hintCommands(hint: Hint, target: NamedTarget): readonly string[]
 	return ownCommands(hint).map((command) => commandText(command, target));
 }
 
-export function commandsOf(hint: Hint): readonly OwnCommand['command'][] {
-	return ownCommands(hint).flatMap(({ command, program }) => (program === undefined ? [command] : []));
-}
-
 function ownCommands(hint: Hint): readonly OwnCommand[] {
 	if (typeof hint === 'string') return [];
 	if ('command' in hint) return [hint];
@@ -106,7 +102,7 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
 /** The options that name the target. Never a token itself, and no address with a password in it. */
-export function targetWords({
+function targetWords({
 	db,
 	baseUrl,
 	profile,

@@ -132,14 +132,14 @@ type ArgValue<S extends ArgSpec> = S extends { many: true }
 	: S extends { optional: true }
 		? string | undefined
 		: string;
-export type ArgValues<A extends readonly ArgSpec[]> = {
+type ArgValues<A extends readonly ArgSpec[]> = {
 	readonly [S in A[number] as S['name']]: ArgValue<S>;
 };
 
 export const reachOptions = [
 	...(['profile', 'baseUrl', 'db', 'tokenFile', 'tokenStdin', 'caCert', 'insecure', 'proxy'] as const),
 ];
-export type ReachOption = (typeof reachOptions)[number];
+type ReachOption = (typeof reachOptions)[number];
 
 type Role = Exclude<ConnectDependencies['role'], 'cli'>;
 
@@ -175,7 +175,7 @@ interface Described {
 	hidden?: true;
 }
 
-export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
+interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
 	args?: A;
 	options?: O;
 	changes?: readonly (keyof NoInfer<O> & string)[];
@@ -190,7 +190,7 @@ export interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs
  * The exit code; nothing = 0. `void` too, so that `return cx.wouldDo(…)` may end a command that otherwise has a code.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
-export type CommandEnd = ExitCode | undefined | void;
+type CommandEnd = ExitCode | undefined | void;
 
 export interface Command extends Described {
 	kind: 'command';

@@ -29,7 +29,7 @@ export interface Connection {
 	close(): Promise<void>;
 }
 
-export interface RemoteOptions {
+interface RemoteOptions {
 	timeoutMs: number;
 	retries: number;
 	caCert: string | null;
@@ -37,7 +37,7 @@ export interface RemoteOptions {
 	proxy: string | null;
 }
 
-export interface FirstWrite {
+interface FirstWrite {
 	/** It is about to be made, which may fail; or another process has made it. */
 	begin(): void;
 	made(path: string): Promise<void>;
@@ -85,7 +85,6 @@ export interface RunningServer {
 }
 
 export const tokenScopes = ['read', 'send', 'admin'] as const;
-export type TokenScope = (typeof tokenScopes)[number];
 
 export type ApiToken = Awaited<ReturnType<LocalEngine['tokens']['list']>>[number];
 export type NewApiToken = NonNullable<Awaited<ReturnType<LocalEngine['tokens']['create']>>>;

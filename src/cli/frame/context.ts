@@ -21,7 +21,6 @@ import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
 import { type Io, type IoParts, type OutStream, printPage } from './io.js';
 import { linker } from './link.js';
 import type { Parsed } from './parse.js';
-import { type Foreseen, unchecked } from './plan.js';
 import { createPrompts, type Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
 
@@ -85,7 +84,7 @@ export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 
 export type Run = Extract<Parsed, { kind: 'run' }>;
 
-export interface Settled {
+interface Settled {
 	paths: Paths;
 	settings: Settings;
 	target: NamedTarget;
@@ -93,7 +92,7 @@ export interface Settled {
 	leftMs: () => number | undefined;
 }
 
-export interface Context {
+interface Context {
 	cx: CommandContext;
 	listed: readonly Shown[];
 	takeHints(): Hint[];
@@ -248,7 +247,7 @@ async function waitsOn(
 ): Promise<((what: string) => Wait) | null> {
 	if (!stderr.canRewrite || isOn(io.env['CI']) || globals.quiet === true || diagnostics.trace !== null)
 		return null;
-	const { createSpinner } = await import('../render/spinner.js');
+	const { createSpinner } = await import('../render/progress.js');
 	return createSpinner(stderr, { unicode: hasUnicode(io.env), elapsedMs: () => performance.now() });
 }
 
@@ -308,3 +307,12 @@ function makeOut(
 		},
 	});
 }
+
+/**
+ * The answer of a dry run: `{"create": {…}}`, `{"update": ID, "with": {…}}`, `{"delete": [ids]}`. The operation names
+ * its object, `with` holds the values; further facts (counts, the finished message) stand beside.
+ */
+export type Foreseen = Readonly<Record<string, unknown>>;
+
+export const unchecked =
+	'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this';

@@ -6,8 +6,8 @@
 import { withoutSecrets } from '../../api/quote.js';
 import { clean, jsonLine } from '../render/clean.js';
 import { createProgress, type Progress, type StatusLine } from '../render/progress.js';
-import { fitSentences } from '../render/sentences.js';
 import type { Paint } from '../render/terminal.js';
+import { fitSentences } from '../render/wrapping.js';
 import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from './command-line.js';
 import { type Format, isMachine } from './globals.js';
 
@@ -26,12 +26,12 @@ export interface Diagnostics {
 	readonly trace: ((line: string) => void) | null;
 }
 
-export interface CallDiagnostics extends Diagnostics {
+interface CallDiagnostics extends Diagnostics {
 	takeHints(): Hint[];
 	end(): Promise<void>;
 }
 
-export interface DiagnosticsOptions {
+interface DiagnosticsOptions {
 	format: Format;
 	quiet: boolean;
 	debug: boolean;

@@ -1,7 +1,7 @@
 import { withoutSecrets } from '../../api/quote.js';
 import { clean, cleanLines, jsonLine } from '../render/clean.js';
-import { fitSentences } from '../render/sentences.js';
 import { hasColor, paint } from '../render/terminal.js';
+import { fitSentences } from '../render/wrapping.js';
 import { eachHint, hintCommands, hintText, type NamedTarget } from './command-line.js';
 import { Declined, Interrupted, OutputClosed } from './errors.js';
 import { type Complaint, classify, type ExitCode, exits } from './exit.js';
@@ -27,7 +27,7 @@ export async function printError(
 	return complaint.exit;
 }
 
-export function errorLine(complaint: Complaint, target: NamedTarget): string {
+function errorLine(complaint: Complaint, target: NamedTarget): string {
 	const { code, exit, message, http, details, retryable } = complaint;
 	const hint = complaint.hint === null ? null : hintText(complaint.hint, target);
 	return jsonLine({ error: { code, exit_code: exit, message, http, details, hint, retryable } });

@@ -1,5 +1,5 @@
 import { suggest } from '../../api/suggest.js';
-import { fitLines, refitLines } from '../render/wrap-help.js';
+import { fitLines, refitLines } from '../render/wrapping.js';
 import {
 	type ArgSpec,
 	type Command,

@@ -28,7 +28,7 @@ export interface Missing {
 	known: Readonly<Record<string, unknown>>;
 }
 
-export interface InputDependencies {
+interface InputDependencies {
 	env: Env;
 	settings: Settings;
 	clock: Clock;
@@ -36,7 +36,7 @@ export interface InputDependencies {
 	ask: ((missing: Missing) => Promise<string>) | null;
 }
 
-export interface CommandInput {
+interface CommandInput {
 	args: Record<string, unknown>;
 	options: Record<string, unknown>;
 	asked: ReadonlySet<string>;

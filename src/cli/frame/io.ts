@@ -13,7 +13,7 @@ export interface OutStream {
 	readonly raw: Writable;
 }
 
-export interface InStream {
+interface InStream {
 	readonly isTTY: boolean;
 	readonly raw: Readable;
 }

@@ -16,7 +16,7 @@ export const noDatabaseHint: Hint = [
 	' is for a deployment',
 ];
 
-export interface LinkParts {
+interface LinkParts {
 	connect: Connect;
 	clock: ConnectDependencies['clock'];
 	diagnostics: Diagnostics;

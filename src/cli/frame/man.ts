@@ -3,7 +3,7 @@ import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
 import { argWord, optionSummary, optionWords, purpose, tail } from './help.js';
 
-export interface ManPage {
+interface ManPage {
 	file: string;
 	text: string;
 }

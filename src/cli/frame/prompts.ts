@@ -1,5 +1,5 @@
 import { clean } from '../render/clean.js';
-import { fitSentences } from '../render/sentences.js';
+import { fitSentences } from '../render/wrapping.js';
 import { shellWord } from './command-line.js';
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
@@ -41,7 +41,7 @@ export interface Prompts {
 	readonly canAsk: boolean;
 }
 
-export interface PromptOptions {
+interface PromptOptions {
 	canAsk: boolean;
 	yes: boolean;
 	confirm: string | null;

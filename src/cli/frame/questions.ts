@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import * as prompts from '@inquirer/prompts';
 import { clean } from '../render/clean.js';
-import { fitSentences } from '../render/sentences.js';
 import { shorten, widthOf } from '../render/width.js';
+import { fitSentences } from '../render/wrapping.js';
 import { Declined } from './errors.js';
 import type { Io } from './io.js';
 import type { Choice, Line, Source } from './prompts.js';
@@ -145,7 +145,7 @@ function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
 	return answer;
 }
 
-export async function writeInEditor(
+async function writeInEditor(
 	io: Io,
 	{ question, initial = '', check }: Line,
 	ask: (line: Line) => Promise<string>,

@@ -27,7 +27,7 @@ export async function isStream(path: string): Promise<boolean> {
 	return found !== null && !found.isFile() && !found.isDirectory();
 }
 
-export class FolderGiven extends UsageError {}
+class FolderGiven extends UsageError {}
 
 /**
  * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing

@@ -5,7 +5,7 @@ import { clean, cleanJson } from './clean.js';
 import { type Column, type Columns, selectColumns, selectKeys } from './columns.js';
 import type { Times } from './times.js';
 
-export interface LineOptions {
+interface LineOptions {
 	format: Exclude<Format, 'table' | 'wide'>;
 	fields: readonly string[] | null;
 	header: boolean;
@@ -130,7 +130,7 @@ export function humanCell(value: unknown): string {
 	return clean(plainText(value));
 }
 
-export function plainText(value: unknown): string {
+function plainText(value: unknown): string {
 	if (value === null || value === undefined) return '';
 	if (Array.isArray(value) && !isJson(value)) return value.join(',');
 	return isJson(value) ? JSON.stringify(value) : String(value);
@@ -165,7 +165,7 @@ export function markdownCell(value: unknown): string {
 	return text.replace(/[\\|`*_<>[\]&~#]/g, (char) => `\\${char}`);
 }
 
-export function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
+function cellsOf<T>(record: T, columns: Columns<T>, cell: (value: unknown) => string): string[] {
 	return columns.map((column) => {
 		const value = column.value(record);
 		return cell(column.time !== undefined && typeof value === 'string' ? withZone(value) : value);

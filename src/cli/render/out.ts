@@ -6,7 +6,7 @@ import { chosen, linesOf, namedLines, timeKeys, visibleColumns } from './lines.j
 import type { Layout } from './table.js';
 import type { Times } from './times.js';
 
-export interface OutOptions {
+interface OutOptions {
 	format: Format;
 	fields: readonly string[] | null;
 	known: readonly string[];
@@ -18,7 +18,7 @@ export interface OutOptions {
 	show: (text: string) => Promise<void>;
 }
 
-export interface RowsOptions {
+interface RowsOptions {
 	total?: number | (() => number | undefined);
 	all?: boolean;
 }
@@ -30,7 +30,7 @@ export interface Shown {
 	leftOut: readonly string[];
 }
 
-export const terminalRows = 50;
+const terminalRows = 50;
 
 export interface Out {
 	readonly format: Format;
@@ -45,7 +45,7 @@ export interface Out {
 	raw(text: string | Uint8Array): Promise<void>;
 }
 
-export interface Tell {
+interface Tell {
 	sentence(text: string): Promise<void>;
 	listed(shown: Shown): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { cleanJsonLines } from './clean.js';
 import { tsvCell } from './lines.js';
 
 export const queryFormats = ['json', 'ndjson', 'tsv'] as const;
-export type QueryFormat = (typeof queryFormats)[number];
+type QueryFormat = (typeof queryFormats)[number];
 
 export interface Query {
 	readonly stream: OutStream;

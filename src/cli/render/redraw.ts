@@ -2,7 +2,7 @@ import type { OutStream } from '../frame/io.js';
 import { rowsOf } from './terminal.js';
 import { widthOf } from './width.js';
 
-export interface Redraw {
+interface Redraw {
 	draw(text: string): Promise<void>;
 	clear(): Promise<void>;
 }

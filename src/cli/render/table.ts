@@ -20,7 +20,7 @@ const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
 
-export interface Drawn {
+interface Drawn {
 	text: string;
 	leftOut: readonly string[];
 }

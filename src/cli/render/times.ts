@@ -20,7 +20,7 @@ export interface Times {
 	caption(): string | null;
 }
 
-export interface TimesOptions {
+interface TimesOptions {
 	zone: () => string;
 	clock: Clock;
 	isRead: boolean;

@@ -1,9 +1,8 @@
 import type { Api } from '../../api/api.js';
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
-import type { CommandContext } from '../frame/context.js';
+import type { CommandContext, Foreseen } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { classify } from '../frame/exit.js';
-import type { Foreseen } from '../frame/plan.js';
 import type { Question } from '../frame/prompts.js';
 import { explained, type Refusal } from './refusals.js';
 

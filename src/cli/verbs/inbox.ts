@@ -3,7 +3,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { clean } from '../render/clean.js';
 import type { Columns } from '../render/columns.js';
-import { fitSentences } from '../render/sentences.js';
+import { fitSentences } from '../render/wrapping.js';
 
 export interface InboxOptions<T> {
 	most: number | undefined;

@@ -1,7 +1,7 @@
 /** Many processes may send. A killed one's deliveries go again, with their ids, after their lease. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
-import { formatSecret, signedHeaders } from '../../api/webhook-signatures.js';
+import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
 import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
 import type { Writes } from '../../store/store.js';
 import { callWebhook } from './call.js';

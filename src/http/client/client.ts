@@ -1,13 +1,17 @@
 /** The Api of a deployment over HTTP. Nothing is loaded or requested before the first call. */
+
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
+import type { Capabilities, Extensions } from '../../api/capabilities.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
+import { readJson } from '../../api/json.js';
+import { openPaths } from '../../api/operations.js';
 import { secretsOf } from '../../api/quote.js';
 import { isLoopback } from '../../api/schema/url.js';
-import { TransportFailure, toApiError } from './failure.js';
+import { TransportFailure, toApiError } from './errors.js';
 import { documented, extensions } from './operations.js';
-import { createProbe } from './probe.js';
-import { commonHeaders, type Endpoint, exchange } from './request.js';
+import { commonHeaders, type Endpoint, exchange, requestPath, type Success } from './request.js';
 import { createTransport } from './transport.js';
 
 export interface ClientOptions {
@@ -43,7 +47,14 @@ export function createClient(options: ClientOptions): Client {
 	const prefix = baseUrl.pathname.replace(/(?<!\/)\/+$/, '');
 	const { timeoutMs, retries } = remote;
 	const endpoint: Endpoint = { transport, prefix, token, timeoutMs, retries, trace, onWait, random, clock };
-	const capabilities = createProbe({ endpoint, extensions: extensions(endpoint), signal: options.signal });
+	let asked: Promise<Capabilities> | null = null;
+	const capabilities = () => {
+		asked ??= askCapabilities(endpoint, options.signal).catch((error: unknown) => {
+			asked = null;
+			throw error;
+		});
+		return asked;
+	};
 	return {
 		api: { ...documented(endpoint, capabilities), capabilities, close: transport.close },
 		exchange: createExchange(endpoint),
@@ -76,4 +87,42 @@ function createExchange(endpoint: Endpoint): WireExchange {
 			wait?.end();
 		}
 	};
+}
+
+const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
+
+/** Only an answer is kept: if one failure of a proxy made our server look foreign, recipients would get the mail again. */
+async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
+	const target = { method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true } as const;
+	try {
+		const call = signal === undefined ? {} : { signal };
+		return capabilitiesIn(
+			await requestPath({ ...endpoint, token: null }, target, { call }),
+			extensions(endpoint),
+		);
+	} catch (error) {
+		if (!(error instanceof ApiError)) throw error;
+		const status = error.http?.status ?? 500;
+		if (status < 500 && ![408, 425, 429].includes(status)) return unknownService;
+		// Nothing was requested but this, so nothing can have happened.
+		throw error.with({
+			code: error.code === 'invalid' ? 'network' : error.code,
+			message: `This service does not say what it is: ${error.message}`,
+			unanswered: false,
+		});
+	}
+}
+
+function capabilitiesIn({ answer }: Success, extensions: Extensions): Capabilities {
+	const json = readJson(answer.body);
+	if (json.kind !== 'valid' || typeof json.value !== 'object' || json.value === null) return unknownService;
+	if (!('service' in json.value) || json.value.service !== 'mailctl') return unknownService;
+	const announced = 'extensions' in json.value ? namesOf(json.value.extensions) : new Set<string>();
+	const ext = Object.fromEntries(Object.entries(extensions).filter(([name]) => announced.has(name)));
+	return { service: 'mailctl', idempotentSend: true, ext };
+}
+
+function namesOf(value: unknown): ReadonlySet<string> {
+	if (Array.isArray(value)) return new Set(value.filter((name) => typeof name === 'string'));
+	return new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);
 }

@@ -17,7 +17,7 @@ import {
 import { quote } from '../../api/quote.js';
 import { SendResult, type TestResult, webhookDefaults } from '../../api/records.js';
 import type { Shape } from '../../api/schema/record.js';
-import { headerNames } from '../errors.js';
+import { headerNames } from '../wire.js';
 import { pageText } from './errors.js';
 import { type Endpoint, type OperationRequest, requestOperation, type Success } from './request.js';
 
@@ -267,7 +267,7 @@ function without(values: Values, ...names: readonly string[]): Values {
 	return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
 }
 
-export function decode(success: Success, shape: Shape<unknown>): Readonly<Record<string, unknown>> {
+function decode(success: Success, shape: Shape<unknown>): Readonly<Record<string, unknown>> {
 	const body = readJson(success.answer.body);
 	if (body.kind === 'empty') throw badAnswer(success, 'has no body');
 	if (body.kind === 'invalid') assertNoPage(success);

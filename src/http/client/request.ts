@@ -4,9 +4,8 @@ import { type Clock, microsPerMs } from '../../api/datetime.js';
 import type { ApiError } from '../../api/errors.js';
 import { type Method, type Operation, type OperationName, operations } from '../../api/operations.js';
 import { quote, secretsOf } from '../../api/quote.js';
-import { headerNames } from '../errors.js';
-import { errorOf, type Requested } from './errors.js';
-import { isPermanent, TransportFailure, toApiError } from './failure.js';
+import { headerNames } from '../wire.js';
+import { errorOf, isPermanent, type Requested, TransportFailure, toApiError } from './errors.js';
 import type { Answer, Outgoing, Transport } from './transport.js';
 
 declare const __VERSION__: string;

@@ -3,13 +3,12 @@ import { trackedEvent, type Visitor } from '../../delivery/tracking/events.js';
 import type { Happened, TrackedMessage, TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { type ClickWindow, machineRequest } from '../../delivery/tracking/machines.js';
 import { type Keyring, verifyClickToken, verifyToken } from '../../delivery/tracking/tokens.js';
-import type { HttpResponse, PublicRequest } from '../messages.js';
-import { commonHeaders, failedPage, notFoundPage } from './pages.js';
-import { presentationOf } from './presentation.js';
+import type { HttpResponse, PublicRequest } from '../wire.js';
+import { commonHeaders, failedPage, notFoundPage, presentationOf } from './pages.js';
 
 type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
-export interface Recorder {
+interface Recorder {
 	/** Records the event after the turn of the event loop; the request does not wait. */
 	later(makeEvent: MakeEvent): void;
 	settled(): Promise<void>;
@@ -101,7 +100,7 @@ function opening(
 	return trackedEvent({ message, type: 'OPENED', at, link: null, machine, visitor: visitorOf(request) });
 }
 
-export interface Visits {
+interface Visits {
 	ports: TrackingPorts;
 	recorder: Recorder;
 	window: ClickWindow;

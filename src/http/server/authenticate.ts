@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import { type Operation, type Scope, scopes } from '../../api/operations.js';
-import { headerNames } from '../errors.js';
-import type { HttpRequest } from '../messages.js';
+import type { HttpRequest } from '../wire.js';
+import { headerNames } from '../wire.js';
 
 export interface Principal {
 	name: string;

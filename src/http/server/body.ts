@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { type BodySize, maxBodyBytes } from '../../api/bodies.js';
 import { ApiError } from '../../api/errors.js';
 import { parseJsonBody } from '../../api/json.js';
-import type { HttpRequest, ReadBody } from '../messages.js';
+import type { HttpRequest, ReadBody } from '../wire.js';
 import type { LazyAbortController } from './exchange.js';
 import type { Budget, Share } from './limits.js';
 
@@ -178,7 +178,7 @@ export interface FileMemory {
 	take(maxBytes: number): FileRoom;
 }
 
-export interface FileRoom {
+interface FileRoom {
 	add(octets: Uint8Array): void;
 	whole(): Uint8Array | null;
 	giveBack(): void;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { HttpRequest } from '../messages.js';
+import type { HttpRequest } from '../wire.js';
 import { type Exchange, LazyAbortController } from './exchange.js';
 import type { Limits, Share } from './limits.js';
 import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { WireExchange } from '../../api/api.js';
 import { monotonicMicros } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
-import { headerNames } from '../errors.js';
-import type { HttpRequest, HttpResponse } from '../messages.js';
+import type { HttpRequest, HttpResponse } from '../wire.js';
+import { headerNames } from '../wire.js';
 import type { Principal } from './authenticate.js';
 import type { Match } from './match.js';
 

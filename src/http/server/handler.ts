@@ -12,8 +12,8 @@ import {
 	operations,
 	scopesOf,
 } from '../../api/operations.js';
-import { headerNames } from '../errors.js';
-import type { HttpRequest, HttpResponse } from '../messages.js';
+import type { HttpRequest, HttpResponse } from '../wire.js';
+import { headerNames } from '../wire.js';
 import {
 	type Authenticate,
 	assertAllowed,
@@ -27,6 +27,7 @@ import {
 } from './authenticate.js';
 import { readFile, readJson } from './body.js';
 import type { Exchange, Handler } from './exchange.js';
+import type { Query } from './match.js';
 import {
 	type ApiPath,
 	matchRequest,
@@ -36,7 +37,6 @@ import {
 	type ServicePath,
 } from './match.js';
 import { type ExtendedApi, perform } from './operations.js';
-import type { Query } from './query.js';
 import { asApiError, empty, errorResponse, type Headers, headOf, isStorageFailure, json } from './respond.js';
 import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
 

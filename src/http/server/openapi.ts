@@ -10,7 +10,7 @@ import {
 } from '../../api/operations.js';
 import type { JsonSchema } from '../../api/schema/fields.js';
 import { components, record, text } from '../../api/schema/record.js';
-import { headerNames, neededScopes } from '../errors.js';
+import { headerNames, neededScopes } from '../wire.js';
 
 export function describeApi(version: string): Record<string, unknown> {
 	return {

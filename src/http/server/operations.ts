@@ -13,7 +13,7 @@ import {
 } from '../../api/operations.js';
 import type { Page } from '../../api/records.js';
 import { notAChoice, texts } from '../../api/schema/texts.js';
-import type { Query } from './query.js';
+import type { Query } from './match.js';
 
 interface OperationInput {
 	ids: Readonly<Record<string, number>>;

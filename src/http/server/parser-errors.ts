@@ -1,7 +1,7 @@
 /** An unsupported method is a valid request (RFC 9110 s.9.1) and gets a 405; the parser leaves its head. */
 import { STATUS_CODES } from 'node:http';
 import { codeOf } from '../../api/errors.js';
-import type { HttpResponse } from '../messages.js';
+import type { HttpResponse } from '../wire.js';
 import { type Connection, closeLingering, type FinalResponse } from './connection.js';
 import type { Router, UnknownRequest } from './pipeline.js';
 import { protocolError } from './respond.js';

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
-import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '../messages.js';
+import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '../wire.js';
 import type { FileMemory } from './body.js';
 import { createUpload, type Upload } from './body.js';
 import { type Connection, type Connections, closeLingering, type SocketExchange } from './connection.js';
@@ -34,7 +34,7 @@ interface PipelineOptions {
 	endsIdle(): boolean;
 }
 
-export type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
+type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
 
 export function createPipeline(options: PipelineOptions): Enqueue {
 	const { connections, router, responder, parserErrors, slots, log, clock } = options;

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { ApiError, apiErrorOf, codeOf, StoreError } from '../../api/errors.js';
 import { Encoded } from '../../api/exports.js';
-import { bodyOf, errorCodeOf, headerNames, scopeHeaders, statusOf } from '../errors.js';
-import type { HttpResponse } from '../messages.js';
+import type { HttpResponse } from '../wire.js';
+import { bodyOf, errorCodeOf, headerNames, scopeHeaders, statusOf } from '../wire.js';
 import type { SocketExchange } from './connection.js';
 import type { Limits } from './limits.js';
 

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay, setImmediate as nextImmediate } from 'node:timers/promises';
 import { maxBodyBytes } from '../../api/bodies.js';
 import { type Clock, systemClock } from '../../api/datetime.js';
-import type { PublicHandler } from '../messages.js';
+import type { PublicHandler } from '../wire.js';
 import { createFileMemory } from './body.js';
 import { Connections } from './connection.js';
 import type { Handler } from './exchange.js';
@@ -34,7 +34,7 @@ export interface HttpServer {
 }
 
 /** How a server leaves a proxy that holds connections to it; milliseconds within `graceMs`. */
-export interface Leaving {
+interface Leaving {
 	/** New connections are taken until the proxy knows. Each answer ends its connection. */
 	acceptMs: number;
 	/** Then idle connections are kept: a request on its way is answered. */

@@ -15,7 +15,7 @@ export interface RequestLog {
 	failed(exchange: Pick<Exchange, 'id' | 'method'>, error: unknown, more?: { path: string }): void;
 }
 
-export interface Refused {
+interface Refused {
 	ip: string | null;
 	status: number;
 	code: string;

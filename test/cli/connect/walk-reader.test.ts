@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
-import { withWalkReader } from '../../../src/cli/connect/walk-reader.js';
+import { withWalkReader } from '../../../src/cli/connect/stores.js';
 import { openStore } from '../../../src/store/open.js';
 import { spawnThread } from '../../../src/threads/spawn.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { barChart, sparkChart } from '../../../src/cli/render/chart.js';
+import { barChart, sparkChart } from '../../../src/cli/render/report.js';
 
 const days = [
 	{ date: '2026-11-15', sent: 0, opened: 0 },

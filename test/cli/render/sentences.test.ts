@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { fitSentences } from '../../../src/cli/render/sentences.js';
 import { widthOf } from '../../../src/cli/render/width.js';
+import { fitSentences } from '../../../src/cli/render/wrapping.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 

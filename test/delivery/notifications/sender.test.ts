@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formatSecret } from '../../../src/api/webhook-signatures.js';
+import { formatSecret } from '../../../src/api/webhook-calls.js';
 import { type SenderEvent, sendNotifications } from '../../../src/delivery/notifications/sender.js';
 import { openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';

@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
-import { proxyFor } from '../../../src/http/client/proxy.js';
+import { proxyFor } from '../../../src/http/client/transport.js';
 import { type Certificates, makeCertificates } from '../../support/certificates.js';
 import { type ClientWishes, clientOptions, failure } from '../../support/client.js';
 import { emptyPage, type HostileService, startHostileService } from '../../support/hostile-service.js';

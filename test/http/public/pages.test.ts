@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Parser } from 'htmlparser2';
 import { describe, expect, it } from 'vitest';
 import { type Branding, unbranded } from '../../../src/delivery/tracking/lookup.js';
+import type { Presentation } from '../../../src/http/public/pages.js';
 import {
 	failedPage,
 	maskedAddress,
@@ -12,7 +13,6 @@ import {
 	unsubscribedPage,
 	unsubscribePage,
 } from '../../../src/http/public/pages.js';
-import type { Presentation } from '../../../src/http/public/presentation.js';
 import { styleSheet } from '../../../src/http/public/style.js';
 import { type Language, languages } from '../../../src/http/public/texts.js';
 

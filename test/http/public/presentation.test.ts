@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chooseLanguage } from '../../../src/http/public/presentation.js';
+import { chooseLanguage } from '../../../src/http/public/pages.js';
 import { texts } from '../../../src/http/public/texts.js';
 import { startCpuClock } from '../../support/cpu-clock.js';
 

@@ -1,9 +1,9 @@
 /** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { HttpResponse } from '../../../src/http/messages.js';
 import { peerName } from '../../../src/http/server/connection.js';
 import { createMetrics } from '../../../src/http/server/telemetry.js';
+import type { HttpResponse } from '../../../src/http/wire.js';
 import { eventually } from '../../support/eventually.js';
 import { ask, type Deployment, type DeploymentOptions, deploy, tokens } from './serving.js';
 import { dial, type Wire } from './wire.js';

@@ -1,7 +1,7 @@
 import type { WireRequest, WireResponse } from '../../../api/api.js';
 import { ApiError } from '../../../api/errors.js';
 import { isRecord, readJson, tooDeep } from '../../../api/json.js';
-import { codeOf, refusedFor, scopesIn } from '../../../http/errors.js';
+import { codeOf, refusedFor, scopesIn } from '../../../http/wire.js';
 import { confirmChange } from '../../config/profiles.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';

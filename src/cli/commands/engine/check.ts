@@ -59,7 +59,7 @@ export const check = command({
 });
 
 async function readWhole(url: string): Promise<string[]> {
-	const { readWhole } = await import('../../connect/inspections.js');
+	const { readWhole } = await import('../../connect/inspect.js');
 	return readWhole(url);
 }
 

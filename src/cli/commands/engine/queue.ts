@@ -6,9 +6,9 @@ import type { CommandContext } from '../../frame/context.js';
 import { isForPeople } from '../../frame/globals.js';
 import { clean } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
-import { fitSentences } from '../../render/sentences.js';
 import type { Times } from '../../render/times.js';
 import { counted, numberText, replyText } from '../../render/units.js';
+import { fitSentences } from '../../render/wrapping.js';
 import { senderless } from '../../verbs/refusals.js';
 import { watched, watchOption } from '../../verbs/watching.js';
 

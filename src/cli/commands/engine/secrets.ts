@@ -29,7 +29,7 @@ const status = command({
 		const target = cx.settings.target.target();
 		if (target.kind !== 'local') return void (await cx.local());
 		if (target.create && isMissingFile(target.url)) await cx.local();
-		const { countSecrets } = await import('../../connect/inspections.js');
+		const { countSecrets } = await import('../../connect/inspect.js');
 		await cx.out.rows(await countSecrets(target, cx.clock), columns, { all: true });
 	},
 });

@@ -1,3 +1,4 @@
+import { type Micros, microsPerMs } from '../../../api/datetime.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { LocalEngine } from '../../frame/connection.js';
@@ -188,7 +189,6 @@ async function inALine(cx: CommandContext, value: string): Promise<string> {
 	// A picture within an address is thousands of characters.
 	if (value.startsWith('data:')) return `${clean(value.slice(0, value.indexOf(',') + 1))}…`;
 	if (!value.includes('\n') && !value.startsWith('-----')) return clean(value);
-	const { describeCertificates } = await import('../../render/certificates.js');
 	return clean(describeCertificates(value, cx.clock.now()) ?? value);
 }
 
@@ -198,4 +198,22 @@ function assertSetting({ settings }: LocalEngine, name: string): void {
 	throw new UsageError(`unknown setting "${name}"`, {
 		hint: didYouMean(name, names) ?? `valid: ${names.join(', ')}`,
 	});
+}
+
+function describeCertificates(text: string, now: Micros): string | null {
+	const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+	if (blocks === null) return null;
+	const described = blocks.map((pem) => describe(pem, now));
+	return `${blocks.length === 1 ? 'certificate' : `${blocks.length} certificates:`} ${described.join('; ')}`;
+}
+
+function describe(pem: string, now: Micros): string {
+	// The build loads `node:crypto` for its functions only, and this is a class.
+	const { X509Certificate } = process.getBuiltinModule('node:crypto');
+	const { subject, validTo } = new X509Certificate(pem);
+	const parts = subject.split('\n');
+	const name = parts.find((part) => part.startsWith('CN=')) ?? parts.join(', ');
+	const end = new Date(validTo);
+	const day = end.toISOString().slice(0, 10);
+	return end.getTime() * microsPerMs < now ? `${name}, expired on ${day}` : `${name}, until ${day}`;
 }

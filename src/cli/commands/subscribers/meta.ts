@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SubscriberInput } from '../../../api/inputs.js';
 import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
-import type { JsonNumber } from '../../../api/schema/number.js';
+import type { JsonNumber } from '../../../api/schema/python.js';
 import { texts } from '../../../api/schema/texts.js';
 import type { ContentSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isRecord } from '../../../api/json.js';
-import { refuseSignature, signatureHeaders } from '../../../api/webhook-signatures.js';
+import { refuseSignature, signatureHeaders } from '../../../api/webhook-calls.js';
 
 export interface Received {
 	id: string | null;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Micros } from '../../../api/datetime.js';
-import { formatNotification } from '../../../api/notifications.js';
 import type { EventType, Uuid } from '../../../api/records.js';
+import { formatNotification } from '../../../api/webhook-calls.js';
 import type {
 	DeliveryAnswer,
 	DeliverySettled,

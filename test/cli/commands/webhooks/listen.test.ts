@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { formatSecret, signedHeaders } from '../../../../src/api/webhook-signatures.js';
+import { formatSecret, signedHeaders } from '../../../../src/api/webhook-calls.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { type NotifiedTarget, startTarget } from '../../../support/target.js';

@@ -1,14 +1,16 @@
 import { addDays, type Clock, dayOf, isTimeZone, microsPerDay, parseDateTime } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
 import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
 import { readSettings } from '../../engine/settings.js';
 import type { WrappingKey } from '../../store/keys.js';
 import { inspectStore } from '../../store/open.js';
 import type { Reads } from '../../store/store.js';
-import { isPostgres } from '../../store/url.js';
+import { isMissingFile, isPostgres } from '../../store/url.js';
 import { type Answer, once, type Run } from '../doctor/checks.js';
-import { firstSender, smtpOf, testSmtp } from './mail.js';
+import type { SecretCount } from '../frame/connection.js';
+import type { LocalTarget } from './local.js';
 
-export interface InspectOptions {
+interface InspectOptions {
 	clock: Clock;
 	keys: readonly WrappingKey[];
 	trace: ((line: string) => void) | null;
@@ -58,7 +60,9 @@ function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOp
 		settings,
 		smtp: async () => {
 			const set = await settings();
-			return set.smtpUrl === null ? null : smtpOf(set, null);
+			if (set.smtpUrl === null) return null;
+			const { smtpOf } = await import('./mail.js');
+			return smtpOf(set, null);
 		},
 		senders: once(async () => (await reads.pageSenders(atMost)).results.map(({ from_email }) => from_email)),
 		dkimKeys: once(async () =>
@@ -89,7 +93,7 @@ function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOp
 			return { attempted, hardBounced: bounces.reduce((sum, { count }) => sum + count, 0) };
 		},
 		testSmtp: async (signal: AbortSignal) => {
-			const set = await settings();
+			const [set, { firstSender, smtpOf, testSmtp }] = await Promise.all([settings(), import('./mail.js')]);
 			const first = await firstSender(reads);
 			return testSmtp(smtpOf(set, first), { trace, sender: set.bounceAddress ?? first, signal });
 		},
@@ -118,4 +122,44 @@ async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number)
 		tookOthersSince: (last?.date_finished ?? '') > (oldest.date_attempted ?? ''),
 	};
 	return { ...figures, retried };
+}
+
+/**
+ * Rows whose parent is missing, in words; a few. Changes nothing. Throws `DatabaseMissing` and `StoreError`: "damaged" in
+ * SQLite's own words.
+ */
+export function readWhole(url: string): string[] {
+	if (isPostgres(url)) return [];
+	const found = inspectStore(url);
+	try {
+		const damage = found.findDamage('whole');
+		if (damage.length > 0) throw new StoreError('damaged', `${url} is damaged: ${damage.join('; ')}`);
+		return found.findOrphans();
+	} finally {
+		found.close();
+	}
+}
+
+/**
+ * None where the default database was not made yet. Nothing is made, migrated or written. Rejects with
+ * `DatabaseMissing`, `UnsupportedDatabase` and `StoreError`.
+ */
+export async function countSecrets({ url, create }: LocalTarget, clock: Clock): Promise<SecretCount[]> {
+	if (isPostgres(url)) {
+		const { inspectPostgres } = await import('../../store/postgres/inspect.js');
+		return await countedBy(await inspectPostgres(url, { keys: [], clock }));
+	}
+	if (create && isMissingFile(url)) return [];
+	return await countedBy(inspectStore(url));
+}
+
+async function countedBy(found: {
+	reads: Pick<Reads, 'secretCounts'>;
+	close(): unknown;
+}): Promise<SecretCount[]> {
+	try {
+		return await found.reads.secretCounts();
+	} finally {
+		await found.close();
+	}
 }
