@@ -63,11 +63,8 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 	},
 	{ files: /^tables\//, may: [/^tables\//, /^api\//] },
 	{ files: /^jobs\//, may: [/^jobs\//, /^api\//, /^tables\//, /^engine\/rules\/import-rows\.ts$/] },
-	{
-		files: /^http\/(errors|messages)\.ts$/,
-		may: [/^http\/(errors|messages)\.ts$/, /^api\//],
-	},
-	{ files: /^http\/client\//, may: [/^http\/(client\/|errors\.ts$)/, /^api\//] },
+	{ files: /^http\/wire\.ts$/, may: [/^api\//] },
+	{ files: /^http\/client\//, may: [/^http\/(client\/|wire\.ts$)/, /^api\//] },
 	{ files: /^http\/(server|public)\//, may: [/^http\//, /^api\//, /^delivery\/tracking\//] },
 	{
 		files: /^threads\/table/,
@@ -92,7 +89,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			// Tab offers the names of settings.
 			/^engine\/rules\/(campaign-rows|conditions|meta|setting-names)\.ts$/,
 			// The names of headers and what a status stands for: `api` and `smoke` look at the wire itself.
-			/^http\/errors\.ts$/,
+			/^http\/wire\.ts$/,
 		],
 	},
 ];
