@@ -133,18 +133,6 @@ describe('the README and its pages', async () => {
 		const rows = [...page.matchAll(/^\| (\d+) \| (.*) \|$/gm)].map(([, code, meaning]) => [code, meaning]);
 		expect(Object.fromEntries(rows)).toEqual(exitMeanings);
 	});
-
-	it('name every group of commands that there is, and no other', async () => {
-		const { stdout } = await run(process.execPath, [join(root, 'bin/mailctl.js'), '--help'], {
-			encoding: 'utf8',
-		});
-		const groups = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name = '']) => name);
-		const table = /\| group \| verbs \|\n[\s\S]*?\n\n/.exec(text)?.[0] ?? '';
-		const named = [...table.matchAll(/^\| ((?:`\w+` ?)+)/gm)].flatMap((row) =>
-			[...(row[1] ?? '').matchAll(/`(\w+)`/g)].map((word) => word[1] ?? ''),
-		);
-		expect(named.sort()).toEqual(groups.sort());
-	});
 });
 
 /** Stands in both streams in front of what each line of a script prints. */
