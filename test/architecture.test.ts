@@ -105,20 +105,20 @@ const files = sourceFiles(root).map((path) => relative(root, path));
 const imports = files.flatMap(importsOf);
 
 describe('the architecture', () => {
-	it('has source files to look at', () => {
+	it('finds source files', () => {
 		expect(files.length).toBeGreaterThan(20);
 	});
 
-	it('lets each folder import only what its row of the table names', () => {
+	it('lets each folder import only what its row of the table allows', () => {
 		expect(imports.filter((one) => !allowed(one)).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
 	});
 
-	it('has no import from a lower layer to a higher one, types included', () => {
+	it('has no import from a lower layer to a higher one, including types', () => {
 		expect(imports.filter(isUpward).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
 		expect([...new Set(files.map(partOf))].sort()).toEqual(layers.flat().sort());
 	});
 
-	it('knows an import that breaks the layers', () => {
+	it('detects an import that breaks the layers', () => {
 		const typeOnly = { typeOnly: true, lazy: false };
 		const breaking = [
 			{ from: 'engine/rules/meta.ts', to: 'store/queue.ts', ...typeOnly },
@@ -129,11 +129,11 @@ describe('the architecture', () => {
 		expect(breaking.filter((one) => !isUpward(one))).toEqual([]);
 	});
 
-	it('has no cycles', () => {
+	it('has no import cycles', () => {
 		expect(cycles()).toEqual([]);
 	});
 
-	it('has no folder that is named for nothing', () => {
+	it('has no folder with an empty name such as utils', () => {
 		expect(
 			files.filter((file) => /(^|\/)(utils?|helpers?|common|lib|misc|shared)(\/|\.ts$)/.test(file)),
 		).toEqual([]);
@@ -146,7 +146,7 @@ describe('the architecture', () => {
 	});
 
 	// The build assigns the exports of a chunk once, when it has run.
-	it('exports nothing that changes', () => {
+	it('exports no mutable variables', () => {
 		const exported = files.filter((file) => /^export (let|var)\b/m.test(code(file)));
 		const renamed = files.filter((file) => {
 			const names = [...code(file).matchAll(/^export \{([^}]*)\};?$/gm)].flatMap(([, list = '']) =>
@@ -159,13 +159,13 @@ describe('the architecture', () => {
 		expect([...exported, ...renamed]).toEqual([]);
 	});
 
-	it('keeps folders to what one look takes in: none has more than 40 files', () => {
+	it('allows at most 40 files in a folder', () => {
 		const folders = [...new Set(files.map((file) => dirname(file)))];
 		const size = (folder: string) => files.filter((file) => dirname(file) === folder).length;
 		expect(folders.filter((folder) => size(folder) > 40)).toEqual([]);
 	});
 
-	it('has the files that its documents name', () => {
+	it('contains the files that its documents name', () => {
 		const top = join(root, '..');
 		const folders = ['bin', 'docs', 'scripts', 'src', 'test'];
 		const paths = folders.flatMap((folder) =>
@@ -186,7 +186,7 @@ describe('the architecture', () => {
 		expect(named.filter(({ name }) => !isThere(name))).toEqual([]);
 	});
 
-	it('lets tests run programs by the one function that fails on a cut-off output', () => {
+	it('lets tests run programs only by the function that detects cut-off output', () => {
 		const tests = join(root, '../test');
 		const runners = sourceFiles(tests).filter((file) =>
 			/\b(spawnSync|execSync|execFileSync)\b/.test(readFileSync(file, 'utf8')),
@@ -197,7 +197,7 @@ describe('the architecture', () => {
 		]);
 	});
 
-	it('asks by the one function whether a text is a URL', () => {
+	it('checks for a URL by one function only', () => {
 		const asking = sourceFiles(root).filter((file) => code(relative(root, file)).includes('URL.canParse'));
 		expect(asking.map((file) => relative(root, file))).toEqual(['api/schema/url.ts']);
 	});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AddressSet } from '../../src/api/address-set.js';
 
 describe('a set of addresses', () => {
-	it('knows each address again, however many there are, in 22 bytes each', () => {
+	it('recognizes each address again and takes 22 bytes for each', () => {
 		const set = new AddressSet();
 		const addresses = Array.from({ length: 50_000 }, (_, index) => `p${index}@example.com`);
 		expect(addresses.filter((address) => !set.add(address))).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { backoff, parseRetryAfter, sleep } from '../../src/api/backoff.js';
 
-it('a pause doubles with each failure, up to its longest', () => {
+it('a pause doubles with each failure up to the longest', () => {
 	expect([1, 2, 3, 4, 100].map((failures) => backoff({ first: 5, longest: 30 }, failures))).toEqual([
 		5, 10, 20, 30, 30,
 	]);
@@ -28,12 +28,12 @@ describe('Retry-After', () => {
 		expect(parseRetryAfter(header, Date.UTC(2026, 10, 21, 8))).toBe(ms);
 	});
 
-	it('is nothing as a date without a time that it could be compared with', () => {
+	it('ignores a date if there is no time to compare it with', () => {
 		expect(parseRetryAfter('Tue, 10 Mar 2026 12:01:00 GMT', Date.parse(''))).toBeNull();
 	});
 });
 
-it('a sleep ends with its signal, whose reason it rejects with', async () => {
+it('a sleep rejects with the reason of its signal', async () => {
 	await sleep(0, new AbortController().signal);
 	await expect(sleep(3_600_000, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
 	const controller = new AbortController();

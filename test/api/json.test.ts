@@ -22,11 +22,11 @@ describe.skipIf(files.length === 0)('the JSON test suite', () => {
 	test.each(files.filter((name) => name.startsWith('y_')))('%s parses', (name) => {
 		expect(parseJsonBody(readText(name) ?? '').kind).toBe('valid');
 	});
-	test.each(files.filter((name) => name.startsWith('n_')))('%s does not', (name) => {
+	test.each(files.filter((name) => name.startsWith('n_')))('%s is rejected', (name) => {
 		const text = readText(name);
 		if (text !== null) expect(parseJson(text).kind).toBe('invalid');
 	});
-	test.each(files.filter((name) => name.startsWith('i_')))('%s gets an answer', (name) => {
+	test.each(files.filter((name) => name.startsWith('i_')))('%s is answered', (name) => {
 		expect(['valid', 'invalid']).toContain(parseJson(readText(name) ?? '').kind);
 	});
 });
@@ -39,9 +39,9 @@ describe('parsing JSON', () => {
 		['["\\u0000"]', 'null_characters_not_allowed'],
 		['{"\\u0000": 1}', 'null_characters_not_allowed'],
 		['{"a": ["\\ud83d"]}', 'surrogate_characters_not_allowed'],
-	])('refuses %.40s', (text, code) => expect(parseJson(text)).toMatchObject({ kind: 'invalid', code }));
+	])('rejects %.40s', (text, code) => expect(parseJson(text)).toMatchObject({ kind: 'invalid', code }));
 
-	test('takes 32 levels', () => {
+	test('accepts 32 levels', () => {
 		expect(parseJson(`${'['.repeat(32)}${']'.repeat(32)}`).kind).toBe('valid');
 	});
 });
@@ -60,7 +60,7 @@ describe('hostile JSON', () => {
 		['points', '1.'.repeat(5 * mib)],
 		['exponents', `[${'1e5,'.repeat(2 * mib)}0]`],
 		['zeros', `[0.${'0'.repeat(9 * mib)}]`],
-	])('of 10 MiB of %s has its answer in a moment', (_, text) => {
+	])('answers 10 MiB of %s quickly', (_, text) => {
 		const cpuMs = startCpuClock();
 		parseJsonBody(text, { numbers: 'exact', maxValues: 200_000 });
 		expect(cpuMs()).toBeLessThan(patience);
@@ -86,7 +86,7 @@ describe('exact numbers', () => {
 		['1.5', 'float', '1.5'],
 		['0.1234567890123456789012', 'float', '0.1234567890123456789012'],
 		['1e400', 'float', '1e400'],
-	])('%s is an %s that reads %s', (text, kind, shown) => {
+	])('%s is an %s that parses to %s', (text, kind, shown) => {
 		const parsed = read(` [ ${text} ] `);
 		const value = parsed.kind === 'valid' && Array.isArray(parsed.value) ? parsed.value[0] : null;
 		expect(typeName(value)).toBe(kind);
@@ -108,7 +108,7 @@ describe('exact numbers', () => {
 		`${'9'.repeat(4301)}`,
 	])('%.20s is not JSON', (text) => expect(read(text).kind).toBe('invalid'));
 
-	test('stand beside texts, keys and plain numbers, which stay as they are', () => {
+	test('parse beside texts, keys and plain numbers, which stay unchanged', () => {
 		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';
 		const parsed = read(text);
 		expect(parsed.kind === 'valid' && JSON.stringify(withoutExactNumbers(parsed.value))).toBe(

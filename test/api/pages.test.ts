@@ -18,7 +18,7 @@ function collection(count: number, size: number) {
 const all = (rows: AsyncIterable<unknown>) => take(rows, Number.POSITIVE_INFINITY);
 
 describe('iterating a collection', () => {
-	test('gives every row in order, however small the pages are', async () => {
+	test('yields every row in order with pages of any size', async () => {
 		const { read, asked } = collection(7, 3);
 		expect(await all(iterate(read, { page_size: 1000 }))).toEqual([0, 1, 2, 3, 4, 5, 6]);
 		expect(asked).toEqual([
@@ -28,17 +28,17 @@ describe('iterating a collection', () => {
 		]);
 	});
 
-	test('gives nothing of nothing', async () => {
+	test('yields nothing for an empty collection', async () => {
 		expect(await all(iterate(collection(0, 3).read))).toEqual([]);
 	});
 
-	test('reads no more pages than are wanted', async () => {
+	test('reads only the pages that are needed', async () => {
 		const { read, asked } = collection(9, 3);
 		expect(await take(iterate(read), 3)).toEqual([0, 1, 2]);
 		expect(asked).toEqual([{}]);
 	});
 
-	test('follows links that count by something else than page, taking nothing of them but their query', async () => {
+	test('follows links without a page parameter and uses only their query', async () => {
 		const asked: PageRequest[] = [];
 		const read = async (request: PageRequest): Promise<Page<number>> => {
 			asked.push(request);
@@ -62,7 +62,7 @@ describe('iterating a collection', () => {
 		['a cursor that comes after itself', (page) => ({ next: '?cursor=abc', results: [page, Math.random()] })],
 		['a link without a query', () => ({ next: 'http://a/', results: [1] })],
 		['a link that is none', () => ({ next: 'http://[', results: [1] })],
-	])('refuses %s', async (_, answer) => {
+	])('rejects %s', async (_, answer) => {
 		const read = async ({ page = 1 }: PageRequest) => ({ count: 9, previous: null, ...answer(page) });
 		await expect(all(iterate(read))).rejects.toMatchObject({ name: 'ApiError', code: 'bad_answer' });
 	});
@@ -79,11 +79,11 @@ describe('slices by key', () => {
 		return asked;
 	};
 
-	test('are read until there is no next one', async () => {
+	test('are read until there is no next key', async () => {
 		expect(await read({ a: 'b', b: 'c', c: null })()).toEqual(['a', 'b', 'c']);
 	});
 
-	test('are asked for while the one before is read, where it says what follows, and one at most', async () => {
+	test('are requested one ahead if the current slice names the next key', async () => {
 		const asked: string[] = [];
 		const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'd' };
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
@@ -102,7 +102,7 @@ describe('slices by key', () => {
 		]);
 	});
 
-	test('fail at their turn, and are asked for again where another one follows', async () => {
+	test('report an error at their turn, and are requested again if the next key differs', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);
@@ -126,7 +126,7 @@ describe('slices by key', () => {
 		['itself', { a: 'a' }, 'a'],
 		['an earlier one', { a: 'b', b: 'a' }, 'a'],
 		['one in the middle', { a: 'b', b: 'c', c: 'b' }, 'b'],
-	])('are an error where one leads back to %s', async (_, next, to) => {
+	])('reject a next key that leads back to %s', async (_, next, to) => {
 		await expect(read(next)()).rejects.toMatchObject({
 			code: 'bad_answer',
 			message: `The pages of this collection do not end: what follows ${to} leads back to it.`,

@@ -13,7 +13,7 @@ describe('a text with URLs', () => {
 		['https://h/?api_key=a&accessToken=b&sig=c&x-auth=d&PASSWORD=e', expect.not.stringMatching(/=[a-e]\b/)],
 		['{"url":"https://h/?secret=a\\"b"}', `{"url":"https://h/?secret=${gone}\\"b"}`],
 		['postgres://user:pw@h/db?schema=p1', `postgres://user:${gone}@h/db?schema=p1`],
-	])('loses secrets alone: %s', (text, shown) => {
+	])('hides secrets only: %s', (text, shown) => {
 		expect(withoutSecrets(text)).toEqual(shown);
 	});
 
@@ -23,13 +23,13 @@ describe('a text with URLs', () => {
 		'https://h/?page=2&email=a@example.com',
 		'mail ann@example.com: a key=value',
 		'https://h/@handle?monkeys=3',
-	])('stays as it is: %s', (text) => {
+	])('stays unchanged: %s', (text) => {
 		expect(withoutSecrets(text)).toBe(text);
 	});
 });
 
-describe('a URL that is refused', () => {
-	it('shows the names of its parameters and none of their values', () => {
+describe('a rejected URL', () => {
+	it('shows the names of its parameters without their values', () => {
 		expect(shownUrl('ftp://u@h/a?x=1&y=&z#f')).toBe(`ftp://${gone}@h/a?x=${gone}&y=${gone}&z#f`);
 		expect(shownUrl('u:pw@h.example.com/a?id=abc')).toBe(`${gone}@h.example.com/a?id=${gone}`);
 		expect(withoutSecrets(`(${shownUrl('https://u:p@h/?token=1')})`)).toBe(

@@ -16,7 +16,7 @@ const send = { from: 'a@b.no', to: ['c@d.no'], subject: 'S', text_body: 'T' };
 describe('a subscriber', () => {
 	const meta = (value: unknown) => subscriberFields.parse({ meta: value }, 'patch');
 
-	test('may give meta as an object or as its JSON', () => {
+	test('accepts meta as an object or as its JSON', () => {
 		const value = { meta: { city: 'Oslo', age: 3, ok: true, none: null } };
 		expect(meta(value.meta)).toEqual({ kind: 'valid', value });
 		expect(meta(JSON.stringify(value.meta))).toEqual({ kind: 'valid', value });
@@ -42,10 +42,9 @@ describe('a subscriber', () => {
 		[{ a: 'x\0' }, { a: ['Null characters are not allowed.'] }],
 		[{ a: 'x'.repeat(65_536) }, ['Ensure this field has no more than 65536 bytes.']],
 		[`${'['.repeat(33)}${']'.repeat(33)}`, ['JSON is nested deeper than 32 levels.']],
-	])('may not give %j as meta', (value, expected) =>
-		expect(errorsOf(meta(value))).toEqual({ meta: expected }));
+	])('rejects %j as meta', (value, expected) => expect(errorsOf(meta(value))).toEqual({ meta: expected }));
 
-	test('keeps a key called __proto__ a key', () => {
+	test('keeps __proto__ as an ordinary key', () => {
 		const parsed = meta('{"__proto__": "x"}');
 		expect(parsed.kind === 'valid' && Object.entries(parsed.value.meta ?? {})).toEqual([['__proto__', 'x']]);
 	});
@@ -55,7 +54,7 @@ describe('a field', () => {
 	test.each([
 		['a\nb', 'This value does not match the required pattern.'],
 		['__proto__', '"__proto__" is a reserved variable name.'],
-	])('may not be called %j', (variable, message) => {
+	])('rejects the name %j', (variable, message) => {
 		expect(errorsOf(fieldFields.parse({ variable }, 'patch'))).toEqual({ variable: [message] });
 	});
 });
@@ -69,7 +68,7 @@ test('a webhook keeps the spaces of its password and has no login by default', (
 });
 
 describe('a send call', () => {
-	test('is normalized', () => {
+	test('is normalized before it is sent', () => {
 		const body = {
 			...send,
 			from: ['Ann <A@b.no>'],
@@ -131,7 +130,7 @@ describe('a send call', () => {
 			{ text_body: ['Ensure this field has no more than 2097152 bytes.'] },
 		],
 		['no boolean', { disable_tracking: 'maybe' }, { disable_tracking: ['Must be a valid boolean.'] }],
-	])('is refused for %s', (_, change, expected) => {
+	])('is rejected for %s', (_, change, expected) => {
 		expect(errorsOf(sendFields.parse({ ...send, ...change }))).toEqual(expected);
 	});
 
@@ -163,7 +162,7 @@ describe('a send call', () => {
 	)('may set the header %s', (name) =>
 		expect(sendFields.parse({ ...send, headers: { [name]: 'x' } }).kind).toBe('valid'));
 
-	test.each([201, 600, 990])('may not name a header with %i characters', (length) => {
+	test.each([201, 600, 990])('rejects a header name with %i characters', (length) => {
 		const name = 'X'.repeat(length);
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['The name of a header may have at most 200 characters.'] },
@@ -173,14 +172,14 @@ describe('a send call', () => {
 	test.each([
 		['NUL', 'a\0', 'Null characters are not allowed.'],
 		['half a surrogate pair', 'a\ud800', 'Surrogate characters are not allowed: U+D800.'],
-	])('may not hold %s in a key of its context', (_, key, message) => {
+	])('rejects %s in a key of its context', (_, key, message) => {
 		const context = { good: 'x', [key]: 'x' };
 		expect(errorsOf(sendFields.parse({ ...send, context }))).toEqual({ context: { [key]: [message] } });
 		const { to: __, ...spec } = send;
 		expect(errorsOf(campaignFields.parse({ ...spec, context }))).toEqual({ context: { [key]: [message] } });
 	});
 
-	test.each(['a\r\nBcc: x@y.no', 'a\nb', 'a\rb', 'a\x1bb'])('may not put %j into a header', (value) => {
+	test.each(['a\r\nBcc: x@y.no', 'a\nb', 'a\rb', 'a\x1bb'])('rejects %j in a header', (value) => {
 		expect(errorsOf(sendFields.parse({ ...send, headers: { 'X-A': value } }))).toEqual({
 			headers: { 'X-A': ['A header may not contain line breaks or control characters.'] },
 		});
@@ -197,7 +196,7 @@ describe('a send call', () => {
 	});
 });
 
-test('a campaign is strict about its variables unless told otherwise', () => {
+test('a campaign has strict variables by default', () => {
 	const { to: _, ...spec } = send;
 	const parsed = campaignFields.parse({ ...spec, type: 'BULK' });
 	expect(parsed.kind === 'valid' && parsed.value).toMatchObject({ type: 'BULK', strict_vars: true });

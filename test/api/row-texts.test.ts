@@ -13,8 +13,8 @@ function read(texts: RowTexts): string[] {
 	return Array.from({ length: reader.count }, (_, index) => reader.at(index));
 }
 
-describe('texts as bytes', () => {
-	it('are read as they were written', () => {
+describe('texts stored as bytes', () => {
+	it('decode to the original', () => {
 		const text = fc.oneof(
 			fc.string({ unit: 'grapheme' }),
 			fc.constantFrom('', '\0', '\ufeffmark', '\r\n', '💌'),
@@ -26,14 +26,14 @@ describe('texts as bytes', () => {
 		);
 	});
 
-	it('find room, however many and however long they are', () => {
+	it('grow their memory as needed', () => {
 		const texts = Array.from({ length: 5_000 }, (_, n) =>
 			n % 1_000 === 7 ? 'ß'.repeat(200_000) : `text ${n}`,
 		);
 		expect(read(written(texts))).toEqual(texts);
 	});
 
-	it('are written over where the count is none', () => {
+	it('are overwritten after the count is reset', () => {
 		const old = written(Array.from({ length: 3_000 }, (_, n) => `something long ${n}`));
 		const again = written(['a', 'b'], { ...old, count: 0 });
 		expect(read(again)).toEqual(['a', 'b']);
@@ -41,7 +41,7 @@ describe('texts as bytes', () => {
 		expect(again.bytes.buffer).toBe(old.bytes.buffer);
 	});
 
-	it('have half of a pair as U+FFFD', () => {
+	it('have U+FFFD in place of a lone surrogate', () => {
 		expect(read(written(['a\ud83d', '\udc8cb']))).toEqual(['a\ufffd', '\ufffdb']);
 	});
 });

@@ -75,7 +75,7 @@ const table: [string, Field<unknown>, unknown, unknown][] = [
 	['null is a value where it may be', nullable(char()), null, { value: null }],
 ];
 
-describe('a field', () => {
+describe('a field type', () => {
 	test.each(table)('%s', (_, field, input, expected) => {
 		expect(answer(field, input)).toEqual(expected);
 	});
@@ -88,7 +88,7 @@ const pair = fieldSet({
 });
 
 describe('a field set', () => {
-	test('infers what its value holds', () => {
+	test('infers the type of its value', () => {
 		expectTypeOf<Infer<typeof pair>>().toEqualTypeOf<{ a: string; b: boolean; c?: number }>();
 		expectTypeOf<Infer<typeof listFields>>().toEqualTypeOf<ListInput>();
 		expectTypeOf<Infer<typeof fieldFields>>().toEqualTypeOf<FieldInput>();
@@ -98,7 +98,7 @@ describe('a field set', () => {
 		expectTypeOf<Infer<typeof templateFields>>().toEqualTypeOf<Required<TemplateInput>>();
 	});
 
-	test('fills in defaults when it creates or replaces, and not when it patches', () => {
+	test('fills in defaults on create and replace, not on patch', () => {
 		expect(pair.parse({ a: 'x' }, 'create')).toEqual({ kind: 'valid', value: { a: 'x', b: true } });
 		expect(pair.parse({ a: 'x' }, 'replace')).toEqual({ kind: 'valid', value: { a: 'x', b: true } });
 		expect(pair.parse({ c: 1, id: 7 }, 'patch')).toEqual({ kind: 'valid', value: { c: 1 } });
@@ -115,7 +115,7 @@ describe('a field set', () => {
 		});
 	});
 
-	test('reads own keys only', () => {
+	test('reads own keys of an object only', () => {
 		const inherited: unknown = Object.create({ a: 'inherited' });
 		expect(pair.parse(inherited, 'create').kind).toBe('invalid');
 		const hostile: unknown = JSON.parse('{"a":"x","__proto__":{"c":1},"constructor":1}');
@@ -138,7 +138,7 @@ describe('a field set', () => {
 		});
 	});
 
-	test('never throws, whatever it is given', () => {
+	test('never throws on any input', () => {
 		const sets = [
 			listFields,
 			fieldFields,
@@ -162,7 +162,7 @@ describe('a field set', () => {
 		);
 	});
 
-	test('trims once and for all', () => {
+	test('trims idempotently', () => {
 		fc.assert(
 			fc.property(
 				fc.string({ unit: fc.constantFrom(' ', '\x1c', '\u3000', 'a', '\ufeff', '\n') }),

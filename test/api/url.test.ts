@@ -4,7 +4,7 @@ import { canParseUrl, isLoopback, isLoopbackUrl } from '../../src/api/schema/url
 /** More than V8 waits for before it optimizes a call. */
 const often = 50_000;
 
-describe('whether a text is a URL', () => {
+describe('the check for a URL', () => {
 	it.each<[string, string | undefined, boolean]>([
 		['https://example.com/', undefined, true],
 		['https://bücher.example/größe?é#ü', undefined, true],
@@ -15,7 +15,7 @@ describe('whether a text is a URL', () => {
 		['/x', undefined, false],
 		['http://[::zz]/ü', undefined, false],
 		['', undefined, false],
-	])('%s at %s is so however often it is asked: %s', (text, base, is) => {
+	])('%s at %s always has the same answer: %s', (text, base, is) => {
 		const others = new Set<number>();
 		for (let at = 0; at < often; at += 1) if (canParseUrl(text, base) !== is) others.add(at);
 		expect([...others].slice(0, 3)).toEqual([]);
@@ -36,6 +36,6 @@ it.each<[string, boolean]>([
 	expect(isLoopbackUrl(url)).toBe(is);
 });
 
-it('an address without brackets is this machine, too', () => {
+it('an address without brackets is this machine', () => {
 	expect(['::1', '::ffff:7f00:1', '::2'].map(isLoopback)).toEqual([true, true, false]);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { withOwn } from '../../src/api/variables.js';
 
-it('puts own values in place of common ones, whatever they are called', () => {
+it('own values replace shared ones with any name', () => {
 	expect(withOwn({ city: 'Oslo', plan: 'free' }, { plan: 'pro' })).toEqual({ city: 'Oslo', plan: 'pro' });
 	const own = JSON.parse('{"__proto__": "mine"}');
 	expect(Object.entries(withOwn({ city: 'Oslo' }, own))).toEqual([

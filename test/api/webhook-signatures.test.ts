@@ -15,18 +15,18 @@ const now = signed.timestamp;
 const headers = signedHeaders(signed, [secret]);
 
 describe('a signature of Standard Webhooks', () => {
-	it('is the published one for the published message', () => {
+	it('equals the published example', () => {
 		expect(signatureOf(signed, [secret])).toBe(published.signature);
 	});
 
-	it('is made by every secret that signs, so that a receiver may know either', () => {
+	it('is made with each current secret', () => {
 		const both = signedHeaders(signed, [other, secret]);
 		expect(both['webhook-signature']?.split(' ')).toHaveLength(2);
 		for (const known of [other, secret])
 			expect(refuseSignature({ headers: both, body, secrets: [known], now })).toBeNull();
 	});
 
-	it('is verified by the reference implementation, and what that signs is verified here', () => {
+	it('verifies with the reference implementation, and the other way round', () => {
 		fc.assert(
 			fc.property(
 				fc.uint8Array({ minLength: 24, maxLength: 64 }),
@@ -80,7 +80,7 @@ describe('a signature of Standard Webhooks', () => {
 			{ headers: { 'webhook-id': 'm', 'webhook-timestamp': '1' } },
 			'not signed: webhook-id, webhook-timestamp or webhook-signature is missing',
 		],
-	])('is refused with %s', (_what, changed, why) => {
+	])('is rejected with %s', (_what, changed, why) => {
 		expect(refuseSignature({ headers, body, secrets: [secret], now, ...changed })).toBe(why);
 	});
 });

@@ -16,7 +16,7 @@ describe('--ca-cert', () => {
 	it.each([
 		['lists', 'list'],
 		['doctor', '--only', 'connection'],
-	])('that holds no certificate is refused before anything is asked: %s %s', async (...words) => {
+	])('rejects a file without a certificate before any request: %s %s', async (...words) => {
 		const file = join(await makeHome(), 'key.pem');
 		await writeFile(file, '-----BEGIN PRIVATE KEY-----\n');
 		const argv = [...words, '--base-url', 'https://nowhere.invalid', '--ca-cert', file];
@@ -27,7 +27,7 @@ describe('--ca-cert', () => {
 		});
 	});
 
-	it('that can be read once only is read once, by those who look twice too', async () => {
+	it('reads a file that can be read only once a single time', async () => {
 		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
 		const server = createServer({ cert, key }, (_, response) => response.end());
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

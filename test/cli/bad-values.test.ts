@@ -51,7 +51,7 @@ function refused({ code, stdout, stderr }: CliResult, flag: string, given: strin
 }
 
 describe('a value of the wrong kind', () => {
-	it.each(typed)('is refused by mailctl $line', async ({ flag, leaf, kind }) => {
+	it.each(typed)('is rejected by mailctl $line', async ({ flag, leaf, kind }) => {
 		const result = await cli([...completed(leaf, flag), flag, wrong], { connect });
 		expect(refused(result, flag, wrong)).toMatch(wanted[kind] ?? /never/);
 	});
@@ -60,7 +60,7 @@ describe('a value of the wrong kind', () => {
 		['integer', ['1.5', '-1', '1e3', '0x10', '99999999999999999999', ' ']],
 		['duration', ['10', '-5s', '5 min', '25d', '1y']],
 		['date', ['2026-02-30', '31.11.2026', '11/01/2026', '2026-1-1', '7 days']],
-	] as const)('is refused for each form that is not one of %s', async (wanted, values) => {
+	] as const)('is rejected for each format other than %s', async (wanted, values) => {
 		const found = typed.find(({ kind }) => kind === wanted);
 		if (found === undefined) throw new Error(`no option is a ${wanted}`);
 		const { leaf, flag } = found;
@@ -77,13 +77,13 @@ describe('an empty value', () => {
 				: [],
 		),
 	);
-	it.each(needed)('names nothing: mailctl $line', async ({ flag, leaf }) => {
+	it.each(needed)('is rejected as a name: mailctl $line', async ({ flag, leaf }) => {
 		const { code, stdout, stderr } = await cli([...completed(leaf, flag), `${flag}=`], { connect });
 		expect([code, stdout, stderr]).toEqual([2, '', `error: ${flag} is empty\n`]);
 	});
 });
 
-describe('a place that the system refuses', () => {
+describe('a path that the system rejects', () => {
 	const long = `/tmp/${'n'.repeat(300)}`;
 	it.each([
 		[['demo', '--keep', '/etc/hostname'], '/etc/hostname: file already exists'],
@@ -93,7 +93,7 @@ describe('a place that the system refuses', () => {
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],
 		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
-	])('is exit 2 and named: mailctl %j', async (words, reason) => {
+	])('ends with 2 and is named: mailctl %j', async (words, reason) => {
 		const { code, stdout, stderr } = await cli(words);
 		expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`${reason}\n`)]);
 	});
@@ -113,14 +113,14 @@ describe('a global option of the wrong kind', () => {
 		['query', '--query', 'a[', /JMESPath|expression/i],
 		['now', '--now', 'noon', /2026-11-01T12:00:00Z/],
 	];
-	it.each(globals)('(%s) is refused', async (_, flag, value, hint) => {
+	it.each(globals)('(%s) is rejected', async (_, flag, value, hint) => {
 		const { code, stderr } = await cli(['lists', 'list', flag, value]);
 		expect([code, stderr]).toEqual([2, expect.stringMatching(hint)]);
 		expect(stderr).toContain(value);
 	});
 });
 
-it('a proxy that is not a URL is named without its user and password', async () => {
+it('a proxy that is not a URL is shown without user and password', async () => {
 	for (const proxy of ['ftp://ann:hidden@proxy', 'ann:hidden@', 'http://ann:hid@den@:3128']) {
 		const { code, stderr } = await cli(['lists', 'list', '--proxy', proxy]);
 		expect([code, stderr]).toEqual([2, expect.stringContaining('********@')]);
@@ -128,7 +128,7 @@ it('a proxy that is not a URL is named without its user and password', async () 
 	}
 });
 
-describe('a text of the wrong form', () => {
+describe('a malformed text', () => {
 	const send = 'send --from news@example.com --subject S --text T';
 	const many = `${send} --list Readers --dry-run`;
 	const texts: readonly (readonly [line: string, flag: string, value: string, hint: RegExp])[] = [
@@ -154,7 +154,7 @@ describe('a text of the wrong form', () => {
 		['subscribers import people.csv -l Readers', '--encoding', 'ebcdic', /utf-8/],
 		['subscribers import people.csv -l Readers', '--map', 'Email', /COLUMN=FIELD|=email/],
 	];
-	it.each(texts)('is refused by mailctl %s %s %s', async (line, flag, value, hint) => {
+	it.each(texts)('is rejected by mailctl %s %s %s', async (line, flag, value, hint) => {
 		const project = await ready();
 		const words = line
 			.split(' ')
@@ -169,7 +169,7 @@ describe('a text of the wrong form', () => {
 			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
 		),
 	);
-	it.each(files)('is the name of no file: mailctl $line', async ({ flag, leaf }) => {
+	it.each(files)('is not used as a file name: mailctl $line', async ({ flag, leaf }) => {
 		const project = await ready();
 		const words = [
 			...completed(leaf, flag).map((word) =>

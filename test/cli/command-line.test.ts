@@ -11,7 +11,7 @@ import { connectTo } from '../support/fake-deployment.js';
 const local = { words: ['--db', 'news.db'], isRemote: false };
 const remote = { words: ['--base-url', 'https://mail.example.com'], isRemote: true };
 
-describe('a hint with the target of its call', () => {
+describe('a hint', () => {
 	it.each<[Hint, string]>([
 		[mailctl('lists', 'list'), 'mailctl --db news.db lists list'],
 		[
@@ -30,7 +30,7 @@ describe('a hint with the target of its call', () => {
 			[mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'],
 			'mailctl --db news.db engine settings set smtp_ca - < ca.pem',
 		],
-	])('has it in each command of %j', (hint, said) => {
+	])('contains the target in each command of %j', (hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 
@@ -49,18 +49,18 @@ describe('a hint with the target of its call', () => {
 		],
 		['that asks for help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
 		['of help', mailctl('--help'), 'mailctl --help'],
-	])('leaves a command %s as it is', (_what, hint, said) => {
+	])('leaves a command %s unchanged', (_what, hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 
-	it('puts a deployment into no command of the machine that owns it', () => {
+	it('adds no base URL to commands for the machine of the database', () => {
 		const hint = [mailctl('engine', 'queue', 'resume'), ', on that machine; ', mailctl('messages', 'list')];
 		expect(hintText(hint, remote)).toBe(
 			'mailctl engine queue resume, on that machine; mailctl --base-url https://mail.example.com messages list',
 		);
 	});
 
-	it('has it in the commands that go to one, and in no other', async () => {
+	it('adds the target only to commands that use it', async () => {
 		const withIt = (await allCommands()).filter(({ path }) =>
 			hintText(mailctl(...path.split(' ')), local).includes('--db'),
 		);
@@ -71,19 +71,19 @@ describe('a hint with the target of its call', () => {
 		);
 	});
 
-	it('leaves its texts alone, whatever they repeat of what others wrote', () => {
+	it('does not change quoted text of others', () => {
 		const text = 'give the id of "mailctl lists list", mailctl lists list, mailctl serve (pid 4711)';
 		expect(hintText([text, '; ', mailctl('lists', 'list')], local)).toBe(
 			`${text}; mailctl --db news.db lists list`,
 		);
 	});
 
-	it('is the same where no flag named a target', () => {
+	it('is unchanged without a flag for the target', () => {
 		expect(hintText(mailctl('lists', 'list'), unnamed)).toBe('mailctl lists list');
 	});
 });
 
-describe('the command line', () => {
+describe('the target in messages', () => {
 	const connect = connectTo([]);
 
 	it.each([
@@ -93,14 +93,14 @@ describe('the command line', () => {
 		[['-p', 'local'], 'mailctl -p local lists list'],
 		[['-plocal'], 'mailctl -p local lists list'],
 		[[], 'mailctl lists list'],
-	])('with %j says where the command of a hint goes, to people and in JSON', async (flags, command) => {
+	])('with %j is added to commands of hints, in text and in JSON', async (flags, command) => {
 		const words = [...flags, 'lists', 'get', '99'];
 		expect((await cli(words, { connect })).stderr).toBe(`error: list 99 not found\nhint: ${command}\n`);
 		const { stderr } = await cli([...words, '-o', 'json'], { connect });
 		expect(JSON.parse(stderr).error.hint).toBe(command);
 	});
 
-	it('says how the deployment is reached, but no token and no password of a proxy', async () => {
+	it('includes the connection options, but no token or proxy password', async () => {
 		const home = await makeHome();
 		const [token, ca] = [join(home, 'shop.token'), join(home, 'ca.pem')];
 		await Promise.all([writeFile(token, 'tok-1'), writeFile(ca, '-----BEGIN CERTIFICATE-----')]);
@@ -111,12 +111,12 @@ describe('the command line', () => {
 		expect(stderr).toBe(`error: list 99 not found\nhint: mailctl ${words.join(' ')} lists list\n`);
 	});
 
-	it('says nothing of what the environment names: it is named there for the next command too', async () => {
+	it('is omitted if the environment names it', async () => {
 		const { stderr } = await cli(['lists', 'get', '99'], { connect, env: { MAILCTL_DB: 'news.db' } });
 		expect(stderr).toContain('hint: mailctl lists list\n');
 	});
 
-	it('leaves messages alone: they repeat what others wrote', async () => {
+	it('is not added to other messages', async () => {
 		const { stderr } = await cli(['--db', 'news.db', 'lists', 'list'], {
 			connect: failing(new ApiError('conflict', 'no: mailctl lists list')),
 		});

@@ -17,7 +17,7 @@ async function offered(...words: string[]): Promise<string[] | 'files'> {
 	return files ? 'files' : candidates.map(({ value }) => value);
 }
 
-describe('a Tab offers', () => {
+describe('completion with Tab', () => {
 	it.each<[words: string[], expected: string[] | 'files']>([
 		[['sub'], ['subscribers']],
 		[['lists', 'CL'], ['clear']],
@@ -60,26 +60,26 @@ describe('a Tab offers', () => {
 		[['engine', 'settings', 'set', 'time_zone', ''], []],
 		[['webhooks', 'create', '--type', 'O'], ['OPENED']],
 		[['nothing', 'of', 'ours', ''], []],
-	])('behind %j: %j', async (words, expected) => {
+	])('offers after %j: %j', async (words, expected) => {
 		const found = await offered(...words);
 		expect(found === 'files' ? found : [...found].sort()).toEqual(
 			expected === 'files' ? expected : [...expected].sort(),
 		);
 	});
 
-	it('whatever stands before: nothing makes it throw', async () => {
+	it('never throws on any input', async () => {
 		for (const words of [['--'], ['=', '='], ['send', '--list', '--list', ''], ['__proto__', '']])
 			await offered(...words);
 	});
 });
 
-describe('names', () => {
+describe('completed names', () => {
 	const words = async (
 		project: { run: (argv: string[]) => Promise<{ stdout: string; code: number }> },
 		...argv: string[]
 	) => (await project.run(['completion', 'words', '--', ...argv])).stdout;
 
-	it('are those that commands have shown, of that target alone, without what was deleted', async () => {
+	it('are those that commands have shown for that target, without deleted ones', async () => {
 		const project = await makeProject();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
 		const at = ['--db', project.db];
@@ -96,7 +96,7 @@ describe('names', () => {
 		expect(await words({ run }, 'send', '--list', '.n')).toBe('');
 	});
 
-	it.each(['{', '{"x":{"list":{"1":2}}}'])('are none of a damaged cache: %j', async (text) => {
+	it.each(['{', '{"x":{"list":{"1":2}}}'])('are empty for a damaged cache: %j', async (text) => {
 		const home = await makeHome();
 		const file = join(home, '.cache/mailctl/names.json');
 		await mkdir(dirname(file), { recursive: true });
@@ -108,7 +108,7 @@ describe('names', () => {
 		expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(expect.any(Object));
 	});
 
-	it('are kept of the last twenty targets, the one just used among them', async () => {
+	it('are kept for the last twenty targets', async () => {
 		const home = await makeHome();
 		const file = join(home, '.cache/mailctl/names.json');
 		await mkdir(dirname(file), { recursive: true });
@@ -121,7 +121,7 @@ describe('names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('are there once, and none of a campaign that was not released', async () => {
+	it('appear once, without unreleased campaigns', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);
@@ -135,7 +135,7 @@ describe('names', () => {
 	});
 });
 
-it('a script for a shell is not JSON: refused where that is asked for, and not where the environment sets it', async () => {
+it('a completion script rejects -o json, unless only the environment sets it', async () => {
 	for (const format of ['json', 'ndjson'])
 		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
 			code: 2,

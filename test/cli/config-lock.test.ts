@@ -17,7 +17,7 @@ function lockedSince(hours: number) {
 	return { paths, file };
 }
 
-it('a lock that looks hours old, because the clock was set, is waited for', async () => {
+it('a lock that looks old after a clock change is respected', async () => {
 	const { paths, file } = lockedSince(8);
 	const order: string[] = [];
 	const ours = exclusively(paths, async () => void order.push('ours'));
@@ -28,7 +28,7 @@ it('a lock that looks hours old, because the clock was set, is waited for', asyn
 	expect(order).toEqual(['theirs', 'ours']);
 });
 
-it('a lock that a process left behind is removed after a few seconds', async () => {
+it('an abandoned lock is removed after a few seconds', async () => {
 	const { paths } = lockedSince(0);
 	expect(await exclusively(paths, async () => 'done')).toBe('done');
 });

@@ -10,7 +10,7 @@ describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
 	['is not valid JSON: line 1, column 2', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
-	it('is a warning where the database is named, and exit 78 elsewhere', async () => {
+	it('is a warning if the database is named, and ends with 78 otherwise', async () => {
 		const HOME = await makeHome();
 		const config = join(HOME, '.config/mailctl/config.json');
 		await mkdir(dirname(config), { recursive: true });
@@ -34,7 +34,7 @@ describe.each([
 });
 
 describe('the default database', () => {
-	it('is made by whatever command first changes something, which says so once', async () => {
+	it('is created by the first command that writes, which prints it once', async () => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
@@ -43,7 +43,7 @@ describe('the default database', () => {
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
 
-	it('is made without a word by engine init, which tells it itself, and under --quiet', async () => {
+	it('is created without a message by engine init, and with --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');
 		const add = ['fields', 'create', '--variable', 'CITY', '--name', 'City', '--quiet'];
@@ -56,7 +56,7 @@ describe('the default database', () => {
 		['campaigns list', 0],
 		['lists get 1', 3],
 		['lists list --exit-empty', 8],
-	])('is not made by mailctl %s, which reads it as empty and says so', async (line, code) => {
+	])('is not created by mailctl %s, which reads it as empty and reports it', async (line, code) => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
@@ -73,7 +73,7 @@ describe('the default database', () => {
 		['engine dkim remove --domain example.com --selector m1 --yes', 3],
 		['engine settings unset public_url', 0],
 		['worker --drain', 2],
-	])('is not made by mailctl %s, which finds nothing to change in it', async (line, code) => {
+	])('is not created by mailctl %s, which has nothing to change', async (line, code) => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
@@ -81,7 +81,7 @@ describe('the default database', () => {
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
-	it('is not made by an import whose rows are all refused', async () => {
+	it('is not created by an import whose rows are all rejected', async () => {
 		const HOME = await makeHome();
 		const file = join(HOME, 'gone.csv');
 		await writeFile(file, 'email\nnobody\n');
@@ -90,7 +90,7 @@ describe('the default database', () => {
 		expect([run.code, existsSync(join(HOME, '.local/share'))]).toEqual([9, false]);
 	});
 
-	it('is not made by an erasure, which a script would take for done', async () => {
+	it('is not created by an erasure', async () => {
 		const HOME = await makeHome();
 		const address = 'ann@example.com';
 		const run = await cli(['subscribers', 'erase', address, '--confirm', address], { env: { HOME } });
@@ -106,7 +106,7 @@ describe('the default database', () => {
 		'smoke',
 		'engine backup copy.db',
 		'engine check',
-	])('is wanted by mailctl %s, which says what makes it', async (line) => {
+	])('is required by mailctl %s, which names the command that creates it', async (line) => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(await cli(line.split(' '), { env: { HOME } })).toEqual({
@@ -118,7 +118,7 @@ describe('the default database', () => {
 		});
 	});
 
-	it('is seen by a view from when another command makes it', async () => {
+	it('is seen by a running --watch when another command creates it', async () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {
@@ -130,7 +130,7 @@ describe('the default database', () => {
 		expect(stdout).toContain('paused.kind\tmanual');
 	});
 
-	it('is made once by several first writes at once', async () => {
+	it('is created once by several first writes at once', async () => {
 		const env = { HOME: await makeHome() };
 		const adding = ['a', 'b', 'c'].map((name) =>
 			cli(['lists', 'create', '--name', name, '--email-reason', 'r'], { env }),
@@ -144,7 +144,7 @@ describe('the default database', () => {
 		['a link that leads nowhere', 'it is behind a link that leads nowhere'],
 		['a folder that is a file', 'not a directory'],
 		['links in a circle', 'too many symbolic links encountered'],
-	])('is not missing where it cannot be looked at: %s', async (what, reason) => {
+	])('is not missing if its folder cannot be read: %s', async (what, reason) => {
 		const HOME = await makeHome();
 		const folder = join(HOME, '.local/share/mailctl');
 		const path = join(folder, 'mailctl.db');
@@ -164,7 +164,7 @@ describe('the default database', () => {
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],
 		['lists get', [], 2],
-	] as const)('is not made by a question of mailctl %s that is left', async (line, answers, code) => {
+	] as const)('is not created by an abandoned question of mailctl %s', async (line, answers, code) => {
 		const HOME = await makeHome();
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
 		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('made a new database')]);

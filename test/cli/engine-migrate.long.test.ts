@@ -100,7 +100,7 @@ function fillOld(file: string): void {
 	db.close();
 }
 
-it('leaves no copy of a person in a file that an erasure would not find', async () => {
+it('a move leaves no personal data that an erasure would miss', async () => {
 	const project = await makeProject();
 	await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 	const rows = Array.from({ length: 3_000 }, (_, n) => `person-${n}@example.org,Name ${n}\n`);
@@ -144,7 +144,7 @@ describePostgres('engine migrate', (server) => {
 		return JSON.parse(result.stdout);
 	};
 
-	it('takes everything to PostgreSQL and back, equal to the byte, and never has two in use', async () => {
+	it('a move to PostgreSQL and back keeps every byte, and never has two databases in use', async () => {
 		const project = await makeProject();
 		await fill(project);
 		fillOld(project.db);
@@ -170,7 +170,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, url)(['doctor', '--offline', '--only', 'database'])).code).toBe(11);
 	});
 
-	it('gives no id again that a deleted record had', async () => {
+	it('a move reuses no id of a deleted record', async () => {
 		const project = await makeProject();
 		for (const name of ['One', 'Two', 'Three'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'x']);
@@ -189,7 +189,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await make(back)).toMatchObject({ id: 5 });
 	});
 
-	it('finishes there and here a campaign that was stopped, and nobody gets a second mail', async () => {
+	it('an interrupted campaign finishes on both databases without a second mail', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const project = await makeProject({ smtp: sink.port });
@@ -225,7 +225,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
 	});
 
-	it('goes on with an import where it was', async () => {
+	it('an import continues at its position after a move', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const rows = Array.from({ length: 20_000 }, (_, n) => `i${n}@example.org\n`);
@@ -245,7 +245,7 @@ describePostgres('engine migrate', (server) => {
 		expect(JSON.parse(resumed.stdout)).toMatchObject({ read: 20_000, created: 20_000, duplicate: 0 });
 	});
 
-	it('refuses what cannot be moved, and changes nothing', async () => {
+	it('a move that is impossible is rejected, and changes nothing', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const refused = async (from: string, to: string, code: number, why: RegExp) => {
@@ -288,7 +288,7 @@ describePostgres('engine migrate', (server) => {
 		expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes to agree') });
 	});
 
-	it('refuses databases that somebody works on, and newer ones', async () => {
+	it('a database in use or with a newer schema is not moved', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const held = new Database(project.db);
@@ -372,7 +372,7 @@ describePostgres('engine migrate', (server) => {
 		return result;
 	}
 
-	it('keeps everything away while it has not ended, goes on, or is given up', async () => {
+	it('an unfinished move blocks both databases until it continues or is undone', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -401,7 +401,7 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
 	});
 
-	it('begins again where it was killed before the first database was shut', async () => {
+	it('a move starts again if it was killed before the first database was closed', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const back = join(project.folder, 'back.db');
@@ -416,7 +416,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['lists', 'list'])).code).toBe(0);
 	});
 
-	it('is given up where the copy cannot be reached', async () => {
+	it('a move can be undone if the copy is unreachable', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -433,7 +433,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('finds a copy that is not the same, and keeps it out of use', async () => {
+	it('a copy that differs is detected and not used', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -454,7 +454,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('says U+FFFD in place of a character that PostgreSQL keeps not', async () => {
+	it('a move replaces a character that PostgreSQL cannot store by U+FFFD', async () => {
 		const project = await makeProject();
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO settings VALUES (?, ?, ?)').run('page_sender_name', 'a\0b\0', 1);
@@ -468,7 +468,7 @@ describePostgres('engine migrate', (server) => {
 		expect(stdout).toContain('a\ufffdb\ufffd');
 	});
 
-	it('wants the key of wrapped secrets', async () => {
+	it('a move requires the key of wrapped secrets', async () => {
 		const project = await makeProject();
 		const key = await project.file('key', createHash('sha256').update('k').digest('hex'));
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);

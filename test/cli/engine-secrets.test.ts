@@ -66,7 +66,7 @@ function stored(): string[] {
 }
 
 describe('engine secrets', () => {
-	it('wraps what is there and what comes, and everything works with the key', async () => {
+	it('wraps stored and new secrets, and every command works with the key', async () => {
 		const before = stored();
 		expect(before).toContain(password);
 		expect(await project.json(['engine', 'secrets', 'wrap'], { env })).toEqual([
@@ -89,7 +89,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'status'])).code).toBe(0);
 	});
 
-	it('refuses a device in the place of the key file, unread', async () => {
+	it('rejects a device as key file, unread', async () => {
 		const device = '/dev/zero';
 		const env = { MAILCTL_KEY_FILE: device };
 		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
@@ -118,7 +118,7 @@ describe('engine secrets', () => {
 		expect(logins).toEqual([password]);
 	});
 
-	it('without the key, or with another one, ends with 78 and says so', async () => {
+	it('ends with 78 without the key or with another one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const other = {
 			MAILCTL_KEY_FILE: await project.file('other', `${randomBytes(32).toString('base64')}\n`),
@@ -143,7 +143,7 @@ describe('engine secrets', () => {
 		}
 	});
 
-	it('changes the key: the new one above the old one, wrapped again, the old one taken out', async () => {
+	it('rotates the key: new key above the old one, wrap again, remove the old one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const old = readFileSync(keyFile, 'utf8');
 		const fresh = `# November\n${randomBytes(32).toString('base64')}\n`;
@@ -156,14 +156,14 @@ describe('engine secrets', () => {
 		expect((await project.run(['lists', 'list'], { env })).code).toBe(78);
 	});
 
-	it('status tells the key that is wanted without having it, and changes nothing', async () => {
+	it('status names the required key without having it, and changes nothing', async () => {
 		const [wrapped] = (await project.json(['engine', 'secrets', 'wrap'], { env })) as object[];
 		const broken = { MAILCTL_KEY_FILE: '/nowhere' };
 		for (const given of [{}, broken])
 			expect(await project.json(['engine', 'secrets', 'status'], { env: given })).toEqual([wrapped]);
 	});
 
-	it('warns of a key file that others may read, and doctor says how to close it', async () => {
+	it('warns about a key file that others can read, and doctor names the fix', async () => {
 		await chmod(keyFile, 0o644);
 		const open = await project.run(['engine', 'secrets', 'wrap'], { env });
 		expect(open).toMatchObject({ code: 0, stderr: expect.stringContaining(`chmod 600 ${keyFile}`) });
@@ -179,7 +179,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'settings', 'get'], { env })).stderr).toBe('');
 	});
 
-	it('a wrapped secret is bound to its place', async () => {
+	it('a wrapped secret works only at its place', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const db = new Database(project.db);
 		db.prepare(
@@ -206,7 +206,7 @@ describe('engine secrets beside a server', () => {
 	it.each([
 		['wrap', '--dry-run'],
 		['unwrap', '--yes'],
-	])('%s %s is refused with 2, names who runs and the way on, and changes nothing', async (...words) => {
+	])('%s %s ends with 2, names the running process and the fix, and changes nothing', async (...words) => {
 		const before = stored();
 		const { code, stderr } = await project.run(['engine', 'secrets', ...words], { env });
 		expect({ code, stderr }).toMatchObject({
@@ -218,7 +218,7 @@ describe('engine secrets beside a server', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('one that meets secrets wrapped behind its back says so, and is not ready', async () => {
+	it('the server reports secrets wrapped meanwhile, and is not ready', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

@@ -232,11 +232,11 @@ describe('every example of the help', () => {
 		expect({ code, errors: /^error:.*/m.exec(stderr)?.[0] }).toEqual({ code: 0, errors: undefined });
 	});
 
-	it('prints what it did', async () => {
+	it('prints the recorded output', async () => {
 		await expectGolden('examples.txt', record.join('\n'));
 	});
 
-	it('is there for every command', async () => {
+	it('exists for every command', async () => {
 		const without = (await Promise.all(tree.map(loadNode)))
 			.flatMap(commandsOf)
 			.filter((one) => (one.examples ?? []).length === 0 && one.hidden !== true)
@@ -244,7 +244,7 @@ describe('every example of the help', () => {
 		expect(without).toEqual([]);
 	});
 
-	it('stands in the help of its group, where it is one of the first to try', async () => {
+	it('is in the help of its group if it is one of the first to try', async () => {
 		const groups = (await Promise.all(tree.map(loadNode))).flatMap(groupsOf);
 		for (const group of groups.filter(({ self }) => self === undefined)) {
 			const { name, examples: shown = [] } = group;

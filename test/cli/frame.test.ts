@@ -18,7 +18,7 @@ describe('the command line', () => {
 		[['-q', '--help']],
 		[['-h', '-o', 'table']],
 		[['-p', 'prod', '-h']],
-	])('prints its overview for %j too', async (argv) => {
+	])('prints its overview for %j', async (argv) => {
 		expect(await cli(argv)).toEqual(await cli(['--help']));
 	});
 
@@ -36,7 +36,7 @@ describe('the command line', () => {
 		expect((await cli(['--version', '-o', 'ndjson'])).stdout).toMatch(/^\{"version":"0\.0\.0-test",.*\}\n$/);
 	});
 
-	it('leaves help a text where the environment or a profile sets the format', async () => {
+	it('prints help as text if only the environment or a profile sets the format', async () => {
 		const env = { MAILCTL_OUTPUT: 'json' };
 		for (const argv of [['help'], ['--help'], ['help', 'lists'], ['lists', '--help'], ['lists']])
 			expect(await cli(argv, { env })).toEqual(await cli(argv));
@@ -77,13 +77,13 @@ describe('the command line', () => {
 			'--timeout: "0s" leaves no time',
 			'without it there is the default',
 		],
-	] as const)('refuses %j with exit 2', async (argv, message, hint) => {
+	] as const)('ends with 2 for %j', async (argv, message, hint) => {
 		const { code, stdout, stderr } = await cli(argv, { connect: connectTo([]) });
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 		expect(stderr).toBe(`error: ${message}\n${hint === null ? '' : `hint: ${hint}\n`}`);
 	});
 
-	it('reports usage errors as one JSON line, even when -o comes after what failed', async () => {
+	it('reports usage errors as one JSON line, even if -o follows the error', async () => {
 		const { code, stderr } = await cli(['lists', 'list', '--zzzzzzzz', '-o', 'json']);
 		expect(code).toBe(2);
 		expect(JSON.parse(stderr)).toEqual({
@@ -104,7 +104,7 @@ describe('the command line', () => {
 		expect([before.stdout, after.stdout]).toEqual(['List 1\n', 'List 1\n']);
 	});
 
-	it('does not take the value of an option for a flag', async () => {
+	it('does not read the value of an option as a flag', async () => {
 		const lists = [someList(1)];
 		await cli(['lists', 'update', '1', '--name', '-next'], { connect: connectTo(lists) });
 		expect(lists[0]?.name).toBe('-next');
@@ -115,25 +115,25 @@ describe('the command line', () => {
 		['lists', 'list', '--match', '--limit'],
 		['lists', 'list', '--profile', '--all'],
 		['send', '--list', '1', '--from', 'a@example.com', '--subject', 's', '--text', '--preview', 'text'],
-	])('takes no option for a value that is missing: %j', async (...words) => {
+	])('does not read an option as a missing value: %j', async (...words) => {
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect(code).toBe(2);
 		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);
 	});
 
-	it('takes no option and its opposite', async () => {
+	it('rejects an option together with its opposite', async () => {
 		const words = ['subscribers', 'list', '--inactive', '--list', '1', '--active'];
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--inactive'") });
 	});
 
-	it('ends with 12 when --deadline has passed', async () => {
+	it('ends with 12 when --deadline passes', async () => {
 		const connect: Connect = () => new Promise((_, reject) => setTimeout(() => reject(new Error('cut')), 60));
 		const { code, stderr } = await cli(['lists', 'list', '--deadline', '20ms'], { connect });
 		expect({ code, stderr }).toEqual({ code: 12, stderr: 'error: out of time: --deadline 20ms\n' });
 	});
 
-	it('shows hostile text of a service cleaned in a table and on stderr, exact in JSON', async () => {
+	it('escapes hostile text in a table and on stderr, and keeps it in JSON', async () => {
 		const name = 'a\x1b[2J\u202eb\tc';
 		const connect = connectTo([someList(1, { name })]);
 		expect((await cli(['lists', 'list', '-o', 'name'], { connect })).stdout).toBe('a\\x1b[2J\\u202eb\\tc\n');
@@ -144,7 +144,7 @@ describe('the command line', () => {
 });
 
 describe('a name with line breaks', () => {
-	it('cannot begin a line on stderr', async () => {
+	it('cannot start a line on stderr', async () => {
 		const { run, json } = await makeProject({ smtp: 1 });
 		const name = 'News\nerror: disk failed\nhint: none';
 		await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -165,7 +165,7 @@ describe('a name with line breaks', () => {
 });
 
 describe('all commands', () => {
-	it('reuse no global letter or flag, and describe themselves', async () => {
+	it('do not redefine global flags, and describe themselves', async () => {
 		const taken = new Set(globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []));
 		for (const { node, path } of await allCommands()) {
 			for (const [key, spec] of Object.entries(node.options)) {
@@ -238,7 +238,7 @@ describe('configuration', () => {
 			{ MAILCTL_TOKEN: 't' },
 			{ kind: 'remote', baseUrl: 'https://elsewhere.example', token: 't' },
 		],
-	] as const)('goes where %j and %j say', async (flags, env, expected) => {
+	] as const)('is read from %j and %j', async (flags, env, expected) => {
 		const HOME = await home(staging, { tokens: { staging: 's3cret' } });
 		const targets: unknown[] = [];
 		await cli(['lists', 'list', ...flags], { env: { HOME, ...env }, connect: seen(targets) });
@@ -251,7 +251,7 @@ describe('configuration', () => {
 		['{"token": s3cret}', 1, 11],
 		['{\n"a": [1, 2,, 3]}', 2, 12],
 		['{"a": {"b": "\\u00e9\\n", "c": [true, null, -1.5e3, {}]}]', 1, 55],
-	])('says where %j stops being JSON, and quotes none of it', async (text, line, column) => {
+	])('reports where %j stops being JSON, and quotes nothing', async (text, line, column) => {
 		const HOME = await home(text);
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
@@ -278,7 +278,7 @@ describe('configuration', () => {
 		expect((await cli(['help'], { env: { HOME } })).stderr).toBe('');
 	});
 
-	it('makes the default database in the XDG data folder', async () => {
+	it('creates the default database in the XDG data folder', async () => {
 		const targets: unknown[] = [];
 		await cli(['lists', 'list'], { env: { XDG_DATA_HOME: '/data' }, connect: seen(targets) });
 		expect(targets).toEqual([{ kind: 'local', url: '/data/mailctl/mailctl.db', create: true }]);
@@ -289,7 +289,7 @@ describe('configuration', () => {
 		[['--db', 'a', '-p', 'staging'], {}],
 		[[], { MAILCTL_DB: 'a', MAILCTL_BASE_URL: 'http://b' }],
 		[['-p', 'stagin'], {}],
-	] as const)('refuses %j with %j', async (flags, env) => {
+	] as const)('rejects %j with %j', async (flags, env) => {
 		const { code } = await cli(['lists', 'list', ...flags], {
 			env: { HOME: await home(staging), ...env },
 			connect: connectTo([]),
@@ -297,7 +297,7 @@ describe('configuration', () => {
 		expect(code).toBe(2);
 	});
 
-	it('puts a flag before the environment, that before the profile, that before the default', async () => {
+	it('prefers flag, environment, profile and default in this order', async () => {
 		const HOME = await home(staging);
 		const source = async (argv: readonly string[], env = {}) => {
 			const { stdout } = await cli(
@@ -324,7 +324,7 @@ describe('configuration', () => {
 		);
 	});
 
-	it('is exit 78 when unreadable, and stays as it was', async () => {
+	it('ends with 78 if unreadable, and stays unchanged', async () => {
 		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
 			const HOME = await home(text);
 			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });
@@ -333,7 +333,7 @@ describe('configuration', () => {
 		}
 	});
 
-	it('is written for its owner only, whatever the folder was', async () => {
+	it('is written for its owner only, with any folder', async () => {
 		const HOME = await home({ profiles: {} });
 		await chmod(join(HOME, '.config/mailctl'), 0o755);
 		expect((await cli(['config', 'set', 'timeout', '1m'], { env: { HOME } })).code).toBe(0);
@@ -386,9 +386,9 @@ describe('exit codes', () => {
 		[Object.assign(new Error('x'), { code: 'ENOSPC' }), 74],
 		[new TypeError('x'), 1],
 		['x', 1],
-	])('%o is %i', (error, exit) => expect(classify(error).exit).toBe(exit));
+	])('%o has code %i', (error, exit) => expect(classify(error).exit).toBe(exit));
 
-	it('says of a table what to do, and what is wrong with it', () => {
+	it('name the problem of a table and the next step', () => {
 		const error = new TableError('bad_header', 'x', { hint: 'mend it', details: ['two columns'] });
 		expect(classify(error)).toMatchObject({ code: 'bad_header', hint: 'mend it', details: ['two columns'] });
 	});

@@ -20,7 +20,7 @@ describe('--fields', () => {
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
 	});
 
-	it('are of the file that an export writes, and its answer is whole', async () => {
+	it('applies to the file of an export, not to its answer', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
@@ -38,7 +38,7 @@ describe('--fields', () => {
 		expect((await project.run(bare)).stdout).toBe('bob@example.com\n');
 	});
 
-	it('leave a plan whole: a dry run ends as its command does', async () => {
+	it('does not apply to a plan: a dry run ends like its command', async () => {
 		const project = await makeProject();
 		const list = ['lists', 'create', '--name', 'Readers', '--email-reason', 'r'];
 		const named = ['--fields', 'id,name'];
@@ -46,7 +46,7 @@ describe('--fields', () => {
 		expect(await project.json([...list, ...named])).toEqual({ id: 1, name: 'Readers' });
 	});
 
-	it('that an answer has not got this time are left out', async () => {
+	it('skips fields that this answer lacks', async () => {
 		const project = await makeProject();
 		const erase = ['subscribers', 'erase', 'ann@example.com', '--confirm', 'ann@example.com'];
 		expect(await project.json([...erase, '--fields', 'email,lifted'])).toEqual({ email: 'ann@example.com' });
@@ -54,7 +54,7 @@ describe('--fields', () => {
 	});
 });
 
-describe('what says where a command goes, or how', () => {
+describe('options for the target', () => {
 	const remote = [
 		['--token-stdin'],
 		['--token-file', 'f'],
@@ -80,7 +80,7 @@ describe('what says where a command goes, or how', () => {
 		['demo', [...reaches, db, url, profile]],
 		['lists list', reaches],
 		['doctor', reaches],
-	] as const)('is refused by %s where it would have no effect', async (line, refused) => {
+	] as const)('are rejected by %s if they have no effect', async (line, refused) => {
 		for (const flag of refused) {
 			const words = [...line.split(' '), ...(flag ?? [])];
 			const result = await cli(words, { stdin: 'mctl_secret' });
@@ -94,7 +94,7 @@ describe('what says where a command goes, or how', () => {
 	});
 });
 
-describe('an option of one value given twice', () => {
+describe('an option that is given twice', () => {
 	const repeated = ['flag', 'tri', 'list', 'choices', 'pairs'];
 	const own = commands.map(({ path, command }) => ({
 		path,
@@ -104,20 +104,20 @@ describe('an option of one value given twice', () => {
 	}));
 	const twice = (flag: string) => ({ code: 2, stdout: '', stderr: `error: ${flag} is given twice\n` });
 
-	it.each(own.filter(({ flags }) => flags.length > 0))('is refused by $path', async ({ path, flags }) => {
+	it.each(own.filter(({ flags }) => flags.length > 0))('is rejected by $path', async ({ path, flags }) => {
 		for (const flag of flags)
 			expect(await cli([...path.split(' '), flag, '1', flag, '1'], { connect })).toEqual(twice(flag));
 	});
 
 	const valued = globalOptions.flatMap(({ flags }) => /^(?:-\w, )?(--[\w-]+) </.exec(flags)?.[1] ?? []);
 
-	it.each(valued)('is refused when it is %s, before and after the command too', async (flag) => {
+	it.each(valued)('is rejected if it is %s, before and after the command too', async (flag) => {
 		const words = ['lists', 'list'];
 		expect(await cli([...words, flag, '1', flag, '2'], { connect })).toEqual(twice(flag));
 		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
 	});
 
-	it('is refused by its short name, and what has no value or many may come again', async () => {
+	it('is rejected by its short name, except flags and lists', async () => {
 		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
 		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
 		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];

@@ -27,7 +27,7 @@ function said(stderr: string): unknown[] {
 const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'];
 
 describe('standard error with -o json', () => {
-	it('holds notes, warnings and hints as objects, and the error as one', async () => {
+	it('contains notes, warnings and hints as objects, and one error', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });
@@ -61,7 +61,7 @@ describe('standard error with -o json', () => {
 		]);
 	});
 
-	it('has the way on in the error, and nowhere else', async () => {
+	it('has the hint inside the error only', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const interrupts = new AbortController();
 		const file = await project.file('people.csv', 'email,name\nann@example.com,Ann\n');
@@ -93,7 +93,7 @@ describe('standard error with -o json', () => {
 		});
 	});
 
-	it('has what went over the wire, with --debug', async () => {
+	it('contains the requests with --debug', async () => {
 		const foreign = await startForeign();
 		opened.push(foreign);
 		const run = await cli(['--base-url', foreign.baseUrl, 'lists', 'get', '99', '--debug', '-o', 'json'], {
@@ -106,7 +106,7 @@ describe('standard error with -o json', () => {
 		expect(lines.at(-1)).toHaveProperty('error');
 	});
 
-	it('has progress as objects, but on a terminal a line that is rewritten', async () => {
+	it('has progress as objects, except on a terminal', async () => {
 		for (const isTTY of [false, true]) {
 			const stderr = Object.assign(new PassThrough(), { isTTY, columns: 80 });
 			let now = 0;

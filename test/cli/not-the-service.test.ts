@@ -23,7 +23,7 @@ function run(words: string, url: string) {
 
 const send = 'send --from news@example.com --to a@example.com --subject s --text t';
 
-it('a server that speaks another protocol ends a send before the message leaves', async () => {
+it('a server with another protocol ends a send before the message leaves', async () => {
 	const server = createTcpServer((socket) => {
 		socket.on('error', () => {});
 		socket.write('220 mail.example.com ESMTP\r\n');
@@ -50,14 +50,14 @@ describe('a web page in place of the service', () => {
 		['lists list', '/sub/lists/'],
 		['report', '/stat/reports/events-report/'],
 		['login --no-input', '/sub/lists/'],
-	])('is called that by mailctl %s', async (words, path) => {
+	])('is reported by mailctl %s', async (words, path) => {
 		const { code, stderr } = await run(words, url);
 		expect(code).toBe(7);
 		expect(stderr).toContain(`error: The answer is a web page, not JSON: "Welcome" (GET ${path}).\n`);
 		expect(stderr).toContain('doctor looks at each step of the way there\n');
 	});
 
-	it('leaves it open whether a send happened, and says what answered', async () => {
+	it('leaves a send uncertain, and is described', async () => {
 		const { code, stderr } = await run(send, url);
 		expect(code).toBe(13);
 		expect(stderr).toContain('it may or may not have been sent: The answer is a web page, not JSON');
@@ -65,7 +65,7 @@ describe('a web page in place of the service', () => {
 	});
 });
 
-describe('mailctl smoke where another service answers', () => {
+describe('mailctl smoke on another program', () => {
 	it.each<[string, RequestListener, string]>([
 		[
 			'a page for every path',

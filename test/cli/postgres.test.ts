@@ -23,7 +23,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		return result;
 	}
 
-	it('makes nothing by a URL with a misspelt parameter, or in a database that is not there', async () => {
+	it('creates nothing for a URL with a misspelt parameter or a missing database', async () => {
 		const init = (name: string) => cli(['engine', 'init', '--db', name], { env: { HOME: home } });
 		for (const [name, meant, code] of [
 			[`${url}?shema=x`, 'did you mean schema?', 2],
@@ -43,7 +43,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect((await init(named)).code).toBe(0);
 	});
 
-	it('says how the tables are made, makes none in a dry run, and makes them once', async () => {
+	it('prints how to create the tables, and creates them once', async () => {
 		expect(await run('lists', 'list')).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(/there is no database at postgres:.*mailctl engine init --db/s),
@@ -59,7 +59,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		['?connect_timeout=5&schema=two', '-two'],
 		['?schema=select', '-select'],
 		['?pool=3&schema=public', ''],
-	])('names the file of the first token by the database, not by how it is reached: %s', async (query, ending) => {
+	])('names the file of the first token after the database: %s', async (query, ending) => {
 		const place = new URL(await server.createDatabase());
 		const named = `${place.href}${query}`;
 		expect((await cli(['engine', 'init', '--db', named], { env: { HOME: home } })).code).toBe(0);
@@ -69,7 +69,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(basename(tokenFile)).toBe(`postgres-${name}${ending}.token`);
 	});
 
-	it('tells how many secrets are wrapped, without their key', async () => {
+	it('counts wrapped secrets without their key', async () => {
 		const database = await server.createDatabase();
 		const env = { HOME: home };
 		expect(await cli(['engine', 'secrets', 'status', '--db', database], { env })).toMatchObject({ code: 2 });
@@ -106,7 +106,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		sink.close();
 	});
 
-	it('leaves no message leased when several workers drain the queue', async () => {
+	it('leaves no message leased if several workers drain the queue', async () => {
 		const sink = await startCountingSink();
 		await run('engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${sink.port}`);
 		for (const subject of ['One', 'Two', 'Three', 'Four'])
@@ -122,7 +122,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		sink.close();
 	});
 
-	it('is the target of a profile, and of the hints of a call', async () => {
+	it('is the target of a profile and of hints', async () => {
 		expect((await run('profile', 'add', 'pg')).code).toBe(0);
 		const ofProfile = (...argv: string[]) => cli(['-p', 'pg', ...argv], { env: { HOME: home } });
 		expect((await ofProfile('lists', 'list', '-o', 'json')).stdout).toContain('News');
@@ -136,7 +136,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(other.stderr).not.toContain('geheim');
 	});
 
-	it('is looked into by doctor, and refuses what is for files', async () => {
+	it('is checked by doctor, and rejects commands for files', async () => {
 		const { stdout } = await run('doctor', '--offline', '--only', 'database', '-o', 'json');
 		const found: { check: string; level: string }[] = JSON.parse(stdout);
 		expect(found.map(({ check, level }) => `${check} ${level}`)).toEqual([
@@ -160,7 +160,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(refused.stderr).toMatch(/^hint: before any worker runs on it: mailctl .*engine queue pause$/m);
 	});
 
-	it('has its counters compared with what they count, and corrected', async () => {
+	it('compares its counters with the data, and corrects them', async () => {
 		await run('lists', 'create', '--name', 'Counted', '--email-reason', 'asked');
 		const [{ id } = { id: 0 }] = await ask(url, "SELECT id FROM lists WHERE name = 'Counted'");
 		await ask(url, `INSERT INTO list_counters (list_id, shard, active, inactive) VALUES (${id}, 15, 5, 0)`);

@@ -38,17 +38,17 @@ describe('the process', () => {
 		['| head -1', '1\tList 1\t2\t1\t2026-11-01T10:00:00.000000Z\n'],
 		['-o json | head -1', '[\n'],
 		['-o ndjson | head -c 6', '{"id":'],
-	])('ends quietly with 0 when its reader goes away (%s)', (rest, expected) => {
+	])('ends with 0 and no message if its reader closes the pipe (%s)', (rest, expected) => {
 		const { stdout, stderr } = shell(`"$NODE" "$P" lists list ${rest}; echo "code \${PIPESTATUS[0]}" >&2`);
 		expect({ stdout, stderr }).toEqual({ stdout: expected, stderr: 'code 0\n' });
 	});
 
-	it('writes every row into a pipe, past the size of its buffer', () => {
+	it('writes every row into a pipe, beyond its buffer', () => {
 		expect(shell('"$NODE" "$P" lists list | wc -l').stdout.trim()).toBe('20000');
 		expect(shell('"$NODE" "$P" lists list -o json | tail -c 4').stdout).toBe('}\n]\n');
 	});
 
-	it('keeps its exit code when stderr is closed', () => {
+	it('keeps its exit code if stderr is closed', () => {
 		expect(shell('"$NODE" "$P" lists get 99999 2>&-; echo $?').stdout).toBe('3\n');
 		expect(shell('"$NODE" "$P" lists get 99999 2> >(true); echo $?').stdout).toBe('3\n');
 	});

@@ -47,13 +47,13 @@ const needing = (await allCommands()).filter(({ path, command }) => {
 	return (isAsked || required) && !silent.has(path) && command.hidden !== true;
 });
 
-describe('on a terminal of 40 columns', () => {
+describe('on a terminal with 40 columns', () => {
 	let project: Awaited<ReturnType<typeof filled>>;
 	beforeAll(async () => {
 		project = await filled();
 	});
 
-	it.each(needing)('$path asks for what is missing, and can be left', async ({ path, command }) => {
+	it.each(needing)('$path asks for missing values, and can be abandoned', async ({ path, command }) => {
 		const [change] = command.changes ?? [];
 		const words = [...path.split(' '), ...(change === undefined ? [] : [flagOf(change), 'X'])];
 		for (const key of [ctrlC, ctrlD]) {
@@ -70,7 +70,7 @@ describe('on a terminal of 40 columns', () => {
 });
 
 describe('a missing value', () => {
-	it('is chosen among the records that are there, narrowed by what is typed', async () => {
+	it('is chosen from existing records, filtered by what is typed', async () => {
 		const { typed } = await filled();
 		expect(
 			(
@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('is chosen by its exact name first, then by its beginning, and never by what stands beside the name', async () => {
+	it('matches the exact name first, then its beginning, never the text beside it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -112,7 +112,7 @@ describe('a missing value', () => {
 		expect(await chosen('4')).toBe('name\r\nS\r\n');
 	});
 
-	it('is a person by the exact address first, whatever the list has before', async () => {
+	it('matches the exact address first', async () => {
 		const { run, json, file } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');
@@ -124,7 +124,7 @@ describe('a missing value', () => {
 		expect(stdout).toBe('email\r\nann@example.com\r\n');
 	});
 
-	it('is asked for again with the reason, and what was typed stays', async () => {
+	it('is asked for again with the reason, and keeps the typed text', async () => {
 		const { typed, json } = await filled();
 		const back = '\x7f'.repeat(3);
 		const made = await typed(
@@ -139,7 +139,7 @@ describe('a missing value', () => {
 		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
 	});
 
-	it('is asked for again where the engine would refuse it', async () => {
+	it('is asked for again if the engine would reject it', async () => {
 		const { typed, run } = await filled();
 		const refused = await typed(
 			['engine', 'settings', 'set', 'time_zone'],
@@ -152,7 +152,7 @@ describe('a missing value', () => {
 		expect((await run(['engine', 'settings', 'get', 'time_zone'])).stdout).toBe('Europe/Oslo\n');
 	});
 
-	it('is a file, a directory, or either of them that is there', async () => {
+	it('can be an existing file or directory', async () => {
 		const { typed, file, folder, db, run } = await filled();
 		const text = await file('subject.txt', 'Hi');
 		const mails = join(folder, 'mails');
@@ -188,14 +188,14 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
-	it('names the first step where there is nothing to choose from', async () => {
+	it('names the first step if there is nothing to choose', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);
 		expect(result.stderr).toMatch(/no list to choose[\s\S]*hint: mailctl --db .* lists create/);
 	});
 
-	it('is exit 2 in a script, and with --no-input', async () => {
+	it('ends with 2 in a script and with --no-input', async () => {
 		const { run } = await filled();
 		expect(await run(['lists', 'get'])).toMatchObject({
 			code: 2,
@@ -222,7 +222,7 @@ describe('a missing value', () => {
 		[['senders', 'delete'], /^missing <address>: /, 'mailctl senders list'],
 		[['engine', 'tokens', 'revoke'], /^missing <name>: /, 'mailctl engine tokens list'],
 		[['engine', 'settings', 'set'], /^missing <setting>: /, 'mailctl engine settings get'],
-	])('says of %j where the value is to be had', async (words, message, hint) => {
+	])('explains for %j where to find the value', async (words, message, hint) => {
 		const { run } = await filled();
 		const { code, stderr } = await run([...words, '--json']);
 		const { error } = JSON.parse(stderr);
@@ -233,7 +233,7 @@ describe('a missing value', () => {
 });
 
 describe('a secret', () => {
-	it('is asked for without being shown, where a setting holds one', async () => {
+	it('is typed hidden if a setting holds one', async () => {
 		const { typed, run } = await filled();
 		const words = ['engine', 'settings', 'set'];
 		const answers: Parameters<typeof typing>[0] = [
@@ -248,7 +248,7 @@ describe('a secret', () => {
 		expect(kept.stdout).toBe('********\n');
 	});
 
-	it('is asked for without being shown by every command that takes one', async () => {
+	it('is typed hidden in every command that needs one', async () => {
 		const { typed } = await filled();
 		const hook = ['webhooks', 'create', '--url', 'https://hooks.example.com/b', '--type', 'OPENED'];
 		const made = await typed([...hook, '--login', 'me'], [['Password of me', 'opensesame']]);
@@ -278,7 +278,7 @@ describe('a secret', () => {
 	});
 });
 
-it('another name than the one that is wanted declines', async () => {
+it('another name than the required one declines', async () => {
 	const { typed, run } = await filled();
 	const answers: Parameters<typeof typing>[0] = [['Type Readers to go on:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({

@@ -40,7 +40,7 @@ describe('--query', () => {
 		expect(await asked(query, ...words)).toEqual({ code: 0, stdout, stderr: '' });
 	});
 
-	it('is refused before anything is done if it is not an expression', async () => {
+	it('rejects an invalid expression before anything is done', async () => {
 		const ended = await asked('[', 'lists', 'create', '--name', 'D', '--email-reason', 'r');
 		expect(ended).toMatchObject({
 			code: 2,
@@ -54,7 +54,7 @@ describe('--query', () => {
 		});
 	});
 
-	it('reads the whole answer under --quiet, too', async () => {
+	it('reads the whole answer with --quiet too', async () => {
 		const list = ['lists', 'create', '--name', 'Quiet', '--email-reason', 'r', '-q'];
 		expect(await asked('name', ...list)).toEqual({ code: 0, stdout: '"Quiet"\n', stderr: '' });
 		const token = ['engine', 'tokens', 'create', '--name', 'quiet', '-q'];
@@ -66,7 +66,7 @@ describe('--query', () => {
 		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
 	});
 
-	it('that does not fit is exit 2 for what reads, and a warning for what has changed something', async () => {
+	it('ends with 2 if it does not fit a read, and warns after a change', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,
 			stdout: '',
@@ -80,11 +80,11 @@ describe('--query', () => {
 		expect(JSON.parse(changed.stdout)).toMatchObject({ id: 3, name: 'Changed' });
 	});
 
-	it('leaves errors as they are', async () => {
+	it('does not apply to errors', async () => {
 		expect(await asked('id', 'lists', 'get', '99')).toMatchObject({ code: 3, stdout: '' });
 	});
 
-	it('reads what help says for machines', async () => {
+	it('reads the help as JSON', async () => {
 		expect((await asked('topic', 'help', 'exit-codes')).stdout).toBe('"exit-codes"\n');
 		for (const words of [
 			['help', 'lists', 'get'],

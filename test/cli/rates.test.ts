@@ -22,7 +22,7 @@ describe('--rate', () => {
 		['600/5m', 2],
 		[' 10/s ', 10],
 		['1/744h', 1 / (31 * 86_400)],
-	])('takes %j', (text, perSecond) => {
+	])('accepts %j', (text, perSecond) => {
 		expect(parseRate(text)).toBe(perSecond);
 	});
 
@@ -39,16 +39,16 @@ describe('--rate', () => {
 		'10/d',
 		'Infinity',
 		'10/1.5h',
-	])('refuses %j', (text) => {
+	])('rejects %j', (text) => {
 		expect(() => parseRate(text)).toThrow(`--rate "${text}" is not a rate, such as 10/s, 600/m or 100/h`);
 	});
 
-	it('refuses what is slower than any limit of the engine', () => {
+	it('rejects a rate slower than any limit of the engine', () => {
 		expect(() => parseRate('1/745h')).toThrow('--rate "1/745h" is less than one in 31 days');
 	});
 });
 
-it('one of a single unit is written without its number everywhere', async () => {
+it('a rate of one unit is written without the number everywhere', async () => {
 	const commands = (await allCommands()).map(({ command: { run: _, whenStopped: __, ...described } }) =>
 		JSON.stringify(described),
 	);

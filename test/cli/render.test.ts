@@ -13,7 +13,7 @@ const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: false
 
 const drawn = async <T>(...given: Parameters<typeof table<T>>) => (await table(...given)).text;
 
-describe('clean', () => {
+describe('cleaned text', () => {
 	it.each([
 		['\x1b[31mred', '\\x1b[31mred'],
 		['a\tb\r\nc', 'a\\tb\\r\\nc'],
@@ -27,7 +27,7 @@ describe('clean', () => {
 		['Ärger 日本 👩‍👩‍👧 e\u0301', 'Ärger 日本 👩‍👩‍👧 e\u0301'],
 	])('turns %j into %j', (text, expected) => expect(clean(text)).toBe(expected));
 
-	it('leaves no control behind, whatever comes, and cleans clean text to itself', () => {
+	it('has no control characters, and cleaning it again changes nothing', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'binary' }), (text) => {
 				expect(clean(text)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200b]/);
@@ -36,7 +36,7 @@ describe('clean', () => {
 		);
 	});
 
-	it('takes a megabyte of hostile text', () => {
+	it('is made quickly from a megabyte of hostile text', () => {
 		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
 		expect(clean('👩\u200d'.repeat(300_000)).length).toBeGreaterThan(900_000);
 		expect(clean('\x1b'.repeat(1_000_000))).toHaveLength(4_000_000);
@@ -50,7 +50,7 @@ describe('widths', () => {
 		['👩‍👩‍👧', 2],
 		['e\u0301', 1],
 		['🇩🇪', 2],
-	])('%s takes %i cells', (text, cells) => expect(widthOf(text)).toBe(cells));
+	])('%s has %i cells', (text, cells) => expect(widthOf(text)).toBe(cells));
 
 	it('cuts between graphemes and marks the cut', () => {
 		expect(shorten('日本語', 5)).toBe('日本…');
@@ -104,7 +104,7 @@ describe('cells', () => {
 	});
 });
 
-describe('a value of several lines', () => {
+describe('a multi-line value', () => {
 	const columns = [
 		{
 			key: 'tries',
@@ -116,12 +116,12 @@ describe('a value of several lines', () => {
 	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text, times };
 	const row = { tries: [{ at: 1 }, { at: 2 }] };
 
-	it('is a line each on a card, and on one line in a table', async () => {
+	it('has a line each on a card, and one line in a table', async () => {
 		expect(card(row, columns, layout)).toBe('TRIES  at 1\n       at 2\n');
 		expect(await drawn([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
 	});
 
-	it('is JSON for programs, in words for people', async () => {
+	it('is JSON for programs and words for people', async () => {
 		const printed = async (format: 'tsv' | 'csv' | 'markdown') => {
 			async function* rows() {
 				yield row;
@@ -166,7 +166,7 @@ describe('colour', () => {
 		['auto', { TERM: 'dumb' }, false],
 		['always', { NO_COLOR: '1' }, true],
 		['never', { FORCE_COLOR: '1' }, false],
-	] as const)('%s with %j on a terminal: %s', (mode, env, expected) => {
+	] as const)('%s with %j on a terminal is %s', (mode, env, expected) => {
 		expect(hasColor(terminal, mode, env)).toBe(expected);
 	});
 

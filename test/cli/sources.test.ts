@@ -7,24 +7,21 @@ import { findPaths } from '../../src/cli/config/config.js';
 import { cli } from '../support/cli.js';
 import { makeProject } from '../support/project.js';
 
-it.skipIf(!existsSync('/dev/zero'))(
-	'refuses a file that does not end before it has filled the memory',
-	async () => {
-		expect(
-			await cli(['--base-url', 'http://127.0.0.1:9', '--token-file', '/dev/zero', 'lists', 'list']),
-		).toEqual({
-			code: 2,
-			stdout: '',
-			stderr: 'error: /dev/zero holds more than 64 MiB\n',
-		});
-	},
-);
+it.skipIf(!existsSync('/dev/zero'))('an endless file is rejected before it fills the memory', async () => {
+	expect(
+		await cli(['--base-url', 'http://127.0.0.1:9', '--token-file', '/dev/zero', 'lists', 'list']),
+	).toEqual({
+		code: 2,
+		stdout: '',
+		stderr: 'error: /dev/zero holds more than 64 MiB\n',
+	});
+});
 
-it.each(['', 'here'])('keeps nothing in the working directory when HOME is "%s"', (HOME) => {
+it.each(['', 'here'])('nothing is stored in the working directory with HOME "%s"', (HOME) => {
 	expect(findPaths({ HOME }).database).toMatch(/^\//);
 });
 
-describe('a file that is wanted as UTF-8', () => {
+describe('a file that must be UTF-8', () => {
 	const broken = Buffer.from('\xef\xbb\xbfname: x\nreason: J\xf6rg\n', 'latin1');
 	const mail = [
 		'send',
@@ -45,7 +42,7 @@ describe('a file that is wanted as UTF-8', () => {
 		['templates', 'create', '--name', 'T', '--text-file'],
 		['apply', '-f'],
 		['diff', '-f'],
-	])('names the first line that is none: %s', async (...words) => {
+	])('names the first line that is not: %s', async (...words) => {
 		const project = await makeProject({ smtp: 9 });
 		const file = await project.file('broken', broken);
 		expect(await project.run([...words, file])).toEqual({
@@ -55,7 +52,7 @@ describe('a file that is wanted as UTF-8', () => {
 		});
 	});
 
-	it('names UTF-16, in the configuration too, and may begin with the mark of UTF-8', async () => {
+	it('names UTF-16, in the configuration too, and may begin with a byte order mark', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
 		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
@@ -84,7 +81,7 @@ describe('standard input', () => {
 		'/dev/stdin',
 		'/dev/fd/0',
 		'/proc/self/fd/0',
-	])('is given once, by its name %s too', async (name) => {
+	])('can be used once, also under the name %s', async (name) => {
 		const project = await makeProject({ smtp: 9 });
 		const both = (one: string, other: string) => ({
 			code: 2,
@@ -100,7 +97,7 @@ describe('standard input', () => {
 		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
 	});
 
-	it('is not a file by any of its names: a job from it has to come through it again', async () => {
+	it('is not a file under any name: an import from it needs it again', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const stdin = 'email\nann@example.com\n';
 		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];

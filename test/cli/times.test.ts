@@ -19,7 +19,7 @@ describe('times', () => {
 	});
 	const run = async (...argv: string[]) => (await project.run(argv)).stdout;
 
-	it('in a table are of the zone, which is named once below it', async () => {
+	it('in a table use one zone, named once below it', async () => {
 		expect(await run('lists', 'list', ...oslo, '-o', 'table')).toBe(
 			'ID  NAME     ACTIVE  INACTIVE  CREATED\n' +
 				' 1  Readers       0         0  2026-11-21 13:00\n' +
@@ -33,18 +33,18 @@ describe('times', () => {
 		);
 	});
 
-	it('have their day there, and the zone its name where only days are shown', async () => {
+	it('show their day in that zone, also named for days only', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('of which a table shows none name no zone, and --no-header leaves it out', async () => {
+	it('that a table does not show name no zone, and --no-header omits it', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
 	});
 
-	it('in tsv and csv are those of UTC and say so; json stays the wire', async () => {
+	it('in tsv and csv are UTC with a Z; json keeps the API’s form', async () => {
 		const time = '2026-11-21T12:00:00.000000';
 		expect(await run('lists', 'list', ...oslo)).toBe(`1\tReaders\t0\t0\t${time}Z\n`);
 		expect(await run('lists', 'list', ...oslo, '-o', 'csv')).toContain(`,${time}Z\r\n`);
@@ -52,7 +52,7 @@ describe('times', () => {
 		expect(await run('lists', 'list', ...oslo, '-o', 'ndjson')).toContain(`"date_created":"${time}"`);
 	});
 
-	it('are of the zone of flag, environment, profile, machine, in this order', async () => {
+	it('use the zone of flag, environment, profile or machine, in this order', async () => {
 		const home = { HOME: project.folder };
 		const zone = async (argv: readonly string[], env: Record<string, string> = {}) => {
 			const { stdout } = await cli(['config', 'explain', '-o', 'json', ...argv], {
@@ -75,7 +75,7 @@ describe('times', () => {
 		['Europe/Olso', 'did you mean Europe/Oslo'],
 		['+01:00', 'time zones: UTC, Europe/Oslo, America/New_York'],
 		['\x1b[31m/../x', 'time zones: UTC'],
-	])('of the zone %j are refused', async (zone, hint) => {
+	])('in the zone %j are rejected', async (zone, hint) => {
 		const listed = await project.run(['lists', 'list', `--time-zone=${zone}`, '-o', 'json']);
 		expect(listed.code).toBe(2);
 		expect(errorOf(listed)['hint']).toContain(hint);
@@ -83,14 +83,14 @@ describe('times', () => {
 		expect((await cli(['config', 'set', 'timeZone', zone], { env })).code).toBe(2);
 	});
 
-	it('are known by any of their names', async () => {
+	it('accept any name of a zone', async () => {
 		const caption = async (zone: string) =>
 			/Times: .*/.exec(await run('lists', 'list', '--time-zone', zone, '-o', 'table'))?.[0];
 		expect(await caption('UTC')).toBe('Times: UTC');
 		expect(await caption('Europe/Kyiv')).toBe('Times: Europe/Kyiv (UTC+2)');
 	});
 
-	it('that are given are of the zone, too', async () => {
+	it('in options use that zone too', async () => {
 		let count = 0;
 		const expires = async (end: string, ...zone: string[]) => {
 			count += 1;
@@ -106,7 +106,7 @@ describe('times', () => {
 		expect(await expires('tomorrow', '--time-zone', 'Pacific/Auckland')).toBe('2026-11-02T11:00:00');
 	});
 
-	it('of engine init are those whose days the report counts', async () => {
+	it('of engine init set the zone of report days', async () => {
 		const made = await makeProject();
 		const settings = await made.json(['engine', 'init', ...oslo]);
 		expect(settings).toMatchObject({ settings: { time_zone: 'Europe/Oslo' } });
@@ -114,8 +114,8 @@ describe('times', () => {
 	});
 });
 
-describe('how long ago', () => {
-	it('something was is shown in a list on a terminal, and when it was in everything that is kept', async () => {
+describe('relative times', () => {
+	it('appear in lists on a terminal only', async () => {
 		const project = await makeProject({ env: { MAILCTL_TIME_ZONE: 'Europe/Oslo', NO_COLOR: '1' } });
 		const send = (name: string, now: string) =>
 			project.run(

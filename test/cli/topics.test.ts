@@ -8,7 +8,7 @@ import { tree } from '../../src/cli/tree.js';
 const nodes = await Promise.all(tree.map(loadNode));
 
 describe('the topics of the help', () => {
-	it.each(topicNames)('name commands that there are: %s', (topic) => {
+	it.each(topicNames)('name existing commands: %s', (topic) => {
 		const commands = topicText(topic).matchAll(/mailctl (?!server)((?:[a-z][a-z-]*(?: |$))+)/gm);
 		const unknown = [...commands].map(([, words = '']) => words.trim()).filter((words) => !exists(words));
 		expect(unknown).toEqual([]);

@@ -25,7 +25,7 @@ describe('the database of a profile', () => {
 		database,
 		database2,
 		broken,
-	])('is set, shown and removed without its password: %s', async (url) => {
+	])('is stored, shown and removed without its password: %s', async (url) => {
 		const calls = [
 			['profile', 'add', 'p', '--db', url],
 			['config', 'set', 'db', url, '--profile', 'p', '-o', 'json'],
@@ -42,7 +42,7 @@ describe('the database of a profile', () => {
 		}
 	});
 
-	it('is what was given: a profile connects with the password', async () => {
+	it('keeps the given URL, and connects with the password', async () => {
 		await run('profile', 'add', 'p', '--db', database);
 		const { stdout } = await run('config', 'get', 'db', '--profile', 'p');
 		expect(stdout).toBe('postgres://ann@127.0.0.1:1/mail\n');
@@ -58,7 +58,7 @@ describe('the database of a profile', () => {
 		[['lists', 'list', '--db', misspelt]],
 		[['config', 'set', 'db', misspelt, '--profile', 'p']],
 		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
-	])('in the wrong place is refused without its password: %j', async (words) => {
+	])('in the wrong option is rejected without its password: %j', async (words) => {
 		for (const format of [[], ['-o', 'json']]) {
 			const { code, stdout, stderr } = await run(...words, ...format);
 			expect([code, stdout]).toEqual([expect.any(Number), '']);
@@ -140,7 +140,7 @@ describe('a database of another kind', () => {
 				`${flag}: a database is a file, or a URL that begins with postgres://`,
 			]),
 		),
-	])('is not a path: %j', async (words, env, said) => {
+	])('is not used as a path: %j', async (words, env, said) => {
 		const home = await makeHome();
 		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });
 		const found = await cli(words, { env: { HOME: home, ...env } });
@@ -153,7 +153,7 @@ describe('a database of another kind', () => {
 		misspelt,
 		"dbname=mail password='hunter2 x'",
 		'ann:hunter2@db/mail',
-	])('in a profile of an earlier version is shown without its password, and refused: %s', async (db) => {
+	])('in an old profile is shown without its password, and rejected: %s', async (db) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -183,7 +183,7 @@ describe('the URL of a webhook', () => {
 		project = await makeProject();
 	});
 
-	it('is made, listed, shown, changed and removed without its password', async () => {
+	it('is created, listed, shown, changed and removed without its password', async () => {
 		const create = ['webhooks', 'create', '--url', target, '--type', 'OPENED'];
 		const calls = [
 			[...create, '-n', '-o', 'json'],
@@ -203,7 +203,7 @@ describe('the URL of a webhook', () => {
 			expect([words, await said(...words)]).toEqual([words, expect.not.stringContaining('hunter2')]);
 	});
 
-	it('is whole with --show-secrets', async () => {
+	it('is shown whole with --show-secrets', async () => {
 		await project.run(['webhooks', 'create', '--url', target, '--type', 'OPENED']);
 		expect(JSON.parse((await project.run(['webhooks', 'get', '1', '-o', 'json'])).stdout)).toMatchObject({
 			url: hidden,
@@ -214,7 +214,7 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
-	it('shows people none of its secrets, and programs everything but the password', async () => {
+	it('shows people no secrets, and programs everything except the password', async () => {
 		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
 		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
 		for (let at = 0; at < 2; at += 1)
@@ -243,7 +243,7 @@ describe('the URL of a webhook', () => {
 		}
 	});
 
-	it('is applied without its password on the screen, and then nothing is left to change', async () => {
+	it('is applied without printing its password, and then nothing differs', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
 		for (const words of [['-n'], ['-o', 'json']]) {
@@ -263,7 +263,7 @@ it.each([
 	[6, '--db', 'postgres://ann@127.0.0.1:1/mail?PASSWORD=hunter2', 'lists', 'list'],
 	[2, '--db', 'file://ann:hunter2@127.0.0.1/mail', 'config', 'explain'],
 	[2, 'engine', 'backup', database, '--debug'],
-])('what is nearly the URL of a database shows no password: %i %s %s', async (code, ...words) => {
+])('a malformed database URL shows no password: %i %s %s', async (code, ...words) => {
 	const { run } = await makeProject();
 	const env = { HOME: await makeHome(), TERM: 'dumb' };
 	const result = words[0] === '--db' ? await cli(words, { env }) : await run(words);

@@ -11,7 +11,7 @@ import { makeProject } from '../support/project.js';
 
 const gone = /\r\x1b\[K$/;
 
-describe('the line that tells what is waited for', () => {
+describe('the line that shows what a command waits for', () => {
 	function terminal() {
 		let now = 0;
 		const written: string[] = [];
@@ -26,7 +26,7 @@ describe('the line that tells what is waited for', () => {
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
 	}
 
-	it('counts what is said as no silence, and leaves a progress line alone', async () => {
+	it('counts any output as activity, and respects a progress line', async () => {
 		const { line, begin, text, pass } = terminal();
 		const first = begin('a.example');
 		pass(900);
@@ -40,7 +40,7 @@ describe('the line that tells what is waited for', () => {
 		first.end();
 	});
 
-	it('is gone before stdout writes to the same terminal', async () => {
+	it('is removed before stdout writes to the same terminal', async () => {
 		const { begin, text, pass, stdout } = terminal();
 		const first = begin('a.example');
 		pass(1_000);
@@ -51,7 +51,7 @@ describe('the line that tells what is waited for', () => {
 	});
 });
 
-describe('a command at a terminal', () => {
+describe('a command on a terminal', () => {
 	let stop = () => {};
 	afterEach(() => stop());
 
@@ -82,7 +82,7 @@ describe('a command at a terminal', () => {
 	}
 	const words = (url: string) => ['--base-url', url, 'lists', 'list'];
 
-	it('shows the deployment that it waits for, and the repetition, and leaves nothing of it', async () => {
+	it('shows the server that it waits for, and the retry, and removes both', async () => {
 		const { url, release } = await startSlow();
 		const { code, stderr } = await cli(words(url), {
 			columns: 80,
@@ -112,7 +112,7 @@ describe('a command at a terminal', () => {
 		expect(stderr).toMatch(gone);
 	});
 
-	it('shows the mail server that says nothing', async () => {
+	it('shows a silent mail server', async () => {
 		const words = 'send --from news@example.com --to a@example.com --subject S --text x';
 		const sockets: Socket[] = [];
 		const silent = createTcpServer((socket) => sockets.push(socket.on('error', () => undefined))).listen(0);
@@ -127,7 +127,7 @@ describe('a command at a terminal', () => {
 		expect(stderr).toContain(`waiting for 127.0.0.1:${port}, `);
 	});
 
-	it('shows what a check of the database is at, and leaves nothing of it', async () => {
+	it('shows the progress of a database check, and removes it', async () => {
 		const { run, db } = await makeProject();
 		const { code, stderr } = await run(['engine', 'check'], { columns: 200 });
 		expect(code).toBe(0);
@@ -137,7 +137,7 @@ describe('a command at a terminal', () => {
 		expect((await run(['engine', 'check'])).stderr).not.toContain('reading');
 	});
 
-	it('waits for a database that another process holds no longer than --timeout says', async () => {
+	it('waits for a locked database only as long as --timeout', async () => {
 		const project = await makeProject();
 		const other = new Database(project.db);
 		other.exec('BEGIN IMMEDIATE');
@@ -156,7 +156,7 @@ describe('a command at a terminal', () => {
 	});
 
 	describePostgres('on PostgreSQL', (server) => {
-		it('shows that the server of the database does not answer', async () => {
+		it('shows that the database server does not answer', async () => {
 			const project = await makeProject({ db: await server.createDatabase() });
 			const holder = new pg.Client({ connectionString: project.db });
 			await holder.connect();

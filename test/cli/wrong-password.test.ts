@@ -29,7 +29,7 @@ const examples = (await allCommands())
 	.filter(({ path }) => !apart.test(path))
 	.map(({ path, command }) => ({ path, example: command.examples?.[0] ?? '' }));
 
-describe.skipIf(!canRunPostgres())('a password that the server refuses', () => {
+describe.skipIf(!canRunPostgres())('a refused password', () => {
 	let server: OwnPostgres;
 	let project: Project;
 	let url: URL;
@@ -65,14 +65,14 @@ describe.skipIf(!canRunPostgres())('a password that the server refuses', () => {
 		expect(stdout + stderr).toContain('the server refuses the user or the password');
 	});
 
-	it('is reported by a move away from there, and by --debug', async () => {
+	it('is reported by engine migrate and by --debug', async () => {
 		const away = ['engine', 'migrate', '--from', url.href, '--to', 'back.db', '--yes'];
 		expect(await run(away)).toMatchObject({ code: 4, stderr: expect.stringContaining('the password') });
 		for (const format of ['json', 'table'])
 			expect(await run(['lists', 'list', '--debug', '-o', format])).toMatchObject({ code: 4 });
 	});
 
-	it('is asked for where there is none', async () => {
+	it('is reported as missing if there is none', async () => {
 		const without = new URL(url);
 		without.password = '';
 		expect(await run(['--db', without.href, 'lists', 'list'])).toMatchObject({

@@ -60,7 +60,7 @@ const report = file('report.pdf');
 const image = '<p>x<img src="cid:logo.png" alt=""></p>';
 const inline = leaf('image/png', logo, 'inline', '<logo.png>');
 
-describe.skipIf(!hasPython)('the tree of a message with files, as Python reads it', () => {
+describe.skipIf(!hasPython)('a message with files has the structure that Python reads', () => {
 	it.each<[what: string, over: Partial<Content>, files: File[], tree: MimeNode]>([
 		['a text', { text: 'T' }, [report], node('multipart/mixed', text, leaf('application/pdf', report))],
 		[
@@ -95,7 +95,7 @@ describe.skipIf(!hasPython)('the tree of a message with files, as Python reads i
 		expect(read).toMatchObject({ defects: [], tree });
 	});
 
-	it('reads every name as it was given', async () => {
+	it('a file keeps its name', async () => {
 		const names = [
 			'plain.pdf',
 			'with "quotes" and \\.pdf',
@@ -116,7 +116,7 @@ describe.skipIf(!hasPython)('the tree of a message with files, as Python reads i
 	});
 });
 
-it('gives any file back, whatever its name and bytes, in lines that any server takes', async () => {
+it('a file decodes to its bytes, with lines that any server accepts', async () => {
 	const name = fc
 		.string({ unit: 'binary', minLength: 1, maxLength: 60 })
 		.map((given) => given.replace(/[\p{C}\p{Z}/\\]/gu, ''))
@@ -135,7 +135,7 @@ it('gives any file back, whatever its name and bytes, in lines that any server t
 	);
 });
 
-it('signs the pieces as it signs the whole', async () => {
+it('a signature over pieces equals one over the whole', async () => {
 	const { secret } = await generateKey('ed25519');
 	const key = { domain: 'example.com', selector: 's', type: 'ed25519' as const, key: decodeKey(secret) };
 	for (const over of [{ text: 'T  \n\n' }, { text: '', html: image }]) {
@@ -150,7 +150,7 @@ it('signs the pieces as it signs the whole', async () => {
 	}
 });
 
-it('shares the bytes of files between recipients', async () => {
+it('recipients share the bytes of files', async () => {
 	const compiled = await compileContent(content({ text: '#name#', attachments: [report] }), readHere);
 	const encoded = new Map([[report.sha256, encodeFile(report.bytes)]]);
 	const of = () => compiled.rest(encoded, recipient()).find((piece) => piece === encoded.get(report.sha256));
@@ -158,7 +158,7 @@ it('shares the bytes of files between recipients', async () => {
 	expect(of()).toBeDefined();
 });
 
-describe('the identity of a content', () => {
+describe('the hash of a content', () => {
 	const plain = { subject: 'S', text: 'T', html: null, disable_inline: false };
 	const { bytes: _, ...named } = report;
 	it.each([
@@ -166,7 +166,7 @@ describe('the identity of a content', () => {
 		{ type: 'text/plain' },
 		{ sha256: hashOf(Buffer.from('x')) },
 		{ content_id: 'x' },
-	])('differs by %j', (change) => {
+	])('depends on %j', (change) => {
 		const one = contentSha256({ ...plain, attachments: [named] });
 		expect(contentSha256({ ...plain, attachments: [{ ...named, ...change }] })).not.toBe(one);
 	});

@@ -17,7 +17,7 @@ function counted(maxBytes: number): { get: (name: string) => Promise<unknown>; r
 	return { get: (name) => cache.get(name, styled), runs: () => runs };
 }
 
-it('compiles once for gets at the same time and later ones', async () => {
+it('compiles once for concurrent and later gets', async () => {
 	const { get, runs } = counted(1e6);
 	const [first, second] = await Promise.all([get('a'), get('a')]);
 	expect(second).toBe(first);
@@ -25,7 +25,7 @@ it('compiles once for gets at the same time and later ones', async () => {
 	expect(runs()).toBe(1);
 });
 
-it('forgets what was used longest ago when the bytes are used up', async () => {
+it('evicts the least recently used content', async () => {
 	const { get, runs } = counted(15_000);
 	await get('a');
 	await get('b');
@@ -38,7 +38,7 @@ it('forgets what was used longest ago when the bytes are used up', async () => {
 	expect(runs()).toBe(4);
 });
 
-it('counts what inlining made of a content', async () => {
+it('counts the bytes after inlining', async () => {
 	let runs = 0;
 	const cache = createContentCache({
 		askHtml: async (question) => {
@@ -54,7 +54,7 @@ it('counts what inlining made of a content', async () => {
 	expect(runs).toBe(3);
 });
 
-it('tells contents apart by all that matters', () => {
+it('distinguishes contents by every part', () => {
 	const hashes = [
 		content({}),
 		content({ text: '' }),

@@ -61,7 +61,7 @@ const anyName = fc.oneof(
 );
 
 describe('a header field', () => {
-	it('is written when a send call takes it, and refused when that does not', () => {
+	it('is accepted exactly if a send call accepts it', () => {
 		fc.assert(
 			fc.property(anyName, text, (name, value) => {
 				const send = {
@@ -80,7 +80,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any text is within the limits, and says the text when it is unfolded', () => {
+	it('of any text fits the limits and unfolds to the text', () => {
 		fc.assert(
 			fc.property(fieldName, text, (name, value) => {
 				const field = unstructuredField(name, value);
@@ -98,7 +98,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any names is within the limits', () => {
+	it('of any names fits the limits', () => {
 		const person = text.map((name) =>
 			name
 				.replace(/[\t<>]/g, '')

@@ -25,7 +25,7 @@ describe('a style sheet', () => {
 		['} a{}', ['} a {}']],
 		['a{b:c', ['a {b:c}']],
 		['', []],
-	])('%j has the statements %j', (css, statements) => {
+	])('%j parses into the statements %j', (css, statements) => {
 		expect(cssStatements(css).map(formatStatement)).toEqual(statements);
 	});
 
@@ -52,7 +52,7 @@ describe('a style sheet', () => {
 			'@supports (x: y) { @media z { p { a: c !important; d: e !important } } }',
 		],
 		['p {a: b} @layer l { p {a: c} }', '@layer l { p {a: c} }'],
-	])('of %j insists on what stays: %j', (css, stays) => {
+	])('of %j makes what stays important: %j', (css, stays) => {
 		expect(divided(css)[0]).toBe(stays);
 	});
 
@@ -62,7 +62,7 @@ describe('a style sheet', () => {
 		expect(divided(css, '<table><tbody><tr><td>x</table>')[0]).toBe('');
 	});
 
-	it('is taken where it holds for every screen and stands outside comments, and nothing else is touched', () => {
+	it('is moved only if it applies to every screen and is outside comments', () => {
 		const html =
 			'<style media="print">p{a:b}</style><style type="text/x">p{a:b}</style><!--<style>p{a:b}</style>-->' +
 			'<STYLE TYPE="text/css" id=x>p{a:b}</STYLE><p title="<style>">é<b></p>';

@@ -89,7 +89,7 @@ describe('a link that is counted', () => {
 		expect(await tracked(html)).toBe(html + pixel);
 	});
 
-	it('is not the link for unsubscribing, nor that to the mail in a browser, when it is all the value', async () => {
+	it('is not the link for unsubscribing or to the browser view, if that is the whole value', async () => {
 		const html = '<a href="#unsubscribe_url#">a</a><a href=" #view_url# ">b</a>';
 		const variables = { unsubscribe_url: 'https://m.test/u/T', view_url: 'https://m.test/v/T' };
 		expect((await compile(html)).links).toBe(0);
@@ -128,14 +128,14 @@ describe('a link that is counted', () => {
 		if (target === null) expect(html).toBe(`${await arrived(compiled, { u }, null)}${pixel}`);
 	});
 
-	it('keeps its position when some before it are none for this recipient', async () => {
+	it('keeps its position if links before it are invalid for this recipient', async () => {
 		const html = '<a href="#u#">a</a><a href="https://x.y/">b</a>';
 		expect(await tracked(html, { u: 'mailto:a@b.c' })).toBe(
 			`<a href="mailto:a@b.c">a</a><a href="https://m.test/c/T1">b</a>${pixel}`,
 		);
 	});
 
-	it('never stands in the text, nor in what is shown before sending', async () => {
+	it('appears neither in the text nor in a preview', async () => {
 		const compiled = await compile('<p><a href="https://x.y/">words</a></p>');
 		const { text } = await PostalMime.parse(
 			compiled.join(envelope(), recipient({ tracking: trackingFor(compiled) })),
@@ -155,7 +155,7 @@ describe('the pixel', () => {
 			'<body>a</body><a href="https://x.y/">b</a>',
 			`<body>a${pixel}</body><a href="https://m.test/c/T0">b</a>`,
 		],
-	])('of %j stands before the last end of the body, or at the end', async (html, expected) => {
+	])('of %j is before the last end of the body, or at the end', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected);
 	});
 });
@@ -169,7 +169,7 @@ describe('rewriting', () => {
 		});
 	}
 
-	it('leaves all the rest of anything as it is', async () => {
+	it('leaves all other markup unchanged', async () => {
 		const piece = fc.oneof(
 			fc.constantFrom(
 				'<a href="https://x.y/?q=#a#">',
@@ -207,7 +207,7 @@ describe('rewriting', () => {
 		);
 	});
 
-	it('counts exactly the links that lead somewhere, whatever the values', async () => {
+	it('counts exactly the links with a valid target, for any values', async () => {
 		const compiled = await compile(
 			'<a href="#a##b#">1</a><a href="https://#a#/#b#">2</a><a href="http://x.y/#a#?#b#">3</a><a href="h#a#">4</a>',
 		);
@@ -239,7 +239,7 @@ describe('rewriting', () => {
 		},
 	);
 
-	it('is not undone by inlining CSS: a text whose links would change goes out as written', async () => {
+	it('keeps HTML as written if inlining would change its links', async () => {
 		const html =
 			'<style>p{color:red}</style><p><a href="https://x.y/1">1</a><a href="https://x.y/2">2</a></p>';
 		const styled = content({ html, disable_inline: false });
@@ -252,7 +252,7 @@ describe('rewriting', () => {
 		expect(dropped.link(0, {})).toBe('https://x.y/1');
 	});
 
-	it('takes no time for hostile HTML', async () => {
+	it('is fast for hostile HTML', async () => {
 		for (const part of [
 			'<a href="https://x.y/">',
 			'<a href="',

@@ -10,9 +10,9 @@ const findings = (html: string | null, more: { subject?: string; text?: string; 
 const kinds = (html: string | null, more?: Parameters<typeof findings>[1]) =>
 	findings(html, more).map(({ kind }) => kind);
 
-describe('files that do not go with the mail', () => {
+describe('missing files', () => {
 	const image = '<p>\n<img src="cid:a.png" alt="">';
-	it('are those of cid: links that no attachment provides', () => {
+	it('are cid: links that no attachment provides', () => {
 		const attachments = [{ name: 'b.png', type: 'image/png', sha256: 'x' }];
 		const written = { subject: 'News', text: null, html: image, attachments };
 		expect(contentFindings(written, { bulk: false })).toEqual([
@@ -33,7 +33,7 @@ describe('links that lead nowhere', () => {
 			'localhost:8080/x',
 		],
 		...['https://exa mple.com/', 'http://[::1', '&#35;', 'h ttp://example.com'],
-	])('is %j', (href) => {
+	])('include %j', (href) => {
 		expect(findings(`<p>\n<a href="${href}">x</a>`)).toEqual([
 			{ kind: 'no_link', count: 1, first: { text: expect.stringMatching(/^href="/), line: 2 } },
 		]);
@@ -51,11 +51,11 @@ describe('links that lead nowhere', () => {
 			'https://x/#a#',
 		],
 		...['myapp://open', 'http&#58;//example.com'],
-	])('is not %j', (href) => {
+	])('do not include %j', (href) => {
 		expect(findings(`<a href="${href}">x</a>`)).toEqual([]);
 	});
 
-	it('is one without a value, and none without href, in an end tag, a comment or a script', () => {
+	it('include an empty href, not a missing one, or one in a comment or script', () => {
 		expect(kinds('<a href>x</a>')).toEqual(['no_link']);
 		expect(kinds('<a name="x">x</a href="#"><!-- <a href="#"> --><script>"<a href=\'#\'>"</script>')).toEqual(
 			[],
@@ -72,8 +72,8 @@ describe('images', () => {
 	});
 });
 
-describe('the whole content', () => {
-	it('is clipped past 102 KiB of HTML, counted in octets', () => {
+describe('content', () => {
+	it('is clipped beyond 102 KiB of HTML', () => {
 		expect(kinds('é'.repeat(clippedBytes / 2))).toEqual([]);
 		expect(findings(`${'é'.repeat(clippedBytes / 2)}x`)).toEqual([
 			{ kind: 'clipped', count: clippedBytes + 1, first: null },
@@ -81,13 +81,13 @@ describe('the whole content', () => {
 		expect(kinds(null, { text: 'x'.repeat(200_000) })).toEqual([]);
 	});
 
-	it('has a link to unsubscribe where it is bulk mail, in any body, with a default too', () => {
+	it('of bulk mail has a link to unsubscribe in any body, with a default too', () => {
 		expect(kinds(null, { text: 'Hi', bulk: true })).toEqual(['no_unsubscribe']);
 		expect(kinds('<a href="#unsubscribe_url#">x</a>', { text: 'Hi', bulk: true })).toEqual([]);
 		expect(kinds(null, { text: '#unsubscribe_url|x#', bulk: true })).toEqual([]);
 	});
 
-	it('is read in time that grows with its length alone', () => {
+	it('is checked in linear time', () => {
 		for (const piece of ['<a href="', '<img ', '<a href=#x ', "<a href='&#x", '<a href="http:', '<!--'])
 			expect(Array.isArray(findings(piece.repeat(200_000)))).toBe(true);
 	});

@@ -34,7 +34,7 @@ describe('markdown', () => {
 		expect(bodyOf(markdown)).toBe(html);
 	});
 
-	it('shows the rows of a table as rows in the text', () => {
+	it('has the rows of a table as rows in the text', () => {
 		const { text } = markdownBodies('| Plan | Price |\n|---|---:|\n| Small | 5 € |\n| Large | 50 € |');
 		expect(text.split('\n').map((line) => line.split(/ +/))).toEqual([
 			['Plan', 'Price'],
@@ -43,14 +43,14 @@ describe('markdown', () => {
 		]);
 	});
 
-	it('takes the first heading of level 1 as a subject, as plain text with its variables', () => {
+	it('uses the first heading of level 1 as plain-text subject', () => {
 		expect(
 			markdownBodies('Hi\n\n## Two\n\n# A *fine* [day](https://x.example) & #name#\n\n# B').heading,
 		).toBe('A fine day [https://x.example] & #name#');
 		expect(markdownBodies('## Two').heading).toBeNull();
 	});
 
-	it('leaves raw HTML as it is written', () => {
+	it('keeps raw HTML', () => {
 		expect(bodyOf('a<br>b\n\n<div class="x">c</div>')).toBe('<p>a<br>b</p>\n<div class="x">c</div>');
 	});
 });

@@ -22,7 +22,7 @@ function encodings(message: string): string[] {
 }
 
 describe('a message', () => {
-	it('lies in shared memory that has room for it, and is the same in separate memory where that ends early', async () => {
+	it('is written to shared memory if it fits, else to new memory', async () => {
 		const compiled = await compileContent(
 			content({ text: 'Dear #name#,\n.é\n', html: '<p>Dear #name#</p>' }),
 			readHere,
@@ -37,7 +37,7 @@ describe('a message', () => {
 			expect(compiled.join(envelope(), person, memory.subarray(0, length)).equals(own)).toBe(true);
 	});
 
-	it('of plain text is one part, byte for byte', async () => {
+	it('with plain text is one part, byte for byte', async () => {
 		expect(await written({ subject: 'Hi', text: 'one\ntwo\r\n' })).toBe(
 			[
 				'Date: Fri, 02 Jan 2026 03:04:05 +0000',
@@ -56,7 +56,7 @@ describe('a message', () => {
 		);
 	});
 
-	it('of html gets a text alternative, which comes first', async () => {
+	it('with html gets a text alternative as its first part', async () => {
 		const message = await written(
 			{ html: '<h1>News</h1><p>Go <a href="#url#">there</a></p>' },
 			{},
@@ -70,7 +70,7 @@ describe('a message', () => {
 		expect(message).toContain('\r\nNews\r\n\r\nGo there [https://x.y/]\r\n');
 	});
 
-	it('of html that shows no text is html alone', async () => {
+	it('with html without visible text has no alternative', async () => {
 		expect(await written({ html: '<img src="x.png">' })).toContain(
 			'\r\nContent-Type: text/html; charset=us-ascii\r\n',
 		);
@@ -92,7 +92,7 @@ describe('a message', () => {
 		if (encoding !== '7bit') expect(longestBodyLine(Buffer.from(message))).toBeLessThanOrEqual(76);
 	});
 
-	it('has a boundary made from its content, that no part holds', async () => {
+	it('has a boundary from its hash that no part contains', async () => {
 		const first = await written({ text: 'a', html: 'b' });
 		const boundary = /boundary="([^"]+)"/.exec(first)?.[1] ?? '';
 		expect(boundary).toMatch(/^=_[0-9a-f]{32}$/);
@@ -121,20 +121,20 @@ describe('header fields', () => {
 		expect(message).toContain('Reply-To: a@x.y, =?UTF-8?B?w4RubmU=?= <b@x.y>\r\n');
 	});
 
-	it('never show who gets a hidden copy', async () => {
+	it('never show hidden copies', async () => {
 		const message = await written({ text: 'x' }, { bcc: ['hidden@example.com'] });
 		expect(message).not.toMatch(/bcc|hidden/i);
 		await expect(written({ text: 'x' }, { headers: { bCc: 'a@b.c' } })).rejects.toThrow('cannot be set');
 	});
 
-	it('offer to unsubscribe with one click', async () => {
+	it('offer one-click unsubscribing', async () => {
 		const message = await written({ text: 'x' }, {}, { listUnsubscribeUrl: 'https://x.y/u/t' });
 		expect(message).toContain(
 			'\r\nList-Unsubscribe: <https://x.y/u/t>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n',
 		);
 	});
 
-	it('fold at 78 and give the same text back unfolded', async () => {
+	it('fold at 78 characters and unfold to the same text', async () => {
 		const subject = 'word  '.repeat(60).trim();
 		const message = await written({ subject, text: 'x' });
 		const field = /Subject:((?:.|\r\n )*?)\r\n(?! )/.exec(message)?.[1] ?? '';
@@ -142,7 +142,7 @@ describe('header fields', () => {
 		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
 	});
 
-	it('never get over 998 for the length of a name, nor over 78 where the next line has room', async () => {
+	it('never exceed 998 characters, nor 78 if the next line has space', async () => {
 		const message = await written(
 			{ text: 'x' },
 			{ headers: { [`X-${'n'.repeat(198)}`]: 'w'.repeat(900), 'X-Short': 'w'.repeat(75) } },
@@ -164,7 +164,7 @@ describe('header fields', () => {
 		['a Message-ID', {}, { messageId: 'a\r\nb' }],
 		['a link', {}, { listUnsubscribeUrl: 'https://x/\r\nBcc: a@b.c' }],
 		['a field that is not the user’s', { headers: { 'Content-Type': 'text/html' } }, {}],
-	])('refuse a break-out through %s', async (_where, sender, person) => {
+	])('reject an injection through %s', async (_where, sender, person) => {
 		await expect(written({ text: 'x' }, sender, person)).rejects.toThrow();
 	});
 });

@@ -24,7 +24,7 @@ it.each([
 	['<rect fill="url(#v#)">'],
 	['<iframe srcdoc="#v#"></iframe>'],
 	['<iframe srcdoc="<p>#v##w#</p>"></iframe>'],
-])('%s takes no value', async (html) => {
+])('%s accepts no value', async (html) => {
 	expect(await shown(html, 'https://evil.example/')).toBe(html);
 });
 
@@ -55,7 +55,7 @@ it.each([
 	['a value', `<p title="${'<div>'.repeat(5_000)}">`, false],
 	['end tags between', '<b></i>'.repeat(500), true],
 	['what is ended', '<b>x</b>'.repeat(5_000), false],
-])('%s: nested too deeply or not', (_what, html, expected) => {
+])('%s is nested too deeply or not', (_what, html, expected) => {
 	expect(isTooDeep(html)).toBe(expected);
 });
 
@@ -74,7 +74,7 @@ it.each([
 	'#a#',
 	'url(',
 	'"\\',
-])('%j a hundred thousand times is scanned and guarded at once', async (piece) => {
+])('%j a hundred thousand times is scanned and guarded quickly', async (piece) => {
 	const text = piece.repeat(Math.ceil(100_000 / piece.length));
 	const cpuMs = startCpuClock();
 	isTooDeep(text);

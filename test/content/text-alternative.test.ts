@@ -42,7 +42,7 @@ describe('the text alternative', () => {
 	it.each([
 		['<a href="//host/?a=#q#">x</a>', 'x [//host/?a=a%20b]'],
 		['<a href="/page?n=1&amp;a=#q#">x</a> see: #q#', 'x [/page?n=1&a=a%20b] see: a b'],
-	])('of %j has its values where the HTML has them', async (html, text) => {
+	])('of %j has values at the same places as the HTML', async (html, text) => {
 		const { preview } = await compileContent(content({ html }), readHere);
 		expect(preview({ variables: { q: 'a b' } }).text).toBe(text);
 	});
@@ -53,12 +53,12 @@ describe('the text alternative', () => {
 		['pieces of one word', '<i>abcdefgh</i>', 'abcdefgh'],
 		['single letters', '<b>x</b>', 'x'],
 		['blanks that are none', '<sup>1</sup>&nbsp;', '1'],
-	])('says all of two mebibytes of %s', (_, piece, shown) => {
+	])('contains all of two mebibytes of %s', (_, piece, shown) => {
 		const count = Math.floor((2 * 1024 * 1024) / piece.length);
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});
 
-	it('wraps what is long, and leaves alone what holds an endless word', () => {
+	it('wraps long lines, and keeps an endless word', () => {
 		const words = 'abc '.repeat(30_000);
 		const lines = textAlternative(`<p>${words}</p>`).split('\n');
 		expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);
@@ -93,7 +93,7 @@ it.each([
 	],
 	["<meta charset='latin1'>", "<meta charset='utf-8'>"],
 	['<meta charset="UTF-8"><meta content="charset">', '<meta charset="UTF-8"><meta content="charset">'],
-])('the encoding that %s declares is UTF-8 then, as the part is', async (meta, declared) => {
+])('the encoding that %s declares becomes UTF-8', async (meta, declared) => {
 	const html = `<head>${meta}</head><body>é</body>`;
 	const shown = (await compileContent(content({ html }), readHere)).preview({ variables: {} }).html ?? '';
 	expect(shown).toContain(declared);

@@ -35,7 +35,7 @@ describe('variables', () => {
 		expect(await shownText(written, { a: 'A', b: 'B' })).toBe(expected);
 	});
 
-	it('fills once: a value that looks like a variable is not filled again', async () => {
+	it('are filled once: a value that looks like a variable stays', async () => {
 		expect(await shownText('#a##b#', { a: '#b#', b: '#a#' })).toBe('#b##a#');
 		expect(await shownText('#a#x#b#', { a: '#', b: '$&' })).toBe('#x$&');
 	});
@@ -71,7 +71,7 @@ describe('variables', () => {
 		expect(await shownText(written, variables)).toBe(expected);
 	});
 
-	it('have no default that ends the attribute it stands in: such a place takes no value', async () => {
+	it('accept no default that ends their attribute', async () => {
 		const link = 'javascript:alert(1)';
 		for (const html of [
 			`<a href='#u|it's#'>x</a>`,
@@ -84,7 +84,7 @@ describe('variables', () => {
 		expect(await shown('<a href="#u|javascript:alert(1)#">x</a>', {})).toBe('<a href="#">x</a>');
 	});
 
-	it('are escaped in html, in attributes and style too, and raw in text', async () => {
+	it('are escaped in html, attributes and style, and raw in text', async () => {
 		const v = `<b>&"'`;
 		expect(await shown(`<p title='#v#' style="x:#v#">#v#</p>`, { v })).toBe(
 			`<p title='&lt;b&gt;&amp;&quot;&#39;' style="x:&lt;b&gt;&amp;&quot;&#39;">&lt;b&gt;&amp;&quot;&#39;</p>`,
@@ -92,14 +92,14 @@ describe('variables', () => {
 		expect(await shownText('#v#', { v })).toBe(v);
 	});
 
-	it('put no line break and no control into a subject', async () => {
+	it('put no line break and no control character into a subject', async () => {
 		const compiled = await compileContent(content({ subject: 'Hi #v#!', text: 'x' }), readHere);
 		expect(compiled.preview({ variables: { v: 'a\r\nBcc: x@y.z\u0000\u001b[1m\u2028c' } }).subject).toBe(
 			'Hi a Bcc: x@y.z[1m c!',
 		);
 	});
 
-	it('get quotes around them where the author forgot, so that a value stays one value', async () => {
+	it('get missing quotes of their attribute', async () => {
 		expect(await shown('<a href=#u# class=x>', { u: 'https://x.y/ onclick=alert(1)' })).toBe(
 			'<a href="https://x.y/ onclick=alert(1)" class=x>',
 		);
@@ -138,13 +138,13 @@ describe('a variable that opens a link', () => {
 		'sms:1',
 		'example.com:80/x',
 		'\u200bjavascript:x',
-	])('is joined as # for %j', async (u) => {
+	])('becomes # for %j', async (u) => {
 		expect(await shown('<a href="#u#">x</a>', { u })).toBe('<a href="#">x</a>');
 		expect(await shown("<img src=' #u#'>", { u })).toBe("<img src=' #'>");
 		expect(await shown('<a href=#u#>x</a>', { u })).toBe('<a href="#">x</a>');
 	});
 
-	it('is judged with all that stands beside it', async () => {
+	it('is checked together with the text beside it', async () => {
 		expect(await shown('<a href="#a##b#">', { a: 'java', b: 'script:x' })).toBe('<a href="#script:x">');
 		expect(await shown('<a href="#a#://x">', { a: 'https' })).toBe('<a href="https://x">');
 		expect(await shown('<a href="#a#:x">', { a: 'javascript' })).toBe('<a href="#:x">');
@@ -156,7 +156,7 @@ describe('a variable that opens a link', () => {
 		expect(await shown('<a title="#a#">', { a: 'javascript:x' })).toBe('<a title="javascript:x">');
 	});
 
-	it('never makes a link that a browser reads as anything but a link, nor a new tag or attribute', async () => {
+	it('never becomes anything but a link in a browser', async () => {
 		const forms = [
 			'<a href="#a##b#">t</a>',
 			"<a href='#a#:#b#'>t</a>",
@@ -209,7 +209,7 @@ describe('a value in a URL', () => {
 		['#url#', url],
 		['#url#&n=#name#', `${url}&n=${name}`],
 		['tel:#name#', 'tel:Ann & Bob #1'],
-	])('is percent-encoded behind ? and in a mailto alone: %s', async (written, filled) => {
+	])('is percent-encoded after ? and in a mailto only: %s', async (written, filled) => {
 		const amp = (text: string) => text.replaceAll('&', '&amp;');
 		for (const tag of ['a href', 'img src', 'form action'])
 			expect(await shown(`<${tag}="${amp(written)}">`, variables)).toBe(`<${tag}="${amp(filled)}">`);

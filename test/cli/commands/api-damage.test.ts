@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { wireOf } from '../../support/wire.js';
 
-describe('an answer nested a million deep', () => {
+describe('an answer with a million nested levels', () => {
 	const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
 	const call = (words: readonly string[], options: { columns?: number } = {}) =>
 		cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/', ...words], {
@@ -15,13 +15,13 @@ describe('an answer nested a million deep', () => {
 			...options,
 		});
 
-	it('is printed to a pipe as it came, and is 7 where JSON is wanted', async () => {
+	it('passes unchanged to a pipe, and ends with 7 if JSON is required', async () => {
 		expect((await call([])).stdout).toHaveLength(deep.length);
 		expect(await call(['-o', 'json'])).toMatchObject({ code: 7, stdout: '' });
 		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
-	it('of a refusal leaves its status what it is', async () => {
+	it('of a refusal keeps its status', async () => {
 		const { connect } = wireOf(() => ({ status: 404, body: deep }));
 		expect(
 			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),
@@ -30,7 +30,7 @@ describe('an answer nested a million deep', () => {
 		});
 	});
 
-	it('that is to be sent is 2 where it would have to be looked at', async () => {
+	it('ends with 2 as a request body that has to be read', async () => {
 		const { connect } = wireOf(() => ({}));
 		const words = [
 			'--base-url',
@@ -49,7 +49,7 @@ describe('an answer nested a million deep', () => {
 	});
 });
 
-describe('a row that is damaged', () => {
+describe('a damaged row', () => {
 	it.each([
 		[
 			'subscribers',
@@ -62,7 +62,7 @@ describe('a row that is damaged', () => {
 				['subscribers', 'export', '-l', '1', '--format', 'ndjson', '--fields', 'id'],
 			],
 		],
-	] as const)('of %s is 74 by api, and by every command that reads it', async (table, column, paths, commands) => {
+	] as const)('of %s ends with 74 in api and in every command that reads it', async (table, column, paths, commands) => {
 		const home = await mkdtemp(join(tmpdir(), 'mailctl-damage-'));
 		const file = join(home, 'news.db');
 		const call = (...words: readonly string[]) =>

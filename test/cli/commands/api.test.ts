@@ -11,7 +11,7 @@ const base = ['--base-url', 'https://mail.example.com/api', 'api'];
 const always = (answer: Answer | Error) => wireOf(() => answer);
 
 describe('mailctl api', () => {
-	it('prints the body exactly as it was answered', async () => {
+	it('prints the response body unchanged', async () => {
 		const wire = always({ body: '{"id":1, "big": 12345678901234567890}' });
 		const { code, stdout, stderr } = await cli([...base, 'get', 'sub/lists/1/'], { connect: wire.connect });
 		expect({ code, stdout, stderr }).toEqual({
@@ -23,7 +23,7 @@ describe('mailctl api', () => {
 		expect(wire.asked[0]).not.toHaveProperty('token');
 	});
 
-	it('lays JSON out on a terminal and spells out what could move the cursor', async () => {
+	it('formats JSON on a terminal and escapes control characters', async () => {
 		const json = await cli([...base, 'GET', '/x/'], {
 			connect: always({ body: { name: 'a\u202eb' } }).connect,
 			columns: 80,
@@ -36,7 +36,7 @@ describe('mailctl api', () => {
 		expect(text.stdout).toBe('<h1>\\x1b[2J</h1>\n');
 	});
 
-	it('sends a body as JSON, with the query and the headers it is given', async () => {
+	it('sends a body as JSON with the given query and headers', async () => {
 		const wire = always({ status: 201, body: '{}' });
 		const words = ['POST', '/sub/lists/', '--data', '{"name": "N"}', '--param', 'a=b c', '--param', 'a=&d'];
 		const { code } = await cli([...base, ...words, '--header', 'X-Trace: 7'], { connect: wire.connect });
@@ -60,7 +60,7 @@ describe('mailctl api', () => {
 		expect(wire.asked).toMatchObject([{ body: 'hello', headers: { 'content-type': 'text/plain' } }]);
 	});
 
-	it('prints status and headers first when asked to', async () => {
+	it('prints status and headers first with --include', async () => {
 		const wire = always({
 			status: 404,
 			headers: { 'content-type': 'application/json' },
@@ -80,7 +80,7 @@ describe('mailctl api', () => {
 		[429, 7],
 		[301, 7],
 		[500, 7],
-	])('ends %i with %i, the body on stdout and one error line on stderr', async (status, exit) => {
+	])('exits with %i as %i, with the body on stdout and one error line on stderr', async (status, exit) => {
 		const wire = always({ status, body: '{"detail":"So."}' });
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/x/?a=1'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: exit, stdout: '{"detail":"So."}' });
@@ -90,7 +90,7 @@ describe('mailctl api', () => {
 		]);
 	});
 
-	it('names the scopes of a 403', async () => {
+	it('names the scopes that a 403 requires', async () => {
 		const headers = { 'x-accepted-scopes': 'read', 'x-token-scopes': 'send' };
 		const wire = always({ status: 403, headers, body: '{"detail":"No."}' });
 		const { code, stderr } = await cli([...base, 'GET', '/x/'], { connect: wire.connect });
@@ -102,7 +102,7 @@ describe('mailctl api', () => {
 		});
 	});
 
-	it('insists on JSON with -o json', async () => {
+	it('requires a JSON answer with -o json', async () => {
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/', '-o', 'json'], {
 			connect: always({ body: '<html>' }).connect,
 		});
@@ -114,7 +114,7 @@ describe('mailctl api', () => {
 		expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
 	});
 
-	it('calls an unanswered send neither done nor failed', async () => {
+	it('reports an unanswered send as uncertain', async () => {
 		const wire = always(new ApiError('network', 'the connection was cut', { unanswered: true }));
 		const { code, stderr } = await cli([...base, 'POST', '/message/send/', '--data', '{}'], {
 			connect: wire.connect,
@@ -130,7 +130,7 @@ describe('the path of a raw request', () => {
 		['/', '/'],
 		['https://mail.example.com/api/sub/lists/?page=2', '/sub/lists/?page=2'],
 		['/sub/fields/ü x/', '/sub/fields/%C3%BC%20x/'],
-	])('%s is %s', async (given, path) => {
+	])('%s becomes %s', async (given, path) => {
 		const wire = always({});
 		expect((await cli([...base, 'GET', given], { connect: wire.connect })).code).toBe(0);
 		expect(wire.asked[0]?.path).toBe(path);
@@ -145,7 +145,7 @@ describe('the path of a raw request', () => {
 		'/\\evil.example/x',
 		'/x/%2E%2e/admin/',
 		'file:///etc/passwd',
-	])('refuses %s before anything is asked', async (given) => {
+	])('rejects %s before any request', async (given) => {
 		const wire = always({});
 		const { code } = await cli([...base, 'GET', given], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -159,7 +159,7 @@ describe('the path of a raw request', () => {
 		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
 		[['GET', '/x/', '-o', 'csv']],
 		[['POST', '/x/', '--paginate']],
-	])('refuses %j', async (words) => {
+	])('rejects %j', async (words) => {
 		const wire = always({});
 		const { code } = await cli([...base, ...words], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -187,7 +187,7 @@ describe('mailctl api --paginate', () => {
 		expect(code).toBe(7);
 	});
 
-	it('ends with 7 when the same rows come for ever', async () => {
+	it('ends with 7 if the same rows repeat', async () => {
 		let page = 1;
 		const wire = wireOf(() => {
 			page += 1;
@@ -198,7 +198,7 @@ describe('mailctl api --paginate', () => {
 	});
 });
 
-describe('a raw request that changes something', () => {
+describe('a raw request that changes data', () => {
 	async function protectedHome(more: object = {}): Promise<string> {
 		const home = await makeHome();
 		await mkdir(join(home, '.config/mailctl'), { recursive: true });
@@ -207,7 +207,7 @@ describe('a raw request that changes something', () => {
 		return home;
 	}
 
-	it('only says what it would do in a dry run; reading is done all the same', async () => {
+	it('is only printed in a dry run, while reads are made', async () => {
 		const wire = always({ body: '{}' });
 		const { code, stdout } = await cli([...base, 'DELETE', '/sub/lists/1/', '-n', '-o', 'json'], {
 			connect: wire.connect,
@@ -230,7 +230,7 @@ describe('a raw request that changes something', () => {
 		expect(wire.asked).toHaveLength(1);
 	});
 
-	it('asks on a protected profile', async () => {
+	it('asks for consent on a protected profile', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome() };
 		const refused = await cli(['-p', 'prod', 'api', 'DELETE', '/sub/lists/1/'], {
@@ -246,7 +246,7 @@ describe('a raw request that changes something', () => {
 		expect([read.code, agreed.code, wire.asked.length]).toEqual([0, 0, 2]);
 	});
 
-	it('does not get round the recipients a profile allows', async () => {
+	it('respects the allowed recipients of a profile', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome({ protected: false, allowRecipients: ['*@example.com'] }) };
 		const send = (body: object) =>
@@ -270,8 +270,8 @@ describe('a raw request that changes something', () => {
 	});
 });
 
-describe('a raw request to a database of this machine', () => {
-	it('refuses a URL, which could only mean another place', async () => {
+describe('a raw request to a local database', () => {
+	it('rejects a URL', async () => {
 		const { db, run } = await makeProject();
 		const { code, stderr } = await run(['api', 'GET', 'http://127.0.0.1:8080/sub/lists/']);
 		expect({ code, stderr }).toEqual({
@@ -280,7 +280,7 @@ describe('a raw request to a database of this machine', () => {
 		});
 	});
 
-	it('is answered as a server over that database answers', async () => {
+	it('is answered as by a server on that database', async () => {
 		const { db, run } = await makeProject();
 		const server = await startServer(db);
 		const there = (argv: readonly string[]) =>
@@ -310,7 +310,7 @@ describe('a raw request to a database of this machine', () => {
 	});
 });
 
-describe('a dry run on a database of this machine', () => {
+describe('a dry run on a local database', () => {
 	const twoThousand = 2_001;
 
 	it.each<[code: number, method: string, path: string, data?: string]>([
@@ -326,7 +326,7 @@ describe('a dry run on a database of this machine', () => {
 			'/message/send/',
 			'{"from": "x@example.com", "to": ["a@example.com"], "subject": "S", "text_body": "T"}',
 		],
-	])('ends with %i as the request does: %s %s', async (code, method, path, data) => {
+	])('exits with %i like the request: %s %s', async (code, method, path, data) => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const words = ['api', method, path, ...(data === undefined ? [] : ['--data', data])];
@@ -335,7 +335,7 @@ describe('a dry run on a database of this machine', () => {
 		expect(dry.code).toBe(code);
 	});
 
-	it('changes nothing where the request is taken, and calls no webhook', async () => {
+	it('changes nothing and calls no webhook if the request is accepted', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['webhooks', 'create', '--url', 'https://hooks.invalid/', '--type', 'OPENED']);
@@ -349,7 +349,7 @@ describe('a dry run on a database of this machine', () => {
 		expect(await project.json(['lists', 'list'])).toHaveLength(1);
 	});
 
-	it('comes to an end where the request is work in slices', async () => {
+	it('ends for requests that work in slices', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const people = Array.from({ length: twoThousand }, (_, n) => `a${n}@example.com`);

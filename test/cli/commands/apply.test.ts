@@ -70,7 +70,7 @@ async function expectRoad(call: Call, write: (text: string) => Promise<string>, 
 }
 
 describe('apply and diff', () => {
-	it('on a database', async () => {
+	it('create what a file describes on a database', async () => {
 		const { run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const settings = 'settings: { time_zone: Europe/Oslo }\n';
@@ -78,7 +78,7 @@ describe('apply and diff', () => {
 		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
 	});
 
-	it('on a server of mailctl', async () => {
+	it('create what a file describes on a mailctl server', async () => {
 		const { db, run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const server = await startServer(db, ['--no-worker']);
@@ -90,20 +90,23 @@ describe('apply and diff', () => {
 		expect(await call(['apply', '-f', file])).toMatchObject({ code: 2 });
 	});
 
-	it.skipIf(noWitness !== null)('on another service, which has no templates', async () => {
-		const { write } = await place();
-		const witness = await startWitness();
-		onTestFinished(() => witness.stop());
-		const call: Call = (words) =>
-			cli(['--base-url', witness.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: witness.token } });
-		const file = await write(ours + plain);
-		const { code, stderr } = await call(['apply', '-f', file]);
-		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('templates') });
-		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
-		await expectRoad(call, write, plain, 3);
-	});
+	it.skipIf(noWitness !== null)(
+		'create what a file describes on another service, without templates',
+		async () => {
+			const { write } = await place();
+			const witness = await startWitness();
+			onTestFinished(() => witness.stop());
+			const call: Call = (words) =>
+				cli(['--base-url', witness.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: witness.token } });
+			const file = await write(ours + plain);
+			const { code, stderr } = await call(['apply', '-f', file]);
+			expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('templates') });
+			expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
+			await expectRoad(call, write, plain, 3);
+		},
+	);
 
-	it('says whom a pruned list takes along', async () => {
+	it('name the subscribers of a pruned list', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['Readers', 'Nobody'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -127,7 +130,7 @@ describe('apply and diff', () => {
 		expect(stderr).toBe('created 1 field and 1 list, deleted 2 lists\n');
 	});
 
-	it('gives lists a public name, and takes it away', async () => {
+	it('set and clear the public name of a list', async () => {
 		const { run, write } = await place();
 		const list = (more: string) =>
 			`lists:\n  - {name: A, email_reason: r${more}}\n  - {name: B, email_reason: r}\n`;
@@ -180,7 +183,7 @@ describe('apply and diff', () => {
 		['settings: {colour: red}', 'unknown setting "colour"'],
 		['[1, 2]', 'keys with values are wanted'],
 		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
-	])('refuses %j, with its place', async (text, words) => {
+	])('reject %j with its position', async (text, words) => {
 		const { run, write } = await place();
 		const file = await write(`${text}\n`);
 		const { code, stderr } = await run(['apply', '-f', file, '-o', 'json']);
@@ -191,7 +194,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('refuses a bad setting before the first change', async () => {
+	it('reject a bad setting before the first change', async () => {
 		const { run, write } = await place();
 		const text = 'lists: [{name: A, email_reason: r}]\nsettings: {page_color: 0b6e4f}\n';
 		expect(await run(['apply', '-f', await write(text)])).toMatchObject({
@@ -201,7 +204,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('goes on after a refusal when it is run again', async () => {
+	it('continue after a refusal when run again', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);
@@ -214,7 +217,7 @@ describe('apply and diff', () => {
 	});
 });
 
-it('is refused while another one works on the same target: names of lists are not unique', async () => {
+it('apply is refused while another process runs it on the same target', async () => {
 	const project = await place();
 	const file = await project.write(plain);
 	const stdin = new PassThrough();

@@ -30,7 +30,7 @@ interface Sent {
 }
 
 describe('mailctl campaigns', () => {
-	it('takes the name or the UUID of a campaign, whichever is given', async () => {
+	it('accepts the name or the UUID of a campaign', async () => {
 		const { name, id } = (await project.json(agreed)) as Sent;
 		expect(name).toMatch(/^spring-news-\d{4}-\d\d-\d\d$/);
 		const one = await project.json(['campaigns', 'get', name]);
@@ -54,7 +54,7 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
-	it('report their recipients, each once, above rates with their base, in every form', async () => {
+	it('reports recipients once each, above rates with their base, in every format', async () => {
 		const names = ['ann', 'bob', 'gone', 'slow', 'left'];
 		const mail = await startSmtpSink({
 			onRcptTo: ({ address }, _, done) => {
@@ -117,13 +117,13 @@ describe('mailctl campaigns', () => {
 	it.each([
 		[['--expect-count', '9'], ['cancel', 'early'], { total: 2, sent: 0, canceled: 2 }],
 		[['--expect-count', '2', '--in', '1d'], null, { total: 2, sent: 0, waiting: 2 }],
-	])('report the recipients of one that has not left (%j)', async (options, then, recipients) => {
+	])('reports the recipients of an unsent campaign (%j)', async (options, then, recipients) => {
 		await project.run([...words, '--yes', '--campaign', 'early', ...options]);
 		if (then !== null) await project.json(['campaigns', ...then, '--yes']);
 		expect(await project.json(['campaigns', 'report', 'early'])).toMatchObject({ campaign: { recipients } });
 	});
 
-	it('are shown alike by each command that has one to show, with the name of the list', async () => {
+	it('shows a campaign and its list the same way in each command', async () => {
 		await project.json([...agreed, '--campaign', 'spring']);
 		const seen = async (argv: readonly string[]) => {
 			const { code, stdout } = await project.run(argv, { interactive: true, columns: 80 });
@@ -136,7 +136,7 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['campaigns', 'get', 'spring'])).toMatchObject({ list_id: 1 });
 	});
 
-	it('tell their links, those without a click too', async () => {
+	it('shows links, including those without a click', async () => {
 		const html = '<a href="https://example.com/?q=%22a%22&amp;n=#name#">x</a>';
 		const { name } = (await project.json([...agreed, '--html', html])) as Sent;
 		expect(await project.json(['campaigns', 'links', name])).toEqual([
@@ -152,7 +152,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
-	it('count what send --to adds to them, as the list of their messages does', async () => {
+	it('counts messages added by send --to', async () => {
 		const { id, name } = (await project.json([...agreed, '--again', '--campaign', 'joined'])) as Sent;
 		await project.json([...single, '--campaign', name]);
 		expect(await project.json(['messages', 'list', '--campaign', name])).toHaveLength(3);
@@ -166,7 +166,7 @@ describe('mailctl campaigns', () => {
 		expect(stdout).toContain('MESSAGES         3 sent; 1 joined by send --to\n');
 	});
 
-	it('of a single call are known by its UUID: what became of it, who was left out, what was canceled', async () => {
+	it('shows the outcome of a single call by its UUID', async () => {
 		await project.json(['suppressions', 'add', 'dan@example.com', '--reason', 'UNSUBSCRIBED', '--yes']);
 		const bulk = [...single, '--to', 'dan@example.com', '--bulk', '--yes'];
 		const { stderr } = await project.run(bulk);
@@ -198,7 +198,7 @@ describe('mailctl campaigns', () => {
 		expect(page).toMatch(new RegExp(`^ +\\S+ \\S+ ${id}: suppressed \\(UNSUBSCRIBED\\)$`, 'm'));
 	});
 
-	it('is canceled under a worker: nothing leaves once the command has returned', async () => {
+	it('cancels under a worker: nothing is sent after the command returns', async () => {
 		const slow = await startSmtpSink({
 			onRcptTo: (_address, _session, callback) => void setTimeout(() => callback(), 30),
 		});
@@ -223,7 +223,7 @@ describe('mailctl campaigns', () => {
 		await slow.close();
 	});
 
-	it('of a single call are canceled while it waits, and refused to resume', async () => {
+	it('cancels a waiting single call and refuses to resume it', async () => {
 		const { stderr } = await project.run([
 			...single,
 			...'--to dan@example.com --bulk --yes --no-wait'.split(' '),
@@ -246,7 +246,7 @@ describe('mailctl campaigns', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('are compared side by side, with differences in points', async () => {
+	it('compares campaigns with differences in percentage points', async () => {
 		for (const name of ['one', 'two']) await project.json([...agreed, '--again', '--campaign', name]);
 		const compared = (await project.json(['campaigns', 'compare', 'one', 'two'])) as object;
 		expect(compared).toMatchObject({
@@ -271,7 +271,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['report', 'compare', '--last', 'x'])).code).toBe(2);
 	});
 
-	it('are listed newest first, and by state', async () => {
+	it('lists campaigns newest first and by state', async () => {
 		await project.json([...agreed, '--campaign', 'older']);
 		await project.json([...agreed, '--again', '--campaign', 'newer', '--no-wait']);
 		const names = async (...more: string[]) =>
@@ -284,7 +284,7 @@ describe('mailctl campaigns', () => {
 		expect(await names('--since', '2999-01-01')).toEqual([]);
 	});
 
-	it('go on at the rate that they were sent at, unless another one is given', async () => {
+	it('resumes with the rate of the campaign unless another one is given', async () => {
 		await project.json([...agreed, '--campaign', 'one', '--rate', '100/s']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'three', '--no-wait']);
@@ -303,7 +303,7 @@ describe('mailctl campaigns', () => {
 		db.close();
 	});
 
-	it('resume without a name takes the only unfinished one, and names several to a script', async () => {
+	it('resumes the only unfinished campaign, and names several to a script', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
@@ -317,8 +317,8 @@ describe('mailctl campaigns', () => {
 	});
 });
 
-describe('the same mail to the same list on a terminal', () => {
-	it('is resumed after a yes while it is unfinished, and sent once more when it is finished', async () => {
+describe('the same mail to the same list, on a terminal', () => {
+	it('resumes after a yes if unfinished, and is sent again if finished', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
 		const not = await typing([['Resume it?', 'n']], (options) => project.run(words, options));
 		expect([not.code, stripVTControlCharacters(not.stderr)]).toEqual([

@@ -6,7 +6,7 @@ import { cli, makeHome } from '../../support/cli.js';
 import { shellWords } from '../../support/shell-words.js';
 
 describe('mailctl demo', () => {
-	it('does the whole job and leaves nothing behind', async () => {
+	it('runs all steps and leaves nothing behind', async () => {
 		const home = await makeHome();
 		const run = await cli(['demo', '-o', 'json'], { env: { HOME: home, TMPDIR: home } });
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
@@ -31,7 +31,7 @@ describe('mailctl demo', () => {
 		expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 	});
 
-	it.each([40, 80])('breaks no word at %i columns, and its commands stay commands', async (columns) => {
+	it.each([40, 80])('breaks no word at %i columns and keeps commands on one line', async (columns) => {
 		const { code, stdout } = await cli(['demo', '-q', '--no-color'], { columns });
 		expect(code).toBe(0);
 		const lines = stdout.split('\n');
@@ -45,7 +45,7 @@ describe('mailctl demo', () => {
 		);
 	});
 
-	it('keeps what it made in a folder that is empty or new, and refuses any other', async () => {
+	it('keeps its files in a new or empty folder, and refuses any other', async () => {
 		const home = await makeHome();
 		const kept = join(home, "kept for Ann's team");
 		const demo = await cli(['demo', '--keep', kept, '-q']);

@@ -248,11 +248,11 @@ const commands = (await allCommands()).filter(
 );
 
 describe('a dry run', () => {
-	it('is tried of every command that changes something', () => {
+	it('is tested for every command that writes', () => {
 		expect(commands.map(({ path }) => path).filter((path) => !(path in calls))).toEqual([]);
 	});
 
-	it.each(Object.keys(calls))('of %s says what would be done to what, and changes nothing', async (path) => {
+	it.each(Object.keys(calls))('of %s prints the change and changes nothing', async (path) => {
 		const [words, says] = calls[path] ?? [[], {}];
 		const before = { files: everything(), version: version() };
 		const { code, stdout, stderr } = await run(path, words, ['-n', '-o', 'json']);
@@ -266,7 +266,7 @@ describe('a dry run', () => {
 	const off = ['-l', '1'];
 	const nobody = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
 
-	it('of a lift says what would be lifted', async () => {
+	it('of erase --lift prints what would be lifted', async () => {
 		const words = ['erased@example.com', '--lift'];
 		const { stdout } = await run('subscribers erase', words, ['-n', '-o', 'json']);
 		expect(JSON.parse(stdout)).toEqual({ dry_run: true, lift: 'erased@example.com' });
@@ -338,7 +338,7 @@ describe('a dry run', () => {
 		[2, 'worker', '--rate', 'fast'],
 		[2, 'webhooks listen', '--secret-file', 'people.csv'],
 		[6, 'login', '--base-url', 'http://127.0.0.1:9', '--token-file', 'text.txt'],
-	])('ends with %i as the change does: %s', async (code, path, ...words) => {
+	])('exits with %i like the change: %s', async (code, path, ...words) => {
 		const before = { files: everything(), version: version() };
 		const dry = await run(path, words, ['-n']);
 		expect({ files: everything(), version: version() }).toEqual(before);
@@ -350,7 +350,7 @@ describe('a dry run', () => {
 	});
 });
 
-describe('a dry run with a file that is not there', () => {
+describe('a dry run with a missing file', () => {
 	const files = commands.flatMap(({ path, command }) =>
 		Object.entries(command.options).flatMap(([key, { kind }]) =>
 			kind === 'file' || kind === 'content' ? [{ path, flag: flagOf(key), kind }] : [],
@@ -379,8 +379,8 @@ describe('a dry run with a file that is not there', () => {
 	});
 });
 
-describe('a dry run where there is no database', () => {
-	it('makes none, the default one neither', async () => {
+describe('a dry run without a database', () => {
+	it('creates none, including the default one', async () => {
 		const home = await makeHome();
 		const dry = (...words: string[]) => cli([...words, '-n', '-o', 'json'], { env: { HOME: home } });
 		const made = await dry('lists', 'create', '--name', 'L', '--email-reason', 'r');
@@ -439,7 +439,7 @@ describe('a dry run on a server', () => {
 	it.each<[code: number, path: string, ...words: string[]]>([
 		[9, 'suppressions add', 'erased@example.com', 'gone@example.com'],
 		[3, 'webhooks test', '9'],
-	])('ends with %i as the change does: %s', async (code, path, ...words) => {
+	])('exits with %i like the change: %s', async (code, path, ...words) => {
 		const all = [...path.split(' '), ...filled(words)];
 		const before = changes().length;
 		const dry = await served([...all, '-n']);

@@ -33,12 +33,12 @@ function rows(path: string, sql: string): unknown[] {
 const well = { orphans: [], lists: [], figures: 0, campaigns: [], repaired: false };
 
 describe('engine check', () => {
-	it('finds nothing in a database that is well', async () => {
+	it('finds no problem in a healthy database', async () => {
 		const { db, json } = await mailed();
 		expect(await json(['engine', 'check'])).toEqual({ database: db, ...well });
 	});
 
-	it('finds counts that do not add up, and corrects them with --repair', async () => {
+	it('finds counters that differ from the data, and corrects them with --repair', async () => {
 		const { db, json, run } = await mailed();
 		spoil(
 			db,
@@ -83,7 +83,7 @@ describe('engine check', () => {
 		['bounced_figures', "INSERT INTO bounced_figures VALUES (1, -1, 1, '', '', 0, 2)", 'hard = 1'],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
-	])('counts %s that nothing stands behind anew', async (table, tampering, where) => {
+	])('recounts %s without data', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);
 		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...well, figures: 1 });
@@ -99,7 +99,7 @@ describe('engine check', () => {
 		expect(found).toMatchObject({ orphans: ['row 2 of subscribers has no parent in lists'], repaired: true });
 	});
 
-	it('says of a damaged file how to go on, and changes nothing', async () => {
+	it('names the next step for a damaged file, and changes nothing', async () => {
 		const { db, folder, json, run } = await mailed();
 		const rows = Array.from({ length: 3_000 }, (_, at) => `p${at}@example.com`);
 		await writeFile(`${folder}/p.csv`, ['email', ...rows].join('\n'));

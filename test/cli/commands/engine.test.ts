@@ -10,7 +10,7 @@ import { startSmtpSink } from '../../support/smtp-sink.js';
 describe('mailctl engine init', () => {
 	const fresh = async () => join(await makeHome(), 'news.db');
 
-	it('again changes what is given and keeps the rest', async () => {
+	it('run again changes only what is given', async () => {
 		const { json } = await makeProject();
 		const file = await (await makeProject()).file('pass', 'hunter2\n');
 		await json(['engine', 'init', '--time-zone', 'Europe/Oslo']);
@@ -36,7 +36,7 @@ describe('mailctl engine init', () => {
 		[['--public-url', 'ftp://x'], 2, 'public_url: Enter a valid URL. (ftp://x)'],
 		[['--smtp', 'mail.example.com'], 2, /^smtp_url: /],
 		[['--smtp-password-file', '/nowhere'], 2, '--smtp-password-file: /nowhere: no such file'],
-	] as const)('refuses %j and changes nothing', async (words, code, message) => {
+	] as const)('rejects %j and changes nothing', async (words, code, message) => {
 		const project = await makeProject();
 		const before = await project.json(['engine', 'settings', 'get']);
 		const [flag, value] = words;
@@ -47,7 +47,7 @@ describe('mailctl engine init', () => {
 		expect(await project.json(['engine', 'settings', 'get'])).toEqual(before);
 	});
 
-	it('never repeats a password that somebody wrote into the URL', async () => {
+	it('never repeats a password that is in the URL', async () => {
 		const project = await makeProject();
 		const run = await project.run(['engine', 'init', '--smtp', 'smtp://u:hunter2@mail.example.com:587']);
 		expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
 		['Other <news@example.com>', 'Other <news@example.com>'],
 		['plain@example.com', 'plain@example.com'],
-	])('gives --from %s the name of the sender', async (from, expected) => {
+	])('gives --from %s the sender’s name', async (from, expected) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
 		await project.json(['engine', 'init', '--sender', 'plain@example.com']);
@@ -66,7 +66,7 @@ describe('mailctl engine init', () => {
 		expect(await project.json(words)).toMatchObject({ send: { from: expected } });
 	});
 
-	it('makes nothing in a dry run', async () => {
+	it('creates nothing in a dry run', async () => {
 		const db = await fresh();
 		const run = await cli(['--db', db, 'engine', 'init', '--sender', 'n@example.com', '-n', '-o', 'json']);
 		expect(JSON.parse(run.stdout)).toEqual({
@@ -78,7 +78,7 @@ describe('mailctl engine init', () => {
 });
 
 describe('mailctl engine status and settings', () => {
-	it('tell what signs, what limits, where bounces go, and what stands still since when', async () => {
+	it('show signing, limits, bounces and the reason for a pause', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		const keys = ['engine', 'dkim', 'add', '--type', 'ed25519', '--domain', 'example.com', '--selector'];
 		for (const selector of ['a', 'b']) await project.json([...keys, selector]);
@@ -100,7 +100,7 @@ describe('mailctl engine status and settings', () => {
 		expect(stdout).toMatch(/^LIMITS +recipient_domain_limits gmail\.com=10\/m; send_limit 100\/m$/m);
 	});
 
-	it('get shows each with its value or its default, and what it is for, within the terminal', async () => {
+	it('get shows each setting with its value or default and its purpose', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		for (const columns of [80, 120]) {
 			const { stdout } = await project.run(['engine', 'settings', 'get'], { columns });
@@ -117,7 +117,7 @@ describe('mailctl engine status and settings', () => {
 		expect(wide.stdout).toMatch(/^time_zone +UTC +the time zone/m);
 	});
 
-	it('show certificates in a line on a terminal, and whole in a pipe', async () => {
+	it('show a certificate in a line on a terminal and whole in a pipe', async () => {
 		const project = await makeProject();
 		const { ca } = await makeCertificates(['IP:127.0.0.1']);
 		const pem = `${ca}${ca}`.trimEnd();
@@ -135,7 +135,7 @@ describe('mailctl engine status and settings', () => {
 		expect((await project.run(later, { columns: 120 })).stdout).toMatch(/CN=Test-Authority, expired on /);
 	});
 
-	it('take a password from stdin alone and show it masked everywhere', async () => {
+	it('read a password from stdin only and always mask it', async () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'smtp_password', 'hunter2'])).toEqual({
 			code: 2,
@@ -154,7 +154,7 @@ describe('mailctl engine status and settings', () => {
 			);
 	});
 
-	it('suggest the setting that a wrong name may mean', async () => {
+	it('suggest a setting for a misspelt name', async () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'sendlimit', '3/1m'])).toMatchObject({
 			code: 2,
@@ -164,7 +164,7 @@ describe('mailctl engine status and settings', () => {
 });
 
 describe('mailctl engine smtp-test', () => {
-	it('names the password where the server refuses the login', async () => {
+	it('names the password if the server refuses the login', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -181,7 +181,7 @@ describe('mailctl engine smtp-test', () => {
 		await sink.close();
 	});
 
-	it('names itself by smtp_ehlo_name, as send does, and says so where the server refuses that', async () => {
+	it('uses smtp_ehlo_name like send, and reports a server that refuses it', async () => {
 		const refusal = { answer: '421 4.7.0 Try again later', thenClose: true };
 		const server = await startFaultServer({
 			on: (phase, line) => (phase === 'EHLO' && line !== 'EHLO mail.example.org' ? refusal : undefined),
@@ -214,7 +214,7 @@ describe('mailctl engine smtp-test', () => {
 		await server.close();
 	});
 
-	it('is exit 6 with the server’s own words, exit 2 without a server', async () => {
+	it('ends with 6 and the server’s words, or with 2 without a server', async () => {
 		const server = await startFaultServer({
 			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },
 		});

@@ -17,7 +17,7 @@ describe('mailctl fields', () => {
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email, '--meta', 'city=Oslo']);
 	};
 
-	it('change their name without consent, their variable too while nobody holds it', async () => {
+	it('renames a field without consent, and its variable too if unused', async () => {
 		expect(await project.json(['fields', 'update', 'city', '--name', 'Town'])).toEqual({
 			...city,
 			name: 'Town',
@@ -29,12 +29,12 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('replace wants both values', async () => {
+	it('replace requires both values', async () => {
 		const { code, stderr } = await project.run(['fields', 'update', 'city', '--name', 'X', '--replace']);
 		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: variable: This field is required.\n' });
 	});
 
-	it('held by subscribers are renamed with --confirm VARIABLE only', async () => {
+	it('renames a used variable only with --confirm VARIABLE', async () => {
 		await holders('a@example.com', 'b@example.com');
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect(await project.run([...rename, '-y'])).toEqual({
@@ -50,7 +50,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('held by subscribers are deleted with --confirm VARIABLE only', async () => {
+	it('deletes a used field only with --confirm VARIABLE', async () => {
 		await holders('a@example.com');
 		const refused = await project.run(['fields', 'delete', 'city', '-y']);
 		expect(refused).toEqual({
@@ -65,7 +65,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('held by nobody are deleted with --confirm VARIABLE as well, and only with the right one', async () => {
+	it('deletes an unused field only with the right --confirm VARIABLE', async () => {
 		expect((await project.run(['fields', 'delete', 'city', '--confirm', 'town'])).code).toBe(2);
 		expect(await project.json(['fields', 'delete', 'city', '--confirm', 'city'])).toEqual({ deleted: [1] });
 	});

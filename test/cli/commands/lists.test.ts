@@ -7,18 +7,18 @@ import { startServer } from '../../support/running-server.js';
 describe('mailctl lists', () => {
 	const two = () => [someList(1), someList(2, { name: 'News', unheard_of: { a: 1 } })];
 
-	it('prints exactly the objects of the wire as one JSON array', async () => {
+	it('prints the API’s objects unchanged as one JSON array', async () => {
 		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(two()) });
 		expect(JSON.parse(stdout)).toEqual(two());
 	});
 
-	it('leaves a text as it is that holds separators of lines and paragraphs', async () => {
+	it('prints line and paragraph separators unchanged', async () => {
 		const odd = [someList(1, { name: 'a\u2028b\u2029c\nd' })];
 		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(odd) });
 		expect(JSON.parse(stdout)).toEqual(odd);
 	});
 
-	it('shows 50 rows on a terminal and says how many there are', async () => {
+	it('shows 50 rows on a terminal with the total', async () => {
 		const many = Array.from({ length: 1240 }, (_, at) => someList(at + 1));
 		const { stdout, stderr } = await cli(['lists', 'list'], { connect: connectTo(many), columns: 80 });
 		expect(stdout.split('\n')).toHaveLength(54);
@@ -27,7 +27,7 @@ describe('mailctl lists', () => {
 		expect(all.stdout.split('\n')).toHaveLength(1244);
 	});
 
-	it('draws a borderless table within 80 columns and cards where no column is left to drop', async () => {
+	it('draws a borderless table in 80 columns, or cards if columns do not fit', async () => {
 		const lists = [
 			someList(1, { name: '日本語ニュース 👩‍👩‍👧' }),
 			someList(12, { name: `a${'b'.repeat(80)}` }),
@@ -47,7 +47,7 @@ describe('mailctl lists', () => {
 		expect(narrow.stdout.split('\n')[0]).toBe('ID        1');
 	});
 
-	it('refuses a name that several lists bear and names their ids', async () => {
+	it('rejects a name of several lists and names their ids', async () => {
 		const { code, stderr } = await cli(['lists', 'get', 'A'], {
 			connect: connectTo([someList(1, { name: 'A' }), someList(2, { name: 'A' })]),
 		});
@@ -57,7 +57,7 @@ describe('mailctl lists', () => {
 		});
 	});
 
-	it('deletes only with the name, not with -y', async () => {
+	it('delete requires the name, not -y', async () => {
 		const lists = two();
 		const refused = await cli(['lists', 'delete', '2', '-y'], { connect: connectTo(lists) });
 		expect(refused).toEqual({
@@ -73,7 +73,7 @@ describe('mailctl lists', () => {
 		expect(lists.map(({ id }) => id)).toEqual([1]);
 	});
 
-	it('lists the valid fields for an unknown one before anything is created', async () => {
+	it('names the valid fields for an unknown one before anything is created', async () => {
 		const lists = two();
 		const { code, stderr } = await cli(
 			['lists', 'create', '--name', 'X', '--email-reason', 'r', '--fields', 'nam'],
@@ -106,7 +106,7 @@ describe.each(['a database', 'a server of mailctl'])('a public name on %s', (pla
 		'News',
 	];
 
-	it('is given, changed and cleared, and shown to people; JSON is the list of the wire', async () => {
+	it('is set, changed and cleared, and shown to people only', async () => {
 		const run = await start();
 		const made = await run([...named, '-o', 'json']);
 		expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -124,7 +124,7 @@ describe.each(['a database', 'a server of mailctl'])('a public name on %s', (pla
 		expect((await run(['lists', 'get', '1', '--fields', 'public_name'])).stdout).toBe('\n');
 	});
 
-	it('that is refused leaves no list and no change', async () => {
+	it('that is rejected leaves no list and no change', async () => {
 		const run = await start();
 		const { code, stderr } = await run([...named.slice(0, 7), 'x'.repeat(256)]);
 		expect(code).toBe(5);
@@ -137,8 +137,8 @@ describe.each(['a database', 'a server of mailctl'])('a public name on %s', (pla
 	});
 });
 
-describe('a public name elsewhere', () => {
-	it('is not on the card, and refused where it is asked for', async () => {
+describe('a public name on another service', () => {
+	it('is not shown, and is rejected', async () => {
 		const connect = connectTo([someList(1)]);
 		expect((await cli(['lists', 'get', '1', '-o', 'table'], { connect })).stdout).not.toContain('PUBLIC');
 		const { code, stderr } = await cli(['lists', 'get', '1', '--fields', 'public_name'], { connect });

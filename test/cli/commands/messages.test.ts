@@ -21,7 +21,7 @@ describe('mailctl messages', () => {
 	});
 	afterAll(() => server.close());
 
-	it('are filtered by state, recipient and day', async () => {
+	it('filters by state, recipient and day', async () => {
 		const list = async (...words: string[]) =>
 			((await project.json(['messages', 'list', ...words])) as { to: string }[]).map(({ to }) => to);
 		expect(await list('--status', 'deferred')).toEqual(['later@example.com']);
@@ -41,7 +41,7 @@ describe('mailctl messages', () => {
 		expect((await project.run(['messages', 'list', '--since', 'soon'])).code).toBe(2);
 	});
 
-	it('are shown with every delivery attempt, one as an object, several as an array', async () => {
+	it('shows every delivery attempt, one message as an object, several as an array', async () => {
 		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({
 			id: ids[1],
 			delivery_attempts: [
@@ -60,12 +60,12 @@ describe('mailctl messages', () => {
 		]);
 	});
 
-	it('show what a mail server says without acting on it', async () => {
+	it('escapes a mail server’s words', async () => {
 		const shown = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 80 });
 		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');
 	});
 
-	it('are printed raw: bytes in a pipe, text on a terminal, base64 in JSON', async () => {
+	it('raw prints bytes to a pipe, text on a terminal, base64 in JSON', async () => {
 		const raw = await project.run(['messages', 'raw', ids[0] ?? '']);
 		expect(raw.stdout).toMatch(/^Subject: Hello\r$/m);
 		expect(await project.json(['messages', 'raw', ids[0] ?? ''])).toEqual({

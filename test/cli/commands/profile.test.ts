@@ -49,7 +49,7 @@ const run = (home: string, argv: readonly string[], options: CliOptions = {}) =>
 describe('mailctl login', () => {
 	const words = ['login', '--profile', 'prod', '--base-url', url, '--token-stdin'];
 
-	it('stores base URL and token apart, for their owner only, and is the default when it is the first', async () => {
+	it('stores base URL and token in separate private files, and becomes the default if first', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await run(home, [...words, '-o', 'json'], { stdin: 'good\n' });
 		expect({ code, document: JSON.parse(stdout) }).toEqual({
@@ -73,7 +73,7 @@ describe('mailctl login', () => {
 		expect(targets).toEqual([{ kind: 'remote', baseUrl: url, token: 'good' }]);
 	});
 
-	it('leaves whoever works on a database of this machine there', async () => {
+	it('does not become the default beside a local database', async () => {
 		const home = await makeHome();
 		await mkdir(join(home, '.local/share/mailctl'), { recursive: true });
 		await writeFile(join(home, '.local/share/mailctl/mailctl.db'), '');
@@ -82,7 +82,7 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
-	it('is the default after a look, which makes no database, and not where one was made, whatever is in it', async () => {
+	it('becomes the default after a read, which creates no database', async () => {
 		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
 		const signedIn = async (first: readonly string[]) => {
 			const env = { HOME: await makeHome() };
@@ -94,7 +94,7 @@ describe('mailctl login', () => {
 			expect({ line, ...(await signedIn(line.split(' '))) }).toMatchObject({ line, is_default: false });
 	});
 
-	it('says of a deployment that is not there what to look at', async () => {
+	it('suggests what to check if a server is unreachable', async () => {
 		const closed = 'http://127.0.0.1:9';
 		const { code, stderr } = await cli(['login', '--base-url', closed, '--token-stdin', '--retries', '0'], {
 			stdin: 'good',
@@ -107,7 +107,7 @@ describe('mailctl login', () => {
 		]);
 	});
 
-	it('takes the base URL as its argument, and not twice', async () => {
+	it('accepts the base URL once, as its argument', async () => {
 		const home = await makeHome();
 		expect((await run(home, ['login', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
 		expect(await readFileOf(home, 'config.json')).toMatchObject({
@@ -122,7 +122,7 @@ describe('mailctl login', () => {
 		);
 	});
 
-	it('names the place of a token that is refused', async () => {
+	it('names the source of a refused token', async () => {
 		const home = await homeWith(
 			{ profile: 'prod', profiles: { prod: { baseUrl: url } } },
 			{ tokens: { prod: { token: 'old', origin: url } } },
@@ -161,7 +161,7 @@ describe('mailctl login', () => {
 	it.each([
 		['http://[::1]:8080', '1'],
 		[`https://${'a'.repeat(60)}.example.com`, `${'a'.repeat(60)}.exa`],
-	])('makes a name of a profile from %s', async (baseUrl, name) => {
+	])('derives a profile name from %s', async (baseUrl, name) => {
 		const home = await makeHome();
 		const { code } = await run(home, ['login', baseUrl, '--token-stdin'], { stdin: 'good' });
 		expect([code, await readFileOf(home, 'config.json')]).toMatchObject([
@@ -170,7 +170,7 @@ describe('mailctl login', () => {
 		]);
 	});
 
-	it('keeps another default profile unless told --use', async () => {
+	it('keeps the default profile without --use', async () => {
 		const home = await homeWith({ profile: 'local', profiles: {} });
 		await run(home, words, { stdin: 'good' });
 		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'local' });
@@ -178,7 +178,7 @@ describe('mailctl login', () => {
 		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'prod' });
 	});
 
-	it('is named after the host without --profile, and finds the same deployment again', async () => {
+	it('names the profile after the host, and finds the same server again', async () => {
 		const home = await makeHome();
 		await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' });
 		expect((await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
@@ -204,7 +204,7 @@ describe('mailctl login', () => {
 		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
 	});
 
-	it('stores without trying with --no-check', async () => {
+	it('stores without a request with --no-check', async () => {
 		const home = await makeHome();
 		const { code } = await run(home, [...words, '--no-check'], {
 			stdin: 'later',
@@ -222,13 +222,13 @@ describe('mailctl login', () => {
 		['a password in the URL', ['login', '--base-url', 'https://a:b@mail.example.com', '--token-stdin']],
 		['the built-in name', ['login', '--base-url', url, '-p', 'local', '--token-stdin']],
 		['a database', ['login', '--db', 'x.db', '--token-stdin']],
-	])('is exit 2 for %s', async (_, argv) => {
+	])('ends with 2 for %s', async (_, argv) => {
 		const home = await makeHome();
 		expect((await run(home, argv, { stdin: 'good' })).code).toBe(2);
 		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
 	});
 
-	it('asks for both and never echoes the token', async () => {
+	it('asks for both and hides the token', async () => {
 		const home = await makeHome();
 		const { code, stderr } = await typed(
 			home,
@@ -246,7 +246,7 @@ describe('mailctl login', () => {
 		});
 	});
 
-	it('closes files that were open to others', async () => {
+	it('closes files that others could read', async () => {
 		const home = await homeWith({ profiles: {} }, { tokens: {} });
 		for (const name of ['config.json', 'credentials.json']) await chmod(join(folderOf(home), name), 0o644);
 		await run(home, words, { stdin: 'good' });
@@ -254,7 +254,7 @@ describe('mailctl login', () => {
 			expect(((await stat(join(folderOf(home), name))).mode & 0o777).toString(8)).toBe('600');
 	});
 
-	it('leaves corrupt files as they are, exit 78', async () => {
+	it('keeps corrupt files and ends with 78', async () => {
 		const config = await homeWith('{"profiles": ');
 		expect((await run(config, words, { stdin: 'good' })).code).toBe(78);
 		expect(await readFile(join(folderOf(config), 'config.json'), 'utf8')).toBe('{"profiles": ');
@@ -265,7 +265,7 @@ describe('mailctl login', () => {
 		}
 	});
 
-	it('loses nothing when two write at the same time', async () => {
+	it('loses nothing if two processes write at once', async () => {
 		const home = await makeHome();
 		const names = ['a', 'b', 'c'];
 		const done = await Promise.all(
@@ -282,7 +282,7 @@ describe('mailctl login', () => {
 		]);
 	});
 
-	it('takes over from a writer that died', async () => {
+	it('takes over the lock of a dead process', async () => {
 		const home = await homeWith({ profiles: {} });
 		await writeFile(join(folderOf(home), 'lock'), '');
 		const { utimes } = await import('node:fs/promises');
@@ -294,7 +294,7 @@ describe('mailctl login', () => {
 describe('the token of a profile', () => {
 	const stored = { tokens: { prod: { token: 'good', origin: url } } };
 
-	it('is refused to another origin, whatever the profile says by now', async () => {
+	it('is not sent to another origin', async () => {
 		const home = await homeWith({ profiles: { prod: { baseUrl: 'https://evil.example' } } }, stored);
 		const targets: Target[] = [];
 		const { code, stderr } = await run(home, ['-p', 'prod', 'lists', 'list'], {
@@ -309,7 +309,7 @@ describe('the token of a profile', () => {
 		});
 	});
 
-	it('is dropped when the base URL is set to another origin, and kept on the same', async () => {
+	it('is dropped when the base URL moves to another origin', async () => {
 		const home = await homeWith({ profiles: { prod: { baseUrl: url } } }, stored);
 		await run(home, ['config', 'set', 'baseUrl', `${url}/api`, '-p', 'prod']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual(stored);
@@ -318,13 +318,13 @@ describe('the token of a profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('left over from a removed profile does not go to a new one of that name', async () => {
+	it('of a removed profile is not reused by a new one of that name', async () => {
 		const home = await homeWith({ profiles: {} }, stored);
 		await run(home, ['profile', 'add', 'prod', '--base-url', 'https://other.example']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is forgotten by logout, which says what stays', async () => {
+	it('is removed by logout, which reports what stays', async () => {
 		const home = await homeWith({ profile: 'prod', profiles: { prod: { baseUrl: url } } }, stored);
 		const { code, stdout, stderr } = await run(home, ['logout', '-o', 'json'], {
 			env: { MAILCTL_TOKEN: 't' },
@@ -348,7 +348,7 @@ describe('mailctl profile', () => {
 	};
 	const credentials = { tokens: { prod: { token: 's3cret', origin: url } } };
 
-	it('lists all with the default one marked, never a character of a token', async () => {
+	it('lists profiles and marks the default, without tokens', async () => {
 		const home = await homeWith(config, credentials);
 		const { stdout } = await run(home, ['profile', 'list', '-o', 'json']);
 		expect(JSON.parse(stdout)).toEqual([
@@ -384,7 +384,7 @@ describe('mailctl profile', () => {
 		]);
 	});
 
-	it('keeps the whole path of a database, so that it is found from anywhere', async () => {
+	it('stores the absolute path of a database', async () => {
 		const home = await makeHome();
 		expect((await run(home, ['profile', 'add', 'p', '--db', 'two.db'])).code).toBe(0);
 		expect(await readFileOf(home, 'config.json')).toMatchObject({
@@ -392,7 +392,7 @@ describe('mailctl profile', () => {
 		});
 	});
 
-	it('adds a deployment or a database with its preferences', async () => {
+	it('adds a server or a database with preferences', async () => {
 		const home = await makeHome();
 		const words = ['profile', 'add', 'p', '--db', '/p.db', '--protected', '--set', 'retries=5', '--use'];
 		words.push('--set', 'time-zone=Europe/Oslo');
@@ -419,13 +419,13 @@ describe('mailctl profile', () => {
 		[['remove', 'local', '-y']],
 		[['remove', 'prod', '-y']],
 		[['remove', 'trial']],
-	])('refuses %j and changes nothing', async (words) => {
+	])('rejects %j and changes nothing', async (words) => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', ...words])).code).toBe(2);
 		expect(await readFileOf(home, 'config.json')).toEqual(config);
 	});
 
-	it('renames with token and place, asking on a protected one', async () => {
+	it('renames with token and place, and asks if protected', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
@@ -436,7 +436,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: { live: credentials.tokens.prod } });
 	});
 
-	it('uses another, then removes the former with its token', async () => {
+	it('uses another profile, then removes the former with its token', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'use', 'local'])).code).toBe(0);
 		const { stdout } = await run(home, ['profile', 'rm', 'prod', '-y', '-o', 'json']);
@@ -453,7 +453,7 @@ describe('mailctl profile', () => {
 		'version',
 		'completion bash',
 		'lists list --help -o json',
-	])('takes nothing away from what needs none: %s', async (line) => {
+	])('works without a target: %s', async (line) => {
 		const home = await homeWith('{broken');
 		expect(await run(home, line.split(' '))).toMatchObject({ code: 0, stderr: '' });
 		const named = { HOME: home, MAILCTL_PROFILE: 'none', MAILCTL_BASE_URL: 'no url' };
@@ -464,14 +464,14 @@ describe('mailctl profile', () => {
 		['retries', '1e3'],
 		['output', 'xml'],
 		['timeZone', 'Mars/Base'],
-	])('keeps no value that no command could read: %s %s', async (key, value) => {
+	])('rejects a value that no command could read: %s %s', async (key, value) => {
 		const home = await makeHome();
 		const { code, stderr } = await run(home, ['config', 'set', key, value]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(key) });
 		expect((await run(home, ['config', 'list'])).code).toBe(0);
 	});
 
-	it('corrects a default profile that is not there', async () => {
+	it('corrects a missing default profile', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
 		expect(stderr).toBe('warning: the default profile "gone" is not there; mailctl profile use NAME\n');

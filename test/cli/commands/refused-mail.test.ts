@@ -54,7 +54,7 @@ async function toldBy(project: Project, ...argv: string[]) {
 }
 
 describe('a refusal of the sender', () => {
-	it('pauses the queue, and every command that is asked says what the server said', async () => {
+	it('pauses the queue, and every command reports the reply', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
 		const { stderr, code } = await project.run(send);
@@ -80,7 +80,7 @@ describe('a refusal of the sender', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
 	});
 
-	it('that is fixed lets campaigns resume continue at once, and an old reply is not repeated', async () => {
+	it('lets campaigns resume continue at once after the cause is fixed', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
 		expect((await project.run(send)).code).toBe(14);
@@ -99,7 +99,7 @@ describe('a refusal of the sender', () => {
 	it.each([
 		['--to', 'a@example.com'],
 		['--list', 'L', '--test-to', 'a@example.com'],
-	])('is said by send %s %s, which ends with 14', async (...whom) => {
+	])('is reported by send %s %s, which ends with 14', async (...whom) => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'RCPT', answer: '554 Relay access denied' });
 		const argv = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', ...whom];
@@ -113,7 +113,7 @@ describe('a refusal of the sender', () => {
 	});
 });
 
-describe('what failed', () => {
+describe('a failed message', () => {
 	const fail = async () => {
 		const { project, refusal, server } = await start();
 		refusal.push({ phase: 'dot', answer: '554 5.7.1 Message looks like spam, id 4711-0815-AB' });
@@ -126,7 +126,7 @@ describe('what failed', () => {
 		return { project, server };
 	};
 
-	it('is sent again by campaigns resume --failed, on this machine', async () => {
+	it('is sent again by campaigns resume --failed on a local database', async () => {
 		const { project, server } = await fail();
 		const { stderr } = await project.run(['campaigns', 'resume', 'c', '--failed', '--dry-run']);
 		expect(stderr).toContain('12 failed messages would be sent again');
@@ -147,7 +147,7 @@ describe('what failed', () => {
 	});
 });
 
-it('has the address for replies of its sender, unless another is given', async () => {
+it('keeps the Reply-To of its sender, unless another is given', async () => {
 	const { project, server } = await start();
 	const sender = { from_email: 'desk@example.com', full_name: 'Desk', reply_to_email: 'help@example.com' };
 	await project.json(['api', 'POST', '/senders/', '--data', JSON.stringify(sender)]);

@@ -34,7 +34,7 @@ describe('a saved report', () => {
 	});
 	afterAll(() => sink.close());
 
-	it('is a table with every figure by day, for Excel too', async () => {
+	it('is a table with every figure by day, also for Excel', async () => {
 		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
 		const more = 'unsubscribed,complained,softbounced,hardbounced';
 		const text = `${header},${more}\n2026-11-07,1,1,1,0,0,0,0,0,0,0\n`;
@@ -42,7 +42,7 @@ describe('a saved report', () => {
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
 
-	it('is JSON as printed with all links, and Markdown whose texts stay texts', async () => {
+	it('is JSON as printed, with all links, or escaped Markdown', async () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
@@ -52,12 +52,12 @@ describe('a saved report', () => {
 		expect(markdown).toContain('## Links\n\n| Link | People |');
 	});
 
-	it('says of links beside some days that they are of the whole life', async () => {
+	it('states that links cover the whole life of the campaign', async () => {
 		expect(await saved('life.html')).toContain('>Links<');
 		expect(await saved('part.html', '--last', '7d')).toContain('>Links over the whole life of the campaign<');
 	});
 
-	it('has the chart that is asked for, in a page and as a picture', async () => {
+	it('has the requested chart in a page and as a picture', async () => {
 		const pictures = (page: string) => page.match(/(?<=role="img" aria-label=")[^"]*/g) ?? [];
 		const byDay = 'what was sent, opened and clicked by day';
 		const page = async (chart: string) => saved(`${chart}.html`, '--chart', chart);
@@ -89,7 +89,7 @@ describe('a saved report', () => {
 		if (words.includes('--force')) expect(await readFile(path(name), 'utf8')).toBe('mine');
 	});
 
-	it('replaces no file without --force, and leaves none behind', async () => {
+	it('replaces a file only with --force, and leaves none after a failure', async () => {
 		await writeFile(path('mine.html'), 'mine');
 		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];
 		const refused = await project.run(again);
@@ -111,13 +111,13 @@ describe('a saved report', () => {
 		],
 		[['--excel'], '--excel needs --save FILE'],
 		[['--chart', 'heat'], '--chart heat needs --save\nhint: --save FILE.svg draws it\n'],
-	])('refuses %j', async (more, message) => {
+	])('rejects %j', async (more, message) => {
 		const { code, stderr } = await project.run(['report', ...more, ...now]);
 		expect(code).toBe(2);
 		expect(stderr).toContain(message);
 	});
 
-	it('of days tells how the lists grew: a row and a picture each, in Markdown and JSON too', async () => {
+	it('of days includes the growth of lists, as rows and pictures', async () => {
 		const of = async (name: string) => {
 			await project.json(['report', '--save', path(name), '--last', '30d']);
 			return readFile(path(name), 'utf8');
@@ -131,26 +131,23 @@ describe('a saved report', () => {
 		expect(await saved('whole.html'), 'of a campaign').not.toContain('Growth');
 	});
 
-	it.runIf(hasChromium)(
-		'has pictures with words beside one another, under the policy of the page',
-		async () => {
-			await project.json(['report', '--save', path('week.html'), '--last', '7d']);
-			const browser = await launchChromium();
-			if (browser === undefined) throw new Error('no browser');
-			try {
-				const tab = await browser.newPage();
-				const refused: string[] = [];
-				tab.on('console', (message) => refused.push(message.text()));
-				await tab.goto(`file://${path('week.html')}`);
-				expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
-				expect(refused).toEqual([]);
-			} finally {
-				await browser.close();
-			}
-		},
-	);
+	it.runIf(hasChromium)('has pictures with text beside each other under its content policy', async () => {
+		await project.json(['report', '--save', path('week.html'), '--last', '7d']);
+		const browser = await launchChromium();
+		if (browser === undefined) throw new Error('no browser');
+		try {
+			const tab = await browser.newPage();
+			const refused: string[] = [];
+			tab.on('console', (message) => refused.push(message.text()));
+			await tab.goto(`file://${path('week.html')}`);
+			expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
+			expect(refused).toEqual([]);
+		} finally {
+			await browser.close();
+		}
+	});
 
-	it.runIf(hasChromium)('is a page without faults that runs nothing and fits a telephone', async () => {
+	it.runIf(hasChromium)('is a valid page without scripts that fits a phone', async () => {
 		const page = await saved('r.html');
 		expect(page).not.toContain('<img');
 		expect(page).not.toMatch(/<script/i);

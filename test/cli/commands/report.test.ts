@@ -28,7 +28,7 @@ describe('mailctl report', () => {
 			(await project.json(['report', ...words, ...now])) as { data: { date: string; sent: number }[] }
 		).data.map(({ date, sent }) => `${date} ${sent}`);
 
-	it('takes days in each form, the last days and an event', async () => {
+	it('accepts days in each form, the last days and an event', async () => {
 		expect(await days('--from', '2026-11-06', '--to', '07.11.2026')).toEqual([
 			'06.11.2026 0',
 			'07.11.2026 3',
@@ -41,7 +41,7 @@ describe('mailctl report', () => {
 		expect(await days('--last', '1d', '--event', 'opened')).toEqual(['07.11.2026 0']);
 	});
 
-	it('counts its days in the time zone of the database', async () => {
+	it('counts days in the time zone of the database', async () => {
 		const other = await makeProject();
 		await other.json(['engine', 'init', '--time-zone', 'Pacific/Kiritimati']);
 		expect(await other.json(['report', '--last', '1d', ...now])).toMatchObject({
@@ -68,7 +68,7 @@ describe('mailctl report', () => {
 			2,
 			'--fail-if tests redirected_percent, which --event SENT,OPENED leaves out',
 		],
-	])('refuses %j', async (words, code, message) => {
+	])('rejects %j', async (words, code, message) => {
 		const result = await project.run(['report', ...words, ...now]);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' });
 		expect(result.stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
@@ -77,7 +77,7 @@ describe('mailctl report', () => {
 	it.each([
 		['open_percent>2', 'did you mean opened_percent?'],
 		['moon>2', /names are sent, opened, .*redirected_percent/],
-	])('answers --fail-if %s by the names it may mean', async (test, hint) => {
+	])('answers --fail-if %s with similar names', async (test, hint) => {
 		const { stderr } = await project.run(['report', '--fail-if', test, ...now]);
 		expect(stderr.split('\n')[1]).toMatch(hint);
 	});
@@ -93,7 +93,7 @@ describe('mailctl report', () => {
 		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);
 	});
 
-	it('leaves machines out of the figures of a row with --human', async () => {
+	it('leaves bots out of a row with --human', async () => {
 		expect((await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--human'])).stdout).toBe(
 			'date,sent,opened,clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n2026-11-07,3,0,0,0,0,0,0,3\r\n',
 		);
@@ -127,7 +127,7 @@ describe('mailctl report', () => {
 			]);
 		});
 
-		it('has the count beside each share, of people alone with --human', async () => {
+		it('shows the share beside each count, for people only with --human', async () => {
 			const all = [
 				'  sent          5',
 				'  opened        2  40.00 %',
@@ -160,8 +160,8 @@ describe('mailctl report', () => {
 		});
 	});
 
-	describe('of a deployment without extensions', () => {
-		it('ends on the last day of the report of the deployment', async () => {
+	describe('a report of a service without extensions', () => {
+		it('ends on the service’s last day', async () => {
 			const asked: unknown[] = [];
 			const connect = stripped({
 				change: (api) => ({
@@ -184,7 +184,7 @@ describe('mailctl report', () => {
 			expect(asked).toEqual([{}, { date_from: '07.11.2026', date_to: '08.11.2026' }]);
 		});
 
-		it('refuses --tag and --human, which it would ignore, before it is asked', async () => {
+		it('rejects --tag and --human before any request', async () => {
 			const connect = stripped({
 				change: (api) => ({ ...api, report: () => Promise.reject(new Error('asked')) }),
 			});

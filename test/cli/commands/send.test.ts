@@ -24,7 +24,7 @@ describe('mailctl send', () => {
 	const messages = async (...words: string[]) =>
 		(await project.json(['messages', 'list', ...words])) as { id: string; to: string; state: string }[];
 
-	it('prints the answer of the service, sends, and ends when it is sent', async () => {
+	it('prints the service’s answer and ends when the message is sent', async () => {
 		const { code, stdout, stderr } = await project.run([...toAnn, '--context', 'name=Ann', '-o', 'json']);
 		expect({ code, document: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 			code: 0,
@@ -35,13 +35,13 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Hi Ann');
 	});
 
-	it('sends one message a recipient, who sees nobody else', async () => {
+	it('sends one message to each recipient, who sees no other', async () => {
 		await project.json([...toAnn, '--to', 'bob@example.com', '--to', 'ANN@example.com']);
 		expect(sink.received.map(({ to }) => to).sort()).toEqual([['ann@example.com'], ['bob@example.com']]);
 		expect(textOf(0).match(/^To: .*$/m)?.[0]).not.toContain(',');
 	});
 
-	it('keeps hidden copies out of the headers', async () => {
+	it('keeps hidden copies out of the header', async () => {
 		await project.json([...toAnn, '--cc', 'Carl <carl@example.com>', '--bcc', 'secret@example.com']);
 		expect(sink.received[0]?.to.toSorted()).toEqual([
 			'ann@example.com',
@@ -53,7 +53,7 @@ describe('mailctl send', () => {
 		expect(textOf(0)).not.toMatch(/^Bcc:/im);
 	});
 
-	it('wants --cc-each for copies of several messages', async () => {
+	it('requires --cc-each for copies of several messages', async () => {
 		const words = [...toAnn, '--to', 'bob@example.com', '--cc', 'carl@example.com'];
 		expect(await project.run(words)).toEqual({
 			code: 2,
@@ -65,7 +65,7 @@ describe('mailctl send', () => {
 		expect(sink.received.map(({ to }) => to.length)).toEqual([2, 2]);
 	});
 
-	it('carries headers, reply-to and tag', async () => {
+	it('sends headers, reply-to and tag', async () => {
 		await project.json([
 			...toAnn,
 			'--header',
@@ -80,7 +80,7 @@ describe('mailctl send', () => {
 		expect(await messages()).toMatchObject([{ state: 'sent', tag: 'spring' }]);
 	});
 
-	it('takes variables from a file and from --context, which wins', async () => {
+	it('reads variables from a file and from --context, which takes precedence', async () => {
 		const file = await project.file('context.json', '{"name": "File", "n": 5}');
 		const body = ['--text', '#name# #n# #unknown#'];
 		await project.json([
@@ -90,7 +90,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Flag 5 #unknown#');
 	});
 
-	it('refuses bulk mail whose person has no value for a field, sending nothing', async () => {
+	it('rejects bulk mail if a field has no value, and sends nothing', async () => {
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const people = ['subscribers', 'create', '-l', 'L', '--email'];
@@ -107,7 +107,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).subject).toBe('In Oslo');
 	});
 
-	it('refuses variables without a value with --strict-vars, sending nothing', async () => {
+	it('rejects variables without a value with --strict-vars', async () => {
 		expect(
 			await project.run([...hello.slice(0, -1), 'x #nope#', '--to', 'a@example.com', '--strict-vars']),
 		).toEqual({
@@ -175,7 +175,7 @@ describe('mailctl send', () => {
 			3,
 			'template Nope not found',
 		],
-	])('refuses %j with %i, and nothing is accepted', async (words, code, message) => {
+	])('rejects %j with %i, and accepts nothing', async (words, code, message) => {
 		for (const dry of [[], ['-n']]) {
 			const result = await project.run([...words, ...dry]);
 			const said = result.stderr.split('\n');
@@ -188,7 +188,7 @@ describe('mailctl send', () => {
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});
 
-	it('strips line breaks from a subject, so that no header can be smuggled in', async () => {
+	it('removes line breaks from a subject', async () => {
 		await project.json([
 			...toAnn.slice(0, 3),
 			'--subject',
@@ -200,7 +200,7 @@ describe('mailctl send', () => {
 		expect(textOf(0)).not.toMatch(/^Bcc:/im);
 	});
 
-	it('sends with a template by name, whose name is the subject', async () => {
+	it('sends a template by name, with the name as subject', async () => {
 		const html = await project.file('w.html', '<p>Hi #name#</p>');
 		await project.json(['templates', 'create', '--name', 'Welcome', '--html-file', html]);
 		await project.json([
@@ -213,7 +213,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).html).toMatch(/^<p>Hi Ann<\/p><img /);
 	});
 
-	it('shows the finished message and sends nothing with --preview, --eml and --dry-run', async () => {
+	it('shows the message and sends nothing with --preview, --eml and --dry-run', async () => {
 		const words = [
 			...toAnn,
 			'--html',
@@ -257,13 +257,13 @@ describe('mailctl send', () => {
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});
 
-	it('paces messages with --rate', async () => {
+	it('limits the speed with --rate', async () => {
 		const before = performance.now();
 		await project.json([...toAnn, '--to', 'b@example.com', '--to', 'c@example.com', '--rate', '10/s']);
 		expect(performance.now() - before).toBeGreaterThan(150);
 	});
 
-	it('joins a campaign, whose messages and figures are found by it', async () => {
+	it('adds a message to a campaign, whose figures include it', async () => {
 		const campaign = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 		const { stderr } = await project.run([...toAnn, '--campaign', campaign]);
 		expect(stderr).toBe(`campaign ${campaign}\nsent 1\n`);

@@ -21,7 +21,7 @@ describe('mailctl senders', () => {
 		await project.json(['senders', 'add', 'news@example.com', ...now]);
 	});
 
-	it('are listed, added and removed by address in any case, or by id', async () => {
+	it('lists, adds and removes by address in any case, or by id', async () => {
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 		expect((await project.run(['senders', 'add', 'b@example.com', '-q'])).stdout).toBe('2\n');
 		expect(await project.json(['senders', 'remove', 'NEWS@example.com', '-y'])).toEqual({ deleted: [1] });
@@ -42,13 +42,13 @@ describe('mailctl senders', () => {
 			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has an invisible character, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
-	])('refuse with %i %j, quoting it', async (code, address, stderr) => {
+	])('ends with %i for %j, and quotes it', async (code, address, stderr) => {
 		expect(await project.run(['senders', 'add', address])).toEqual({ code, stdout: '', stderr });
 		expect((await project.run(['senders', 'add', address, '-n'])).code).toBe(code);
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 	});
 
-	it('are removed with consent only; an unknown one is exit 3', async () => {
+	it('removes only with consent, and ends with 3 for an unknown one', async () => {
 		expect(await project.run(['senders', 'remove', 'news@example.com'])).toEqual({
 			code: 2,
 			stdout: '',
@@ -61,7 +61,7 @@ describe('mailctl senders', () => {
 		});
 	});
 
-	it('stay as they are in a dry run', async () => {
+	it('changes nothing in a dry run', async () => {
 		expect(await project.json(['senders', 'add', 'b@example.com', '-n'])).toEqual({
 			dry_run: true,
 			create: { from_email: 'b@example.com' },
@@ -75,7 +75,7 @@ describe('mailctl senders', () => {
 		['senders', 'add', 'a@example.com'],
 		['senders', 'remove', 'a@example.com', '-y'],
 		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
-	])('of a service that has no /senders/: %s %s %s %s', async (...words) => {
+	])('reports a service without /senders/: %s %s %s %s', async (...words) => {
 		const service = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'));
 		await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
 		const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;

@@ -8,7 +8,7 @@ describe('mailctl serve', () => {
 		['--host', 'no such host'],
 		['--rate', 'fast'],
 		['--tls-cert', '/etc/hostname', '--tls-key', '/etc/hostname'],
-	])('leaves no token that it has not told where %s %j does not let it begin', async (...words) => {
+	])('leaves no unprinted token if %s %j stops its start', async (...words) => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const { code, stderr } = await run(['serve', '--port', '0', ...words]);
 		expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --/)]);
@@ -17,7 +17,7 @@ describe('mailctl serve', () => {
 });
 
 describe('the start of mailctl serve', () => {
-	it('warns where no mail can leave, and says how to log in with the token it made', async () => {
+	it('warns if no mail can be sent, and prints how to log in with the new token', async () => {
 		const HOME = await makeHome();
 		const { stderr } = await cli(['serve', '--port', '0', '--deadline', '2s'], { env: { HOME } });
 		expect(stderr).toContain(
@@ -29,10 +29,10 @@ describe('the start of mailctl serve', () => {
 	});
 });
 
-describe('where links of mails point to', () => {
+describe('the public URL at the start of serve', () => {
 	const words = ['--deadline', '2s'];
 
-	it('is warned of where no public URL is set, with the way to set one', async () => {
+	it('is missing in a warning that names the setting', async () => {
 		const { run, db } = await makeProject({ smtp: 2525 });
 		const { stderr } = await run(['serve', '--port', '0', ...words]);
 		expect(stderr).toMatch(/^warning: links in mails point to http:\/\/127\.0\.0\.1:\d+: set /m);
@@ -41,7 +41,7 @@ describe('where links of mails point to', () => {
 		);
 	});
 
-	it('is nothing to warn of where it was set, be it the address it listens on', async () => {
+	it('causes no warning if set, even as the listening address', async () => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const port = await freePort();
 		const url = `http://127.0.0.1:${port}`;
@@ -52,7 +52,7 @@ describe('where links of mails point to', () => {
 	});
 });
 
-describe('the rate of those who send', () => {
+describe('the rate of a sending process', () => {
 	it.each(['serve', 'worker'])('is explained by %s --help', async (words) => {
 		const { stdout } = await cli([...words.split(' '), '--help']);
 		expect(stdout).toMatch(

@@ -44,7 +44,7 @@ async function mail(port: number, { auth, ...more }: Mail = {}): Promise<void> {
 }
 
 describe('mailctl sink', () => {
-	it('counts what arrives, keeps each mail as a file, and ends with the last one', async () => {
+	it('counts mails, stores each as a file, and ends after the last one', async () => {
 		const dir = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'mails');
 		const { running, port } = start(['--dir', dir, '--count', '2', '--wait', '1m', '-o', 'json']);
 		await mail(await port, { subject: 'Grüße', auth: { user: 'any', pass: 'thing' } });
@@ -76,7 +76,7 @@ describe('mailctl sink', () => {
 		expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o700, 0o600]);
 	});
 
-	it('shows each on a separate line, with what could harm a terminal spelled out', async () => {
+	it('shows each mail on a line, with control characters escaped', async () => {
 		const { running, port } = start(['--count', '1'], { columns: 100 });
 		await mail(await port, { subject: 'Red \u001b[31malert\u202e' });
 		const { code, stdout } = await running;
@@ -86,7 +86,7 @@ describe('mailctl sink', () => {
 		);
 	});
 
-	it('is 12 when fewer came in time, telling how many', async () => {
+	it('ends with 12 and the count if fewer mails came in time', async () => {
 		const { running, port } = start(['--count', '2', '--wait', '5s']);
 		await mail(await port);
 		expect(await running).toMatchObject({
@@ -99,7 +99,7 @@ describe('mailctl sink', () => {
 		});
 	});
 
-	it('is 130 on Ctrl-C, and what came is shown', async () => {
+	it('ends with 130 on Ctrl-C, and shows what came', async () => {
 		const interrupts = new AbortController();
 		const { running, port } = start(['-o', 'json'], { interrupts: interrupts.signal });
 		await mail(await port);
@@ -141,12 +141,12 @@ describe('mailctl sink', () => {
 	it.each([
 		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @, and no @DOMAIN'],
 		[['--defer', '@'], '--defer: "@" is not an e-mail address'],
-	])('takes no %j', async (words, message) => {
+	])('rejects %j', async (words, message) => {
 		const { code, stderr } = await cli(['sink', '--port', '0', ...words]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
 
-	it('refuses a port that is taken and a file as the folder', async () => {
+	it('rejects a used port and a file as its folder', async () => {
 		const server = createServer();
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 		const address = server.address();
@@ -161,7 +161,7 @@ describe('mailctl sink', () => {
 		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is not a folder`);
 	});
 
-	it('tells the sender to try again where it cannot keep a mail, and ends with 74', async () => {
+	it('defers a mail that it cannot store, and ends with 74', async () => {
 		const dir = await mkdtemp(join(tmpdir(), 'mailctl-sink-'));
 		const { running, port } = start(['--dir', dir]);
 		const at = await port;

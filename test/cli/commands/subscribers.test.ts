@@ -31,7 +31,7 @@ describe('mailctl subscribers', () => {
 			({ email }) => email,
 		);
 
-	it('are shown as the wire has them, by id and by address in any case', async () => {
+	it('shows the API’s records, by id and by address in any case', async () => {
 		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
 		expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		expect(await project.json(['subscribers', 'get', 'ANN@Example.COM', '-l', '1'])).toEqual(ann);
@@ -40,7 +40,7 @@ describe('mailctl subscribers', () => {
 		);
 	});
 
-	it('are found in all lists', async () => {
+	it('finds a person in all lists', async () => {
 		await project.json(['lists', 'create', '--name', 'Other', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', 'Other', '--email', 'Ann@example.com']);
 		await project.json(['subscribers', 'create', '-l', 'Other', '--email', 'bann@example.com']);
@@ -56,14 +56,14 @@ describe('mailctl subscribers', () => {
 		});
 	});
 
-	describe('listed', () => {
+	describe('list', () => {
 		beforeEach(async () => {
 			await add('x_y@example.com', '--meta', 'city=Oslo');
 			await add('xay@example.com', '--inactive');
 			await add('100%@example.com', '--meta-json', '{"city": 5}');
 		});
 
-		it('are filtered by address, activity and meta together', async () => {
+		it('filters by address, activity and meta together', async () => {
 			expect(await emailsOf('--email', 'XAY@example.com')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--inactive')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--active', '--where', 'meta.city=Oslo')).toEqual([
@@ -81,19 +81,19 @@ describe('mailctl subscribers', () => {
 		});
 	});
 
-	describe('created', () => {
+	describe('create', () => {
 		it.each([
 			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
 			[['--meta-json', '[1]'], '--meta-json is not a JSON object'],
 			[['--meta-json', '@/nowhere'], '--meta-json: /nowhere: no such file'],
-		])('refuse %j before anything is asked of the service', async (words, message) => {
+		])('rejects %j before any request', async (words, message) => {
 			const { code, stderr } = await project.run([
 				...['subscribers', 'create', ...list, '--email', 'b@example.com', ...words],
 			]);
 			expect({ code, first: stderr.split('\n')[0] }).toEqual({ code: 2, first: `error: ${message}` });
 		});
 
-		it('take meta from JSON itself, @FILE and stdin, and single values above it', async () => {
+		it('reads meta from JSON, @FILE and stdin, and single values over it', async () => {
 			const path = await project.file('meta.json', '{"city": "Rome", "plan": 1}');
 			await add('b@example.com', '--meta-json', '{"city": null, "plan": true}');
 			await add('c@example.com', '--meta-json', `@${path}`, '--meta', 'plan=pro');
@@ -107,7 +107,7 @@ describe('mailctl subscribers', () => {
 			]).toEqual([{ city: null, plan: true }, { city: 'Rome', plan: 'pro' }, { city: 1.5 }]);
 		});
 
-		it('again are an error, skipped or updated as told; with -q the id alone', async () => {
+		it('reports, skips or updates an existing person; -q prints the id', async () => {
 			const again = ['subscribers', 'create', ...list, '--email', 'Ann@example.com', '--meta', 'plan=pro'];
 			expect((await project.run([...again, '-q'])).code).toBe(5);
 			expect((await project.run([...again, '--if-exists', 'skip', '-q'])).stdout).toBe('1\n');
@@ -120,11 +120,11 @@ describe('mailctl subscribers', () => {
 		});
 	});
 
-	describe('updated', () => {
+	describe('update', () => {
 		const update = (...words: string[]) =>
 			project.json(['subscribers', 'update', 'ann@example.com', ...list, ...words]);
 
-		it('merge --meta, remove --unset-meta and replace all with --meta-json', async () => {
+		it('merges --meta, removes --unset-meta and replaces all with --meta-json', async () => {
 			expect(await update('--meta', 'plan=pro')).toMatchObject({ meta: { city: 'Oslo', plan: 'pro' } });
 			expect(await update('--unset-meta', 'city', '--meta', 'plan=free')).toMatchObject({
 				meta: { plan: 'free' },
@@ -133,12 +133,12 @@ describe('mailctl subscribers', () => {
 			expect(await update('--meta-json', '{}')).toMatchObject({ meta: {} });
 		});
 
-		it('lose nothing when two change different variables at once', async () => {
+		it('loses nothing if two processes change different variables', async () => {
 			await Promise.all([update('--meta', 'city=Rome'), update('--meta', 'plan=pro')]);
 			expect(await metaOf('1')).toEqual({ city: 'Rome', plan: 'pro' });
 		});
 
-		it('refuse what contradicts itself', async () => {
+		it('rejects contradictory options', async () => {
 			const refused = async (...words: string[]) =>
 				(await project.run(['subscribers', 'update', '1', ...list, ...words])).stderr.split('\n')[0];
 			expect([
@@ -160,8 +160,8 @@ describe('mailctl subscribers', () => {
 		});
 	});
 
-	describe('several at once', () => {
-		it('are activated and deactivated, an array', async () => {
+	describe('with several ids', () => {
+		it('activates and deactivates, with an array as answer', async () => {
 			await add('bob@example.com');
 			expect(
 				await project.json(['subscribers', 'deactivate', 'ann@example.com', '2', ...list]),
@@ -179,7 +179,7 @@ describe('mailctl subscribers', () => {
 			]);
 		});
 
-		it('who unsubscribed are activated with consent alone', async () => {
+		it('activates people who unsubscribed only with consent', async () => {
 			const reason = ['--reason', 'UNSUBSCRIBED', '--list', '1'];
 			await project.json(['suppressions', 'add', 'ann@example.com', ...reason]);
 			const lifted = 'ann@example.com had unsubscribed; that is lifted';
@@ -197,12 +197,12 @@ describe('mailctl subscribers', () => {
 			expect([code, stderr]).toEqual([0, `warning: ${lifted}\n`]);
 		});
 
-		it('are not touched when one of them is unknown', async () => {
+		it('changes nothing if one is unknown', async () => {
 			expect((await project.run(['subscribers', 'deactivate', '1', '9', ...list])).code).toBe(3);
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		});
 
-		it('more than 100 want their count, -y is not enough', async () => {
+		it('requires the count for more than 100, not -y', async () => {
 			const rows = Array.from({ length: 101 }, (_, at) => `p${at}@example.com`);
 			const path = await project.file('people.csv', `email\n${rows.join('\n')}\n`);
 			await project.json(['subscribers', 'import', path, ...list]);

@@ -20,7 +20,7 @@ describe('mailctl templates', () => {
 		]);
 	});
 
-	it('want a body, from files that are there and are UTF-8', async () => {
+	it('need a body, from existing UTF-8 files', async () => {
 		const latin = await project.file('latin.txt', Buffer.from('Gr\xfc\xdfe', 'latin1'));
 		const refusals = await Promise.all(
 			[[], ['--text-file', '/nowhere'], ['--text-file', project.folder], ['--text-file', latin]].map(
@@ -36,7 +36,7 @@ describe('mailctl templates', () => {
 		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
 	});
 
-	it('are rendered as HTML with escaped values, and warn of what has none', async () => {
+	it('render HTML with escaped values, and warn about missing ones', async () => {
 		const words = ['templates', 'render', 'Welcome', '--context', 'name=<b>'];
 		const { stdout, stderr, code } = await project.run(words);
 		expect({ stdout, stderr, code }).toEqual({ stdout: '<p>Hi &lt;b&gt;</p>\n', stderr: '', code: 0 });
@@ -44,7 +44,7 @@ describe('mailctl templates', () => {
 		expect(bare).toEqual({ code: 0, stdout: '<p>Hi #name#</p>\n', stderr: 'warning: no value for #name#\n' });
 	});
 
-	it('want no value for what every mail has', async () => {
+	it('need no value for built-in variables', async () => {
 		const text = await project.file(
 			'links.txt',
 			'#email# #town# #unsubscribe_url# #view_url# #email_reason#',
@@ -54,7 +54,7 @@ describe('mailctl templates', () => {
 		expect(stderr).toBe('warning: no value for #town#\n');
 	});
 
-	it('without HTML have no such part to render', async () => {
+	it('without HTML cannot render it', async () => {
 		const text = await project.file('plain.txt', 'Hi');
 		await project.json(['templates', 'create', '--name', 'Plain', '--text-file', text]);
 		expect(await project.run(['templates', 'render', 'Plain', '--part', 'html'])).toEqual({
@@ -64,7 +64,7 @@ describe('mailctl templates', () => {
 		});
 	});
 
-	it('are cleaned on a terminal and exact in a pipe', async () => {
+	it('are escaped on a terminal and exact in a pipe', async () => {
 		const text = await project.file('evil.txt', 'a\x1b]0;owned\x07b\n');
 		await project.json(['templates', 'create', '--name', 'Evil', '--text-file', text]);
 		expect((await project.run(['templates', 'render', 'Evil'], { columns: 80 })).stdout).toBe(

@@ -62,18 +62,18 @@ describe('TLS to the mail server', () => {
 	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
 	const implicit = (port: number) => `smtps://127.0.0.1:${port}`;
 
-	it('is used where it is offered, whoever vouches for the server', async () => {
+	it('is used if offered, with any certificate', async () => {
 		expect(await sendTo({ server: elsewhere })).toMatchObject(encrypted);
 	});
 
-	it('is had with a server that the authority of the settings vouches for', async () => {
+	it('trusts the authority of the settings', async () => {
 		expect(await sendTo({ server: good, ca: good.ca })).toMatchObject(encrypted);
 		expect(await sendTo({ server: good, ca: good.ca, url: required })).toMatchObject(encrypted);
 		const options = { secure: true, disabledCommands: [] };
 		expect(await sendTo({ server: good, ca: good.ca, url: implicit, options })).toMatchObject(encrypted);
 	});
 
-	it('stops at the certificate of another name', async () => {
+	it('rejects a certificate for another name', async () => {
 		const met = await sendTo({ server: elsewhere, ca: elsewhere.ca });
 		expect(met).toMatchObject({
 			...paused,
@@ -83,7 +83,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('stops at an expired certificate', async () => {
+	it('rejects an expired certificate', async () => {
 		const met = await sendTo({ server: expired, ca: expired.ca });
 		expect(met).toMatchObject({
 			...paused,
@@ -93,7 +93,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('stops at an authority that is not the pinned one', async () => {
+	it('rejects an authority other than the pinned one', async () => {
 		expect(await sendTo({ server: good, ca: elsewhere.ca })).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
@@ -110,7 +110,7 @@ describe('TLS to the mail server', () => {
 		expect(await sendTo({ server: good, url: implicit, options })).toMatchObject(paused);
 	});
 
-	it('never falls back to clear when the offer is gone', async () => {
+	it('never falls back to plain text if the offer is gone', async () => {
 		const options = { disabledCommands: ['STARTTLS'] };
 		expect(await sendTo({ server: good, ca: good.ca, options })).toMatchObject({
 			...paused,
@@ -124,7 +124,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('never says a password in clear', async () => {
+	it('never sends a password unencrypted', async () => {
 		const options: SMTPServerOptions = {
 			disabledCommands: ['STARTTLS'],
 			authOptional: false,
@@ -163,7 +163,7 @@ describe('the setting smtp_ca', () => {
 		'',
 		'hello',
 		'-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
-	])('refuses what is not a certificate: %j', async (value) => {
+	])('rejects what is not a certificate: %j', async (value) => {
 		const project = await makeProject();
 		const refused = await project.run(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: value });
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('certificates in PEM') });

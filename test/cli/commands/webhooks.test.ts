@@ -38,7 +38,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ is_auth_enabled: false }]);
 	});
 
-	it('with a login use authorization; the password comes from stdin or a file, without its line end', async () => {
+	it('use authorization with a login; the password comes from stdin or a file', async () => {
 		expect(await project.json(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret\n' })).toEqual(
 			secured,
 		);
@@ -63,7 +63,7 @@ describe('mailctl webhooks', () => {
 			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
 	});
 
-	it('replaced in a dry run show what is sent, without a password that was not given', async () => {
+	it('replace in a dry run without a password that was not given', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		const words = ['webhooks', 'update', '1', '--replace', '--url', url, '--type', 'OPENED', '-n'];
 		expect(await project.json(words)).toMatchObject({
@@ -72,7 +72,7 @@ describe('mailctl webhooks', () => {
 		expect(JSON.stringify(await project.json(words))).not.toContain('password');
 	});
 
-	it('want the password of a login: asked for at a terminal, else exit 2', async () => {
+	it('ask for the password of a login on a terminal, else end with 2', async () => {
 		const missing = 'error: missing --password-file or --password-stdin: the password of --login\n';
 		const login = ['--login', 'ann'];
 		expect(await project.run(create(...login))).toEqual({ code: 2, stdout: '', stderr: missing });
@@ -95,7 +95,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('keep a password that an update does not name, whatever else it changes', async () => {
+	it('keep a password that an update does not name', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		expect(await project.json(['webhooks', 'update', '1', '--url', `${url}2`])).toEqual({
 			...secured,
@@ -112,7 +112,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('refuse a private target on create and update', async () => {
+	it('reject a private target on create and update', async () => {
 		const target = 'http://127.0.0.1/x';
 		const stderr =
 			`error: url: This URL points to a private, loopback or reserved address. (${target})\n` +
@@ -128,7 +128,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'get', '1'])).toEqual(plain);
 	});
 
-	it('are deleted several at once, all or none when one of them is not there', async () => {
+	it('are deleted together, or not at all if one is missing', async () => {
 		for (const _ of [1, 2, 3]) await project.json(create());
 		expect((await project.run(['webhooks', 'delete', '1', '9', '-y'])).code).toBe(3);
 		const asked = await project.run(['webhooks', 'delete', '1', '3', '1']);
@@ -141,7 +141,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ id: 2 }]);
 	});
 
-	it('say in their state that notifications go to them, which their JSON lacks', async () => {
+	it('show in their state that they receive notifications', async () => {
 		await project.json(create());
 		expect((await project.run(['webhooks', 'list', '--fields', 'id,state'])).stdout).toBe('1\tactive\n');
 		const elsewhere = { connect: stripped() };
@@ -153,7 +153,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('stay as they are in a dry run, which shows no password', async () => {
+	it('change nothing in a dry run, which shows no password', async () => {
 		const planned = await project.json(create('--login', 'ann', '--password-stdin', '-n'), {
 			stdin: 's3cret',
 		});

@@ -30,7 +30,7 @@ describe('mailctl why', () => {
 
 	const why = async (...words: string[]) => project.run(['why', ...words, ...later, '-o', 'table']);
 
-	it('says when the next attempt of a deferred message is, and what the last one was answered', async () => {
+	it('shows the next attempt of a deferred message and the last reply', async () => {
 		const slow = await startFaultServer({
 			on: (phase) => (phase === 'RCPT' ? { answer: '451 4.7.1 Greylisted' } : undefined),
 		});
@@ -49,7 +49,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('says first that a hard bounce suppressed the address, with its text, and what to do next', async () => {
+	it('shows first that a hard bounce suppressed the address, and the next step', async () => {
 		const { code, stdout, stderr } = await why('ANN@example.com');
 		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
 		expect(stdout.replace(/[0-9a-f-]{36}/, 'ID')).toBe(
@@ -81,7 +81,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('says of an address that gets its mail what the server said to the last message', async () => {
+	it('shows the reply to the last message of a reachable address', async () => {
 		const { stdout } = await why('bob@example.com');
 		expect(stdout.split('\n').slice(0, 2)).toEqual([
 			'bob@example.com gets the mail of list Readers.',
@@ -91,7 +91,7 @@ describe('mailctl why', () => {
 		]);
 	});
 
-	it('says of an inactive subscriber that it is inactive', async () => {
+	it('reports an inactive subscriber', async () => {
 		const { stdout, stderr } = await why('eve@example.com');
 		expect(stdout).toContain(
 			'eve@example.com gets no mail from list Readers: the subscriber is inactive, made so by hand or by an import.',
@@ -99,7 +99,7 @@ describe('mailctl why', () => {
 		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
 	});
 
-	it('says of a suppression that a file or a call made that it did', async () => {
+	it('names the file or call that made a suppression', async () => {
 		const rows = 'email,reason\nx@e.org,cleaned\ny@e.org,spam\nz@e.org,manual\nu@e.org,unsubscribed\n';
 		const path = await project.file('stopped.csv', rows);
 		await project.json(['suppressions', 'import', path, '--map', 'reason=reason', ...now]);
@@ -114,7 +114,7 @@ describe('mailctl why', () => {
 		]);
 	});
 
-	it('shows messages of the last 30 days, with --all those of any age', async () => {
+	it('shows messages of the last 30 days, and all with --all', async () => {
 		const days = (stdout: string) => stdout.match(/2026-11-03 10:00 sent "Hello"/g)?.length ?? 0;
 		const winter = ['--now', '2027-01-05T10:00:00Z', '-o', 'table'];
 		const recent = await project.run(['why', 'bob@example.com', ...winter]);
@@ -122,7 +122,7 @@ describe('mailctl why', () => {
 		expect(days((await project.run(['why', 'bob@example.com', '--all', ...winter])).stdout)).toBe(1);
 	});
 
-	it('gives all that is kept as JSON', async () => {
+	it('prints everything stored as JSON', async () => {
 		expect(await project.json(['why', 'bob@example.com', '--all', ...later])).toMatchObject({
 			email: 'bob@example.com',
 			answer: expect.any(Array),
@@ -133,7 +133,7 @@ describe('mailctl why', () => {
 		});
 	});
 
-	it('ends with 3 for an address that is not known, and with 2 for a text that is none', async () => {
+	it('ends with 3 for an unknown address, and 2 for an invalid one', async () => {
 		const unknown = await project.run(['why', 'unknown@example.com', '-o', 'json']);
 		expect({ code: unknown.code, error: errorOf(unknown) }).toMatchObject({
 			code: 3,
@@ -146,7 +146,7 @@ describe('mailctl why', () => {
 		expect((await project.run(['why', 'nobody'])).code).toBe(2);
 	});
 
-	it('says which campaigns to a list left the address out, and why', async () => {
+	it('lists campaigns that left the address out, and why', async () => {
 		await project.json([
 			...['send', '--from', 'news@example.com', '--subject', 'News', '--text', 'Hi', '--list', '1', '--yes'],
 			...['--expect-count', '1', '--campaign', 'november', '--now', '2026-11-04T10:00:00Z'],
@@ -163,7 +163,7 @@ describe('mailctl why', () => {
 		expect(await leftOut('bob@example.com')).toEqual([]);
 	});
 
-	it('ends a sentence with one stop, whatever it quotes', async () => {
+	it('ends a sentence with one full stop', async () => {
 		await project.run([
 			...['send', '--from', 'news@example.com', '--subject', 'News', '--text', 'Hi #plan#', '--list', '1'],
 			...['--yes', '--expect-count', '0', '--skip-invalid', '--campaign', 'plans', ...later],
@@ -172,7 +172,7 @@ describe('mailctl why', () => {
 		expect(stdout).toMatch(/^Campaign plans left it out: .*no value for #plan#\.$/m);
 	});
 
-	it('says when planned mail goes, and that it does not after an unsubscription', async () => {
+	it('shows when planned mail leaves, and that it does not after an unsubscription', async () => {
 		await project.json(['lists', 'create', '--name', 'Plans', '--email-reason', 'r', ...now]);
 		const { id } = (await project.json([
 			...['subscribers', 'create', '-l', 'Plans', '--email', 'kim@example.com', ...now],
@@ -192,7 +192,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	describe('of a reader of several campaigns', () => {
+	describe('for a reader of several campaigns', () => {
 		const reader = 'zoe@example.com';
 		const december = (day: string) => ['--now', `2026-12-${day}T10:00:00Z`];
 		beforeAll(async () => {
@@ -216,14 +216,14 @@ describe('mailctl why', () => {
 		const page = async (...words: string[]) =>
 			(await project.run(['why', reader, ...words, ...december('23'), '-o', 'table'])).stdout;
 
-		it('shows subjects as they were read', async () => {
+		it('shows subjects as read', async () => {
 			expect(await page()).toContain('The last message, "Zoe, news of #22" of 2026-12-22');
 			expect(await page()).not.toContain('#name');
 			const { messages } = (await project.json(['why', reader, ...december('23')])) as { messages: object[] };
 			expect(messages[0]).toMatchObject({ subject: 'Zoe, news of #22' });
 		});
 
-		it('fits a screen, with the history of the newest message and the way to all', async () => {
+		it('fits a screen, with the history of the newest message and the command for all', async () => {
 			const shown = await page();
 			expect(shown.split('\n').length).toBeLessThan(24);
 			expect(shown.match(/1\. 2026-12-.* sent/g)).toHaveLength(1);

@@ -36,7 +36,7 @@ const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => P
 	});
 const nothing = async () => undefined;
 
-it('deleting several that is interrupted says how far it came', async () => {
+it('an interrupted deletion of several reports its progress', async () => {
 	const emails = ['bob@example.com', 'carl@example.com', 'dora@example.com'];
 	for (const email of emails) await project.json(['subscribers', 'create', '-l', 'L', '--email', email]);
 	const stop = new AbortController();
@@ -66,7 +66,7 @@ it('deleting several that is interrupted says how far it came', async () => {
 describe('meta of a subscriber', () => {
 	const update = ['subscribers', 'update', 'ann@example.com', '-l', 'L'];
 
-	it('is merged by reading, changing and writing', async () => {
+	it('is merged by a read, a change and a write', async () => {
 		const words = [...update, '--meta', 'plan=pro', '--unset-meta', 'city', '--name', 'Ann'];
 		expect(await project.json(words, { connect: stripped() })).toMatchObject({
 			name: 'Ann',
@@ -78,7 +78,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('is exit 5 when somebody else changed it at the same time', async () => {
+	it('ends with 5 if another process changed it meanwhile', async () => {
 		const connect = patching(nothing, (api) => api.subscribers(1).patch(1, { meta: { city: 'Bergen' } }));
 		const { code, stderr } = await project.run([...update, '--meta', 'plan=pro'], { connect });
 		expect({ code, stderr }).toEqual({
@@ -88,7 +88,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('in another order is the same meta', async () => {
+	it('is equal in another order', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -117,7 +117,7 @@ describe('clearing a list', () => {
 		await project.json(['subscribers', 'import', people, '-l', 'L']);
 	});
 
-	it('goes on past those who are gone already, exit 9', async () => {
+	it('continues past subscribers who are gone, and ends with 9', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -143,10 +143,10 @@ describe('clearing a list', () => {
 	});
 });
 
-describe('a field whose uses nobody counts', () => {
+describe('a field with unknown uses', () => {
 	const connect = stripped();
 
-	it('is deleted with --confirm VARIABLE only, used or not', async () => {
+	it('is deleted only with --confirm VARIABLE', async () => {
 		const refused = await project.run(['fields', 'delete', 'plan', '-y'], { connect });
 		expect(refused).toEqual({
 			code: 2,
@@ -159,7 +159,7 @@ describe('a field whose uses nobody counts', () => {
 		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
 	});
 
-	it('is renamed with --confirm VARIABLE only, but given another name for people without', async () => {
+	it('is renamed only with --confirm VARIABLE, except for its display name', async () => {
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
 		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);
@@ -170,11 +170,11 @@ describe('a field whose uses nobody counts', () => {
 	});
 });
 
-describe('what such a deployment lacks', () => {
+describe('an unsupported feature', () => {
 	it.each([
 		['templates', ['templates', 'list']],
 		['messages', ['messages', 'list']],
-	])('is exit 2 naming the command that needs %s', async (_, words) => {
+	])('ends with 2 and the command that needs %s', async (_, words) => {
 		const { code, stderr } = await project.run(words, { connect: stripped() });
 		expect(code).toBe(2);
 		expect(stderr).toContain(`error: mailctl ${words.slice(0, 2).join(' ')} is not for this deployment: `);

@@ -7,7 +7,7 @@ const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, cancel
 const queue = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
 
 describe('mailctl worker', () => {
-	it('drains what is due and ends', async () => {
+	it('sends what is due and ends', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		expect(await project.json(['worker', '--drain'])).toEqual(none);
@@ -24,7 +24,7 @@ describe('mailctl worker', () => {
 		await sink.close();
 	});
 
-	it('sends what comes while it runs, and ends with 0 when told to stop', async () => {
+	it('sends new messages while it runs, and ends with 0 when stopped', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		const stop = new AbortController();
@@ -36,7 +36,7 @@ describe('mailctl worker', () => {
 		await sink.close();
 	});
 
-	it('refuses without a mail server, and a rate that is none', async () => {
+	it('rejects a missing mail server and an invalid rate', async () => {
 		const project = await makeProject();
 		expect((await project.run(['worker', '--drain'])).code).toBe(2);
 		const other = await makeProject({ smtp: 2525 });
@@ -46,7 +46,7 @@ describe('mailctl worker', () => {
 		});
 	});
 
-	it('works on a database of this machine only', async () => {
+	it('works on a local database only', async () => {
 		const project = await makeProject();
 		const { code, stderr } = await project.run(['--base-url', 'http://127.0.0.1:9', 'worker']);
 		expect(code).toBe(2);

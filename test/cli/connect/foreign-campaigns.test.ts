@@ -106,7 +106,7 @@ async function allResults(campaigns: ForeignCampaigns, id: string): Promise<Camp
 }
 
 describe('staging', () => {
-	it('refuses a spec that no send call would take, and leaves no file', async () => {
+	it('rejects a request that no send call would accept, and leaves no file', async () => {
 		const { campaigns, folder } = await setUp();
 		await expect(campaigns.open('job', { ...plain, from: 'nobody' })).rejects.toMatchObject({
 			code: 'invalid',
@@ -114,7 +114,7 @@ describe('staging', () => {
 		await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' });
 	});
 
-	it('keeps jobs private: 0600 in a folder of 0700', async () => {
+	it('keeps campaigns private: 0600 in a folder of 0700', async () => {
 		const { campaigns, folder } = await setUp();
 		await campaigns.open('job', plain);
 		const modes = await Promise.all(
@@ -134,7 +134,7 @@ describe('a list', () => {
 		{ email: 'ANN@example.com', name: 'Ann again', meta: { city: 'Rome' } },
 	];
 
-	it('stages its active subscribers with the variables the content uses, whatever the service filters', async () => {
+	it('stages active subscribers with the needed variables, even if the service does not filter', async () => {
 		const { campaigns, service } = await setUp({ subscribers, pageSize: 2 });
 		const { id } = await campaigns.open('job', { ...personal, strict_vars: false, list_id: 1 });
 		expect(await campaigns.addList(id, 1)).toMatchObject({
@@ -149,7 +149,7 @@ describe('a list', () => {
 		expect(service.calls[0]).not.toHaveProperty('list_id');
 	});
 
-	it('rejects who lacks a variable, and the campaign’s own context goes over what is known', async () => {
+	it('rejects people who lack a variable; the campaign’s context takes precedence', async () => {
 		const { campaigns, service } = await setUp({ subscribers });
 		const spec = { ...personal, context: { name: 'friend' }, list_id: 1 };
 		const { id } = await campaigns.open('job', spec);
@@ -162,7 +162,7 @@ describe('a list', () => {
 		expect(service.messages[0]?.context).toEqual({ name: 'friend', city: 'Oslo' });
 	});
 
-	it('is walked from its beginning again after a walk that was broken off', async () => {
+	it('is read from the start again after an interruption', async () => {
 		const many = Array.from({ length: 2_500 }, () => ({}));
 		const desk = await setUp({ subscribers: many });
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 1 });
@@ -189,7 +189,7 @@ describe('a list', () => {
 });
 
 describe('delivering', () => {
-	it('says the same to a thousand in one call, and something of one’s own in a call of one’s own', async () => {
+	it('sends equal content to a thousand in one call, and different content in separate calls', async () => {
 		const same = await setUp();
 		await same.campaigns.deliver(await releaseAll(same.campaigns, people(2_100)), how);
 		expect(same.service.calls.map(({ to }) => to.length).sort()).toEqual([100, 1000, 1000]);
@@ -201,7 +201,7 @@ describe('delivering', () => {
 		);
 	});
 
-	it('never asks for more at a time than it may, and reaches everybody once', async () => {
+	it('never exceeds its concurrency, and reaches everybody once', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
 		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -216,7 +216,7 @@ describe('delivering', () => {
 		expect(service.calls).toHaveLength(50);
 	});
 
-	it('fails whom the service refuses by name, and sends to the others of the call', async () => {
+	it('fails recipients that the service rejects by name, and sends to the others', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) => {
 				const at = to.indexOf('p1@example.com');
@@ -238,7 +238,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('finds by halves whom a refusal without a name is about', async () => {
+	it('bisects a call that is rejected without a name', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) =>
 				to.includes('p5@example.com')
@@ -253,7 +253,7 @@ describe('delivering', () => {
 		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 7 }, () => 1));
 	});
 
-	it('stops where everybody would be refused, with nobody failed for it', async () => {
+	it('stops if everybody would be rejected, and fails nobody', async () => {
 		const { campaigns, service } = await setUp({
 			react: () => ({ kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } }),
 		});
@@ -271,7 +271,7 @@ describe('delivering', () => {
 		{ status: 404, code: 'not_found' },
 		{ status: 302, code: 'bad_answer' },
 		{ status: 501, code: 'server_error' },
-	])('stops at $status: nothing was sent, everybody is waiting', async ({ status, code }) => {
+	])('stops at $status: nothing was sent, everybody waits', async ({ status, code }) => {
 		const { campaigns } = await setUp({ react: () => ({ kind: 'refuse', status }) });
 		const id = await releaseAll(campaigns, people(2));
 		expect(await campaigns.deliver(id, how)).toMatchObject({ counts: { waiting: 2 }, error: { code } });
@@ -282,9 +282,7 @@ describe('delivering', () => {
 		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
 		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
 		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
-	])('$what leaves its recipients unknown; they go out again only when that is asked for', async ({
-		reaction,
-	}) => {
+	])('$what makes its recipients uncertain; they are sent again only on request', async ({ reaction }) => {
 		let isBroken = true;
 		const desk = await setUp({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? reaction : { kind: 'make' }),
@@ -306,7 +304,7 @@ describe('delivering', () => {
 		expect(await later.status(id)).toMatchObject({ messages: { accepted: 3 } });
 	});
 
-	it('gets through a storm of 429 and 503 with Retry-After, and nobody is asked for twice', async () => {
+	it('survives many 429 and 503 with Retry-After, and asks for nobody twice', async () => {
 		const { campaigns, service } = await setUp({
 			react: (_request, number) =>
 				number % 3 === 0
@@ -322,7 +320,7 @@ describe('delivering', () => {
 		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 9 }, () => 1));
 	});
 
-	it('takes a service that never answers for gone, and leaves the rest waiting', async () => {
+	it('stops if a service never answers, and leaves the rest waiting', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'cut' }) });
 		const recipients = people(40).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -334,7 +332,7 @@ describe('delivering', () => {
 		expect(service.calls).toHaveLength(17);
 	});
 
-	it('counts who has no message as suppressed', async () => {
+	it('counts a recipient without a message as suppressed', async () => {
 		const { campaigns } = await setUp({ react: () => ({ kind: 'make', but: ['p1@example.com'] }) });
 		const id = await releaseAll(campaigns, people(3));
 		expect((await campaigns.deliver(id, how)).counts).toMatchObject({ accepted: 2, suppressed: 1 });
@@ -345,7 +343,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('ends after what is in flight when it is stopped', async () => {
+	it('ends after the calls in flight when it is stopped', async () => {
 		const stop = new AbortController();
 		const { campaigns, service } = await setUp({
 			react: (_request, number) => {
@@ -364,7 +362,7 @@ describe('delivering', () => {
 		expect(counts.accepted).toBe(service.messages.length);
 	});
 
-	it('calls nobody once the campaign is canceled', async () => {
+	it('makes no call after the campaign is canceled', async () => {
 		const { campaigns, service } = await setUp();
 		const id = await releaseAll(campaigns, people(3));
 		await campaigns.cancel(id);
@@ -383,7 +381,7 @@ describe('send requests as rows', () => {
 		text_body: 'T',
 	};
 
-	it('go out as they are, each recipient of the same content once', async () => {
+	it('are sent unchanged, equal content once to each recipient', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {
@@ -429,7 +427,7 @@ describe('send requests as rows', () => {
 		]);
 	});
 
-	it('fail alone where the service refuses what one of them says, and the others are sent', async () => {
+	it('fail alone if the service rejects their content', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ from }) =>
 				from === request.from
@@ -456,8 +454,8 @@ describe('send requests as rows', () => {
 	});
 });
 
-describe('finding a job', () => {
-	it('by its name, on the deployment it was made for', async () => {
+describe('a campaign for another service', () => {
+	it('is found by name on the server it was made for', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 4 });
 		await desk.campaigns.put(id, { first: 0, recipients: people(1) });
@@ -473,7 +471,7 @@ describe('finding a job', () => {
 		expect(await openCampaigns(elsewhere.service, desk.folder).page({})).toMatchObject({ count: 0 });
 	});
 
-	it('while another is at work on it: looked at, but not changed', async () => {
+	it('can be read but not changed while another process works on it', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', plain);
 		const second = openCampaigns(desk.service, desk.folder);

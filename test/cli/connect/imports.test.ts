@@ -62,8 +62,8 @@ const dies = () => new ApiError('not_authenticated', 'the process ends here');
 
 const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 
-describe('an import that is gone on with', () => {
-	it('stands where it was acknowledged, with the counts and the addresses of the whole job', async () => {
+describe('a resumed import', () => {
+	it('starts at the acknowledged row, with all counts and addresses', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -78,7 +78,7 @@ describe('an import that is gone on with', () => {
 		expect(await keptImports(folder)).toEqual({ keys: [], rows: 0 });
 	});
 
-	it('answers the last batch again as it was answered, for whoever had no time to write its rejects', async () => {
+	it('repeats the answer to the last batch, for its rejects', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -93,7 +93,7 @@ describe('an import that is gone on with', () => {
 		await second.close();
 	});
 
-	it('counts as created who was being created when it died, written or not', async () => {
+	it('counts a person whose creation was interrupted as created', async () => {
 		let isDead = false;
 		await start({
 			before: (call) => {
@@ -127,7 +127,7 @@ describe('an import that is gone on with', () => {
 		await second.close();
 	});
 
-	it.each(['skip', 'error'] as const)('does so under --on-conflict %s too', async (on) => {
+	it.each(['skip', 'error'] as const)('does so with --on-conflict %s too', async (on) => {
 		await start({
 			after: (call) => {
 				if (call === 'create a@example.com') throw dies();
@@ -143,7 +143,7 @@ describe('an import that is gone on with', () => {
 		await second.close();
 	});
 
-	it('counts as updated who was being changed when it died', async () => {
+	it('counts a person whose change was interrupted as updated', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw dies();
@@ -160,7 +160,7 @@ describe('an import that is gone on with', () => {
 		await second.close();
 	});
 
-	it('is begun anew when told to forget, and what is there is unchanged', async () => {
+	it('starts anew on request, and counts existing people as unchanged', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -172,7 +172,7 @@ describe('an import that is gone on with', () => {
 		await second.close();
 	});
 
-	it('belongs to one run at a time', async () => {
+	it('belongs to one process at a time', async () => {
 		await start();
 		const first = run();
 		await first.begin();

@@ -45,8 +45,8 @@ async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 	return { read, workers, walked };
 }
 
-describe.runIf(availableParallelism() > 1)('a walk', () => {
-	it('reads in a thread from the twentieth slice on', async () => {
+describe.runIf(availableParallelism() > 1)('a reading thread', () => {
+	it('starts at the twentieth slice', async () => {
 		const { read, workers } = await openWalk();
 		for (let slice = 1; slice < 20; slice += 1) expect(await read()).toBe('process');
 		expect(workers).toEqual([]);
@@ -54,7 +54,7 @@ describe.runIf(availableParallelism() > 1)('a walk', () => {
 		expect(workers).toHaveLength(1);
 	});
 
-	it('reads on in the process when its thread ends', async () => {
+	it('is replaced by the process if it ends', async () => {
 		const { read, workers, walked } = await openWalk();
 		await eventually(async () => expect(await read()).toBe('thread'));
 		const ended = workers[0]?.terminate();
@@ -64,7 +64,7 @@ describe.runIf(availableParallelism() > 1)('a walk', () => {
 		await walked.close();
 	});
 
-	it('reads on in the process when its thread ends as soon as it is open', async () => {
+	it('is replaced by the process if it ends right after its start', async () => {
 		const ended: Promise<number>[] = [];
 		const { read, walked } = await openWalk((worker) => {
 			worker.once('message', () => ended.push(worker.terminate()));

@@ -18,7 +18,7 @@ import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js'
 describe('the checks of a run', () => {
 	const run = (checks: Chosen, signal = new AbortController().signal) => runChecks(checks, { signal });
 
-	it('that wait for other machines begin when the others are done, and keep their place', async () => {
+	it('that need other machines start after the others, and keep their position', async () => {
 		const begun: string[] = [];
 		const check = (name: Chosen[number][0]): Chosen[number] => [
 			name,
@@ -39,7 +39,7 @@ describe('the checks of a run', () => {
 		);
 	});
 
-	it('that throw are problems, and those that do not end in time are skipped', async () => {
+	it('are problems if they throw, and are skipped if they do not end in time', async () => {
 		const stop = new AbortController();
 		const checks: Chosen = [
 			['queue.paused', () => Promise.reject(new Error('the disk is gone'))],
@@ -82,7 +82,7 @@ describe('the report', () => {
 		{ check: 'dns.spf', level: 'skipped', message: '--offline asks no other machine', fix: null },
 	];
 
-	it('hangs long sentences under their beginning, and keeps what is to be copied whole', () => {
+	it('indents long sentences under their beginning, and keeps commands whole', () => {
 		expect(textReport('news.db', findings, { width: 80, unicode: true, paint })).toBe(
 			`mailctl doctor news.db
 ✓ machine.node         Node.js 20.20.2
@@ -100,7 +100,7 @@ describe('the report', () => {
 		);
 	});
 
-	it('puts sentences below the name where a line is short, does without Unicode, and spells out controls', () => {
+	it('puts sentences below the name on a narrow terminal, uses ASCII if needed, and escapes controls', () => {
 		const hostile: Finding = { check: 'dns.spf', level: 'ok', message: 'v=spf1 \x1b[2J', fix: null };
 		const shown = [...findings.slice(0, 2), hostile];
 		expect(textReport('news.db', shown, { width: 50, unicode: false, paint })).toBe(
@@ -168,7 +168,7 @@ it.each([
 describe('--name-server', () => {
 	it.each([
 		...['192.0.2.53', '192.0.2.53:1', '192.0.2.53:65535', '2001:db8::53', '[2001:db8::53]', '[::1]:5353'],
-	])('takes %s', (server) => {
+	])('accepts %s', (server) => {
 		expect(() => createNames(server).close()).not.toThrow();
 	});
 
@@ -176,7 +176,7 @@ describe('--name-server', () => {
 	it.each([
 		...['127.0.0.1:0', '[::1]:0', '127.0.0.1:65536', '[::1]:99999', '127.0.0.1:'],
 		...['127.0.0.1:53x', '[::1]x', '[127.0.0.1]:53', '', 'ns.example.com', 'ns.example.com:53'],
-	])('refuses "%s", and says how it is written', (server) => {
+	])('rejects "%s" and names the format', (server) => {
 		const refusal = new UsageError(
 			`--name-server: "${server}" is not an IP address, alone or with a port of 1 to 65535`,
 			{ hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53' },
@@ -191,7 +191,7 @@ it.each([
 	[59, 'in 59 seconds'],
 	[3_600, 'in 1 hour'],
 	[3_601, 'at 2026-11-21 20:00 UTC'],
-] as const)('what comes in %f s comes %s', (seconds, text) => {
+] as const)('an answer after %f s is %s', (seconds, text) => {
 	const now = Date.UTC(2026, 10, 21, 19) * 1_000;
 	expect(untilText(now + seconds * 1_000_000, { now, zone: 'UTC' })).toBe(text);
 });

@@ -20,13 +20,13 @@ async function found(check: string, code = 0): Promise<Omit<Finding, 'check'>[]>
 	return all.flatMap(({ check: name, ...rest }) => (name === check ? [rest] : []));
 }
 
-describe('the signature of a domain', () => {
+describe('the DKIM signature of a domain', () => {
 	const addKey = async () => {
 		const words = ['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1'];
 		return (await project.json(words)) as { dns_name: string; dns_value: string };
 	};
 
-	it('is missing where there is no key', async () => {
+	it('is missing without a key', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dkim')).toEqual([
 			{
@@ -67,7 +67,7 @@ describe('the signature of a domain', () => {
 		]);
 	});
 
-	it('is fine with the record as it is to be published, in several strings and with spaces', async () => {
+	it('is valid with the published record, in several strings and with spaces', async () => {
 		const { dns_name, dns_value } = await addKey();
 		server.zones['example.com'] = {};
 		server.zones[dns_name] = { TXT: [dns_value.replace('p=', 'p= ').replaceAll(';', ' ;')] };
@@ -77,8 +77,8 @@ describe('the signature of a domain', () => {
 	});
 });
 
-describe('who may send for a domain', () => {
-	it('is not said without an SPF record', async () => {
+describe('the SPF record of a domain', () => {
+	it('is reported if missing', async () => {
 		server.zones['example.com'] = { TXT: ['some-other=thing'] };
 		expect(await found('dns.spf')).toEqual([
 			{
@@ -89,12 +89,12 @@ describe('who may send for a domain', () => {
 		]);
 	});
 
-	it('is said by nobody when there are two records', async () => {
+	it('is invalid if there are two', async () => {
 		server.zones['example.com'] = { TXT: ['v=spf1 mx -all', 'v=spf1 a -all'] };
 		expect(await found('dns.spf', 11)).toMatchObject([{ level: 'problem' }]);
 	});
 
-	it('is asked of the domain that bounces go to, which receivers look at', async () => {
+	it('is checked for the domain of the bounce address', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
 		server.zones['example.com'] = {};
 		server.zones['b.example.net'] = { TXT: ['v=spf1 -all'], MX: [[10, 'mx.example.net']] };
@@ -107,8 +107,8 @@ describe('who may send for a domain', () => {
 	});
 });
 
-describe('the policy of a domain', () => {
-	it('may be the one of a domain above it', async () => {
+describe('the DMARC policy of a domain', () => {
+	it('may come from a parent domain', async () => {
 		await project.json(['senders', 'add', 'news@mail.shop.example.org']);
 		await project.json(['senders', 'remove', 'news@example.com', '-y']);
 		server.zones['mail.shop.example.org'] = {};
@@ -118,7 +118,7 @@ describe('the policy of a domain', () => {
 		]);
 	});
 
-	it('is wanted by large providers', async () => {
+	it('is required by large providers', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dmarc')).toMatchObject([
 			{ level: 'warning', fix: '_dmarc.example.com. IN TXT "v=DMARC1; p=none"' },
@@ -126,7 +126,7 @@ describe('the policy of a domain', () => {
 	});
 });
 
-describe('a domain that does not exist', () => {
+describe('a missing domain', () => {
 	const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
 
 	it('is reported once, and no record is proposed for it', async () => {
@@ -141,7 +141,7 @@ describe('a domain that does not exist', () => {
 		for (const check of ['dns.dkim', 'dns.spf', 'dns.dmarc']) expect(await found(check, 11)).toEqual([gone]);
 	});
 
-	it('may be that of the bounce address, or of a key', async () => {
+	it('may belong to the bounce address or to a key', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']);
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.org', '--selector', 's1']);
 		server.zones['example.com'] = {};
@@ -155,7 +155,7 @@ describe('a domain that does not exist', () => {
 	});
 });
 
-describe('where bounces come back to', () => {
+describe('the domain of the bounce address', () => {
 	beforeEach(() => project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']));
 
 	it.each([
@@ -169,7 +169,7 @@ describe('where bounces come back to', () => {
 	});
 });
 
-it('the name that links lead to must exist', async () => {
+it('the host of the public URL must resolve', async () => {
 	await project.json(['engine', 'settings', 'set', 'public_url', 'https://mail.example.com']);
 	expect(await found('dns.public-url', 11)).toMatchObject([
 		{ level: 'problem', message: 'links in mails lead to mail.example.com, which does not exist' },
@@ -181,7 +181,7 @@ it('the name that links lead to must exist', async () => {
 	]);
 });
 
-it('a name server that is not there is no finding', async () => {
+it('an unreachable name server is not a finding', async () => {
 	const words = ['doctor', '--only', 'dns', '--name-server', '127.0.0.1:9'];
 	const all = (await project.json(words)) as Finding[];
 	const asked = all.filter(({ check }) => check !== 'dns.dkim');

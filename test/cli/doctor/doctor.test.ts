@@ -33,7 +33,7 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 }
 
 describe('doctor on a database', () => {
-	it('refuses to check nothing, naming the groups there are', async () => {
+	it('rejects an empty selection and names the groups', async () => {
 		const { code, stderr } = await project.run(['doctor', '--only', 'service']);
 		expect({ code, stderr }).toMatchObject({
 			code: 2,
@@ -42,7 +42,7 @@ describe('doctor on a database', () => {
 	});
 });
 
-describe('doctor changes nothing', () => {
+describe('doctor leaves unchanged', () => {
 	const snapshot = async () =>
 		Promise.all(
 			(await readdir(project.folder)).sort().map(async (name) => {
@@ -51,13 +51,13 @@ describe('doctor changes nothing', () => {
 			}),
 		);
 
-	it('of a database that nobody uses: neither its bytes nor what is beside it', async () => {
+	it('an unused database: its bytes and the files beside it', async () => {
 		const before = await snapshot();
 		await project.run(['doctor', '--offline', '--full']);
 		expect(await snapshot()).toEqual(before);
 	});
 
-	it('of a log that a killed process has left, which it reads', async () => {
+	it('the log of a killed process, which it reads', async () => {
 		const writer = new Database(project.db);
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'Mars/Base', 1)");
 		const left = join(project.folder, 'left.db');
@@ -69,7 +69,7 @@ describe('doctor changes nothing', () => {
 		expect([await readFile(left), await readFile(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('and makes no database, not even the default one', async () => {
+	it('a missing database, including the default one', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await cli(['doctor', '--only', 'database', '-o', 'json'], {
 			env: { HOME: home },
@@ -105,7 +105,7 @@ function makeReadOnly(file: string, but?: string): boolean {
 }
 
 describe('the file of a database', () => {
-	it('that is somebody else’s is a problem', async () => {
+	it('is a problem if another user owns it', async () => {
 		const other = join(project.folder, 'other.db');
 		const db = new Database(other);
 		db.exec('CREATE TABLE t (a)');
@@ -117,7 +117,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('reads a file of up to 128 MiB whole, and a larger one when asked for', async () => {
+	it('is read whole up to 128 MiB, and a larger one on request', async () => {
 		expect(await found('database.sound')).toMatchObject([{ level: 'ok', message: 'every page is sound' }]);
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO attachments VALUES (?, 1, 1, NULL, zeroblob(?))').run(
@@ -138,7 +138,7 @@ describe('the file of a database', () => {
 		expect(await found('database.sound', ['--full'])).toMatchObject([{ level: 'ok' }]);
 	});
 
-	it('that is damaged is a problem', async () => {
+	it('is a problem if damaged', async () => {
 		const bytes = await readFile(project.db);
 		bytes.fill(0xff, 8192 * 3, 8192 * 9);
 		await writeFile(project.db, bytes);
@@ -149,7 +149,7 @@ describe('the file of a database', () => {
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
-	it('that cannot be written to is a problem, and an error says what it takes', async ({ skip }) => {
+	it('is a problem if it cannot be written, and an error names the cause', async ({ skip }) => {
 		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
@@ -158,7 +158,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('in a folder that cannot be written to is read-only, and both say what it takes', async ({ skip }) => {
+	it('is read-only in a folder that cannot be written', async ({ skip }) => {
 		if (!makeReadOnly(project.folder)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{
@@ -171,9 +171,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('that is writable in a folder that is not names the folder, in doctor and in an error', async ({
-		skip,
-	}) => {
+	it('names a folder that cannot be written, in doctor and in an error', async ({ skip }) => {
 		if (!makeReadOnly(project.folder, project.db)) return skip('nothing can be mounted here');
 		const says = `${project.db}: this user may not write to its folder`;
 		expect(await found('database.file', [], 11)).toMatchObject([{ level: 'problem', message: says }]);
@@ -183,7 +181,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('of a newer schema is a problem: mailctl is to be upgraded', async () => {
+	it('of a newer schema is a problem that an update of mailctl fixes', async () => {
 		const db = new Database(project.db);
 		db.pragma('user_version = 99');
 		db.close();
@@ -193,14 +191,14 @@ describe('the file of a database', () => {
 	});
 });
 
-describe('who may open the files of a database', () => {
+describe('permissions of the database files', () => {
 	async function access(db = project.db): Promise<Omit<Finding, 'check'>[]> {
 		const { stdout } = await cli(['doctor', '--db', db, '--only', 'config', '-o', 'json']);
 		const findings = JSON.parse(stdout) as Finding[];
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('is fixed with one command, for the log and its index too', async () => {
+	it('are fixed with one command, for the log and its index too', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");
@@ -216,7 +214,7 @@ describe('who may open the files of a database', () => {
 		expect(await access()).toMatchObject([{ fix: `chmod 600 ${project.db}-wal` }]);
 	});
 
-	it('is everybody where others may write to their folder', async () => {
+	it('are too wide if others may write to their folder', async () => {
 		const folder = join(project.folder, 'shared');
 		const db = join(folder, 'news.db');
 		await mkdir(folder);
@@ -242,12 +240,12 @@ describe('who may open the files of a database', () => {
 		expect(await access(db)).toMatchObject([{ level: 'ok' }]);
 	});
 
-	it('is not asked of a device or a folder', async () => {
+	it('are not checked for a device or a folder', async () => {
 		expect(await access('/dev/null')).toMatchObject([{ level: 'ok' }]);
 		expect(await access(tmpdir())).toMatchObject([{ level: 'ok' }]);
 	});
 
-	it('is asked of the folder of the configuration', async () => {
+	it('are checked for the configuration folder', async () => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -55,7 +55,7 @@ describe('doctor on a mailctl server', () => {
 	});
 	afterAll(() => served.close());
 
-	it('finds nothing wrong with one that works', async () => {
+	it('finds nothing wrong with a working one', async () => {
 		const project = await makeProject({ smtp: 1 });
 		const server = await startServer(project.db);
 		open.push(server.stop);
@@ -89,7 +89,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('says of a wrong token where it came from, and that one is missing', async () => {
+	it('names the source of a wrong token, and a missing one', async () => {
 		const { code, of } = await doctor(served.url, service, { token: 'wrong' });
 		expect({ code, token: of('service.token') }).toEqual({
 			code: 11,
@@ -108,7 +108,7 @@ describe('doctor on a mailctl server', () => {
 
 	const there = 'on the machine of the server, with its --db or --profile:';
 
-	it('says that no process sends what it accepts', async () => {
+	it('reports that no process sends', async () => {
 		const { code, of } = await doctor(served.url, service, served);
 		expect({ code, queue: of('service.queue') }).toEqual({
 			code: 0,
@@ -121,7 +121,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('says why its queue stands still, with the steps for that', async () => {
+	it('explains why the queue is paused, with the next steps', async () => {
 		const project = await makeProject();
 		const server = await startServer(project.db);
 		open.push(server.stop);
@@ -151,7 +151,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('sees that one of the two clocks is wrong', async () => {
+	it('detects that one of two clocks is wrong', async () => {
 		const wrong = [...service, '--now', new Date(Date.now() - 7_200_000).toISOString()];
 		const { code, of } = await doctor(served.url, wrong, served);
 		expect({ code, clock: of('service.clock') }).toMatchObject({
@@ -161,7 +161,7 @@ describe('doctor on a mailctl server', () => {
 	});
 });
 
-it('doctor on the service of another writes nothing, and says that it is not a mailctl server', async () => {
+it('doctor on another service writes nothing, and reports that it is not mailctl', async () => {
 	const foreign = await startForeign();
 	open.push(foreign.close);
 	const { code, levels, of } = await doctor(foreign.baseUrl, service);
@@ -173,7 +173,7 @@ it('doctor on the service of another writes nothing, and says that it is not a m
 	expect(of('service.kind')?.message).toMatch(/^not a mailctl server/);
 });
 
-describe('what answers at a base URL', () => {
+describe('an answer at a base URL', () => {
 	/** The findings where every path, or those in `paths`, answers with this text. */
 	async function asked(text: string, { status = 200, paths = {} as Record<string, string> } = {}) {
 		const answer: RequestListener = ({ url = '' }, response) => {
@@ -192,7 +192,7 @@ describe('what answers at a base URL', () => {
 	] as [
 		string,
 		string,
-	][])('as "%s" is not the service, and says nothing about the token', async (text, what) => {
+	][])('that is "%s" is not the service, and says nothing about the token', async (text, what) => {
 		const { code, of } = await asked(text);
 		expect({ code, answers: of('service.answers'), token: of('service.token') }).toMatchObject({
 			code: 11,
@@ -220,13 +220,13 @@ describe('what answers at a base URL', () => {
 		['{"version": {"toString": 1}, "extensions": 7}', 'of unknown version with no extensions'],
 		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
 		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
-	])('is described as far as it is text: %.40s', async (members, message) => {
+	])('is quoted as far as it is text: %.40s', async (members, message) => {
 		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
 		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
 	});
 
-	it('is not ready for a reason that is shown as far as it is text', async () => {
+	it('that is not ready has its reason quoted', async () => {
 		const server = createServer(({ url = '' }, response) => {
 			response.statusCode = url === '/readyz' ? 503 : 200;
 			const detail = JSON.stringify({ detail: 'n'.repeat(5_000) });
@@ -243,13 +243,13 @@ describe('what answers at a base URL', () => {
 it.each([
 	['https://mail.example.com/api/sub/lists/', 'https://mail.example.com/api/sub/lists/'],
 	[`http://elsewhere.example.com/${'x'.repeat(3_000)}`, `http://elsewhere.example.com/${'x'.repeat(70)}…`],
-])('a redirect to %.60s is a problem', async (location, shown) => {
+])('that redirects to %.60s is a problem', async (location, shown) => {
 	const redirect: RequestListener = (_, response) => response.writeHead(301, { location }).end();
 	const { of } = await doctor(await listening(createServer(redirect)), service);
 	expect(of('service.answers')).toMatchObject({ level: 'problem', message: `it redirects to ${shown}` });
 });
 
-describe('doctor with a configuration that cannot be read', () => {
+describe('doctor with an unreadable configuration', () => {
 	const broken = async (name: string) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
@@ -265,7 +265,7 @@ describe('doctor with a configuration that cannot be read', () => {
 		return { code, findings: findings.filter(({ level }) => level === 'problem') };
 	};
 
-	it('says which file, and looks at the rest', async () => {
+	it('names the file, and checks the rest', async () => {
 		const { home, file } = await broken('config.json');
 		expect(await files(home, ['--base-url', 'https://mail.example.com'])).toEqual({
 			code: 11,
@@ -280,7 +280,7 @@ describe('doctor with a configuration that cannot be read', () => {
 		});
 	});
 
-	it('judges no database that only the default would name', async () => {
+	it('does not check a database that only the default would name', async () => {
 		const { home, file } = await broken('config.json');
 		expect((await files(home, [])).findings).toMatchObject([
 			{ message: `${file} is not valid JSON: line 1, column 2` },
@@ -297,7 +297,7 @@ describe('doctor with a configuration that cannot be read', () => {
 		expect(named.map(({ check }) => check)).toEqual(['config.files', 'database.file']);
 	});
 
-	it('goes on without the token of credentials that cannot be read', async () => {
+	it('continues without the token of unreadable credentials', async () => {
 		const { home, file } = await broken('credentials.json');
 		const config = { profile: 'prod', profiles: { prod: { baseUrl: 'https://mail.example.com' } } };
 		await writeFile(join(home, '.config/mailctl/config.json'), JSON.stringify(config), { mode: 0o600 });
@@ -334,8 +334,8 @@ describe('doctor with a configuration that cannot be read', () => {
 	});
 });
 
-describe('the way to a deployment', () => {
-	it('that ends is reported once for each step, and what stands behind it is skipped', async () => {
+describe('the connection to a server', () => {
+	it('is reported once for each step, and later steps are skipped', async () => {
 		const { code, levels } = await doctor('http://127.0.0.1:9', ['--skip', 'machine,config']);
 		expect({ code, levels }).toEqual({
 			code: 11,
@@ -354,7 +354,7 @@ describe('the way to a deployment', () => {
 		});
 	});
 
-	it('to a name that does not exist ends there', async () => {
+	it('ends at a name that does not exist', async () => {
 		expect((await doctor('https://nowhere.invalid', connection)).levels).toEqual({
 			'connection.url': 'ok',
 			'connection.name': 'problem',
@@ -363,7 +363,7 @@ describe('the way to a deployment', () => {
 		});
 	});
 
-	it('ends with the deadline, and the report has what is known by then', async () => {
+	it('ends with the deadline, with the findings so far', async () => {
 		const baseUrl = await listening(createServer(() => {}));
 		const { code, levels } = await doctor(baseUrl, ['--only', 'connection,service', '--deadline', '3s']);
 		expect({ code, levels }).toMatchObject({
@@ -372,7 +372,7 @@ describe('the way to a deployment', () => {
 		});
 	});
 
-	it('in clear text to another host is a warning, and exit 11 with --strict', async () => {
+	it('without TLS to another host is a warning, and exit 11 with --strict', async () => {
 		const offline = [...connection, '--offline'];
 		const { code, of } = await doctor('http://mail.example.com', offline);
 		expect({ code, url: of('connection.url') }).toMatchObject({
@@ -388,7 +388,7 @@ describe('the way to a deployment', () => {
 		expect(levels).toMatchObject({ 'connection.url': 'ok' });
 	});
 
-	it('goes through the proxy that the environment names, but for what NO_PROXY names', async () => {
+	it('uses the proxy of the environment, except for hosts in NO_PROXY', async () => {
 		const proxy = 'http://127.0.0.1:9';
 		const port = async (env: Record<string, string>, more: readonly string[] = []) =>
 			(await doctor('https://nowhere.invalid', [...connection, ...more], { env })).of('connection.port')
@@ -401,7 +401,7 @@ describe('the way to a deployment', () => {
 	});
 });
 
-describe('the certificate of a deployment', () => {
+describe('the certificate of a server', () => {
 	const certificate = async (server: Server, ca?: string) => {
 		const file = join(await makeHome(), 'ca.pem');
 		if (ca !== undefined) await writeFile(file, ca);
@@ -409,7 +409,7 @@ describe('the certificate of a deployment', () => {
 		return (await doctor(await listening(server, 'https'), more)).of('connection.certificate');
 	};
 
-	it('that is about to expire is a warning, by an authority that is named', async () => {
+	it('is a warning if it expires soon, and names its authority', async () => {
 		const { ca, cert, key } = await makeCertificates(['DNS:first.example.com', 'IP:127.0.0.1']);
 		expect(await certificate(createTlsServer({ cert, key }), ca)).toMatchObject({
 			level: 'warning',

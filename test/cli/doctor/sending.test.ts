@@ -37,7 +37,7 @@ describe('the settings', () => {
 	});
 	const set = (name: string, value: string) => project.json(['engine', 'settings', 'set', name, value]);
 
-	it('without a sender and a mail server send nothing, and say how to begin', async () => {
+	it('send nothing without a sender and a mail server, and name the first step', async () => {
 		const line = `mailctl --db ${project.db}`;
 		expect(await found(project.db, 'settings.senders')).toEqual([
 			{
@@ -55,7 +55,7 @@ describe('the settings', () => {
 		]);
 	});
 
-	it('with a user and without a password cannot log in', async () => {
+	it('cannot log in with a user but no password', async () => {
 		await set('smtp_url', 'smtp://news@mail.example.com');
 		expect(await found(project.db, 'settings.smtp')).toEqual([
 			{
@@ -66,7 +66,7 @@ describe('the settings', () => {
 		]);
 	});
 
-	it('that speak to a mail server elsewhere in the clear are worth a word', async () => {
+	it('cause a warning if the mail server elsewhere gets plain text', async () => {
 		await set('smtp_url', 'smtp://mail.example.com:25?tls=never');
 		expect(await found(project.db, 'settings.smtp')).toMatchObject([
 			{ level: 'warning', message: 'mail.example.com:25 is used without TLS' },
@@ -78,7 +78,7 @@ describe('the settings', () => {
 		[null, '127.0.0.1:25', /^no public URL is set: links in mails lead to this machine/],
 		['http://localhost:8080', 'mail.example.com', /they work on this machine alone/],
 		['http://mail.example.com', 'mail.example.com', /plain http/],
-	])('with the public URL %s and mail by %s warn', async (url, smtp, says) => {
+	])('with the public URL %s and mail by %s cause a warning', async (url, smtp, says) => {
 		await set('smtp_url', `smtp://${smtp}`);
 		if (url !== null) await set('public_url', url);
 		expect(await found(project.db, 'settings.public-url')).toMatchObject([
@@ -88,7 +88,7 @@ describe('the settings', () => {
 });
 
 describe('the public URL', () => {
-	it('that somebody answers at is fine, whatever the answer', async () => {
+	it('is fine if anybody answers, whatever the answer', async () => {
 		const server = createHttpServer((_, response) => response.writeHead(404).end());
 		const port = await listening(server);
 		const project = await makeProject();
@@ -98,7 +98,7 @@ describe('the public URL', () => {
 		]);
 	});
 
-	it('that nobody answers at is worth a word', async () => {
+	it('is a warning if nobody answers', async () => {
 		const project = await makeProject();
 		await project.json(['engine', 'settings', 'set', 'public_url', 'http://127.0.0.1:4']);
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
@@ -121,7 +121,7 @@ describe('the mail server', () => {
 	const plain = (port: number) => `smtp://127.0.0.1:${port}`;
 	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
 
-	it('that accepts the sender is fine, and gets no mail', async () => {
+	it('is fine if it accepts the sender, and gets no mail', async () => {
 		const server = await startFaultServer({});
 		const { db } = await on(server, plain);
 		const says = new RegExp(`^127\\.0\\.0\\.1:${server.port} accepts mail from news@example.com \\(`);
@@ -133,7 +133,7 @@ describe('the mail server', () => {
 		expect(server.bodies).toEqual([]);
 	});
 
-	it('that refuses the bounce address is shown with its reply, by smtp-test too', async () => {
+	it('is shown with its reply if it refuses the bounce address, by smtp-test too', async () => {
 		const answer = '553 5.7.1 Sender address rejected: not owned by user';
 		const on553 = (phase: string, line: string) =>
 			phase === 'MAIL' && line.includes('<bounces@example.com>') ? { answer } : undefined;
@@ -149,7 +149,7 @@ describe('the mail server', () => {
 		});
 	});
 
-	it('is tried as far as the login where there is no sender', async () => {
+	it('is tested up to the login without a sender', async () => {
 		const sink = await startSmtpSink();
 		open.push(sink.close);
 		const project = await makeProject({ smtp: sink.port, sender: false });
@@ -161,7 +161,7 @@ describe('the mail server', () => {
 		]);
 	});
 
-	it('that is not there is a problem once, not twice', async () => {
+	it('is reported once if it is missing', async () => {
 		const { db } = await makeProject({ smtp: 9 });
 		expect(await found(db, 'smtp.login')).toEqual([
 			{
@@ -173,7 +173,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('that refuses the password is fixed by another one', async () => {
+	it('is fixed by another password if it refuses one', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -188,7 +188,7 @@ describe('the mail server', () => {
 			expect((await project.run(words)).stderr, words.join(' ')).toContain(`\nhint: ${hint}\n`);
 	});
 
-	it('may show an expired certificate where none is asked for, which is worth a warning', async () => {
+	it('may show an expired certificate if none is required, with a warning', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
 		const { db } = await on(await startSmtpSink({ cert, key, disabledCommands: [] }), plain);
 		expect(await found(db, 'smtp.certificate')).toEqual([
@@ -220,14 +220,14 @@ describe('the mail server', () => {
 		]);
 	});
 
-	it('that offers no TLS where it is required is a problem', async () => {
+	it('is a problem if it lacks required TLS', async () => {
 		const { db } = await on(await startSmtpSink(), required);
 		expect(await found(db, 'smtp.login')).toMatchObject([
 			{ level: 'problem', fix: `mailctl --db ${db} engine settings set smtp_url smtps://USER@HOST:465` },
 		]);
 	});
 
-	it('that says nothing does not hold up the report', async () => {
+	it('does not delay the report if it is silent', async () => {
 		const port = await listening(createServer());
 		const { db } = await makeProject({ smtp: port });
 		const { code, stdout } = await cli([
@@ -252,7 +252,7 @@ describe('the queue', () => {
 		await store.close();
 	};
 
-	it('that somebody has paused names the reason and how to resume', async () => {
+	it('names the reason of a pause by a person, and how to resume', async () => {
 		await cli(['engine', 'queue', 'pause', '--db', db, '--reason', 'the mail server moves']);
 		expect(await found(db, 'queue.paused')).toEqual([
 			{
@@ -263,7 +263,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('that a restore has paused names the restore', async () => {
+	it('names a restore that paused it', async () => {
 		const backup = `${db}.backup`;
 		await cli(['engine', 'backup', backup, '--db', db]);
 		const restored = await cli(['engine', 'restore', backup, '--db', db, '--confirm', 'restore']);
@@ -294,7 +294,7 @@ describe('the queue', () => {
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
 		['mail: 530 5.7.0 Authentication required', login, 'engine init --smtp-password-file FILE'],
 		['connect: ECONNREFUSED', server, 'doctor --only smtp'],
-	])('that the mail server holds up (%s) names what it said and the steps', async (reason, what, first) => {
+	])('names the reply and the steps if the mail server stops it (%s)', async (reason, what, first) => {
 		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
 			store.queue.pause({ ...pause, retry_at: systemClock.now() + 3_600 * microsPerSecond }),
@@ -312,7 +312,7 @@ describe('the queue', () => {
 		expect(told?.message).toMatch(/ (59 minutes|1 hour), if a worker or a server runs$/);
 	});
 
-	it('with messages due and nobody who sends is worth a word, and after an hour a problem', async () => {
+	it('is a warning if due messages have no sender process, and a problem after an hour', async () => {
 		expect(await found(db, 'queue.waiting')).toMatchObject([
 			{ level: 'warning', fix: `mailctl --db ${db} worker` },
 		]);
@@ -325,7 +325,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('is not sent by a server that leaves it to a worker', async () => {
+	it('is not sent by a server without its worker', async () => {
 		const server = await startServer(db, ['--no-worker']);
 		open.push(server.stop);
 		expect(await found(db, 'queue.waiting', later(3))).toMatchObject([
@@ -338,7 +338,7 @@ describe('the queue', () => {
 		expect(JSON.parse(stdout)).toMatchObject({ workers: [] });
 	});
 
-	it('tells which limit holds messages back, and for how long', async () => {
+	it('names the limit that holds messages back, and for how long', async () => {
 		await cli(['engine', 'settings', 'set', '--db', db, 'recipient_domain_limits', 'example.net=1/2d']);
 		await withStore((store) => store.queue.lease(leasing()));
 		expect(await found(db, 'queue.limits')).toEqual([
@@ -352,7 +352,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('knows of a process that is gone with messages in its hands', async () => {
+	it('names a dead process that holds messages', async () => {
 		await withStore((store) =>
 			store.queue.lease({ ...leasing(), owner: `elsewhere:4711:${randomUUID()}`, max: 2 }),
 		);
@@ -361,7 +361,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('names a message on which a worker ended', async () => {
+	it('names a message on which a worker died', async () => {
 		const at = systemClock.now() + 60 * microsPerSecond;
 		const store = await openStore(db, { clock: { now: () => at }, mode: 'existing' });
 		const [first] = await store.queue.lease({ ...leasing(), now: at, until: at + 1, max: 1 });
@@ -380,7 +380,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('that refusals of the sender hold up names the sender and the steps', async () => {
+	it('names the sender and the steps after refusals of the sender', async () => {
 		const reason = refusedSenderReason('news@example.com', '553 5.7.1 Sender address rejected');
 		const pause = { kind: 'fault', reason, now: systemClock.now(), retry_at: systemClock.now() } as const;
 		await withStore((store) => store.queue.pause(pause));
@@ -395,7 +395,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('names the refusal of the sender, and blames no domain of a recipient for it', async () => {
+	it('names the refusal of the sender, and blames no recipient’s domain', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
 		expect(await found(db, 'queue.deferred')).toMatchObject([{ level: 'ok' }]);
 		expect(await found(db, 'queue.replies')).toEqual([
@@ -407,14 +407,14 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('tells of messages that may have arrived', async () => {
+	it('reports messages that may have arrived', async () => {
 		await withStore((store) => settle(store, 'uncertain'));
 		expect(await found(db, 'queue.uncertain')).toMatchObject([
 			{ level: 'warning', fix: `mailctl --db ${db} messages list --status uncertain` },
 		]);
 	});
 
-	it('of a machine whose clock went back is known by what was recorded last', async () => {
+	it('detects a clock that was set back by the last recorded time', async () => {
 		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
 			{
 				level: 'problem',

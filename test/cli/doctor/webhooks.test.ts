@@ -48,14 +48,14 @@ const ago = (hours: number): Clock => {
 };
 
 describe('a webhook', () => {
-	it('that accepts what it gets is fine', async () => {
+	it('is fine if it accepts its calls', async () => {
 		const db = await notified({ kind: 'delivered', answer: { ...answer, status: 204 } });
 		expect((await found(db)).findings).toEqual([
 			{ check: 'webhooks.deliveries', level: 'ok', message: '1 webhook without failures', fix: null },
 		]);
 	});
 
-	it('that answered 410 gets nothing any more, until somebody replays', async () => {
+	it('that answered 410 gets nothing until a replay', async () => {
 		const db = await notified({ kind: 'gone', answer: { ...answer, status: 410 }, url });
 		expect(await found(db)).toEqual({
 			code: 11,
@@ -72,7 +72,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('that took nothing in a day is to be tried', async () => {
+	it('is worth a test if nothing arrived for a day', async () => {
 		const db = await notified({ kind: 'failed', answer });
 		expect(await found(db)).toMatchObject({
 			code: 11,
@@ -92,7 +92,7 @@ describe('a webhook', () => {
 		due_at: systemClock.now() + seconds * microsPerSecond,
 	});
 
-	it.each([0, 3, 30])('that only failed lately, first %i hours ago, is worth a word', async (hours) => {
+	it.each([0, 3, 30])('is a warning if it failed only lately, first %i hours ago', async (hours) => {
 		const db = await notified(again(1_230), ago(hours));
 		expect(await found(db)).toMatchObject({
 			code: 0,
@@ -108,7 +108,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('that took others since is fine, until that is a day ago', async () => {
+	it('is fine if it accepted other calls since, within a day', async () => {
 		const taken = { kind: 'delivered' as const, answer: { ...answer, status: 204 } };
 		expect((await found(await notified(again(0), ago(3), taken))).findings).toMatchObject([{ level: 'ok' }]);
 		expect((await found(await notified(again(0), ago(30), taken))).findings).toMatchObject([

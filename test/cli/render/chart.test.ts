@@ -8,7 +8,7 @@ const days = [
 ];
 
 describe('the bar chart', () => {
-	it('draws sent and opened on one scale with round figures', () => {
+	it('draws sent and opened on one scale with round numbers', () => {
 		expect(barChart(days, { width: 44, unicode: true })).toEqual([
 			'           ██ sent  ░░ opened',
 			'2026-11-15                                0',
@@ -22,7 +22,7 @@ describe('the bar chart', () => {
 		]);
 	});
 
-	it('stays within the width, at any width a terminal has', () => {
+	it('fits any terminal width', () => {
 		for (const width of [40, 80, 132]) {
 			for (const line of barChart(days, { width, unicode: true }))
 				expect(line.length).toBeLessThanOrEqual(width);
@@ -35,11 +35,11 @@ describe('the bar chart', () => {
 		expect(filled / (lines.at(-2) ?? '').trim().length).toBeGreaterThanOrEqual(0.74);
 	});
 
-	it('is plain ASCII where the terminal is poor', () => {
+	it('uses ASCII on a limited terminal', () => {
 		expect(barChart(days, { width: 60, unicode: false }).join('')).toMatch(/^[\x20-\x7e]*$/);
 	});
 
-	it('shows at least a sliver for one mail in a million', () => {
+	it('shows a bar for one mail in a million', () => {
 		const lines = barChart(
 			[
 				{ date: 'a', sent: 1, opened: 1 },
@@ -51,7 +51,7 @@ describe('the bar chart', () => {
 		expect(lines[2]).toMatch(/^ {2}░/);
 	});
 
-	it('draws a week a row when there are more days than a screen has lines', () => {
+	it('draws a row for each week if days exceed the screen', () => {
 		const many = Array.from({ length: 40 }, (_, i) => ({ date: `day ${i}`, sent: 1, opened: 0 }));
 		const lines = barChart(many, { width: 60, unicode: true });
 		expect(lines[0]).toContain('by week');
@@ -62,15 +62,15 @@ describe('the bar chart', () => {
 describe('colours', () => {
 	const colours = { sent: (text: string) => `<${text}>`, opened: (text: string) => `[${text}]` };
 
-	it('are on bars and their legend alone', () => {
+	it('are used for bars and their legend only', () => {
 		const bars = barChart(days, { width: 44, unicode: true, colours });
 		expect(bars[0]).toBe('           <██> sent  [░░] opened');
 		expect(bars[6]).toBe('           [░░░░░░░░░]                    333');
 	});
 });
 
-describe('the spark line', () => {
-	it('shows a series a line, with its highest day', () => {
+describe('the sparkline', () => {
+	it('shows a line for each series with its highest day', () => {
 		expect(sparkChart(days, { width: 80, unicode: true })).toEqual([
 			'sent   ▁▁█ max 1,000',
 			'opened ▁▁▃ max 333',

@@ -36,7 +36,7 @@ const at = async (width: number, shown: Columns<Row> = columns) => table([row], 
 const second = (text: string) => text.split('\n')[1];
 
 describe('a table that is too wide', () => {
-	it('shortens texts in their middle first', async () => {
+	it('shortens texts in the middle first', async () => {
 		const { text, leftOut } = await at(100);
 		expect(second(text)).toBe(
 			'0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  Our newsletter …edition  november-2026  sent',
@@ -44,13 +44,13 @@ describe('a table that is too wide', () => {
 		expect(leftOut).toEqual([]);
 	});
 
-	it('leaves optional columns out next, the widest first, and says which', async () => {
+	it('then drops optional columns, the widest first, and names them', async () => {
 		expect(await at(90)).toMatchObject({ leftOut: ['SUBJECT'] });
 		expect(await at(73)).toMatchObject({ leftOut: ['SUBJECT', 'TAG'] });
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
 	});
 
-	it('shortens names as early as texts, in their middle, and keeps addresses whole beside them', async () => {
+	it('shortens names like texts, and keeps addresses whole', async () => {
 		const named: Columns<Row> = [
 			column('to', 'TO', { isKept: 'address' }),
 			column('subject', 'NAME', { isKept: 'name' }),
@@ -69,7 +69,7 @@ describe('a table that is too wide', () => {
 		expect(await one(31)).toEqual(['ann@example.com  Our newsl…tion', ['TAG']]);
 	});
 
-	it('leaves out the column that needs the most room, shortened texts do not', async () => {
+	it('drops the column that needs the most space after shortening', async () => {
 		const optional: Columns<Row> = [
 			column('id', 'ID', { isKept: 'id', isOptional: true }),
 			column('to', 'TO', { isKept: 'address' }),
@@ -87,7 +87,7 @@ describe('a table that is too wide', () => {
 		expect(second((await at(37)).text)).toBe('0b0e2b7c-…2e3f  ann@examp….com  sent');
 	});
 
-	it('becomes cards where even that does not fit, with all columns and their ids whole', async () => {
+	it('becomes cards if it still does not fit, with all columns and whole ids', async () => {
 		for (const width of [33, 10, 1]) {
 			const { text, leftOut } = await at(width);
 			expect(text).toContain(`ID       ${row.id}\n`);
@@ -96,13 +96,13 @@ describe('a table that is too wide', () => {
 		}
 	});
 
-	it('is not shortened by --no-truncate, nor where the width is unknown', async () => {
+	it('is not shortened with --no-truncate or at an unknown width', async () => {
 		const whole = await table([row], columns, { ...layout, truncate: false, width: 20 });
 		expect(whole.text).toContain(row.subject);
 		expect((await at(Number.POSITIVE_INFINITY)).text).toBe(whole.text);
 	});
 
-	it.each([40, 80, 120])('keeps within %i columns whatever the cells hold', async (width) => {
+	it.each([40, 80, 120])('fits %i columns with any cells', async (width) => {
 		const hostile = [
 			'\x1b[31mred\x07',
 			'日本語'.repeat(40),
@@ -138,7 +138,7 @@ describe('--fields', () => {
 	const meta = [column<{ meta: Record<string, unknown> }, 'meta'>('meta', 'META')];
 	const oslo = { meta: { City: 'Oslo', age: 7 } };
 
-	it('take one key of meta', () => {
+	it('reads one key of meta', () => {
 		const [city, other] = selectColumns(meta, ['meta.City', 'meta.__proto__']);
 		expect([city?.header, city?.value(oslo), other?.value(oslo)]).toEqual(['CITY', 'Oslo', null]);
 		expect(selectKeys(oslo, meta, ['meta.City', 'meta.town'])).toEqual({

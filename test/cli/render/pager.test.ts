@@ -20,9 +20,9 @@ describe('the pager', () => {
 		[{ TERM: 'dumb' }, null],
 		[{ CI: 'true' }, null],
 		[{ CI: 'false' }, 'less'],
-	])('in %j is %s', (env, command) => expect(pagerOf(terminal, env)).toBe(command));
+	])('for %j is %s', (env, command) => expect(pagerOf(terminal, env)).toBe(command));
 
-	it('is none in a pipe', () => expect(pagerOf({ isTTY: false }, { PAGER: 'more' })).toBeNull());
+	it('is not used in a pipe', () => expect(pagerOf({ isTTY: false }, { PAGER: 'more' })).toBeNull());
 
 	it.each([
 		['a\n'.repeat(23), 24, false],
@@ -31,7 +31,7 @@ describe('the pager', () => {
 		[`${'\x1b[36ma\x1b[39m'.repeat(80)}\n`.repeat(23), 24, false],
 		['a\n'.repeat(1000), 0, false],
 		['a\n'.repeat(1000), undefined, false],
-	])('is for what is longer than the screen (%#)', (text, rows, expected) => {
+	])('is used for text longer than the screen (%#)', (text, rows, expected) => {
 		const raw = Object.assign(new PassThrough(), { rows });
 		expect(isLonger({ isTTY: true, columns: 80, raw, write: async () => undefined }, text)).toBe(expected);
 	});
@@ -44,24 +44,24 @@ describe('the pager', () => {
 		return printed.join('');
 	};
 
-	it('gets the text, with the settings of less', async () => {
+	it('receives the text, with the settings of less', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-pager-')), 'shown');
 		expect(await shown(`{ cat; echo $LESS; } > '${file}'`, 'Ünïcode\n')).toBe('');
 		expect(await readFile(file, 'utf8')).toBe('Ünïcode\nFRX\n');
 	});
 
-	it('may be left before the end, or fail: neither is an error', async () => {
+	it('may end early or fail without an error', async () => {
 		const long = 'line\n'.repeat(1_000_000);
 		expect(await shown('head -n 1 > /dev/null', long)).toBe('');
 		expect(await shown('exit 3', long)).toBe('');
 	});
 
-	it('that is missing leaves the text to be printed', async () => {
+	it('is replaced by printing if it is missing', async () => {
 		expect(await shown('mailctl-has-no-such-pager 2> /dev/null', 'text\n')).toBe('text\n');
 	});
 });
 
-describe('what is longer than the screen goes through the pager', () => {
+describe('a long output uses the pager', () => {
 	async function atTerminal(argv: readonly string[]) {
 		const home = await makeHome();
 		const file = join(home, 'paged');
@@ -98,7 +98,7 @@ describe('what is longer than the screen goes through the pager', () => {
 		expect(plain).toEqual({ printed: expect.stringContaining(text), paged: '' });
 	});
 
-	it('but for --query, which prints less than it reads', async () => {
+	it('except with --query', async () => {
 		const argv = ['engine', 'status', '-o', 'json', '--query', 'time_zone'];
 		expect(await atTerminal(argv)).toEqual({ printed: '"UTC"\n', paged: '' });
 	});

@@ -25,13 +25,13 @@ function started({ label = 'importing', total = null as number | null, before = 
 }
 
 describe('progress', () => {
-	it('says how far, how fast and how long', () => {
+	it('shows count, speed and remaining time', () => {
 		const at = started({ total: 5_000 });
 		expect(at(3, 1_200, '3 rejected')).toBe('importing 1,200 of 5,000 · 24% · 400/s · 10s left · 3 rejected');
 		expect(started({ label: 'reading' })(0, 5)).toBe('reading 5');
 	});
 
-	it('is as fast as this run, whatever earlier ones had done', () => {
+	it('shows the speed of this run only', () => {
 		const staging = { label: 'staging', before: 62_000 };
 		expect(started(staging)(1, 62_000)).toBe('staging 62,000');
 		expect(started(staging)(1, 64_000)).toBe('staging 64,000 · 2,000/s');
@@ -40,13 +40,13 @@ describe('progress', () => {
 		);
 	});
 
-	it('knows no rate in the first second', () => {
+	it('shows no speed in the first second', () => {
 		const at = started({ label: 'sending', total: 1_000_000 });
 		expect(at(0.5, 2)).toBe('sending 2 of 1,000,000 · 0%');
 		expect(at(1, 1_000)).toBe('sending 1,000 of 1,000,000 · 0% · 1,000/s · 16m39s left');
 	});
 
-	it('is as fast as it was in the last half minute', () => {
+	it('shows the speed of the last half minute', () => {
 		const at = started({ label: 'sending', total: 100_000 });
 		for (let second = 1; second <= 60; second += 1) at(second, second);
 		for (let second = 61; second <= 75; second += 1) at(second, 60 + (second - 60) * 1_000);

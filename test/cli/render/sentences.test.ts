@@ -7,7 +7,7 @@ import { startSmtpSink } from '../../support/smtp-sink.js';
 const terminal = { isTTY: true, columns: 40 };
 
 describe('sentences', () => {
-	it('end a line between two words on a terminal, and stay as they are elsewhere', async () => {
+	it('wrap between words on a terminal, and stay unchanged elsewhere', async () => {
 		const text = 'read 59 = created 19 + updated 0 + duplicate 20 + rejected 20';
 		expect(await fitSentences(text, terminal)).toBe(
 			'read 59 = created 19 + updated 0 +\nduplicate 20 + rejected 20',
@@ -25,13 +25,13 @@ describe('sentences', () => {
 			expect(await fitSentences(`${before} ${command}`, terminal)).toBe(`${before}\n${command}`);
 	});
 
-	it('break where mailctl begins no command that fits', async () => {
+	it('wrap before a command that fits on the next line', async () => {
 		expect(
 			await fitSentences('error: mailctl templates list wants an extension that is not there', terminal),
 		).toBe('error: mailctl templates list wants an\nextension that is not there');
 	});
 
-	it('break behind a command whose end is known, and nowhere within it', async () => {
+	it('wrap after a command, never inside it', async () => {
 		const resume = 'mailctl campaigns resume spring';
 		const cancel = 'mailctl campaigns cancel spring';
 		const text = `hint: ${resume} goes on, ${cancel} drops what is not sent`;
@@ -44,21 +44,21 @@ describe('sentences', () => {
 		);
 	});
 
-	it('measure what is wider than its characters, and keep the indentation', async () => {
+	it('measure wide characters, and keep the indentation', async () => {
 		const lines = (await fitSentences(`  ${'山田太郎 '.repeat(9).trim()}`, terminal)).split('\n');
 		expect(lines.every((line) => widthOf(line) < 40 && line.startsWith('  山'))).toBe(true);
 		expect(lines.join('').match(/山田太郎/g)).toHaveLength(9);
 	});
 });
 
-describe('what a person reads at 80 columns', () => {
+describe('output at 80 columns', () => {
 	let project: Project;
 	beforeEach(async () => {
 		project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	});
 
-	it('breaks no command that is to be copied', async () => {
+	it('breaks no command', async () => {
 		const server = await startSmtpSink();
 		onTestFinished(() => server.close());
 		await project.run(['engine', 'init', '--smtp', `smtp://127.0.0.1:${server.port}`]);
@@ -77,7 +77,7 @@ describe('what a person reads at 80 columns', () => {
 		expect(stderr).toContain(`\nmailctl --db ${project.db} worker\nsends it\n`);
 	});
 
-	it('breaks no word: totals, hints and errors', async () => {
+	it('breaks no word in totals, hints and errors', async () => {
 		const rows = Array.from({ length: 1_200 }, (_, n) => `p${n}@example.com\np${n}@example.com\nbad\n`);
 		const path = await project.file('people.csv', `email\n${rows.join('')}`);
 		const { stderr } = await project.run(

@@ -14,8 +14,8 @@ function terminal() {
 	return { line: withStatusLine(stream), text: () => written.join('') };
 }
 
-describe('the one line that is rewritten', () => {
-	it('is taken away before anything else is said, and stands below it again', async () => {
+describe('the status line', () => {
+	it('is removed before other output and drawn again below it', async () => {
 		const { line, text } = terminal();
 		line.stand('sending 1 of 3');
 		await line.write('warning: slow\n');
@@ -27,7 +27,7 @@ describe('the one line that is rewritten', () => {
 		);
 	});
 
-	it('is gone for good once it is closed, whatever is still waited for', async () => {
+	it('stays away once it is closed', async () => {
 		const { line, text } = terminal();
 		line.wait('waiting');
 		line.close();
@@ -37,7 +37,7 @@ describe('the one line that is rewritten', () => {
 		expect(text()).toBe('\r\x1b[Kwaiting\r\x1b[Kerror: no\n');
 	});
 
-	it('fits the terminal, and nothing is written where none stands', async () => {
+	it('fits the terminal, and is written only if it is shown', async () => {
 		const { line, text } = terminal();
 		line.stand(null);
 		await line.write('a\n');

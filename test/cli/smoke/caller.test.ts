@@ -28,33 +28,33 @@ const get: Ask = { method: 'GET', path: '/sub/lists/' };
 const post: Ask = { method: 'POST', path: '/sub/lists/', body: { name: 'x' } };
 const cut = new ApiError('network', 'cut');
 
-describe('a request of the checks', () => {
+describe('a request of smoke', () => {
 	it.each([
 		['429', answer(429, { 'retry-after': '0' })],
 		['429 without a time', answer(429)],
 		['503 with Retry-After', answer(503, { 'retry-after': '0' })],
 		['503 with a date', answer(503, { 'retry-after': 'Sat, 21 Nov 2026 12:00:00 GMT' })],
-	])('is repeated after %s, a POST too: it was not processed', async (_, busy) => {
+	])('is repeated after %s, including POST, because it was not processed', async (_, busy) => {
 		const { call, asked } = callerOf([busy, answer(201)]);
 		expect({ status: (await call(post)).status, asked: asked() }).toEqual({ status: 201, asked: 2 });
 	});
 
-	it('ends with the refusal when the tries are used up', async () => {
+	it('ends with the refusal after the last retry', async () => {
 		const { call, asked } = callerOf([answer(429, { 'retry-after': '0' })], 2);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 429, asked: 3 });
 	});
 
-	it('does not wait an hour because a deployment says so', async () => {
+	it('does not wait for an hour if a server asks for it', async () => {
 		const { call, asked } = callerOf([answer(503, { 'retry-after': '3600' })]);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 503, asked: 1 });
 	});
 
-	it.each([500, 502, 503])('does not hide a %i by asking again', async (status) => {
+	it.each([500, 502, 503])('does not hide a %i by a repetition', async (status) => {
 		const { call, asked } = callerOf([answer(status), answer(200)]);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status, asked: 1 });
 	});
 
-	it('is repeated after a cut unless it may have been carried out twice', async () => {
+	it('is repeated after a cut unless it may have had an effect', async () => {
 		const reading = callerOf([cut, answer(200)]);
 		const creating = callerOf([cut, answer(201)]);
 		expect((await reading.call(get)).status).toBe(200);
@@ -62,7 +62,7 @@ describe('a request of the checks', () => {
 		expect([reading.asked(), creating.asked()]).toEqual([2, 1]);
 	});
 
-	it('never shows the token that a deployment repeats', async () => {
+	it('never shows a token that a server repeats', async () => {
 		const { call } = callerOf([answer(400, {}, '{"detail": "bad secret-token"}')]);
 		expect((await call(get)).text).toBe('{"detail": "bad ********"}');
 	});

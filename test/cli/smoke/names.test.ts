@@ -5,7 +5,7 @@ const at = Date.parse('2026-11-21T08:12:37.987Z') * 1000;
 const names = nameRun({ now: () => at }, '3fa9c2');
 
 describe('the names of a run', () => {
-	it('hold when it began and which run it was', () => {
+	it('contain its start time and id', () => {
 		expect(names).toEqual({
 			id: '20261121T081237-3fa9c2',
 			list: 'mailctl-smoke-20261121T081237-3fa9c2',
@@ -16,7 +16,7 @@ describe('the names of a run', () => {
 		expect(`${names.field}_replaced`).toMatch(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/);
 	});
 
-	it('are known again, renamed too, for the run and for any run', () => {
+	it('are recognized after a rename, for this run and for any run', () => {
 		const known = [
 			isOfRun('list', names.list, names.id),
 			isOfRun('list', `${names.list}-patched`, null),
@@ -37,11 +37,11 @@ describe('the names of a run', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('are not mistaken: %s %s', (kind, name) => {
+	] as const)('do not match others: %s %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 
-	it('of another run are not this one’s', () => {
+	it('of another run do not match this one', () => {
 		expect(isOfRun('list', names.list, '20261121T081237-aaaaaa')).toBe(false);
 	});
 });

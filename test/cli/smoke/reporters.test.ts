@@ -42,7 +42,7 @@ const rendered = (name: Parameters<typeof render>[0], unicode = true, columns = 
 const cleaned = String.raw`says <b>&"'\x1b[31m # red \ \u202e ]]> \ud800\x00 end`;
 
 describe('the text', () => {
-	it('breaks no word on a terminal, and continues under the titles', () => {
+	it('breaks no word on a terminal, and indents under the titles', () => {
 		const lines = rendered('text', true, 60).split('\n');
 		expect(lines.slice(6, 9)).toEqual([
 			'– lists.delete  title of lists.delete (lists.create made',
@@ -51,7 +51,7 @@ describe('the text', () => {
 		]);
 	});
 
-	it('has a line a check, what differs, what is left, and the sum', () => {
+	it('has a line for each check, the differences, the remains and the sum', () => {
 		expect(rendered('text').split('\n')).toEqual([
 			'mailctl smoke https://mail.example.com, run 20261121T081237-3fa9c2',
 			'✓ lists.page    title of lists.page (2 of 2)',
@@ -72,7 +72,7 @@ describe('the text', () => {
 		]);
 	});
 
-	it('has one line for checks in a row that one reason left out', () => {
+	it('has one line for checks that share a reason to be skipped', () => {
 		const left = (id: string, detail = 'the token is refused') => check(id, { outcome: 'skip', detail });
 		const lines = (...more: CheckResult[]) => {
 			const checks = [check('auth.token', { outcome: 'fail', detail: '401' }), ...more];
@@ -85,13 +85,13 @@ describe('the text', () => {
 		expect(lines(left('auth.none'), left('lists.page'), left('lists.get', 'another'))).toHaveLength(3);
 	});
 
-	it('is ASCII where the terminal is poor', () => {
+	it('uses ASCII on a limited terminal', () => {
 		expect(rendered('text', false)).toMatch(/^[\x20-\x7e\n]*$/);
 		expect(rendered('text', false)).toContain('\nFAIL lists.create  title of lists.create\n');
 	});
 });
 
-it('TAP has a plan, skips, and data in YAML', () => {
+it('TAP output has a plan, skips, and data in YAML', () => {
 	const quoted = JSON.stringify(cleaned);
 	expect(rendered('tap').split('\n').slice(0, 20)).toEqual([
 		'TAP version 14',
@@ -119,8 +119,8 @@ it('TAP has a plan, skips, and data in YAML', () => {
 
 const hasPython = isInstalled('python3');
 
-describe.skipIf(!hasPython)('JUnit', () => {
-	it('is XML that another parser reads, whatever the deployment said', () => {
+describe.skipIf(!hasPython)('JUnit output', () => {
+	it('is XML that another parser reads, whatever the server sent', () => {
 		const program = `
 import json, sys, xml.etree.ElementTree as tree
 suite = tree.fromstring(sys.stdin.buffer.read())
@@ -168,7 +168,7 @@ print(json.dumps({
 	});
 });
 
-describe('JSON', () => {
+describe('JSON output', () => {
 	it('is the report itself', () => {
 		expect(JSON.parse(rendered('json'))).toEqual(report);
 	});

@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 
 describe('smoke on a database', () => {
-	it('passes in full without a deployment, and leaves nothing', async () => {
+	it('passes in full without a server, and leaves nothing', async () => {
 		const { code, stdout } = await project.run(['smoke', '--full']);
 		expect({ code, sum: stdout.trimEnd().split('\n').at(-1) }).toEqual({
 			code: 0,
@@ -22,7 +22,7 @@ describe('smoke on a database', () => {
 		expect(await project.json(['webhooks', 'list'])).toEqual([]);
 	});
 
-	it('answers one document with -o json', async () => {
+	it('prints one document with -o json', async () => {
 		const report = await project.json(['smoke', '--only', 'auth']);
 		expect(report).toEqual({
 			run: expect.stringMatching(/^\d{8}T\d{6}-[0-9a-f]{6}$/),
@@ -43,12 +43,12 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('takes another format for the rows of its checks', async () => {
+	it('accepts other formats for the rows of its checks', async () => {
 		const { stdout } = await project.run(['smoke', '--only', 'auth', '-o', 'tsv', '--fields', 'id,outcome']);
 		expect(stdout).toBe('auth.token\tpass\nauth.wrong\tpass\nauth.none\tpass\n');
 	});
 
-	it('leaves groups out, and takes several', async () => {
+	it('excludes groups, and accepts several', async () => {
 		const only = (await project.json(['smoke', '--only', 'auth', '--only', 'report'])) as Groups;
 		const skip = (await project.json(['smoke', '--skip', 'connection', '--skip', 'subscribers'])) as Groups;
 		expect([groupsOf(only), groupsOf(skip)]).toEqual([
@@ -72,7 +72,7 @@ describe('smoke on a database', () => {
 			['--report-file', '/nowhere/at/all.xml'],
 			/^\/nowhere\/at\/all\.xml cannot be written: there is no folder/,
 		],
-	])('refuses %j before anything is asked', async (words, message) => {
+	])('rejects %j before any request', async (words, message) => {
 		const result = await project.run(['smoke', ...words, '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
 		const said = errorOf(result)['message'];
@@ -80,12 +80,12 @@ describe('smoke on a database', () => {
 		else expect(said).toMatch(message);
 	});
 
-	it('names the groups there are', async () => {
+	it('names the groups', async () => {
 		const { stderr } = await project.run(['smoke', '--skip', 'x']);
 		expect(stderr).toContain('connection, auth, lists, subscribers, fields, webhooks, report, send');
 	});
 
-	it('lists the checks that would run, and runs none, with --dry-run', async () => {
+	it('lists the checks and runs none with --dry-run', async () => {
 		const plan = await project.json(['smoke', '--full', '--only', 'fields', '--dry-run']);
 		expect(plan).toMatchObject({
 			dry_run: true,
@@ -101,7 +101,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('deletes with --cleanup-only what runs have left, and nothing else', async () => {
+	it('deletes only the remains of earlier runs with --cleanup-only', async () => {
 		const run = '20261121T081237-3fa9c2';
 		for (const name of [`mailctl-smoke-${run}-patched`, 'mailctl-smoke-tests', 'News'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -127,7 +127,7 @@ describe('smoke on a database', () => {
 		]);
 	});
 
-	it('writes its report into a file, in place of an older one, with a line on stderr', async () => {
+	it('replaces its report file, and prints a line on stderr', async () => {
 		const file = join(project.folder, 'smoke.xml');
 		await writeFile(file, 'an older report that is longer than nothing');
 		const words = ['smoke', '--only', 'auth', '--reporter', 'junit', '--report-file', file];
@@ -143,7 +143,7 @@ describe('smoke on a database', () => {
 		]);
 	});
 
-	it('answers the document with -o json, whatever the file holds', async () => {
+	it('prints the document with -o json, whatever the file contains', async () => {
 		const file = join(project.folder, 'smoke.tap');
 		const words = ['smoke', '--only', 'auth', '--reporter', 'tap', '--report-file', file];
 		const report = (await project.json(words)) as Groups;
@@ -151,7 +151,7 @@ describe('smoke on a database', () => {
 		expect(await readFile(file, 'utf8')).toMatch(/^TAP version 14\n1\.\.3\n/);
 	});
 
-	it('takes no -o json beside another form of report for the same place', async () => {
+	it('rejects -o json beside another report format for standard output', async () => {
 		for (const more of [[], ['--report-file', '-']]) {
 			const words = ['smoke', '--only', 'auth', '--reporter', 'tap', '-o', 'json', ...more];
 			const { code, stdout, stderr } = await project.run(words);
@@ -160,7 +160,7 @@ describe('smoke on a database', () => {
 		}
 	});
 
-	it('says why its message is not sent where the mail server takes none', async () => {
+	it('explains that its message is not sent if the mail server refuses', async () => {
 		const closed = await makeProject({ smtp: 1 });
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
 		const { checks } = (await closed.json(['smoke', ...words], { code: 11 })) as { checks: object[] };
@@ -171,7 +171,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('refuses a folder as its report file', async () => {
+	it('rejects a folder as its report file', async () => {
 		const folder = join(project.folder, 'reports');
 		await mkdir(folder);
 		const result = await project.run(['smoke', '--report-file', folder, '-o', 'json']);
@@ -181,7 +181,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('skips the delivery where no mail server is configured, and says so', async () => {
+	it('skips the delivery without a mail server', async () => {
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
 		const { checks } = (await project.json(['smoke', ...words])) as {
 			checks: { id: string; detail: string }[];
@@ -194,7 +194,7 @@ describe('smoke on a database', () => {
 	});
 });
 
-describe('smoke with a profile that is careful', () => {
+describe('smoke with a restricted profile', () => {
 	const home = async (profile: object) => {
 		const folder = join(project.folder, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -204,7 +204,7 @@ describe('smoke with a profile that is careful', () => {
 			cli(['-p', 'prod', 'smoke', ...words], { env: { HOME: project.folder } });
 	};
 
-	it('reads a protected one without asking, and changes it with consent only', async () => {
+	it('reads a protected one without asking, and changes it only with consent', async () => {
 		const run = await home({ protected: true });
 		const codes = [];
 		for (const words of [
@@ -218,7 +218,7 @@ describe('smoke with a profile that is careful', () => {
 		expect((await run(['--only', 'lists', '--full', '--yes'])).code).toBe(0);
 	});
 
-	it('sends to nobody whom the profile may not write to', async () => {
+	it('sends to nobody outside the allowed recipients', async () => {
 		const run = await home({ allowRecipients: ['*@example.com'] });
 		const { code, stderr } = await run(['--send-to', 'sink@example.org', '--from', 'news@example.com']);
 		expect({ code, stderr }).toEqual({

@@ -20,16 +20,16 @@ describe('the fault of an address', () => {
 		expect(addressFault(text)).toBe(fault);
 	});
 
-	it('is none for an address, an international domain and blanks around it', () => {
+	it('is empty for an address, an international domain and blanks around it', () => {
 		for (const text of ['ann@example.com', ' ann@example.com ', 'ann@münchen.de', '"a@b"@example.com'])
 			expect(addressFault(text)).toBeNull();
 	});
 
-	it('is none of a name before it where a name may stand', () => {
+	it('is empty for a name before an address if names are allowed', () => {
 		expect(addressFault('Ann <ann@example.com>', 'mailbox')).toBeNull();
 	});
 
-	it('is there for every text that is refused, and for no other', () => {
+	it('exists for exactly the rejected texts', () => {
 		const signs = ['a', '@', '.', '-', '"', '<', '>', ',', ';', ' ', 'ä', '\u200b', '[', ']'];
 		const texts = fc.oneof(
 			fc.string({ unit: 'binary' }),
@@ -46,7 +46,7 @@ describe('the fault of an address', () => {
 	});
 });
 
-it('stands in the error of a row where its address was refused, and in no other', () => {
+it('is in the error of a row with a rejected address only', () => {
 	const refused = { code: 'invalid', error: 'email: Enter a valid email address.' };
 	expect(rowError(refused, 'nobody')).toBe('email: Enter a valid email address: it has no @');
 	expect(rowError({ code: 'invalid', error: 'meta: Not valid.' }, 'nobody')).toBe('meta: Not valid.');

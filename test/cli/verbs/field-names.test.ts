@@ -29,7 +29,7 @@ describe('a field of subscribers', () => {
 		'meta.City',
 		'meta.Home town',
 		'meta.home TOWN',
-	])('is %s in --fields, and keeps that name', async (name) => {
+	])('is called %s in --fields, and keeps that name', async (name) => {
 		expect((await shown('list', ...inList, '--fields', name)).stdout).toBe('Oslo\nRome\n');
 		expect((await shown('list', ...inList, '--fields', name, '-o', 'csv')).stdout).toBe(
 			`${name}\r\nOslo\r\nRome\r\n`,
@@ -45,7 +45,7 @@ describe('a field of subscribers', () => {
 		['create', ...inList, '--email', 'new@example.com'],
 		['update', '1', ...inList, '--name', 'Ann'],
 		['deactivate', '1', ...inList],
-	])('that is unknown is refused by subscribers %s before anything is done', async (...argv) => {
+	])('is rejected by subscribers %s if unknown, before any change', async (...argv) => {
 		for (const format of ['tsv', 'json', 'csv']) {
 			const run = await shown(...argv, '--fields', 'meta.nosuch', '-o', format);
 			expect({ code: run.code, stdout: run.stdout }).toEqual({ code: 2, stdout: '' });
@@ -62,13 +62,13 @@ describe('a field of subscribers', () => {
 		'meta.city=Oslo',
 		'meta.City = Oslo',
 		'meta.Home town=Oslo',
-	])('is meant by --where %j', async (condition) => {
+	])('can be used in --where %j', async (condition) => {
 		expect((await shown('list', ...inList, '--where', condition, '--fields', 'email')).stdout).toBe(
 			'ann@example.com\n',
 		);
 	});
 
-	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('is what --sort %s goes by', async (name) => {
+	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('is used by --sort %s', async (name) => {
 		const emails = async (sort: string, ...more: string[]) =>
 			(await shown('list', ...inList, '--sort', sort, ...more)).stdout;
 		expect(await emails(name, '--fields', 'email')).toBe('ann@example.com\nbob@example.com\n');
@@ -77,7 +77,7 @@ describe('a field of subscribers', () => {
 		expect(header).not.toContain('meta.');
 	});
 
-	it('that is unknown is refused by --sort', async () => {
+	it('is rejected by --sort if unknown', async () => {
 		expect(await shown('list', ...inList, '--sort', '-meta.citty')).toMatchObject({
 			code: 2,
 			stdout: '',
@@ -87,7 +87,7 @@ describe('a field of subscribers', () => {
 		});
 	});
 
-	it('is taken as it is where a service tells no fields', async () => {
+	it('is accepted unchanged if a service has no fields', async () => {
 		const person = { id: 1, list_id: 1, email: 'ann@example.com', name: '', is_active: true };
 		const list = { id: 1, name: 'Readers', email_reason: 'r' };
 		const pageOf = (one: object) => ({ count: 1, next: null, previous: null, results: [one] });

@@ -94,7 +94,7 @@ const reported = async () => {
 const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
 
 describe('engine bounces ingest', () => {
-	it('makes a hard bounce count: message, subscriber, suppression, report', async () => {
+	it('records a hard bounce for message, subscriber, suppression and report', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		expect(returnPath).toMatch(/^bounces\+[a-z2-7]{48}@example\.com$/);
 		const file = await project.file('bounce.eml', bounceOf(returnPath));
@@ -115,7 +115,7 @@ describe('engine bounces ingest', () => {
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
 	});
 
-	it('tells before it takes them in which are known already, of the database and of the same file', async () => {
+	it('reports known bounces in a dry run, in the database and in the same file', async () => {
 		const [ann, bob] = [await sentTo('ann@example.org'), await sentTo('bob@example.org')];
 		const first = await project.file('first.eml', bounceOf(ann.returnPath));
 		expect(await ingest(first, '--dry-run')).toEqual({
@@ -137,14 +137,14 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(file)).toEqual(counts);
 	});
 
-	it('ends with 0 for what is not at a bounce', async () => {
+	it('ends with 0 for a mail that is not a bounce', async () => {
 		for (const stdin of [ordinary, away, '', 'x']) {
 			const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin });
 			expect(code).toBe(0);
 		}
 	});
 
-	it('tells in an mbox what each mail was', async () => {
+	it('reports what each mail of an mbox was', async () => {
 		const ann = await sentTo('ann@example.org');
 		const bob = await sentTo('bob@example.org');
 		const mails = [
@@ -163,7 +163,7 @@ describe('engine bounces ingest', () => {
 		expect(await subscriber('bob@example.org')).toMatchObject({ disable_reason: 'COMPLAINED' });
 	});
 
-	it('reads the new mails of a Maildir, and moves them once they are recorded', async () => {
+	it('reads new mails of a Maildir and moves them once recorded', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur', 'tmp']) await mkdir(join(maildir, name), { recursive: true });
@@ -178,7 +178,7 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(maildir)).toEqual(none);
 	});
 
-	it('takes what it can of a Maildir or a folder, reports what it could not read, and leaves out what is not a file', async () => {
+	it('reads what it can of a folder, reports unreadable files and skips other entries', async () => {
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new/2.folder', 'cur']) await mkdir(join(maildir, name), { recursive: true });
 		const long = `2.${'x'.repeat(250)}`;
@@ -197,7 +197,7 @@ describe('engine bounces ingest', () => {
 		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
 	});
 
-	it('ends with 75 while the database is locked, moves nothing, and takes it all afterwards', async () => {
+	it('ends with 75 while the database is locked, moves nothing, and succeeds later', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur']) await mkdir(join(maildir, name), { recursive: true });
@@ -215,7 +215,7 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(maildir)).toEqual({ ...none, read: 1, bounces: 1 });
 	});
 
-	it('ends with 75 for a mail from a pipe while the database is not there, as before its disk is mounted', async () => {
+	it('ends with 75 for a piped mail while the database is missing', async () => {
 		await rename(project.db, `${project.db}.away`);
 		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
 		expect({ code, isNamed: stderr.includes('there is no database at') }).toEqual({
@@ -226,7 +226,7 @@ describe('engine bounces ingest', () => {
 		expect(await project.run(['engine', 'bounces', 'ingest', file])).toMatchObject({ code: 2 });
 	});
 
-	it('ends with 75 when it is stopped while a mail server still hands it a mail', async () => {
+	it('ends with 75 if it is stopped while it reads a mail from a pipe', async () => {
 		const ends = [
 			['SIGTERM', 75],
 			['SIGINT', 130],
@@ -244,7 +244,7 @@ describe('engine bounces ingest', () => {
 });
 
 describe('engine bounces explain', () => {
-	it('says what a mail is, and needs no database', async () => {
+	it('describes a mail without a database', async () => {
 		const file = await project.file('bounce.eml', bounceOf('news@example.com'));
 		expect(await project.json(['engine', 'bounces', 'explain', file])).toMatchObject({
 			kind: 'bounce',
@@ -252,7 +252,7 @@ describe('engine bounces explain', () => {
 		});
 	});
 
-	it('explains each mail of an mbox, for people and for programs', async () => {
+	it('explains each mail of an mbox as text and as JSON', async () => {
 		const mails = [bounceOf('news@example.com'), away];
 		const mbox = mails.map((mail) => `${separator}${mail}\n`).join('');
 		const file = await project.file('two.mbox', mbox);

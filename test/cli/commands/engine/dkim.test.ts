@@ -17,7 +17,7 @@ describe('mailctl engine dkim', () => {
 	const dkim = (...words: string[]) => project.run(['engine', 'dkim', ...words]);
 	const list = () => project.json(['engine', 'dkim', 'list']);
 
-	it('add makes a key, shows what to publish, and keeps the private half to itself', async () => {
+	it('add creates a key, prints the record, and never prints the private key', async () => {
 		const added = await project.json(['engine', 'dkim', 'add', ...named('Example.COM.', 'S1')]);
 		expect(added).toEqual({
 			domain: 'example.com',
@@ -32,7 +32,7 @@ describe('mailctl engine dkim', () => {
 		expect(statSync(project.db).mode & 0o777).toBe(0o600);
 	});
 
-	it('add asks again for a name that no key can have', async () => {
+	it('add asks again for an invalid selector', async () => {
 		await dkim('add', ...named('example.com', 's1'), '--type', 'ed25519');
 		const { code, stderr } = await typing(
 			[
@@ -47,7 +47,7 @@ describe('mailctl engine dkim', () => {
 		expect(await list()).toMatchObject([{ selector: 's1' }, { selector: 's2' }]);
 	});
 
-	it('add prints the name and the value of the record on a terminal, a line each and nothing cut', async () => {
+	it('add prints name and value of the record on a terminal, uncut', async () => {
 		const made = await project.run(['engine', 'dkim', 'add', ...named('example.com', 's1'), '--no-color'], {
 			columns: 80,
 		});
@@ -60,7 +60,7 @@ describe('mailctl engine dkim', () => {
 		});
 	});
 
-	it('add takes a key from a file, and no output ever holds it', async () => {
+	it('add reads a key from a file and never prints it', async () => {
 		const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 		const file = await project.file('dkim.pem', privateKey.export({ format: 'pem', type: 'pkcs1' }));
 		const secret = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
@@ -83,13 +83,13 @@ describe('mailctl engine dkim', () => {
 		[named('localhost', 's1'), /"localhost" is not a domain/],
 		[named('example.com', 'a_b c'), /is not a selector/],
 		[['--domain', 'example.com'], /--selector/],
-	])('add refuses %j', async (words, why) => {
+	])('add rejects %j', async (words, why) => {
 		const refused = await dkim('add', ...words);
 		expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(why) });
 		expect(await list()).toEqual([]);
 	});
 
-	it('add refuses a file that holds no key, and quotes nothing of it', async () => {
+	it('add rejects a file without a key and quotes none of it', async () => {
 		const file = await project.file('notes.txt', 'my secret notes');
 		const refused = await dkim('add', ...named('example.com', 's1'), '--key-file', file);
 		expect(refused).toMatchObject({ code: 2, stdout: '' });
@@ -97,7 +97,7 @@ describe('mailctl engine dkim', () => {
 		expect(refused.stderr).not.toContain('secret');
 	});
 
-	it('remove erases the private half from the file', async () => {
+	it('remove erases the private key from the file', async () => {
 		const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 		const file = await project.file('dkim.pem', privateKey.export({ format: 'pem', type: 'pkcs8' }));
 		await dkim('add', ...named('example.com', 's1'), '--key-file', file);
@@ -120,7 +120,7 @@ describe('mailctl engine dkim', () => {
 	});
 });
 
-describe('what is sent', () => {
+describe('a signed message', () => {
 	const records = async (project: Project) => {
 		const { stdout } = await project.run(['engine', 'dkim', 'list', '-o', 'json']);
 		const keys: { dns_name: string; dns_value: string }[] = JSON.parse(stdout);
@@ -132,7 +132,10 @@ describe('what is sent', () => {
 		...['--html', '<p>.a dot</p>\n<a href="https://example.com/x">x</a>'],
 	];
 
-	it.each(dkimVerifiers)('is signed by every key of its domain, for $name', async ({ missing, verify }) => {
+	it.each(dkimVerifiers)('has a signature of every key of its domain, for $name', async ({
+		missing,
+		verify,
+	}) => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['engine', 'settings', 'set', 'public_url', 'https://m.example.com']);
@@ -152,7 +155,7 @@ describe('what is sent', () => {
 		expect(verify(await records(project), [raw, Buffer.from(stripped, 'latin1')])).toEqual([true, false]);
 	});
 
-	it('shows its signature in the file that --eml writes', async () => {
+	it('has its signature in the file of --eml', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		await project.json(['engine', 'dkim', 'add', ...named('example.com', 'e1'), '--type', 'ed25519']);
 		const file = join(project.folder, 'out.eml');

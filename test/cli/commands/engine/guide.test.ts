@@ -25,7 +25,7 @@ async function guided(answers: Answers, columns?: number) {
 const sender = ['Sender address:', 'news@example.com'] as const;
 
 describe.each([40, 120])('engine init on a terminal of %i columns', (columns) => {
-	it('sets up a database whose mail server was tried, and prints the command that does the same', async () => {
+	it('tries the mail server, creates the database and prints the equivalent command', async () => {
 		const sink = await startSmtpSink();
 		const url = `smtp://127.0.0.1:${sink.port}`;
 		const { run, result } = await guided(
@@ -63,7 +63,7 @@ describe.each([40, 120])('engine init on a terminal of %i columns', (columns) =>
 	});
 });
 
-it('engine init on a database that is there keeps it by Enter', async () => {
+it('engine init on an existing database keeps it after Enter', async () => {
 	const sink = await startSmtpSink();
 	const url = `smtp://127.0.0.1:${sink.port}`;
 	const { run } = await guided(
@@ -101,7 +101,7 @@ it('engine init on a database that is there keeps it by Enter', async () => {
 	expect(await kept()).toEqual(before);
 });
 
-it('engine init keeps messages for good where that is the answer', async () => {
+it('engine init keeps messages for ever if chosen', async () => {
 	const questions: Answers = [sender, ['Mail server', ''], ['Public URL', ''], ['Time zone', '']];
 	const { run, result } = await guided(
 		[...questions, ['older ones are deleted, figures stay', `${'\x7f'.repeat(4)}none`]],
@@ -112,7 +112,7 @@ it('engine init keeps messages for good where that is the answer', async () => {
 	expect(JSON.parse(stdout)).toMatchObject({ value: null });
 });
 
-describe('engine init that is left', () => {
+describe('an abandoned engine init', () => {
 	const questions: readonly (readonly [string, Answers])[] = [
 		['Sender address:', []],
 		['Password of ann', [sender, ['Mail server', 'smtp://ann@127.0.0.1:1']]],
@@ -130,7 +130,7 @@ describe('engine init that is left', () => {
 	});
 });
 
-it('engine init takes a server without its scheme and a sender with a name, in a script and by its questions', async () => {
+it('engine init accepts a server without scheme and a sender with a name', async () => {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-guide-'));
 	const sink = await startSmtpSink();
 	const asked = await guided([

@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe('mailctl engine queue', () => {
-	it('shows what waits, which domains put it off and what they said', async () => {
+	it('shows waiting messages, and the domains that deferred them with their replies', async () => {
 		server = await startFaultServer({ at: { RCPT: { answer: '451 4.7.1 Greylisted' } } });
 		const project = await makeProject({ smtp: server.port });
 		await project.json([...send, '--to', 'a@slow.example', '--to', 'b@slow.example']);
@@ -39,7 +39,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('names the limits that hold messages back, how many, and until when', async () => {
+	it('names the limits that hold messages, how many, and until when', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const limits = 'slow.example=1/1h, *=2/1h';
@@ -65,7 +65,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('is paused for whoever sends, which is exit 14, and resumed', async () => {
+	it('is paused for all senders, with exit 14, and resumed', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };
@@ -95,7 +95,7 @@ describe('mailctl engine queue', () => {
 		expect(await project.json(['worker', '--drain'])).toEqual({ ...none, sent: 1 });
 	});
 
-	it('keeps why a mail server takes nothing, until it does or another one is set', async () => {
+	it('keeps the reason of a fault until the server works or another one is set', async () => {
 		let isBroken = true;
 		server = await startFaultServer({
 			on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined),

@@ -14,7 +14,7 @@ async function sentOne() {
 	return project;
 }
 
-it('keep_messages says how much will go and asks, and a longer one asks nothing', async () => {
+it('keep_messages asks before it deletes, and never for a longer time', async () => {
 	const project = await sentOne();
 	const set = (value: string, ...more: string[]) =>
 		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);
@@ -39,7 +39,7 @@ it('keep_messages says how much will go and asks, and a longer one asks nothing'
 	expect(stdout).toMatch(/^ROOM +(?:\w+ \d+ KiB, )+\w+ \d+ KiB$/m);
 });
 
-it('apply asks before a shorter retention', async () => {
+it('apply asks before it shortens retention', async () => {
 	const project = await sentOne();
 	const file = await project.file('mail.yaml', 'settings:\n  keep_messages: 30d\n');
 	const told = { stderr: expect.stringContaining('This would delete about 1 message') };
@@ -74,7 +74,7 @@ async function deletedMonthsAgo() {
 	return { id, rows, at };
 }
 
-it('messages get and list, why and campaigns get and results say that retention has deleted messages', async () => {
+it('messages, why and campaigns report that retention deleted messages', async () => {
 	const { id, at } = await deletedMonthsAgo();
 	const told = 'messages before 2026-01-25 are deleted (keep_messages 400d)';
 	expect(await at('messages', 'get', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });

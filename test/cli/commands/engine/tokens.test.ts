@@ -17,7 +17,7 @@ describe('mailctl engine tokens', () => {
 	const create = (...more: string[]) => project.run(['engine', 'tokens', 'create', '--name', ...more]);
 	const list = () => project.json(['engine', 'tokens', 'list']);
 
-	it('create tells the secret once, and keeps only its hash', async () => {
+	it('create prints the secret once and stores only its hash', async () => {
 		const made = await create('shop', '--scope', 'send', '--scope', 'read', '--scope', 'send', '-o', 'json');
 		const document = JSON.parse(made.stdout);
 		expect({ code: made.code, stdout: document, said: said(made) }).toEqual({
@@ -38,7 +38,7 @@ describe('mailctl engine tokens', () => {
 		}
 	});
 
-	it('create shows a person the token alone, and a script the columns it asks for', async () => {
+	it('create shows a person only the token, and a script the columns it asks for', async () => {
 		const shown = await project.run(['engine', 'tokens', 'create', '--name', 'a', '--no-color'], {
 			columns: 80,
 		});
@@ -64,13 +64,13 @@ describe('mailctl engine tokens', () => {
 		'two words',
 		'-q',
 		'x'.repeat(65),
-	])('create refuses the name %j and makes nothing', async (name) => {
+	])('create rejects the name %j and creates nothing', async (name) => {
 		const { code, stdout } = await project.run(['engine', 'tokens', 'create', `--name=${name}`]);
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 		expect(await list()).toEqual([]);
 	});
 
-	it('revoke asks first, knows what is not there, and says what was meant', async () => {
+	it('revoke asks first, and suggests a name for an unknown one', async () => {
 		await create('shop');
 		expect(await project.run(['engine', 'tokens', 'revoke', 'shop'])).toEqual({
 			code: 2,
@@ -87,7 +87,7 @@ describe('mailctl engine tokens', () => {
 		expect((await project.run(['engine', 'tokens', 'revoke', 'shop', '-y'])).code).toBe(3);
 	});
 
-	it('that lack a right are told which one, which they have, and how to make one with both', async () => {
+	it('a missing scope is reported with the scopes of the token and the remedy', async () => {
 		const server = await startServer(project.db);
 		const token = (await create('shop', '--scope', 'send', '-q')).stdout.trim();
 		const remote = ['--base-url', server.baseUrl];
@@ -119,7 +119,7 @@ describe('mailctl engine tokens', () => {
 		['bounces', 'ingest'],
 		['restore'],
 		['init'],
-	])('a person is asked nothing by engine %s %s for a deployment', async (...words) => {
+	])('engine %s %s asks no questions with a base URL', async (...words) => {
 		const path = ['engine', ...words.filter((word) => word !== undefined)];
 		const remote = ['--base-url', 'http://127.0.0.1:9', ...path];
 		const { code, stderr } = await typing([], (options) => cli(remote, options), 200);

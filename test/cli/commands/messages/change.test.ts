@@ -65,7 +65,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await project.json(['messages', 'retry', ids[2] ?? ''])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('want consent to cancel, and change nothing in a dry run', async () => {
+	it('ask for consent to cancel, and change nothing in a dry run', async () => {
 		const [first = ''] = ids;
 		expect(await project.run(['messages', 'cancel', first])).toMatchObject({
 			code: 2,
@@ -79,7 +79,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await state(first)).toBe('queued');
 	});
 
-	it('take ids from standard input, with the count as consent', async () => {
+	it('read ids from standard input, with the count as consent', async () => {
 		const stdin = `${ids.join('\n')}\n\n`;
 		expect(await project.run(['messages', 'cancel', '-', '--confirm', '2'], { stdin })).toMatchObject({
 			code: 2,
@@ -89,7 +89,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect([code, await state(ids[2])]).toEqual([0, 'canceled']);
 	});
 
-	it('say what a state does not allow: exit 5 for one, exit 9 beside others', async () => {
+	it('report a wrong state with exit 5 for one message and 9 among others', async () => {
 		const [first = '', second = ''] = ids;
 		await project.json(['messages', 'cancel', first, '--yes']);
 		const refused = await project.run(['messages', 'retry', first]);
@@ -104,7 +104,7 @@ describe('mailctl messages cancel and retry', () => {
 		});
 	});
 
-	it('change nothing when one of the ids is unknown', async () => {
+	it('change nothing if one id is unknown', async () => {
 		const none = '00000000-0000-4000-8000-000000000000';
 		expect((await project.run(['messages', 'cancel', ids[0] ?? '', none, '--yes'])).code).toBe(3);
 		expect(await state(ids[0])).toBe('queued');

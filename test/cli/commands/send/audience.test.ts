@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
-describe('mailctl send to some people of some lists', () => {
+describe('mailctl send to selected people of several lists', () => {
 	let project: Project;
 	let sink: SmtpSink;
 
@@ -37,7 +37,7 @@ describe('mailctl send to some people of some lists', () => {
 	const notes = (run: Parameters<typeof said>[0]) =>
 		said(run).flatMap((line) => (line['note'] === undefined ? [] : [line['note']]));
 
-	it('sends one mail to a person of several lists, with the values of the first list that has no objection', async () => {
+	it('sends one mail to a person on several lists, with values of the first list that accepts it', async () => {
 		const run = await project.run([...send(4, ...both), '--campaign', 'spring', '-o', 'json']);
 		expect([run.code, sentTo()]).toEqual([
 			0,
@@ -55,7 +55,7 @@ describe('mailctl send to some people of some lists', () => {
 		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
 	});
 
-	it('leaves out every address of an excluded list, and those that do not meet a condition, by name', async () => {
+	it('leaves out an excluded list and people who do not match, with the reasons', async () => {
 		const ofNone = send(1, '--list', 'Guests', '--where', 'meta.city=oslo');
 		const none = await project.run(ofNone);
 		const hint = 'hint: left out: 3 not meta.city=oslo\n';
@@ -89,7 +89,7 @@ describe('mailctl send to some people of some lists', () => {
 		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
 	});
 
-	it('shows the lists and the conditions of a campaign afterwards', async () => {
+	it('shows the lists and conditions of a campaign later', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		await project.json(send(3, ...words, '--campaign', 'told'));
 		expect(await project.json(['campaigns', 'get', 'told'])).toMatchObject({
@@ -100,7 +100,7 @@ describe('mailctl send to some people of some lists', () => {
 		expect(stdout).toMatch(new RegExp(`^LIST +${names[0]}, ${names[1]}$`, 'm'));
 	});
 
-	it('says in a dry run what the run will say, and writes nothing', async () => {
+	it('reports the same in a dry run, and writes nothing', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		const dry = await project.run([...mail, ...words, '-n', '-o', 'json']);
 		expect(JSON.parse(dry.stdout)).toMatchObject({
@@ -138,7 +138,7 @@ describe('mailctl send to some people of some lists', () => {
 		['created~2026', 'compare a date by =, !=, <, <=, > or >=', expect.stringContaining('fields: '), 7],
 		['name>b', 'compare a text by =, != or ~', expect.stringContaining('fields: '), 4],
 		['meta.city>b', 'a number is wanted here', expect.stringContaining('fields: '), 10],
-	])('refuses --where %s and points to the place', async (condition, message, hint, at) => {
+	])('rejects --where %s and marks the position', async (condition, message, hint, at) => {
 		const run = await project.run([...send(1, '--list', '1', '--where', condition), '-o', 'json']);
 		expect([run.code, JSON.parse(run.stderr.split('\n')[0] ?? '')]).toMatchObject([
 			2,
@@ -146,7 +146,7 @@ describe('mailctl send to some people of some lists', () => {
 		]);
 	});
 
-	it('takes another audience for another mail, and the same in another order for the same', async () => {
+	it('treats another audience as another mail, in any order', async () => {
 		await project.json(send(4, ...both));
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([

@@ -24,7 +24,7 @@ describe('mailctl send --batch', () => {
 	];
 	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
 
-	it('sends each request as it is: own content, own context, copies', async () => {
+	it('sends each request with its own content, context and copies', async () => {
 		const file = await requests(
 			{ to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi #x#', context: { x: '1' } },
 			{ to: ['ann@example.com'], subject: 'B', text_body: 'Receipt', cc: ['desk@example.com'] },
@@ -40,7 +40,10 @@ describe('mailctl send --batch', () => {
 		expect(sentTo()).toContain('desk@example.com');
 	});
 
-	it.each(['utf-16le', 'utf-16be'])('is refused in %s, with and without its mark', async (encoding) => {
+	it.each([
+		'utf-16le',
+		'utf-16be',
+	])('is rejected in %s, with and without a byte order mark', async (encoding) => {
 		const line = JSON.stringify({ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' });
 		for (const addBOM of [true, false]) {
 			const file = await project.file('wide.ndjson', iconv.encode(`${line}\r\n`, encoding, { addBOM }));
@@ -52,7 +55,7 @@ describe('mailctl send --batch', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('lists what is wrong with its line and releases nothing', async () => {
+	it('lists each error with its line and releases nothing', async () => {
 		const file = await project.file(
 			'bad.ndjson',
 			[
@@ -79,7 +82,7 @@ describe('mailctl send --batch', () => {
 		]);
 	});
 
-	it('finds in a dry run what the real run refuses', async () => {
+	it('finds the same errors in a dry run', async () => {
 		const lines = [
 			{ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' },
 			{ from, to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi' },
@@ -108,7 +111,7 @@ describe('mailctl send --batch', () => {
 		['the order of copies', { cc: ['d@EXAMPLE.com', 'c@example.com'] }],
 		['the case of a header', { headers: { 'x-id': '1' } }],
 		['the order of keys', {}],
-	])('lines that differ in %s alone', (_, more) => {
+	])('lines that differ only in %s', (_, more) => {
 		const mail = {
 			...{ text_body: 'Hi', subject: 'A', from: 'news@example.com', tag: 'monday' },
 			...{ headers: { 'X-Id': '1' }, cc: ['c@example.com', 'd@example.com'] },
@@ -120,7 +123,7 @@ describe('mailctl send --batch', () => {
 		];
 		const finding = 'line 2: Ann@example.com is in this campaign already.';
 
-		it('are the same mail, in a dry run as in the job', async () => {
+		it('are the same mail, in a dry run as in a campaign', async () => {
 			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
 			for (const end of [['-n'], []])
 				expect(errorOf(await project.run([...batch(file, 2), '-o', 'json', ...end]))).toMatchObject({
@@ -131,7 +134,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('warns of links that nobody can follow only where there are such links', async () => {
+	it('warns only of links that lead nowhere', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));
 			return stderr.includes('links to unsubscribe point to this machine');
@@ -157,7 +160,7 @@ describe('mailctl send --batch', () => {
 			['the text', { text_body: 7 }, '7'],
 			['a header', { headers: { 'X-Id': 7 } }, 'Hi 5'],
 			['the tag', { tag: 7 }, 'Hi 5'],
-		])('a number in %s is a text in every look, as in the mail', async (_, more, text) => {
+		])('a number in %s is a text in every preview and in the mail', async (_, more, text) => {
 			const file = await requests({ ...mail, ...more });
 			for (const look of looks) {
 				const run = await project.run(['send', '--batch', file, ...look]);
@@ -172,7 +175,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('keeps the digits of a number where a text is asked', async () => {
+	it('keep the digits of a number', async () => {
 		const line = `{"from":"${from}","to":["a@example.com"],"subject":9007199254740993,"text_body":"#n# #x# #y#",
 			"context":{"n":9007199254740993,"x":5.0,"y":1e2}}`;
 		const file = await project.file('long.ndjson', line.replaceAll('\n', ''));

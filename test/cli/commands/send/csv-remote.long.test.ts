@@ -30,7 +30,7 @@ async function serve(tamper: Tamper, count: number) {
 	return { sink, project, run, send };
 }
 
-it('puts a batch again whose answer was lost, and nobody is staged twice', async () => {
+it('a batch whose answer was lost is sent again, and stages nobody twice', async () => {
 	const puts: string[] = [];
 	const { sink, run, send } = await serve(async (passing, ask) => {
 		const answered = await ask(passing);
@@ -46,7 +46,7 @@ it('puts a batch again whose answer was lost, and nobody is staged twice', async
 	expect(sink.received).toHaveLength(2_100);
 });
 
-it('goes on with a job whose service went away in the middle', async () => {
+it('a campaign continues after the service was unavailable', async () => {
 	let isGone = false;
 	let puts = 0;
 	const { sink, run, send } = await serve(async (passing, ask) => {
@@ -64,7 +64,7 @@ it('goes on with a job whose service went away in the middle', async () => {
 	expect(puts).toBe(3);
 });
 
-it('needs a token that may send, and no other', async () => {
+it('requires a token with the scope send only', async () => {
 	const { project, run, send } = await serve((passing, ask) => ask(passing), 2);
 	const made = (await project.json(['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'])) as {
 		token: string;

@@ -34,7 +34,7 @@ describe('mailctl send --csv', () => {
 			state: string;
 		}[];
 
-	it('sends a message a row, its columns being the variables, and says what became of it', async () => {
+	it('sends a message for each row, and reports each outcome', async () => {
 		const run = await project.run([...agreed(people, '--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout), said: said(run) }).toEqual({
 			code: 0,
@@ -62,7 +62,7 @@ describe('mailctl send --csv', () => {
 		]);
 	});
 
-	it('reads lines of JSON and standard input as well', async () => {
+	it('reads NDJSON and standard input', async () => {
 		const lines =
 			'{"email": "ann@example.com", "name": "Ann", "favourite_town": "Oslo"}\n{"email": "bob@example.com", "name": "Bob", "favourite_town": "Rome"}\n';
 		await project.json(agreed(await project.file('people.ndjson', lines)));
@@ -70,7 +70,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'ann@example.com', 'bob@example.com', 'bob@example.com']);
 	});
 
-	it('takes a column for another variable, and leaves one out', async () => {
+	it('maps a column to another variable, and leaves one out', async () => {
 		const file = await project.file('p.csv', 'who,name,Favourite Town\nann@example.com,Ann,Oslo\n');
 		const map = ['--map', 'who=email', '--map', 'Favourite Town=town', '--map', 'name=-'];
 		await project.json([
@@ -82,7 +82,7 @@ describe('mailctl send --csv', () => {
 		expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('no email column')]);
 	});
 
-	it('lists every finding with its line, and releases nothing', async () => {
+	it('lists every error with its line, and releases nothing', async () => {
 		const file = await project.file(
 			'bad.csv',
 			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\nANN@example.com,Ann,Oslo\nbob@example.com,Bob\n',
@@ -101,7 +101,7 @@ describe('mailctl send --csv', () => {
 		expect(await jobs()).toEqual([]);
 	});
 
-	it('leaves findings out with --skip-invalid, which is exit 9, and tells of every row', async () => {
+	it('leaves out bad rows with --skip-invalid, exits with 9, and reports every row', async () => {
 		const file = await project.file(
 			'bad.csv',
 			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\n',
@@ -116,7 +116,7 @@ describe('mailctl send --csv', () => {
 		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address: it has no @,0,/);
 	});
 
-	it('refuses a message that names a column as no variable is named, unless --no-strict-vars', async () => {
+	it('rejects a reference to a column by its heading, unless --no-strict-vars', async () => {
 		const file = await project.file('names.csv', 'EMAIL;名前;First Name\nann@example.com;Аня;Ann\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #名前#'];
 		const words = [...mail, '--text', 'Dear #First name|friend#', '--yes', '--expect-count', '1'];
@@ -136,7 +136,7 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #名前#');
 	});
 
-	it('says how a column is written whatever the fields are, and leaves a column out that is not wanted', async () => {
+	it('shows the variable of a column, and accepts a left-out column', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
@@ -155,7 +155,7 @@ describe('mailctl send --csv', () => {
 		]);
 	});
 
-	it('finds a variable without a value, unless --no-strict-vars', async () => {
+	it('rejects a variable without a value, unless --no-strict-vars', async () => {
 		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const run = await project.run(agreed(file));
 		expect([run.code, run.stderr]).toEqual([
@@ -181,7 +181,7 @@ describe('mailctl send --csv', () => {
 		[['--list', '1'], '--list and --csv both name recipients'],
 		[['--cc', 'a@example.com'], '--cc and --bcc do not go with --csv'],
 		[['--idempotency-key', 'k'], '--idempotency-key does not go with --csv'],
-	])('refuses %j', async (words, message) => {
+	])('rejects %j', async (words, message) => {
 		const run = await project.run(send(people, ...words));
 		expect([run.code, run.stderr, sentTo()]).toEqual([2, expect.stringContaining(message), []]);
 	});
@@ -196,7 +196,7 @@ describe('mailctl send --csv', () => {
 			].join('\n'),
 		);
 
-	it('finds in a dry run what the real run refuses, in the same words', async () => {
+	it('finds the same errors in a dry run, in the same words', async () => {
 		const file = await faulty();
 		const real = await project.run([...send(file, '--yes', '--expect-count', '1'), '-o', 'json']);
 		const dry = await project.run([...send(file, '--expect-count', '1'), '-n', '-o', 'json']);
@@ -214,7 +214,7 @@ describe('mailctl send --csv', () => {
 		});
 	});
 
-	it('leaves findings out of a dry run with --skip-invalid, which is exit 9', async () => {
+	it('leaves out bad rows in a dry run with --skip-invalid and exits with 9', async () => {
 		const words = [...send(await faulty(), '--skip-invalid', '--expect-count', '1'), '-n'];
 		const { code, stdout, stderr } = await project.run([...words, '-o', 'json']);
 		expect([code, JSON.parse(stdout)]).toMatchObject([
@@ -229,7 +229,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('warns in a preview of what is found of all rows, and shows the first whatever it lacks', async () => {
+	it('warns in a preview about all rows, and always shows the first', async () => {
 		const file = await project.file(
 			'blank.csv',
 			'email,name,favourite_town\nann@example.com,Ann,\nnobody,No,Rome\nANN@example.com,Ann,Oslo\n',
@@ -247,7 +247,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('knows the same file in another place, and refuses the name of a job for another file', async () => {
+	it('recognizes a moved file, and rejects the name for another file', async () => {
 		await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		const moved = join(project.folder, 'moved.csv');
 		await rename(people, moved);

@@ -37,7 +37,7 @@ const answering = async (words: readonly string[], answer: Answer, options: CliO
 describe.each([
 	['campaigns resume', ['campaigns', 'resume', 'U1']],
 	['the same send', named],
-])('what an earlier run has staged, gone on with by %s', (_, words) => {
+])('a campaign staged by an earlier run, continued with %s', (_, words) => {
 	it('stays staged after a no', async () => {
 		await stageEarlier();
 		const { code, said } = await answering(words, 'n');
@@ -48,7 +48,7 @@ describe.each([
 		);
 	});
 
-	it('stays staged where the command is ended', async () => {
+	it('stays staged if the command is stopped', async () => {
 		await stageEarlier();
 		const interrupts = new AbortController();
 		const answer = async () => {
@@ -62,7 +62,7 @@ describe.each([
 	});
 });
 
-describe('what this run has staged', () => {
+describe('a campaign staged by this run', () => {
 	it.each([
 		['with a given name', named],
 		['without one', mail],
@@ -75,7 +75,7 @@ describe('what this run has staged', () => {
 	it.each([
 		['with a given name', named, 'U1'],
 		['without one', mail, 's-2026-11-01'],
-	])('is dropped where the command is ended, %s', async (_, words, name) => {
+	])('is dropped if the command is stopped, %s', async (_, words, name) => {
 		const interrupts = new AbortController();
 		const answer = async () => {
 			interrupts.abort(new Interrupted('SIGTERM'));

@@ -43,14 +43,14 @@ const formats: readonly [format: string, options: CliOptions][] = [
 	['table', { columns: 100 }],
 ];
 
-describe.each(['a database', 'a server'])('on %s', (way) => {
+describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 	const run: Run = (words, options) => theWay(way).run(words, options);
 
 	describe.each(formats)('as %s', (format, options) => {
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('%s mail is reported again, and nothing is sent', async (what, to, code, outcome) => {
+		])('of %s mail is reported, and nothing is sent', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',
@@ -82,7 +82,7 @@ describe.each(['a database', 'a server'])('on %s', (way) => {
 		});
 	});
 
-	it('sent mail is reported again while the queue is paused', async () => {
+	it('sent mail is reported as repeated while the queue is paused', async () => {
 		const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'paused'];
 		expect(await run(words)).toMatchObject({ code: 0 });
 		await theWay(way).database.run(['engine', 'queue', 'pause']);
@@ -91,7 +91,7 @@ describe.each(['a database', 'a server'])('on %s', (way) => {
 		expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/\nsent 1\n$/) });
 	});
 
-	it('a key that no header holds is refused before anything, by a dry run too', async () => {
+	it('an invalid key is rejected first, in a dry run too', async () => {
 		for (const key of ['', 'a b', 'ä', 'x'.repeat(256)])
 			for (const more of [[], ['-n']])
 				expect(await run([...mail, '--to', 'ann@example.com', '--idempotency-key', key, ...more])).toEqual({

@@ -45,8 +45,8 @@ async function sends() {
 	];
 }
 
-describe('a send to a deployment by other hands', () => {
-	it('has no variable with a default, which would be sent as it is written', async () => {
+describe('a send through another service', () => {
+	it('rejects a variable with a default', async () => {
 		const table = await project.file('d.csv', 'email,name\nann@example.com,\n');
 		const text = ['--from', shared.from, '--subject', 'S', '--text', 'Hi #name|friend#'];
 		const recipients = [
@@ -73,7 +73,7 @@ describe('a send to a deployment by other hands', () => {
 		expect(foreign.writes).toEqual([]);
 	});
 
-	it('shows in a dry run what will be requested, and no message made here', async () => {
+	it('shows the request in a dry run, and no message', async () => {
 		for (const { words, send } of await sends()) {
 			const { code, stdout } = await run([...words, '-n', '-o', 'json']);
 			const plan = JSON.parse(stdout);
@@ -87,7 +87,7 @@ describe('a send to a deployment by other hands', () => {
 		expect(foreign.writes).toEqual([]);
 	});
 
-	it('asks with --track off for messages that are not tracked, as such services know it', async () => {
+	it('requests untracked messages with --track off', async () => {
 		for (const { words, send } of await sends()) {
 			const { code, stdout } = await run([...words, '--track', 'off', '-n', '-o', 'json']);
 			expect({ code, send: JSON.parse(stdout)['send'] }).toEqual({
@@ -97,7 +97,7 @@ describe('a send to a deployment by other hands', () => {
 		}
 	});
 
-	it('refuses --preview and --eml, which would show another message than the one that is sent', async () => {
+	it('rejects --preview and --eml', async () => {
 		for (const { words } of await sends())
 			for (const option of [
 				['--preview', 'text'],

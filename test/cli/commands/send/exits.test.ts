@@ -54,7 +54,7 @@ const roads = [
 ] as const;
 
 describe.each(roads)('a single send by mailctl %s', (_, words) => {
-	it.each([408, 500, 502, 503, 504, 520])('that is answered %d may have happened: 13', async (status) => {
+	it.each([408, 500, 502, 503, 504, 520])('that is answered %d is uncertain: 13', async (status) => {
 		const { run, sends } = await startAnswering({ status });
 		const ended = await run(words);
 		expect(ended.code).toBe(13);
@@ -76,7 +76,7 @@ describe.each(roads)('a single send by mailctl %s', (_, words) => {
 		[{ status: 302, headers: { location: '/elsewhere/' } }, 7],
 		[{ status: 400 }, 5],
 		[{ status: 401 }, 4],
-	])('that is answered %j has not happened: %d', async (answer, code) => {
+	])('that is answered %j did not happen: %d', async (answer, code) => {
 		const { run } = await startAnswering(answer);
 		expect((await run(words)).code).toBe(code);
 	});
@@ -87,12 +87,12 @@ it.each([
 	'null',
 	'{"ok": true}',
 	'[]',
-])('a send that is answered 200 with %s may have happened: 13', async (body) => {
+])('a send that is answered 200 with %s is uncertain: 13', async (body) => {
 	const { run } = await startAnswering({ status: 200, body });
 	expect(errorOf(await run(toAnn))).toMatchObject({ exit_code: 13, retryable: false });
 });
 
-describe('a send that is accepted and not sent', () => {
+describe('a send that is accepted and waits', () => {
 	async function withoutMailServer() {
 		const gone = await startSmtpSink();
 		await gone.close();
@@ -105,7 +105,7 @@ describe('a send that is accepted and not sent', () => {
 		retryable: false,
 	};
 
-	it('is 14 where the mail server is out of reach, by one message and by a job', async () => {
+	it('ends with 14 if the mail server is unreachable', async () => {
 		const project = await withoutMailServer();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const job = ['send', ...mail, '--csv', people, '--yes', '--expect-count', '1'];
@@ -120,7 +120,7 @@ describe('a send that is accepted and not sent', () => {
 		]);
 	});
 
-	it('is 14 where a person has paused the queue, and on a server', async () => {
+	it('ends with 14 if the queue is paused, also on a server', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });
@@ -142,8 +142,8 @@ describe('a send that is accepted and not sent', () => {
 	});
 });
 
-describe('a send that no recipient gets', () => {
-	it('is 9 where all are suppressed: one message, a table, a list, and a job that is looked at again', async () => {
+describe('a send that reaches no recipient', () => {
+	it('ends with 9 if all are suppressed, for one message, a table and a list', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });
@@ -168,7 +168,7 @@ describe('a send that no recipient gets', () => {
 		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
 	});
 
-	it('is 9 where a deployment by other hands makes no message', async () => {
+	it('ends with 9 if another service creates no message', async () => {
 		const body = JSON.stringify({ messages: [], result: true, messages_created: 0 });
 		const { run } = await startAnswering({ status: 200, body });
 		expect((await run(toAnn)).code).toBe(9);

@@ -7,7 +7,7 @@ import { startSmtpSink } from '../../../support/smtp-sink.js';
 const hello = ['send', '--from', 'news@example.com', '--subject', 'Hello', '--text', 'Hi'];
 const toAnn = [...hello, '--to', 'ann@example.com'];
 
-describe('mailctl send when the mail server does not do as hoped', () => {
+describe('mailctl send with a failing mail server', () => {
 	let server: FaultServer | null = null;
 	afterEach(() => server?.close());
 
@@ -20,7 +20,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 			({ state }) => state,
 		);
 
-	it('is exit 14 where nobody listens; the messages stay queued and a worker sends them', async () => {
+	it('ends with 14 if nobody listens; the messages stay queued and a worker sends them', async () => {
 		const gone = await startSmtpSink();
 		await gone.close();
 		const project = await makeProject({ smtp: gone.port });
@@ -44,7 +44,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		await sink.close();
 	});
 
-	it('is exit 9 for an unknown recipient, who is disabled in every list', async () => {
+	it('ends with 9 for an unknown recipient, who becomes inactive in every list', async () => {
 		const project = await start({
 			on: (phase, line) =>
 				phase === 'RCPT' && line.includes('gone@') ? { answer: '550 5.1.1 no such user' } : undefined,
@@ -84,7 +84,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
 	});
 
-	it('is exit 0 with a hint for a recipient who is deferred', async () => {
+	it('ends with 0 and a hint for a deferred recipient', async () => {
 		const project = await start({ at: { RCPT: { answer: '451 4.7.1 greylisted' } } });
 		expect(await project.run([...toAnn, '-q'])).toMatchObject({ code: 0, stderr: '' });
 		const { code, stderr } = await project.run(toAnn);
@@ -101,13 +101,13 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		});
 	});
 
-	it('is exit 9 for mail that is refused, and the address stays', async () => {
+	it('ends with 9 for refused mail, and keeps the address', async () => {
 		const project = await start({ at: { dot: { answer: '554 5.7.1 spam' } } });
 		expect(await project.run(toAnn)).toMatchObject({ code: 9, stderr: 'sent 0, failed 1\n' });
 		expect(await states(project)).toEqual(['failed']);
 	});
 
-	it('is exit 13 when the answer after the dot was lost: sent or not, nobody knows', async () => {
+	it('ends with 13 if the answer after the dot is lost', async () => {
 		const project = await start({ at: { dot: { drop: true } } });
 		expect(await project.run(toAnn)).toMatchObject({
 			code: 13,
@@ -119,7 +119,7 @@ describe('mailctl send when the mail server does not do as hoped', () => {
 		expect(await states(project)).toEqual(['uncertain']);
 	});
 
-	it('is exit 12 when nothing moves within --wait-timeout', async () => {
+	it('ends with 12 without progress within --wait-timeout', async () => {
 		const project = await start({ at: { MAIL: { hang: true } } });
 		const result = await project.run([...toAnn, '--wait-timeout', '200ms', '-o', 'json']);
 		expect({ code: result.code, error: errorOf(result) }).toMatchObject({

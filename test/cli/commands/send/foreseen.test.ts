@@ -60,8 +60,8 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 	],
 ];
 
-describe.each(Object.entries(audiences))('to %s', (_, audience) => {
-	it.each(refused)('%s ends the dry run and the preview as it ends the send', async (_what, words, says) => {
+describe.each(Object.entries(audiences))('a send to %s', (_, audience) => {
+	it.each(refused)('%s ends dry run, preview and send alike', async (_what, words, says) => {
 		const all = inFolder(['send', ...from.filter(() => !words.includes('--from')), ...words, ...audience]);
 		const real = await project.run([...all, '--no-wait']);
 		expect(real).toMatchObject({ code: 5, stderr: expect.stringContaining(`error: ${says}`) });
@@ -77,7 +77,7 @@ describe.each(Object.entries(audiences))('to %s', (_, audience) => {
 	});
 });
 
-it('a variable without a value ends the dry run to an address as it ends the send', async () => {
+it('a variable without a value ends a dry run to an address like the send', async () => {
 	const words = ['send', ...from, '--subject', 'In #city#', '--text', 'T', '--strict-vars'];
 	const all = [...words, '--to', 'ann@example.com'];
 	const real = await project.run([...all, '--no-wait']);
@@ -91,8 +91,8 @@ const unbegun: readonly [what: string, more: readonly string[], code: number, sa
 	['results on standard output', ['--results', '-'], 2, '--results takes a file'],
 ];
 
-describe.each(Object.entries(audiences))('to %s', (_, audience) => {
-	it.each(unbegun)('%s ends the dry run as it ends the send', async (_what, more, code, says) => {
+describe.each(Object.entries(audiences))('a campaign to %s', (_, audience) => {
+	it.each(unbegun)('%s ends dry run and send alike', async (_what, more, code, says) => {
 		const all = inFolder([
 			'send',
 			...from,
@@ -108,7 +108,7 @@ describe.each(Object.entries(audiences))('to %s', (_, audience) => {
 		expect(await project.run([...all, '-n'])).toEqual(real);
 	});
 
-	it('a database without a mail server ends the dry run as it ends the send', async () => {
+	it('a database without a mail server ends dry run and send alike', async () => {
 		const bare = await makeProject();
 		await bare.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await bare.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
@@ -120,7 +120,7 @@ describe.each(Object.entries(audiences))('to %s', (_, audience) => {
 	});
 });
 
-it('a job that is not finished, and a name that is taken, end the dry run as they end the send', async () => {
+it('an unfinished campaign and a used name end dry run and send alike', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	await project.file('once.ndjson', JSON.stringify(message));
 	const content = [...from, ...subject, '--text', 'unfinished', '--transactional'];
@@ -156,7 +156,7 @@ it('a job that is not finished, and a name that is taken, end the dry run as the
 	expect(await project.run([...resumed, '-n'])).toEqual(refusedResults);
 });
 
-it('a batch is refused for each request in the words of its job', async () => {
+it('a batch is rejected for each request in the words of its campaign', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	const requests = [
 		{ ...message, type: 'BULK' },
@@ -179,7 +179,7 @@ it('a batch is refused for each request in the words of its job', async () => {
 describe('a dry run of a send to one address', () => {
 	const send = (...words: readonly string[]) => ['send', ...from, ...subject, ...words, '--no-wait'];
 
-	it('ends with 5 where the key belongs to another request, and accepts nothing', async () => {
+	it('ends with 5 if the key belongs to another request', async () => {
 		const keyed = ['--to', 'ann@example.com', '--idempotency-key', 'foreseen'];
 		const messages = async () => ((await project.json(['messages', 'list'])) as unknown[]).length;
 		const before = await messages();
@@ -190,7 +190,7 @@ describe('a dry run of a send to one address', () => {
 		expect(await messages()).toBe(before + 1);
 	});
 
-	it('ends with 9 where the address gets no mail', async () => {
+	it('ends with 9 if the address gets no mail', async () => {
 		await project.run(['suppressions', 'add', 'left@example.com', '--reason', 'COMPLAINED']);
 		const words = send('--to', 'left@example.com', '--text', 'T');
 		const real = await project.run(words);

@@ -43,7 +43,7 @@ const agreed: Answers = [
 ];
 
 describe('send on a terminal', () => {
-	it('asks for recipients, sender and content, shows the message, tests it and sends it', async () => {
+	it('asks for recipients, sender and content, shows, tests and sends the message', async () => {
 		const { code, shown, stdout } = await guided(
 			[],
 			[
@@ -73,10 +73,7 @@ describe('send on a terminal', () => {
 		expect((await project.run(again)).code).toBe(0);
 	});
 
-	it.each([
-		'\x03',
-		'\x04',
-	])('ends with 130 at any question, and leads back once all was answered', async (key) => {
+	it.each(['\x03', '\x04'])('ends with 130 at any question, and leads back at the end', async (key) => {
 		await project.json(['senders', 'add', 'office@example.com']);
 		const answers: Answers = [
 			['❯ the subscribers of a list', ''],
@@ -101,7 +98,7 @@ describe('send on a terminal', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 	});
 
-	it('names the command that has the answers after an error', async () => {
+	it('prints the command with the answers after an error', async () => {
 		const removed = async () => {
 			await project.json(['senders', 'remove', 'news@example.com', '--yes']);
 			return '';
@@ -122,7 +119,7 @@ describe('send on a terminal', () => {
 		);
 	});
 
-	it('takes the subject from the heading of a Markdown file', async () => {
+	it('uses the heading of a Markdown file as subject', async () => {
 		const letter = await project.file('letter.md', '# Dear #name#\n\nthe *news*.\n');
 		const { code, shown } = await guided(['--list', '1', '--markdown-file', letter], agreed);
 		expect([code, sentTo()]).toEqual([0, ['ann@example.com']]);
@@ -163,7 +160,7 @@ describe('send on a terminal', () => {
 		expect([dry.code, dry.stderr]).toEqual([0, expect.not.stringContaining('error')]);
 	});
 
-	it('counts who is left of lists, and the printed command has the number', async () => {
+	it('counts the selected people, and prints a command with the number', async () => {
 		await project.json(['lists', 'create', '--name', 'Staff', '--email-reason', 'r']);
 		for (const [list, email] of [
 			['1', 'bob@example.com'],
@@ -192,12 +189,12 @@ describe('send on a terminal', () => {
 		['--to', 'ann@example.com', '--again'],
 		['--list', '1', '--rate', 'many'],
 		['--list', '1', '--at', '2020-01-01 09:00'],
-	])('refuses %s %s %s … before it asks', async (...words) => {
+	])('rejects %s %s %s … before it asks', async (...words) => {
 		const { code, shown } = await guided(words, []);
 		expect([code, shown]).toEqual([2, expect.not.stringContaining('?')]);
 	});
 
-	it('refuses a list that is not there before it asks, and repeats no typing error', async () => {
+	it('rejects a missing list before it asks', async () => {
 		const { code, shown } = await guided(['--list', 'Reader', '--subject', 'S', '--text', 'T'], []);
 		expect([code, shown]).toEqual([3, expect.stringContaining('did you mean Readers?')]);
 		expect(shown).not.toContain('go on with');
@@ -221,7 +218,7 @@ describe('send on a terminal', () => {
 		expect(shown).toMatch(/the same without questions: mailctl .* --text Hi\n/);
 	});
 
-	it('sends to the rows of a table that is asked for, and its command has the file', async () => {
+	it('sends to the rows of the chosen table', async () => {
 		const table = await project.file('people.csv', 'email,name\nbob@example.com,Bob\neve@example.com,Eve\n');
 		const { code, shown } = await guided(
 			[],
@@ -247,7 +244,7 @@ describe('send on a terminal', () => {
 			expect((await guided([...mail, ...yes], [['From:', '\x03', 'all']])).code).toBe(130);
 	});
 
-	it('asks again for a sender that is not an address, and offers to add a new one', async () => {
+	it('asks again for an invalid sender, and offers to add a new one', async () => {
 		await project.json(['senders', 'remove', 'news@example.com', '--yes']);
 		const { shown } = await guided(
 			['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi'],
@@ -277,7 +274,7 @@ describe('send on a terminal', () => {
 		);
 	});
 
-	it('warns of recipients without a value, and leaves them out where that is chosen', async () => {
+	it('warns about recipients without a value, and leaves them out on request', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await project.json('subscribers create -l 1 --email bob@example.com --meta city=Oslo'.split(' '));
 		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
@@ -296,7 +293,7 @@ describe('send on a terminal', () => {
 		expect(none.shown).not.toContain('❯ send it');
 	});
 
-	it('says why no row of a table can be sent to, and offers no sending', async () => {
+	it('explains why no row can be sent to', async () => {
 		const look = async (name: string, rows: string) => {
 			const file = await project.file(name, rows);
 			const { shown } = await guided(
@@ -315,14 +312,14 @@ describe('send on a terminal', () => {
 		expect(await look('none.csv', 'email\n')).toContain('nobody would receive it\n');
 	});
 
-	it('is exit 2 in a script', async () => {
+	it('ends with 2 in a script', async () => {
 		expect(await project.run(['send'])).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('no recipients'),
 		});
 	});
 
-	it('asks nothing without a mail server, unless the message is only looked at', async () => {
+	it('asks nothing without a mail server, except for a preview', async () => {
 		project = await makeProject();
 		const { code, shown } = await guided([], []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no mail server is configured')]);

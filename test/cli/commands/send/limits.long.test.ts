@@ -25,7 +25,7 @@ async function startWitness() {
 }
 
 describe('limits on sending', () => {
-	it('are waited for by a worker that drains, which sends everything', async () => {
+	it('delay a draining worker, which sends everything', async () => {
 		const { sink, mostIn } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		expect(await set(project, 'recipient_domain_limits', 'example.net=2/1s')).toMatchObject({ code: 0 });
@@ -35,7 +35,7 @@ describe('limits on sending', () => {
 		expect(mostIn(1_000)).toBeLessThanOrEqual(2);
 	});
 
-	it('of one domain let the others pass first', async () => {
+	it('of one domain do not delay others', async () => {
 		const { sink, times } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'recipient_domain_limits', 'slow.test=1/1s');
@@ -45,7 +45,7 @@ describe('limits on sending', () => {
 		expect(times.slice(-2).map(({ domain }) => domain)).toEqual(['slow.test', 'slow.test']);
 	});
 
-	it('are told of when a run waits for one, until when', async () => {
+	it('are reported with the time of the next message', async () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
@@ -64,7 +64,7 @@ describe('limits on sending', () => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('are told of above the progress on a terminal, which stays below', async () => {
+	it('are reported above the progress line on a terminal', async () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
@@ -76,7 +76,7 @@ describe('limits on sending', () => {
 		expect(after).toMatch(/^[^\r]*interrupted\nsending \d of 2/);
 	});
 
-	it('end a send whose --wait-timeout runs out over one', async () => {
+	it('end a send whose --wait-timeout passes', async () => {
 		const { sink } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
@@ -105,7 +105,7 @@ describe('limits on sending', () => {
 		expect({ code, received: sink.received.length }).toEqual({ code: 0, received: 1 });
 	});
 
-	it('are as exact for the rate of two workers together', async () => {
+	it('apply exactly to two workers together', async () => {
 		const { sink, mostIn } = await startWitness();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json([...message, ...to('example.org', 24)]);
@@ -129,7 +129,7 @@ describe('limits on sending', () => {
 			'a.test=100/1h, a.test=3/60m',
 			'"a.test=100/h" and "a.test=3/h" are for the same time; give one of them.',
 		],
-	])('are refused in %s: %s', async (name, value, why) => {
+	])('are rejected in %s: %s', async (name, value, why) => {
 		const project = await makeProject();
 		const refused = await set(project, name, value);
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(`${name}: ${why}`) });

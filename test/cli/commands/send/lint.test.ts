@@ -33,8 +33,8 @@ const unknown = {
 	hint: 'did you mean #name#?',
 };
 
-describe('findings about a content', () => {
-	it('are told once of one message, which is sent all the same', async () => {
+describe('findings about content', () => {
+	it('are reported once for one message, which is sent', async () => {
 		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 		expect(await warnings(...one, '--html', html)).toEqual({ code: 0, warnings: [unknown, ...found] });
 		expect(sink.received).toHaveLength(1);
@@ -44,7 +44,7 @@ describe('findings about a content', () => {
 		});
 	});
 
-	it('are told once of a table, whose columns are known names', async () => {
+	it('are reported once for a table, whose columns are known names', async () => {
 		const file = await project.file('p.csv', 'email,nmae,city\na@example.com,A,Oslo\nb@example.com,B,Rome\n');
 		const send = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S', '--html'];
 		const agreed = ['--yes', '--expect-count', '2'];
@@ -55,7 +55,7 @@ describe('findings about a content', () => {
 		});
 	});
 
-	it('are told of a name in other letters: upper and lower case count', async () => {
+	it('name a variable in other letter case', async () => {
 		await project.json(['fields', 'create', '--variable', 'Vorname', '--name', 'Vorname']);
 		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 		expect(await warnings(...one, '--text', '#vorname#', '--dry-run')).toEqual({
@@ -71,7 +71,7 @@ describe('findings about a content', () => {
 		);
 	});
 
-	it('are told of a list before a missing value refuses it, and bulk mail wants a link to unsubscribe', async () => {
+	it('are reported for a list before a missing value rejects it', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await project.json(['subscribers', 'create', '--list', 'Readers', '--email', 'ann@example.com']);
@@ -93,7 +93,7 @@ describe('findings about a content', () => {
 		expect(told).toEqual([]);
 	});
 
-	it('are told of a template when it is kept', async () => {
+	it('are reported when a template is stored', async () => {
 		const file = await project.file('t.html', html);
 		expect(await warnings('templates', 'create', '--name', 'T', '--html-file', file)).toEqual({
 			code: 0,

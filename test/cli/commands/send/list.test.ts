@@ -32,7 +32,7 @@ describe('mailctl send --list', () => {
 		(await project.json(['messages', 'list', '--fields', 'to,state'])) as { to: string; state: string }[];
 	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
 
-	it('gives the default of a variable to those without a value, who are not refused', async () => {
+	it('uses the default of a variable for people without a value', async () => {
 		await project.json(['subscribers', 'update', '-l', '1', 'bob@example.com', '--unset-meta', 'city']);
 		const mail = ['send', '--from', 'news@example.com', '--list', 'Readers', '--yes', '--expect-count', '2'];
 		const text = 'Hi #name|friend#, #job|what do you do?#';
@@ -45,7 +45,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('sends to every active subscriber with his own values and says what became of it', async () => {
+	it('sends to every active subscriber with their values and reports outcomes', async () => {
 		const run = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
 			code: 0,
@@ -92,7 +92,7 @@ describe('mailctl send --list', () => {
 		);
 	});
 
-	it('offers no click to unsubscribe with where public_url is http, and warns once', async () => {
+	it('sends no one-click header if public_url is http, and warns once', async () => {
 		await project.json(['engine', 'settings', 'set', 'public_url', 'http://m.example.com']);
 		const { code, stderr } = await project.run(agreed());
 		expect({ code, warnings: stderr.split('public_url is http').length - 1 }).toEqual({
@@ -114,7 +114,7 @@ describe('mailctl send --list', () => {
 		});
 	});
 
-	it('refuses a variable without a value by itself, and sends it as it is with --no-strict-vars', async () => {
+	it('rejects a variable without a value, and sends it as written with --no-strict-vars', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		for (const more of [[], ['--transactional'], ['-n']])
 			expect(await project.run(agreed(...more))).toMatchObject({
@@ -130,7 +130,7 @@ describe('mailctl send --list', () => {
 		[['--expect-count', '2'], '--yes'],
 		[[], '--yes --expect-count N, N being the recipients you expect'],
 		[['--confirm', '2'], '--yes --expect-count N, N being the recipients you expect'],
-	])('in a script wants --yes and --expect-count, not %j', async (words, missing) => {
+	])('requires --yes and --expect-count in a script, not %j', async (words, missing) => {
 		expect(await project.run(send(...words))).toEqual({
 			code: 2,
 			stdout: '',
@@ -139,7 +139,7 @@ describe('mailctl send --list', () => {
 		expect(await messages()).toEqual([]);
 	});
 
-	it('leaves no campaign of a refused attempt with a made-up name, here and on a foreign deployment', async () => {
+	it('leaves no campaign after a refusal, here and on another service', async () => {
 		const wrong = send('--yes', '--expect-count', '3');
 		expect((await project.run(wrong)).code).toBe(2);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -151,7 +151,7 @@ describe('mailctl send --list', () => {
 		await foreign.close();
 	});
 
-	it('releases nothing when the count is another, and goes on once it is right', async () => {
+	it('releases nothing if the count differs, and continues with the right one', async () => {
 		const job = ['--campaign', 'november'];
 		expect(await project.run(send('--yes', '--expect-count', '3', ...job))).toEqual({
 			code: 2,
@@ -166,7 +166,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it('goes on with a job of the same name without sending anything twice', async () => {
+	it('continues a campaign of the same name and sends nothing twice', async () => {
 		await project.json(agreed('--campaign', 'november', '--no-wait'));
 		expect(sink.received).toEqual([]);
 		const again = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
@@ -181,7 +181,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it('refuses the name of a job for another message or another list', async () => {
+	it('rejects the name of a campaign for another message or list', async () => {
 		await project.json(agreed('--campaign', 'november'));
 		await project.json(['lists', 'create', '--name', 'Other', '--email-reason', 'r']);
 		const other = [
@@ -204,7 +204,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('lists who cannot be sent to, and sends to the others with --skip-invalid', async () => {
+	it('lists bad recipients, and sends to the others with --skip-invalid', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		expect(await project.run(agreed('--strict-vars'))).toEqual({
 			code: 2,
@@ -228,7 +228,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com']);
 	});
 
-	it('frees its name when it is refused, and the corrected mail takes it', async () => {
+	it('frees the name of a rejected campaign for the corrected mail', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		const job = agreed('--strict-vars', '--campaign', 'november');
 		for (const words of [job, job]) {
@@ -275,7 +275,7 @@ describe('mailctl send --list', () => {
 	const lacksCity =
 		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
 
-	it('counts who cannot be sent to in a line, whichever run found them', async () => {
+	it('counts bad recipients in one line, including those of earlier runs', async () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
 		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
@@ -294,7 +294,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('has a line for each variable without a value, the most frequent first', async () => {
+	it('prints a line for each missing variable, the most frequent first', async () => {
 		await addPeople();
 		await project.json(['fields', 'create', '--variable', 'plan', '--name', 'Plan']);
 		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--meta', 'plan=pro']);
@@ -327,7 +327,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('warns in a preview of what the campaign is refused for, and shows the message', async () => {
+	it('shows the message and warns about later errors in a preview', async () => {
 		await addPeople();
 		const look = await project.run(send('--preview', 'text'));
 		expect([look.code, look.stdout]).toEqual([0, 'Hi Ann\n']);
@@ -342,7 +342,7 @@ describe('mailctl send --list', () => {
 		expect(loose.stderr).not.toContain('no value');
 	});
 
-	it('sends what the first would get to --test-to alone', async () => {
+	it('sends only the first message with --test-to', async () => {
 		const run = await project.run([...send('--bulk', '--test-to', 'me@example.com'), '-o', 'json']);
 		expect({ code: run.code, said: said(run) }).toEqual({
 			code: 0,
@@ -355,7 +355,7 @@ describe('mailctl send --list', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
 	});
 
-	it('shows the trial in a dry run, and ends as it does', async () => {
+	it('shows a test message in a dry run, and ends like it', async () => {
 		const words = send('--test-to', 'me@example.com', '-n');
 		const what = 'send a test mail of "News for Oslo" as for ann@example.com to me@example.com';
 		const said = await project.run([...words, '-o', 'table']);
@@ -367,7 +367,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('warns that the links of bulk mail lead nowhere without a public URL', async () => {
+	it('warns that links in bulk mail do not work without a public URL', async () => {
 		const warning = 'links to unsubscribe point to this machine: no other machine can follow them';
 		const table = await project.file('people.csv', 'email\nann@example.com\n');
 		const request = {
@@ -394,7 +394,7 @@ describe('mailctl send --list', () => {
 				expect((await project.run([...words, ...dry])).stderr).not.toContain('warning: links');
 	});
 
-	it('refuses a list without active subscribers, unless that is expected', async () => {
+	it('rejects a list without active subscribers, unless expected', async () => {
 		await project.json(['lists', 'create', '--name', 'Empty', '--email-reason', 'r']);
 		const empty = (count: string) =>
 			project.run([
@@ -414,13 +414,13 @@ describe('mailctl send --list', () => {
 	it.each([
 		['--expect-count', '3', 'the list has 2 recipients, not 3; nothing was released'],
 		['--max-recipients', '1', '2 recipients are more than --max-recipients 1; nothing was released'],
-	])('holds %s in a dry run as when it is sent', async (option, value, message) => {
+	])('checks %s in a dry run as in a send', async (option, value, message) => {
 		const run = await project.run(send(option, value, '--dry-run'));
 		expect([run.code, run.stdout, run.stderr]).toEqual([2, '', expect.stringContaining(message)]);
 		await project.json(send(option, '2', '--dry-run'));
 	});
 
-	it('finds in a dry run who has no value for a variable, as when it is sent', async () => {
+	it('reports people without a value in a dry run as in a send', async () => {
 		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--unset-meta', 'city']);
 		const words = send('--strict-vars', '--expect-count', '1');
 		const dry = await project.run([...words, '-n']);
@@ -474,14 +474,14 @@ describe('mailctl send --list', () => {
 		],
 		[['--max-recipients', '1'], '2 recipients are more than --max-recipients 1; nothing was released'],
 		[['--results', '/nowhere/r.csv'], /--results: \/nowhere\/r.csv cannot be written/],
-	])('refuses %j', async (words, message) => {
+	])('rejects %j', async (words, message) => {
 		const { code, stdout, stderr } = await project.run(agreed(...words));
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 		expect(stderr.split('\n')[0]?.replace('error: ', '')).toMatch(message);
 		expect(sink.received).toEqual([]);
 	});
 
-	it('is shown as complete once it is released, and after it was canceled', async () => {
+	it('is shown as complete after its release and after a cancel', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

@@ -29,7 +29,7 @@ const unknown = {
 };
 
 describe('--preview-as', () => {
-	it('shows the message of one subscriber, and is exit 3 for another address', async () => {
+	it('shows the message of one subscriber, and ends with 3 for another address', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		for (const [email, ...more] of [
 			['ann@example.com', '--name', 'Ann'],
@@ -51,7 +51,7 @@ describe('--preview-as', () => {
 		expect((await project.run([...look, 'nobody'])).code).toBe(2);
 	});
 
-	it('shows the message of one row, one request or one of the --to', async () => {
+	it('shows the message of one row, request or --to', async () => {
 		const csv = await project.file('p.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const request = (name: string, ...to: string[]) =>
 			JSON.stringify({ from: 'news@example.com', to, subject: 'S', text_body: `Hi ${name}` });
@@ -100,7 +100,7 @@ describe('a preview with -o json', () => {
 		rejected: 0,
 	};
 
-	it('is one document with what the preview shows', async () => {
+	it('is one document with the preview', async () => {
 		const part = { ...document, html: expect.stringContaining('<p>Hi</p>') };
 		for (const look of ['text', 'html'])
 			expect(await project.json([...hello, '--preview', look])).toEqual(part);
@@ -119,7 +119,7 @@ describe('a preview with -o json', () => {
 		expect((await project.run([...read, '--query', 'subject', '-o', 'tsv'])).stdout).toBe('For Ann\n');
 	});
 
-	it('has the files, and that of --eml', async () => {
+	it('contains the attachments, and the file of --eml', async () => {
 		const file = await project.file('a.txt', 'hello');
 		const eml = join(project.folder, 'ann.eml');
 		expect(await project.json([...hello, '--attach', file, '--eml', eml])).toMatchObject({
@@ -154,7 +154,7 @@ describe('a preview with -o json', () => {
 		});
 	});
 
-	it('refuses a message on standard output, unless the environment sets the format', async () => {
+	it('rejects a message on standard output, unless only the environment sets the format', async () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));
@@ -182,7 +182,7 @@ describe('--preview browser', () => {
 		expect(await readFile(file, 'utf8')).toContain('srcdoc="&lt;p&gt;Hi Ann&lt;/p&gt;"');
 	});
 
-	it('leaves nothing on a disk that is full', async ({ skip }) => {
+	it('leaves nothing on a full disk', async ({ skip }) => {
 		const disk = smallDisk(1);
 		if (disk === null) return skip('no disk can be mounted here');
 		fill(disk);
@@ -194,7 +194,7 @@ describe('--preview browser', () => {
 		expect(await readdir(disk)).toEqual(['ballast']);
 	});
 
-	it('names the page without a browser, and where one cannot be started', async () => {
+	it('prints the path of the page without a browser', async () => {
 		for (const env of [
 			{ BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' },
 			{ BROWSER: '/nowhere/browser' },
@@ -208,13 +208,13 @@ describe('--preview browser', () => {
 		expect(person.stderr).toMatch(/no browser to open here; the message is in: \S+message\.html/);
 	});
 
-	it('keeps what is in the message from leaving its frame', () => {
+	it('keeps the message inside its frame', () => {
 		const page = pageOf({ subject: '</title><script>x', html: '"><script>y</script>', text: '' });
 		expect(page).not.toContain('<script>');
 		expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"');
 	});
 
-	it('chooses the opener by the environment', () => {
+	it('finds the browser in the environment', () => {
 		expect(openerOf({ BROWSER: 'firefox --new-tab %s:lynx', SSH_TTY: '/dev/pts/1' }, 'linux')).toEqual([
 			...['firefox', '--new-tab', '%s'],
 		]);

@@ -15,7 +15,7 @@ describe('--markdown-file', () => {
 
 	const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--context', 'name=Ann <A>'];
 
-	it('sends both bodies, its heading being the subject, values filled in and escaped', async () => {
+	it('sends both bodies, its heading as subject, with values filled in and escaped', async () => {
 		const file = await project.file('news.md', '# News for #name#\n\n- Hi #name|friend#\n');
 		await project.json([...one, '--markdown-file', file]);
 		const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');
@@ -26,7 +26,7 @@ describe('--markdown-file', () => {
 		expect(mail.html).toContain('prefers-color-scheme: dark');
 	});
 
-	it('gives way to a given subject and text', async () => {
+	it('yields to a given subject and text', async () => {
 		const file = await project.file('news.md', '# News\n\nHi\n');
 		await project.json([...one, '--markdown-file', file, '--subject', 'S', '--text', 'T']);
 		const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');
@@ -43,14 +43,14 @@ describe('--markdown-file', () => {
 		],
 		['without a word', '<!-- -->\n', ['--subject', 'S'], 'says nothing'],
 		['beside a template', '# A\n', ['--template', 'T'], 'a body does not go with --template'],
-	])('is exit 2 %s', async (_what, markdown, more, words) => {
+	])('ends with 2 %s', async (_what, markdown, more, words) => {
 		const file = await project.file('news.md', markdown);
 		const run = await project.run([...one, '--markdown-file', file, ...more]);
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(words)]);
 		expect(sink.received).toEqual([]);
 	});
 
-	it('makes and changes templates', async () => {
+	it('creates and changes templates', async () => {
 		const file = await project.file('t.md', '# Welcome\n\nHi #name#\n');
 		const made = await project.json(['templates', 'create', '--name', 'W', '--markdown-file', file]);
 		expect(made).toMatchObject({

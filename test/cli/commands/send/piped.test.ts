@@ -36,7 +36,7 @@ describe('rows through a pipe', () => {
 		['Ctrl-C', csv, 130, 'interrupted'],
 		['Ctrl-C', batch, 130, 'interrupted'],
 		['SIGTERM', csv, 143, 'terminated'],
-	])('ends with %s while they come, and nothing is sent', async (name, words, code, message) => {
+	])('that end with %s are not sent', async (name, words, code, message) => {
 		const interrupts = new AbortController();
 		let asked = 0;
 		const stdin = new Readable({
@@ -55,7 +55,7 @@ describe('rows through a pipe', () => {
 		expect([await jobs(), await readdir(temporary)]).toEqual([[], []]);
 	});
 
-	it('want consent and a mail server before they are read', async () => {
+	it('need consent and a mail server before they are read', async () => {
 		for (const words of [csv, batch]) {
 			const stdin = open('email,name\n');
 			const run = await project.run(words.slice(0, -3), { stdin });
@@ -63,7 +63,7 @@ describe('rows through a pipe', () => {
 		}
 	});
 
-	it('are looked at without their end', async () => {
+	it('are previewed before their end', async () => {
 		const row = 'email,name\nann@example.com,Ann\n';
 		// More than is looked at to find the encoding.
 		const more = 'bob@example.com,Bob\n'.repeat(100_000);
@@ -86,7 +86,7 @@ describe('rows through a pipe', () => {
 		expect(await readdir(temporary)).toEqual([]);
 	});
 
-	it('want a folder for temporary files', async () => {
+	it('need a folder for temporary files', async () => {
 		const run = await project.run([...csv, '-o', 'json'], {
 			stdin: 'email,name\nann@example.com,Ann\n',
 			env: { TMPDIR: join(temporary, 'none') },

@@ -41,7 +41,7 @@ function runnerOf({ baseUrl, token }: Pick<RunningServer, 'baseUrl' | 'token'>) 
 }
 
 describe('send on a mailctl server', () => {
-	it('waits until the server has sent, and prints what the embedded engine prints', async () => {
+	it('waits until the server has sent, and prints the same as the embedded engine', async () => {
 		const { sink, run } = await serve();
 		const { code, stdout, stderr } = await run([...toAnn, '-o', 'json']);
 		expect({ code, answer: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
@@ -70,7 +70,7 @@ describe('send on a mailctl server', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('does not wait with --no-wait, and gives up after --wait-timeout without progress, exit 12', async () => {
+	it('does not wait with --no-wait, and ends with 12 after --wait-timeout', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const left = await run([...toAnn, '--no-wait']);
 		expect([left.code, left.stderr]).toEqual([0, 'hint: accepted and queued; the server sends it\n']);
@@ -82,7 +82,7 @@ describe('send on a mailctl server', () => {
 		});
 	});
 
-	it('warns that no process of the server sends', async () => {
+	it('warns if no process of the server sends', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const { code, stderr } = await run([...toAnn, '--wait-timeout', '7s', '-o', 'table']);
 		expect(code).toBe(12);
@@ -91,7 +91,7 @@ describe('send on a mailctl server', () => {
 		);
 	});
 
-	it('is exit 14 when the server cannot reach its mail server; nothing is lost', async () => {
+	it('ends with 14 if the server cannot reach its mail server, and loses nothing', async () => {
 		const { project, run } = await serve({ smtp: 1 });
 		const { code, stderr } = await run([...toAnn, '-o', 'json']);
 		expect(code).toBe(14);
@@ -103,7 +103,7 @@ describe('send on a mailctl server', () => {
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('stops waiting on Ctrl-C and says that what was accepted is sent', async () => {
+	it('stops waiting on Ctrl-C and states that the server continues', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const stop = new AbortController();
 		const running = run([...toAnn, '-o', 'json'], {
@@ -118,7 +118,7 @@ describe('send on a mailctl server', () => {
 		expect(stderr).toContain('what was accepted stays queued; the server sends it');
 	});
 
-	it('names the campaign on Ctrl-C, for the server goes on, and leaves the results as far as they are known', async () => {
+	it('names the campaign on Ctrl-C and keeps the results so far', async () => {
 		const { project, run } = await serve({ args: ['--no-worker'] });
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const results = `${project.folder}/r.csv`;
@@ -162,7 +162,7 @@ describe('send on a mailctl server', () => {
 			}),
 		});
 
-	it('names the campaign when the server is gone afterwards', async () => {
+	it('names the campaign if the server stops afterwards', async () => {
 		const project = await makeProject();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const words = [...hello.slice(0, -1), 'Hi', '--csv', people, '--yes', '--expect-count', '1'];
@@ -171,7 +171,7 @@ describe('send on a mailctl server', () => {
 		expect([code, stderr]).toEqual([14, expect.stringContaining('campaigns get j shows how far it is')]);
 	});
 
-	it('says that the messages are accepted when the server is gone afterwards', async () => {
+	it('reports accepted messages if the server stops afterwards', async () => {
 		const project = await makeProject();
 		expect(await project.run(toAnn, { connect: gone('messages', 'templates') })).toMatchObject({
 			code: 14,
@@ -182,7 +182,7 @@ describe('send on a mailctl server', () => {
 	});
 });
 
-describe('a send that nobody answered', () => {
+describe('an unanswered send', () => {
 	/** Takes a whole request and cuts the line instead of answering; says who it is when asked. */
 	async function cutting(root: object | null): Promise<{ baseUrl: string; token: string; sends: string[] }> {
 		const sends: string[] = [];
@@ -203,7 +203,7 @@ describe('a send that nobody answered', () => {
 		return { baseUrl: `http://127.0.0.1:${port}`, token: 't', sends };
 	}
 
-	it('is exit 13 and not repeated where no keys are kept', async () => {
+	it('ends with 13 and is not repeated without idempotency keys', async () => {
 		const service = await cutting(null);
 		const { code, stdout, stderr } = await runnerOf(service)([...toAnn, '-o', 'json']);
 		expect({ code, stdout, sends: service.sends }).toEqual({ code: 13, stdout: '', sends: [''] });
@@ -215,7 +215,7 @@ describe('a send that nobody answered', () => {
 		});
 	});
 
-	it('is repeated under one key where keys are kept, and then exit 13 with that key', async () => {
+	it('is repeated under one key, then ends with 13 and that key', async () => {
 		const service = await cutting({ service: 'mailctl', version: '1', extensions: ['messages'] });
 		const words = [...toAnn, '--retries', '1', '--idempotency-key', 'monday'];
 		const { code, stderr } = await runnerOf(service)(words);
@@ -223,7 +223,7 @@ describe('a send that nobody answered', () => {
 		expect(stderr).toContain('hint: run it again with --idempotency-key monday: ');
 	});
 
-	it('is reported when somebody stops waiting for it', async () => {
+	it('is reported if the wait is interrupted', async () => {
 		const stop = new AbortController();
 		const server = createServer((request, response) => {
 			if (request.method === 'GET') response.writeHead(404).end();
@@ -241,14 +241,14 @@ describe('a send that nobody answered', () => {
 		});
 	});
 
-	it('is an ordinary network error when the request never left', async () => {
+	it('is a network error if the request never left', async () => {
 		const service = await cutting(null);
 		await opened.pop()?.close();
 		expect((await runnerOf(service)(toAnn)).code).toBe(6);
 	});
 });
 
-describe('a release that nobody answered', () => {
+describe('an unanswered release', () => {
 	async function withList(): Promise<Project> {
 		// Nothing is sent, but unsubscribe links need a place to point to.
 		const project = await makeProject({ smtp: 9 });
@@ -282,13 +282,13 @@ describe('a release that nobody answered', () => {
 			}),
 		});
 
-	it('goes on when the campaign says that it is released', async () => {
+	it('continues if the campaign is released', async () => {
 		const project = await withList();
 		expect((await project.run(words, { connect: connectWith('done') })).code).toBe(0);
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('is exit 13 naming the campaign otherwise, and nothing is called back', async () => {
+	it('ends with 13 naming the campaign otherwise, and cancels nothing', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
@@ -304,8 +304,8 @@ describe('a release that nobody answered', () => {
 	});
 });
 
-describe('the finished message on a deployment', () => {
-	it('is made here: --preview, --eml and --dry-run send nothing, and links lead nowhere', async () => {
+describe('a preview on a server', () => {
+	it('is rendered locally: --preview, --eml and --dry-run send nothing', async () => {
 		const { project, run } = await serve();
 		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'Hi #name#'];
 		const html = ['--html', '<p>#name# <a href="#unsubscribe_url#">bye</a></p>', '--context', 'name=Ann'];
@@ -325,7 +325,7 @@ describe('the finished message on a deployment', () => {
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 	});
 
-	it('is shown to a token that may only send, without what that may not read', async () => {
+	it('works for a token with the scope send, without data it may not read', async () => {
 		const { project, server } = await serve();
 		const made = await project.json(['engine', 'tokens', 'create', '--name', 's', '--scope', 'send']);
 		const { token } = made as { token: string };
@@ -342,7 +342,7 @@ describe('the finished message on a deployment', () => {
 		expect(await run(withValues(words, { '--from': 'who@example.org' }))).toMatchObject({ code: 5 });
 	});
 
-	it('of a template that cannot be read is not shown; a UUID is sent as it is, a name is exit 2', async () => {
+	it('does not show a template that it cannot read', async () => {
 		const project = await makeProject();
 		const asked: unknown[] = [];
 		const connect = stripped({

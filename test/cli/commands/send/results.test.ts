@@ -26,7 +26,7 @@ describe('mailctl send --results', () => {
 	];
 	const header = /^line,to,id,state,/;
 
-	it('writes into a pipe, which is a pipe afterwards', async () => {
+	it('writes into a pipe, which stays a pipe', async () => {
 		const pipe = join(project.folder, 'pipe');
 		runProgram('mkfifo', [pipe]);
 		const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -39,7 +39,7 @@ describe('mailctl send --results', () => {
 		clearTimeout(stuck);
 	});
 
-	it('names the way to the results where the disk is full', async () => {
+	it('prints how to get the results if the disk is full', async () => {
 		const name = ['--campaign', 'november'];
 		const run = await project.run([...send('/dev/full'), ...name]);
 		expect(run).toMatchObject({
@@ -61,7 +61,7 @@ describe('mailctl send --results', () => {
 		expect(await readFile(later, 'utf8')).toMatch(header);
 	});
 
-	it('refuses a folder and standard output before anything is staged', async () => {
+	it('rejects a folder and standard output before staging', async () => {
 		const folder = join(project.folder, 'folder');
 		await mkdir(folder);
 		const refused = await Promise.all([folder, '-'].map((path) => project.run(send(path))));
@@ -73,7 +73,7 @@ describe('mailctl send --results', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('never goes over what the send reads, however that is spelled', async () => {
+	it('never overwrites the input of the send, however it is spelled', async () => {
 		const page = await project.file('n.html', '<p>Hello</p>');
 		const alias = join(project.folder, 'alias.csv');
 		await symlink(people, alias);
@@ -91,7 +91,7 @@ describe('mailctl send --results', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('goes over no other file, but over the results of the same job', async () => {
+	it('overwrites only the results of the same campaign', async () => {
 		const notes = await project.file('notes.txt', 'mine');
 		const refused = await project.run(send(notes));
 		expect([refused.code, refused.stderr.split('\n')[0], await readFile(notes, 'utf8')]).toEqual([

@@ -8,7 +8,7 @@ import { connectWith } from '../../../support/connect-with.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
-describe('mailctl campaigns resume, status and cancel', () => {
+describe('mailctl campaigns resume and cancel', () => {
 	let project: Project;
 	let sink: SmtpSink;
 	let people: string;
@@ -86,13 +86,13 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
 	});
 
-	it('goes on with the same command as well', async () => {
+	it('continue with the same command too', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
 		expect(new Set(sentTo()).size).toBe(count);
 	});
 
-	it('needs no file once everything is staged, but consent', async () => {
+	it('need consent but no file once everything is staged', async () => {
 		await breakOffBeforeRelease();
 		await rm(people);
 		const asked = await project.run(['campaigns', 'resume', 'november']);
@@ -101,7 +101,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('takes no other file for the one it was begun with', async () => {
+	it('reject another file', async () => {
 		await breakOffStaging();
 		const moved = await project.file('moved.csv', await readFile(people));
 		await writeFile(people, 'email,name\neve@example.com,Eve\n');
@@ -115,7 +115,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(await project.json(resume('--source', moved))).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('goes on with send requests, and tells of what an earlier run found', async () => {
+	it('continue send requests, and report errors of an earlier run', async () => {
 		const line = (row: number) => ({
 			from: 'news@example.com',
 			to: [row === 3 ? 'nobody' : `r${row}@example.com`],
@@ -148,7 +148,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(sentTo()).toHaveLength(999);
 	});
 
-	it('refuses in a dry run what the run refuses of a job that is staged to its end', async () => {
+	it('reject in a dry run what the run rejects', async () => {
 		await breakOffBeforeRelease();
 		const wrong = withValues(resume(), { '--expect-count': '7' });
 		const dry = await project.run([...wrong, '-n']);
@@ -158,7 +158,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('says in a dry run of the send that it would go on with a job of that name', async () => {
+	it('are announced by a dry run of the send', async () => {
 		await breakOffBeforeRelease();
 		const words = send('--csv', people);
 		expect(await project.run([...words, '-n'])).toMatchObject({ code: 0 });
@@ -171,7 +171,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(await project.run([...words, '-n'])).toEqual(canceled);
 	});
 
-	it('goes on with what came through a pipe when the same comes once more', async () => {
+	it('continue a pipe if the same rows come again', async () => {
 		await breakOffStaging('-');
 		const told = await project.run(resume());
 		expect([told.code, told.stderr]).toEqual([
@@ -202,7 +202,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('goes on with the same pipe typed again, and with a file that holds the same', async () => {
+	it('continue with the same pipe typed again, or with an equal file', async () => {
 		await breakOffStaging('-');
 		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
 		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('belongs to another campaign')]);
@@ -215,7 +215,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('drops what is staged when it is canceled, and cannot be gone on with', async () => {
+	it('drop a canceled campaign, which cannot continue', async () => {
 		await breakOffStaging();
 		const asked = await project.run(['campaigns', 'cancel', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([
@@ -228,7 +228,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('was canceled')]);
 	});
 
-	it('goes on with a job that is released, and asks nothing again', async () => {
+	it('continue a released campaign without a question', async () => {
 		await project.json(send('--csv', people, '--no-wait'));
 		const document = await project.json(['campaigns', 'resume', 'november']);
 		expect(document).toMatchObject({ state: 'finished', messages: { sent: count } });
@@ -236,7 +236,7 @@ describe('mailctl campaigns resume, status and cancel', () => {
 });
 
 describe('campaigns by name', () => {
-	it('go on over a list that was only partly staged', async () => {
+	it('continue over a partly staged list', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

@@ -88,8 +88,8 @@ const sends: Readonly<Record<string, readonly string[]>> = {
 	'a batch of a list': ['send', '--batch', 'listed.ndjson', ...agreed],
 };
 
-describe.each(['a database', 'a server'])('on %s', (name) => {
-	it.each(Object.entries(sends))('the mail to %s is shown as it is sent', async (_, line) => {
+describe.each(['a database', 'a server'])('previews on %s', (name) => {
+	it.each(Object.entries(sends))('show the mail to %s as it is sent', async (_, line) => {
 		const way = wayOf(name);
 		const words = fileNames(way, line);
 		const eml = await way.run([...words, '--eml', '-']);
@@ -112,8 +112,12 @@ describe.each(['a database', 'a server'])('on %s', (name) => {
 	});
 });
 
-describe.each(['a database', 'a server'])('on %s', (name) => {
-	it.each(['a list', 'a table', 'a batch'])('a trial of %s says what its first would read', async (what) => {
+describe.each(['a database', 'a server'])('test messages on %s', (name) => {
+	it.each([
+		'a list',
+		'a table',
+		'a batch',
+	])('of %s show what the first recipient would read', async (what) => {
 		const way = wayOf(name);
 		const words = fileNames(way, sends[what] ?? []);
 		expect(await way.run([...words, '--test-to', 'me@example.org'])).toMatchObject({ code: 0 });

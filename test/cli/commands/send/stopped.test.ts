@@ -32,7 +32,7 @@ async function startGate() {
 	return { sink, pass };
 }
 
-it('counts what the server sent between the last look and the end of an interrupted send', async () => {
+it('an interrupted send counts what the server sent meanwhile', async () => {
 	const { sink, pass } = await startGate();
 	const project = await makeProject({ smtp: sink.port });
 	const server = await startServer(project.db);
@@ -86,14 +86,14 @@ async function interruptedAtTheDot(answer: Fault) {
 	return { code, stderr };
 }
 
-it('says of no message that it stays queued when an interrupted send has sent it', async () => {
+it('an interrupted send does not report a sent message as queued', async () => {
 	expect(await interruptedAtTheDot({ answer: '250 ok' })).toEqual({
 		code: 130,
 		stderr: 'sent 1\ninterrupted\n',
 	});
 });
 
-it('names a message of an interrupted send that may have arrived, and not as queued', async () => {
+it('an interrupted send names a message that may have arrived', async () => {
 	const { code, stderr } = await interruptedAtTheDot({ drop: true });
 	expect(code).toBe(130);
 	expect(stderr).toContain('sent 0, uncertain 1\n');

@@ -25,7 +25,7 @@ describe('mailctl send at a time', () => {
 	const mail = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News', '--text', 'Hi'];
 	const send = (...more: string[]) => [...mail, ...more, '--yes', '--expect-count', '2', '--campaign', 'c'];
 
-	it('returns at once, keeps the campaign planned, and sends to those who are still wanted then', async () => {
+	it('returns at once, stays planned, and then sends to remaining recipients', async () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const run = await project.run([...send('--at', '2026-12-01 09:00'), ...at, '-o', 'json']);
 		expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { state: 'planned', staged: 2 }]);
@@ -50,7 +50,7 @@ describe('mailctl send at a time', () => {
 		[['--at', '2026-12-01'], 'has no time of the day'],
 		[['--window', '9-18'], 'is not a window'],
 		[['--at', '2026-12-01 09:00', '--in', '2h'], 'give one'],
-	])('refuses %j before anything is staged', async (words, message) => {
+	])('rejects %j before staging', async (words, message) => {
 		const run = await project.run([...send(...words), '--now', '2026-11-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(message)]);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -60,7 +60,7 @@ describe('mailctl send at a time', () => {
 		['--preview', 'text'],
 		['--eml', '-'],
 		['--test-to', 'me@example.com'],
-	])('refuses a wrong time with %s too', async (...look) => {
+	])('rejects a bad time with %s too', async (...look) => {
 		for (const words of [
 			['--at', '2026-10-31 09:00'],
 			['--window', '9-18'],
@@ -74,13 +74,13 @@ describe('mailctl send at a time', () => {
 	it.each([
 		['2026-03-29 02:30', 'clocks of Europe/Berlin skip that time: it is 2026-03-29 03:00 instead'],
 		['2026-10-25 02:30', 'clocks of Europe/Berlin show that time twice: the first is meant'],
-	])('says what %s is where the clocks are changed', async (at, message) => {
+	])('explains %s during a clock change', async (at, message) => {
 		const run = await project.run([...send('--at', at), '--dry-run', '--now', '2026-03-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('says a time as tables show it too, where their zone is another', async () => {
+	it('shows a time as tables do if their zone differs', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -123,7 +123,7 @@ describe('mailctl send at a time', () => {
 		expect(sink.received.flatMap(({ to }) => to).sort()).toEqual(['yan@example.com', 'zoe@example.com']);
 	});
 
-	it.each(['here', 'on a server'])('ends with 14 where its hours are over meanwhile, %s', async (where) => {
+	it.each(['here', 'on a server'])('ends with 14 if its window closes meanwhile, %s', async (where) => {
 		const open = ['--now', '2026-11-01T16:59:00Z'];
 		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
 		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
@@ -158,7 +158,7 @@ describe('mailctl send at a time', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	describe('of the same mail, which an earlier run has staged', () => {
+	describe('with the same mail staged by an earlier run', () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const stage = (...more: string[]) =>
 			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
@@ -172,7 +172,7 @@ describe('mailctl send at a time', () => {
 				300,
 			);
 
-		it('is set when that is gone on with, and shown by the question', async () => {
+		it('sets the time, which the question shows', async () => {
 			await stage();
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
@@ -185,7 +185,7 @@ describe('mailctl send at a time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('stays as it was where none is given, and is shown by the question', async () => {
+		it('keeps the time, which the question shows', async () => {
 			await stage('--at', '2026-12-01 09:00');
 			const run = await resume();
 			expect(stripVTControlCharacters(run.stderr)).toContain(
@@ -197,7 +197,7 @@ describe('mailctl send at a time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('is refused where its options differ, and the earlier one stays as it was', async () => {
+		it('rejects different options, and keeps the earlier plan', async () => {
 			await stage('--tag', 'old');
 			const run = await typing(
 				[['Resume it?', 'y']],
@@ -214,7 +214,7 @@ describe('mailctl send at a time', () => {
 		});
 	});
 
-	it('waits for the window, and can be canceled wholly', async () => {
+	it('waits for the window, and can be canceled as a whole', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

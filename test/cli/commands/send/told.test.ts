@@ -24,8 +24,8 @@ const send = (file: string, count: number, ...more: string[]) => [
 	...['--yes', '--expect-count', String(count), ...more],
 ];
 
-describe('the counts of a job', () => {
-	it('are of whom a message is meant for, and the same wherever they are told', async () => {
+describe('the counts of a campaign', () => {
+	it('count intended recipients, the same everywhere', async () => {
 		const file = await table(['a@example.com', 'b@example.com', 'nobody', 'nobody2', 'nobody3']);
 		const wrong = await project.run(send(file, 5, '--skip-invalid'));
 		expect([wrong.code, wrong.stderr]).toEqual([
@@ -40,7 +40,7 @@ describe('the counts of a job', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
 	});
 
-	it('are of kinds of findings on a screen, and of all findings for machines', async () => {
+	it('count kinds of findings on a screen, and all findings in JSON', async () => {
 		const file = await table(Array.from({ length: 30 }, (_, row) => `bad${row}`));
 		const seen = await project.run(send(file, 30));
 		expect(seen.stderr).toContain(
@@ -50,7 +50,7 @@ describe('the counts of a job', () => {
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
 
-	it('name the most frequent kind first, and one recipient as it is', async () => {
+	it('name the most frequent kind first, and a single recipient', async () => {
 		const odd = 'äëïöüßøåæñç'.split('').map((letter) => `${letter}x@example.com`);
 		const seen = await project.run(
 			send(await table(['a@example.com', ...odd, 'A@example.com', 'nobody', 'no']), 15),
@@ -80,7 +80,7 @@ describe('the staging of a list', () => {
 		return { ...connection, api: { ...api, capabilities } };
 	};
 
-	it('shows a person how far it is, of all that the list has', async () => {
+	it('shows its progress of the whole list', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const file = await table(people(2_500));
 		await project.json(['subscribers', 'import', file, '-l', '1']);
@@ -94,7 +94,7 @@ describe('the staging of a list', () => {
 	});
 });
 
-describe('a job that ends early', () => {
+describe('a campaign that is interrupted', () => {
 	/** Ctrl-C once so many messages are sent. */
 	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
 		const controller = new AbortController();
@@ -117,7 +117,7 @@ describe('a job that ends early', () => {
 		};
 	}
 
-	it('says how to go on or to end it, leaves the results, and counts on from there', async () => {
+	it('prints how to continue or end it, writes the results, and continues its counts', async () => {
 		const results = join(project.folder, 'r.csv');
 		const words = send(
 			await table(people(600)),

@@ -63,7 +63,7 @@ describe.each([
 	['the embedded engine', local],
 	['a mailctl server', served],
 ])('send --track off on %s', (_, start) => {
-	it('changes nothing of the HTML, and messages get shows it', async () => {
+	it('keeps the HTML unchanged, as messages get shows', async () => {
 		const place = await start();
 		for (const words of await ways(place.project))
 			expect(await place.run([...words, '--track', 'off'])).toMatchObject({ code: 0 });
@@ -79,7 +79,7 @@ describe.each([
 			);
 	});
 
-	it('is not the default, and on is', async () => {
+	it('is off only on request', async () => {
 		const place = await start();
 		const [one = [], , , , batch = []] = await ways(place.project);
 		for (const words of [one, [...one, '--track', 'on'], [...batch, '--track', 'on']])
@@ -88,7 +88,7 @@ describe.each([
 	});
 });
 
-it('holds for the requests that campaigns resume stages, and over what a request says', async () => {
+it('the tracking option applies to requests that campaigns resume stages', async () => {
 	const place = await local();
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'B', html_body: written };
 	const batch = await place.project.file('b.ndjson', JSON.stringify({ ...request, disable_tracking: false }));
@@ -108,7 +108,7 @@ it('holds for the requests that campaigns resume stages, and over what a request
 	expect((await mails(place)).map(({ html }) => html?.trim())).toEqual([written]);
 });
 
-it('is the same mail as the tracked one: a second is refused within 24 hours', async () => {
+it('an untracked mail repeats the tracked one', async () => {
 	const place = await local();
 	const [, , list = [], , batch = []] = await ways(place.project);
 	for (const words of [list, batch]) {

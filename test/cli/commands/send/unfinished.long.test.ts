@@ -89,8 +89,8 @@ const refusedStaged = (name: string) =>
 const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago`);
 
-describe.each(kinds)('a job over a %s', (kind) => {
-	it('is refused beside one that is released and not sent, which can be gone on with or canceled', async () => {
+describe.each(kinds)('a campaign over a %s', (kind) => {
+	it('is rejected beside an unfinished one, which can continue or be canceled', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -116,7 +116,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('is refused with --again beside a repetition that is unfinished, unless it has another name', async () => {
+	it('is rejected with --again beside an unfinished repetition, unless it has another name', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -138,7 +138,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(4);
 	});
 
-	it('is refused beside one that is staged, under another name too, and sent with --again', async () => {
+	it('is rejected beside a staged one, and sent with --again', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -150,7 +150,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('goes on under its name with --again too, until it is sent: the count is corrected, nothing else', async () => {
+	it('continues under its name with --again too, and corrects only the count', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -169,7 +169,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('goes on with its job when it has that name', async () => {
+	it('continues the campaign of that name', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -180,7 +180,7 @@ describe.each(kinds)('a job over a %s', (kind) => {
 	});
 });
 
-it('is refused on a mailctl server as on its database', async () => {
+it('is rejected on a mailctl server as on its database', async () => {
 	const { project } = await start();
 	const server = await startServer(project.db, ['--no-worker']);
 	opened.push({ close: () => server.stop() });
@@ -197,7 +197,7 @@ it('is refused on a mailctl server as on its database', async () => {
 	}
 });
 
-it('leaves no job and no file on this machine after a dry run', async () => {
+it('a dry run leaves no campaign and no file', async () => {
 	const foreign = await startForeign();
 	opened.push(foreign);
 	const project = await makeProject();
@@ -211,7 +211,7 @@ it('leaves no job and no file on this machine after a dry run', async () => {
 	expect(await readdir(project.folder, { recursive: true })).toEqual(before);
 });
 
-it('is refused where a ledger of this machine keeps the job', async () => {
+it('a campaign is rejected if this machine keeps it for another service', async () => {
 	const foreign = await startForeign();
 	opened.push(foreign);
 	const project = await makeProject();
@@ -293,13 +293,13 @@ describe('the same mail to the same recipients', () => {
 			],
 		],
 		['with its encoding named', (file) => base(file, '--encoding', 'UTF8')],
-	])('is refused %s', async (_name, change) => {
+	])('is rejected %s', async (_name, change) => {
 		const { project, file } = await begin();
 		const again = await project.run(await change(file, project));
 		expect([again.code, again.stderr]).toEqual([2, refused('first')]);
 	});
 
-	it('is refused through a pipe, and by the name of one', async () => {
+	it('is rejected through a pipe, and by the name of one', async () => {
 		const { project, file } = await begin();
 		const piped = await project.run(base('-'), { stdin: rows });
 		expect([piped.code, piped.stderr]).toEqual([2, refused('first')]);
@@ -336,7 +336,7 @@ describe('the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('is another campaign for the name of a job when what is asked differs in what nobody sees', async () => {
+	it('is another campaign under a name if invisible options differ', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

@@ -17,7 +17,7 @@ describe('mailctl subscribers erase', () => {
 	const erase = (...more: string[]) => ['subscribers', 'erase', 'Ann@Example.com', ...more];
 	const consent = ['--confirm', 'Ann@Example.com'];
 
-	it('wants the address typed, and says before what would go', async () => {
+	it('requires the typed address, and prints first what it deletes', async () => {
 		const { code, stderr } = await project.run(erase('--yes'));
 		expect({ code, says: stderr.split('\n')[0] }).toEqual({
 			code: 2,
@@ -29,7 +29,7 @@ describe('mailctl subscribers erase', () => {
 		expect(await project.json(['subscribers', 'find', ann])).toHaveLength(2);
 	});
 
-	it('forgets the person in all lists, and refuses the address until that is lifted', async () => {
+	it('deletes the person in all lists, and blocks the address until --lift', async () => {
 		expect(await project.json(erase(...consent))).toMatchObject({
 			email: 'Ann@Example.com',
 			subscribers: 2,
@@ -49,7 +49,7 @@ describe('mailctl subscribers erase', () => {
 		await project.json(['subscribers', 'create', '-l', '1', '--email', ann]);
 	});
 
-	it('takes an address that nobody has, and refuses what is none', async () => {
+	it('accepts an unknown address, and rejects an invalid one', async () => {
 		const nobody = ['subscribers', 'erase', 'zoe@example.com', '--confirm', 'zoe@example.com'];
 		const asked = await project.run(nobody.slice(0, 3));
 		expect({ code: asked.code, said: asked.stderr.split('\n')[0] }).toEqual({

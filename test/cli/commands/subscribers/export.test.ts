@@ -36,7 +36,7 @@ describe('mailctl subscribers export', () => {
 	const words = (...more: string[]) => ['subscribers', 'export', '-l', '1', ...more];
 	const written = (name: string) => readFile(join(project.folder, name), 'utf8');
 
-	it('writes the columns of an import, fields in their order, and in meta what no cell can say', async () => {
+	it('writes the columns of an import, with nested values in meta', async () => {
 		const { code, stdout, stderr } = await project.run(words());
 		expect({ code, stderr }).toEqual({ code: 0, stderr: 'exported 2 subscribers\n' });
 		expect(stdout).toBe(
@@ -49,7 +49,7 @@ describe('mailctl subscribers export', () => {
 		);
 	});
 
-	it('removes what a killed export of the same name has left, an hour later', async () => {
+	it('removes the remains of a killed export of that name after an hour', async () => {
 		const path = join(project.folder, 'o.csv');
 		const leftover = (name: string) => join(project.folder, name);
 		const names = ['.o.csv.0123456789ab.part', '.o.csv.ba9876543210.part', '.p.csv.0123456789ab.part'];
@@ -61,7 +61,7 @@ describe('mailctl subscribers export', () => {
 		expect(left.sort()).toEqual([names[1], names[2]]);
 	});
 
-	it('writes lines of JSON, or one document', async () => {
+	it('writes NDJSON, or one JSON document', async () => {
 		const ann = {
 			...{ email: 'ann@example.com', name: 'Ann', is_active: true, disable_reason: null },
 			meta: { city: 'Oslo' },
@@ -76,7 +76,7 @@ describe('mailctl subscribers export', () => {
 		expect((await project.run(words('-o', 'ndjson'))).stdout).toBe(lines);
 	});
 
-	it('filters as the list does', async () => {
+	it('filters like the list command', async () => {
 		const emails = async (...more: string[]) =>
 			(await project.run(words('--fields', 'email', ...more))).stdout.trimEnd().split('\n');
 		expect(await emails('--active')).toEqual(['email', 'ann@example.com']);
@@ -87,7 +87,7 @@ describe('mailctl subscribers export', () => {
 		expect((await project.run(words('--email-contains', 'none', '--exit-empty'))).code).toBe(8);
 	});
 
-	it('takes other columns by name, and says which there are', async () => {
+	it('writes chosen columns, and names the valid ones', async () => {
 		const some = await project.run(words('--fields', 'id,meta.city,source,meta'));
 		expect(some.stdout).toBe('id,city,source,meta\n1,Oslo,IMPORT,\n2,,IMPORT,"{""age"":7}"\n');
 		await project.json(['fields', 'update', 'city', '--name', 'Home town']);
@@ -100,7 +100,7 @@ describe('mailctl subscribers export', () => {
 		});
 	});
 
-	it('puts a whole file into place, readable by its owner alone, in the format of its name', async () => {
+	it('creates a private file as a whole, in the format of its name', async () => {
 		const file = join(project.folder, 'out.ndjson');
 		expect(await project.json(words(file))).toEqual({ list_id: 1, file, format: 'ndjson', exported: 2 });
 		expect((await written('out.ndjson')).split('\n')).toHaveLength(3);
@@ -108,7 +108,7 @@ describe('mailctl subscribers export', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('.part'))).toEqual([]);
 	});
 
-	it('replaces a file when told to, and what a link leads to instead of the link', async () => {
+	it('replaces a file with --force, through a symbolic link too', async () => {
 		const file = await project.file('out.csv', 'mine');
 		const { code, stderr } = await project.run(words(file));
 		expect({ code, stderr }).toEqual({
@@ -128,7 +128,7 @@ describe('mailctl subscribers export', () => {
 		expect(await project.run(words('/dev/full'))).toMatchObject({ code: 74, stdout: '' });
 	});
 
-	it('leaves neither file nor remains when it is interrupted', async () => {
+	it('leaves nothing if it is interrupted', async () => {
 		const interrupts = new AbortController();
 		const file = join(project.folder, 'cut.csv');
 		interrupts.abort(new Error('stop'));
@@ -137,7 +137,7 @@ describe('mailctl subscribers export', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('cut.csv'))).toEqual([]);
 	});
 
-	it('guards a spreadsheet against formulas when asked', async () => {
+	it('protects spreadsheets against formulas on request', async () => {
 		const path = await project.file(
 			'x.csv',
 			'email,name,city\nx@example.com,=cmd(),@sum\n-y@example.com,+1,a=b\n',
@@ -151,7 +151,7 @@ describe('mailctl subscribers export', () => {
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('needs csv') });
 	});
 
-	it('makes the same of records where an older server has no tuples', async () => {
+	it('writes the same from records of an older server without tuples', async () => {
 		const older: Connect = async (target, dependencies) => {
 			const connection = await connect(target, dependencies);
 			const { ext, ...rest } = await connection.api.capabilities();
@@ -165,7 +165,7 @@ describe('mailctl subscribers export', () => {
 		}
 	});
 
-	it('reads a server of ours by key, to the same bytes', async () => {
+	it('reads a mailctl server by key, to the same bytes', async () => {
 		const server = await startServer(project.db);
 		const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
 		const forms = [[], ['--format', 'ndjson']];
@@ -197,7 +197,7 @@ const person = fc.record({
 	meta,
 });
 
-describe('an export that is imported', () => {
+describe('an imported export', () => {
 	let source: Project;
 	let target: Project;
 	let round = 0;
@@ -229,7 +229,7 @@ describe('an export that is imported', () => {
 		await store.close();
 	}
 
-	it.each(['csv', 'ndjson'])('is exported again to the same bytes, as %s', async (format) => {
+	it.each(['csv', 'ndjson'])('exports again to the same bytes, as %s', async (format) => {
 		await fc.assert(
 			fc.asyncProperty(fc.array(person, { minLength: 1, maxLength: 6 }), async (all) => {
 				round += 1;

@@ -22,7 +22,7 @@ async function guided(content: string | Buffer, answers: Answers, columns?: numb
 	return { ...project, path, words, ...result, shown: stripVTControlCharacters(result.stderr) };
 }
 
-it('prints a command with every option that was given, and with its target', async () => {
+it('the import guide prints a command with all given options and its target', async () => {
 	const project = await makeProject();
 	const { json, file, folder, db } = project;
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
@@ -51,7 +51,7 @@ it('prints a command with every option that was given, and with its target', asy
 	expect(await cli(pasted, { env: { HOME: folder } })).toMatchObject({ code: 0 });
 });
 
-it('prints the command where the list alone was asked for', async () => {
+it('the import guide prints the command if only the list was missing', async () => {
 	const { json, file, run } = await makeProject();
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	const path = await file('people.csv', 'email\nann@example.com\n');
@@ -62,7 +62,7 @@ it('prints the command where the list alone was asked for', async () => {
 	expect([code, printed]).toEqual([0, expect.stringMatching(/ --list Readers$/)]);
 });
 
-it('says how the file is read before it asks about its columns', async () => {
+it('the import guide reports how it reads the file before it asks about columns', async () => {
 	const { shown } = await guided(
 		Buffer.from('E-Mail;Gr\xf6\xdfe\nann@example.com;K\xf6ln\nbob@example.com;M\xfcnchen\n', 'latin1'),
 		[['❯ a new field', '']],
@@ -75,7 +75,7 @@ it('says how the file is read before it asks about its columns', async () => {
 
 it.each([
 	40, 120,
-])('finds the addresses by their cells and asks about the rest, at %i columns', async (columns) => {
+])('the import guide finds the addresses by their cells and asks about the rest, at %i columns', async (columns) => {
 	const { code, shown, json, path, db, run } = await guided(
 		people,
 		[
@@ -103,8 +103,8 @@ it.each([
 	});
 });
 
-describe('subscribers import at a terminal', () => {
-	it('asks nothing about columns that are known', async () => {
+describe('subscribers import on a terminal', () => {
+	it('asks nothing about known columns', async () => {
 		const { code, shown } = await guided('Courriel,city\nann@example.com,Oslo\n', []);
 		expect(code).toBe(0);
 		expect(shown).not.toContain('?');
@@ -124,7 +124,7 @@ describe('subscribers import at a terminal', () => {
 		});
 	});
 
-	it('asks which column has the addresses where several do', async () => {
+	it('asks which of several columns has the addresses', async () => {
 		const { code, json } = await guided('a,b\nann@example.com,amy@example.com\n', [
 			['Which column', down, 'all'],
 			['❯ b', ''],
@@ -142,7 +142,7 @@ describe('subscribers import at a terminal', () => {
 		expect(shown).not.toMatch(/What is the column|the same without questions/);
 	});
 
-	it.each(['\x03', '\x04'])('imports nothing when it is left', async (key) => {
+	it.each(['\x03', '\x04'])('imports nothing if it is left', async (key) => {
 		const { code, json } = await guided(people, [['Umsatz', key, 'all']]);
 		expect(code).toBe(130);
 		expect(await json(['lists', 'get', '1'])).toMatchObject({ overall_subscribers_count: 0 });

@@ -31,7 +31,7 @@ describe('mailctl subscribers import', () => {
 		...more,
 	});
 
-	it('counts every row once, writes the refused ones into a file that imports again', async () => {
+	it('counts every row once, and writes a rejects file that can be imported', async () => {
 		const path = await project.file(
 			'people.csv',
 			[
@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('undoes nothing with its own rejects file, and takes a duplicate whose code was taken out', async () => {
+	it('is not undone by its rejects file, and accepts a duplicate whose code was removed', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -97,7 +97,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
-	it('refuses rows with a list or object for a text, again from the rejects file, until they are corrected', async () => {
+	it('rejects a list or object for a text until it is corrected', async () => {
 		const rows = [
 			{ email: 'a@example.com', city: [1, 2] },
 			{ email: 'c@example.com', name: { x: 1 } },
@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('of %s leaves out again what it left out, with its rejects file as it is', async (name, text) => {
+	])('of %s skips again what it skipped, with its rejects file unchanged', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -169,7 +169,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('stops mail to addresses that came with a reason, and counts the reasons that stop none', async () => {
+	it('suppresses addresses with a reason, and counts reasons without effect', async () => {
 		const path = await project.file(
 			'left.csv',
 			'email,disable_reason\na@x.org,complained\nb@x.org,moved\nc@x.org,on holiday\n',
@@ -188,7 +188,7 @@ describe('mailctl subscribers import', () => {
 		expect(JSON.parse(dry.stdout)).toMatchObject({ unchanged: 3, updated: 0 });
 	});
 
-	it('leaves out columns without a name when told', async () => {
+	it('skips columns without a name on request', async () => {
 		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;y\n');
 		for (const how of [[], ['--create-fields']]) {
 			const { code, stderr } = await project.run(words(path, ...how));
@@ -205,7 +205,7 @@ describe('mailctl subscribers import', () => {
 		expect((await project.run(words(path, '--map', '=name'))).stderr).toContain('COLUMN=FIELD is needed');
 	});
 
-	it('writes rejects that a spreadsheet opens as it opens the source', async () => {
+	it('writes rejects that a spreadsheet opens like the source', async () => {
 		const cyrillic = Buffer.concat([
 			Buffer.from('email;name\nbad;'),
 			Buffer.from([0xc0, 0xed, 0xed, 0xe0]),
@@ -233,7 +233,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toHaveLength(2);
 	});
 
-	it('is refused with all that is wrong with the columns, and nothing is imported', async () => {
+	it('is rejected with every column error, and imports nothing', async () => {
 		const path = await project.file('people.csv', 'mail,Town,Town,Fax\nann@example.com,Oslo,Oslo,1\n');
 		const result = await project.run([...words(path), '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
@@ -248,7 +248,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toEqual([]);
 	});
 
-	it('maps, creates and leaves out columns as told', async () => {
+	it('maps, creates and skips columns as requested', async () => {
 		const path = await project.file(
 			'people.csv',
 			'Contact,Town,First Name,Fax\nann@example.com,Oslo,Ann,1\n',
@@ -270,7 +270,7 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(other, '--ignore-unknown'))).toMatchObject({ created: 1 });
 	});
 
-	it('joins columns, for the name and for fields, and shows it in a dry run', async () => {
+	it('joins columns for the name and for fields, and shows it in a dry run', async () => {
 		const project = await makeProject();
 		const { json, file } = project;
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
@@ -293,7 +293,7 @@ describe('mailctl subscribers import', () => {
 		expect(people).toMatchObject([{ name: 'Ann Lee' }, { name: 'Kurz' }, { name: '' }]);
 	});
 
-	it('names the option for another place where the rejects cannot be written', async () => {
+	it('names the option for another path if the rejects cannot be written', async () => {
 		const { run, json, file, folder } = await makeProject();
 		await json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const path = await file('people.csv', 'email\nann@example.com\nnobody\n');
@@ -306,7 +306,7 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('never overwrites a rejects file: that of a later run has a number', async () => {
+	it('never overwrites a rejects file: a later one has a number', async () => {
 		const path = await project.file('people.csv', 'email\nbad\n');
 		const mine = await project.file('people.csv.rejects.csv', 'mine');
 		for (const number of [2, 3])
@@ -328,7 +328,7 @@ describe('mailctl subscribers import', () => {
 		expect(await readFile(other, 'utf8')).toContain('bad,2,invalid');
 	});
 
-	it('from a named pipe or a device is as from standard input', async () => {
+	it('reads a named pipe or a device like standard input', async () => {
 		const pipe = join(project.folder, 'pipe');
 		runProgram('mkfifo', [pipe]);
 		expect(await project.run(words(pipe))).toMatchObject({
@@ -349,7 +349,7 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('begins anew with --resume when the earlier run came to its end', async () => {
+	it('starts anew with --resume if the earlier run had finished', async () => {
 		const path = await project.file('people.csv', 'email,is_active\nann@example.com,1\n');
 		await project.json(words(path));
 		expect(await project.json(words(path, '--resume'))).toEqual(counts({ read: 1, unchanged: 1 }));
@@ -364,7 +364,7 @@ describe('a hostile header', () => {
 		['a name of an object’s own', '__proto__', '__proto__'],
 		['letters that turn the line round', '\u202egnp.exe', '\\u202egnp.exe'],
 		['a name as long as a page', 'n'.repeat(200_000), `${'n'.repeat(80)}…`],
-	])('with %s is shown harmless and short, and stored by no command', async (_, name, shown) => {
+	])('with %s is shown escaped and short, and is never stored', async (_, name, shown) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const file = await project.file('people.csv', `email,"${name}"\nann@example.com,x\n`);

@@ -55,8 +55,8 @@ describe('mailctl subscribers stats', () => {
 	});
 });
 
-describe('the tally of a list', () => {
-	it('finds the largest of very many domains without keeping all', () => {
+describe('the statistics of a list', () => {
+	it('find the largest of many domains in bounded memory', () => {
 		const list = {
 			id: 1,
 			name: 'L',

@@ -19,12 +19,12 @@ describe('the folder of a template', () => {
 		['a\nb', 'a%0Ab'],
 		['C:\\x?*"<>|', 'C%3A%5Cx%3F%2A%22%3C%3E%7C'],
 		['~', '%7E'],
-	])('of %j is %j, and says its name', (name, folder) => {
+	])('of %j is %j, and decodes to its name', (name, folder) => {
 		expect(folderOf(name)).toBe(folder);
 		expect(templateName(folder)).toBe(name);
 	});
 
-	it('of a person may contain a %', () => {
+	it('may contain a % written by a person', () => {
 		expect(['50% off', '%', '%zz', '%FF', '%C3'].map(templateName)).toEqual([
 			'50% off',
 			'%',
@@ -34,7 +34,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('is marked where another has the same one but for case or form, and where it is too long or empty', () => {
+	it('is marked if another differs only in case or form, or if it is too long or empty', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
 		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([
@@ -48,7 +48,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('is one for each name on any file system, whatever the names are', () => {
+	it('is unique for each name on any file system', () => {
 		const name = fc.oneof(
 			fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
 			fc.string({ unit: fc.constantFrom(...'aA.~%/ \u0000\n2F'), minLength: 1, maxLength: 8 }),

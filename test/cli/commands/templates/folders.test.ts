@@ -51,7 +51,7 @@ const named = async () =>
 	).map(({ name, html_body, text_body }) => ({ name, html_body, text_body }));
 
 describe('templates pull', () => {
-	it('writes a folder for each, and again nothing', async () => {
+	it('writes a folder for each template, and nothing the second time', async () => {
 		await add('Welcome #name#', { html_body: '<p>Hi</p>\r\n', text_body: 'Hi' });
 		await add('Plain');
 		expect(await pull()).toEqual({
@@ -75,7 +75,7 @@ describe('templates pull', () => {
 		]);
 	});
 
-	it('replaces no file that differs without consent', async () => {
+	it('replaces a changed file only with consent', async () => {
 		await add('A', { text_body: 'theirs' });
 		await add('B');
 		await put({ 'A/body.txt': 'mine', 'A/body.html': '<p>mine</p>' });
@@ -100,7 +100,7 @@ describe('templates pull', () => {
 		});
 	});
 
-	it('goes on where it was killed, without a question', async () => {
+	it('continues after a kill without a question', async () => {
 		await add('A', { text_body: 'T', html_body: '<p>H</p>' });
 		await put({ 'A/subject.txt': 'A\n', 'A/.body.html.0123456789ab.part': '<p' });
 		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);
@@ -112,7 +112,7 @@ describe('templates pull', () => {
 		expect(lines(await pull())).toEqual([['unchanged', 'Spring sale', 'sale', '']]);
 	});
 
-	it('writes through no symbolic link', async () => {
+	it('never writes through a symbolic link', async () => {
 		await add('A');
 		await put({ 'B/body.txt': 'kept' });
 		await symlink(join(mails, 'B'), join(mails, 'A'));
@@ -132,7 +132,7 @@ describe('templates pull', () => {
 });
 
 describe('templates push', () => {
-	it('creates and updates what differs, and deletes only under --prune', async () => {
+	it('creates and updates what differs, and deletes only with --prune', async () => {
 		await add('Old');
 		await add('Same');
 		await add('Other', { text_body: 'old', html_body: '<p>old</p>' });
@@ -181,7 +181,7 @@ describe('templates push', () => {
 		expect(lines(await push('--prune')).map(([action]) => action)).toEqual(Array(3).fill('unchanged'));
 	});
 
-	it('is limited by names of templates and of folders', async () => {
+	it('is limited by names of templates and folders', async () => {
 		await add('Gone');
 		await add('Stays');
 		await put({ 'a/subject.txt': 'First', 'a/body.txt': 'A', 'b/body.txt': 'B', 'c/notes.md': '' });
@@ -196,7 +196,7 @@ describe('templates push', () => {
 		expect((await named()).map(({ name }) => name)).toEqual(['Stays', 'First', 'b']);
 	});
 
-	it('takes an edited subject for a new name of the same template', async () => {
+	it('renames a template whose subject file changed', async () => {
 		await add('Welcome');
 		await pull();
 		await put({ 'Welcome/subject.txt': 'Welcome aboard\r\n' });
@@ -220,14 +220,14 @@ describe('templates push', () => {
 			{ 'A/body.txt': '', 'B/body.txt': '', 'B/subject.txt': 'A' },
 			'/B: "A" is there already, in ',
 		],
-	])('refuses %s, and changes nothing', async (_, files, says) => {
+	])('rejects %s, and changes nothing', async (_, files, says) => {
 		await put({ ...files, '0/body.txt': 'fine' });
 		const { code, stderr } = await push();
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`error: ${mails}${says}`) });
 		expect(await named()).toEqual([]);
 	});
 
-	it('warns of a content by its name', async () => {
+	it('warns about content by its name', async () => {
 		await put({ 'A/body.html': '<a href="#">x</a>', 'B/body.txt': 'x' });
 		expect((await push()).stderr).toContain('warning: A: 1 link that leads nowhere');
 		expect((await push()).stderr).toBe(`pushed ${mails}: 2 unchanged\n`);
@@ -253,7 +253,7 @@ async function roundTrip(call: (words: readonly string[]) => Promise<{ code: num
 }
 
 describe('templates pull, push and pull', () => {
-	it('is the same to the byte, whatever the names are, on a server of mailctl too', async () => {
+	it('have the same bytes for any names, on a mailctl server too', async () => {
 		const server = await startServer((await makeProject()).db, ['--no-worker']);
 		onTestFinished(async () => void (await server.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: server.token };
@@ -281,7 +281,7 @@ describe('a server that', () => {
 		return { service, call };
 	};
 
-	it('has pages without end does not fill the memory', async () => {
+	it('never ends its pages does not fill the memory', async () => {
 		const body = 'x'.repeat(2 * 1024 * 1024);
 		const page = (number: number): Act => {
 			const results = Array.from({ length: 20 }, (_, at) =>

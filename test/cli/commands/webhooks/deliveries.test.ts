@@ -13,7 +13,7 @@ interface Row {
 	last_status: number | null;
 }
 
-describe('the log of the notifications of a webhook', () => {
+describe('the deliveries of a webhook', () => {
 	let sink: SmtpSink;
 	let project: Project;
 	let target: NotifiedTarget | undefined;
@@ -42,7 +42,7 @@ describe('the log of the notifications of a webhook', () => {
 	const log = async (...more: string[]) =>
 		(await project.json(['webhooks', 'deliveries', '1', ...more])) as Row[];
 
-	it('is of what "worker" sent, and shows one with its body and every attempt', async () => {
+	it('list what "worker" sent, and show one with its body and every attempt', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		expect(await log()).toMatchObject([{ state: 'pending', attempts: 0, last_status: null }]);
@@ -58,7 +58,7 @@ describe('the log of the notifications of a webhook', () => {
 		});
 	});
 
-	it('is exit 3 for a webhook or a delivery that is not there, and 2 for what is not an id', async () => {
+	it('end with 3 for a missing webhook or delivery, and 2 for a bad id', async () => {
 		await hookTo(204);
 		const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 		for (const [argv, code] of [
@@ -73,7 +73,7 @@ describe('the log of the notifications of a webhook', () => {
 			expect(await project.run(['webhooks', ...argv])).toMatchObject({ code });
 	});
 
-	it('is replayed by name, by failure and by day, under the ids that were', async () => {
+	it('are replayed by id, by failure and by day, under the same ids', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		await work();
@@ -90,7 +90,7 @@ describe('the log of the notifications of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: first?.id, state: 'delivered', attempts: 3 }]);
 	});
 
-	it('goes on at once where it waits and is named, under its id and in its schedule', async () => {
+	it('are sent at once if a waiting one is named, with the same id and schedule', async () => {
 		await hookTo(503);
 		await opened('ann@example.org');
 		await work();
@@ -105,7 +105,7 @@ describe('the log of the notifications of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: waiting?.id, state: 'pending', attempts: 2 }]);
 	});
 
-	it('shows which webhook answered 410, and goes on with it when it is replayed', async () => {
+	it('show which webhook answered 410, and continue after a replay', async () => {
 		await hookTo(410);
 		await opened('ann@example.org');
 		const run = await project.run(['worker', '--drain']);
@@ -121,7 +121,7 @@ describe('the log of the notifications of a webhook', () => {
 		expect(target?.received).toHaveLength(2);
 	});
 
-	it('is signed by a secret that is printed, and by two after it was rotated', async () => {
+	it('are signed with the printed secret, and with two after a rotation', async () => {
 		const secrets = async (...argv: string[]) =>
 			(await project.json(['webhooks', 'secret', ...argv])) as {
 				secret: string;

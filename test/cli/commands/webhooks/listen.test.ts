@@ -5,7 +5,7 @@ import { makeProject, type Project } from '../../../support/project.js';
 import { type NotifiedTarget, startTarget } from '../../../support/target.js';
 import { typing } from '../../../support/typing.js';
 
-describe('a receiver of notifications on this machine', () => {
+describe('mailctl webhooks listen', () => {
 	let project: Project;
 	let target: NotifiedTarget | undefined;
 	beforeEach(async () => {
@@ -44,7 +44,7 @@ describe('a receiver of notifications on this machine', () => {
 	const registered = /registered webhook (\d+)/;
 	const openings = ['--register', '--type', 'OPENED', '--once'];
 
-	it('registers itself, verifies, prints and ends after the first; its webhook is gone then', async () => {
+	it('registers, verifies, prints and ends after the first, and removes its webhook', async () => {
 		const { running, heard } = listen([...openings, '--wait', '1m', '-o', 'json']);
 		const id = await heard(registered);
 		expect(await hooks()).toMatchObject([{ id: Number(id), type: 'OPENED' }]);
@@ -57,14 +57,14 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('has a test sent by the deployment with --test, shows it and ends', async () => {
+	it('requests a test with --test, shows it and ends', async () => {
 		const { code, stdout } = await listen(['--register', '--test', '--once', '--wait', '1m', '-o', 'json'])
 			.running;
 		expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ verified: true, body: { test: true } }]]);
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('ends with 9 when the test of --test does not arrive, and removes its webhooks', async () => {
+	it('ends with 9 if the test does not arrive, and removes its webhooks', async () => {
 		const nowhere = 'http://127.0.0.1:11/';
 		const { running } = listen(['--register', '--url', nowhere, '--test', '--once', '--wait', '1m']);
 		expect(await running).toMatchObject({
@@ -74,7 +74,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('hands on what came, octet by octet, and answers what it was answered', async () => {
+	it('forwards a call byte for byte, and returns the answer', async () => {
 		target = await startTarget(503);
 		const { running, heard } = listen([...openings, '--forward-to', target.url, '-o', 'ndjson']);
 		const id = await heard(registered);
@@ -85,7 +85,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(JSON.parse(target.received[0] ?? '')).toEqual(line.body);
 	});
 
-	it('hands on with the credentials of the URL', async () => {
+	it('forwards with the credentials of the URL', async () => {
 		target = await startTarget(200);
 		const to = target.url.replace('//', '//ann:s%40crct@');
 		const { running, heard } = listen([...openings, '--forward-to', to]);
@@ -94,7 +94,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(target.authorizations).toEqual([`Basic ${Buffer.from('ann:s@crct').toString('base64')}`]);
 	});
 
-	it('answers 502 and says why when what it hands on to cannot be reached', async () => {
+	it('answers 502 with the reason if it cannot forward', async () => {
 		target = await startTarget(200);
 		const { url } = target;
 		await target.close();
@@ -106,7 +106,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(stderr).not.toContain('secret');
 	});
 
-	it('answers 401 to what its secret did not sign, and goes on waiting', async () => {
+	it('answers 401 to a wrong signature, and keeps waiting', async () => {
 		const { running, heard } = listen(['--once', '--wait', '1m', '-o', 'json']);
 		const url = await heard(listening);
 		const body = '{"type":"OPENED"}';
@@ -125,7 +125,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(verified).toEqual([false, false, false, true]);
 	});
 
-	it('is out of time when nothing came (12), and leaves no webhook behind', async () => {
+	it('ends with 12 if nothing came, and leaves no webhook behind', async () => {
 		const { code, stdout, stderr } = await project.run([
 			...['webhooks', 'listen', '--register', '--once', '--wait', '50ms', '-o', 'json'],
 		]);
@@ -136,7 +136,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	describe('with --register, where private addresses are refused', () => {
+	describe('with --register, if private addresses are refused', () => {
 		const words = ['webhooks', 'listen', '--register', '--wait', '50ms'];
 		const setting = async () =>
 			(await project.run(['engine', 'settings', 'get', 'allow_private_webhooks'])).stdout;
@@ -144,7 +144,7 @@ describe('a receiver of notifications on this machine', () => {
 			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
 		});
 
-		it('asks a person to allow them, and goes on', async () => {
+		it('asks a person to allow them, and continues', async () => {
 			const { code, stderr } = await typing([['until it is unset', 'y']], (options) =>
 				project.run(words, options),
 			);
@@ -154,7 +154,7 @@ describe('a receiver of notifications on this machine', () => {
 			expect(await setting()).toBe('true\n');
 		});
 
-		it('is refused to a script before anything else, until it agrees', async () => {
+		it('is rejected for a script first, until it agrees', async () => {
 			const { code, stderr } = await project.run(words);
 			expect([code, stderr]).toEqual([
 				2,
@@ -169,7 +169,7 @@ describe('a receiver of notifications on this machine', () => {
 		});
 	});
 
-	it('is interrupted with 130, and leaves no webhook behind', async () => {
+	it('ends with 130 on Ctrl-C, and leaves no webhook behind', async () => {
 		const interrupt = new AbortController();
 		const { running, heard } = listen(['--register'], { interrupts: interrupt.signal });
 		await heard(/registered webhooks (\d+)/);
@@ -179,7 +179,7 @@ describe('a receiver of notifications on this machine', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('says what is wrong with its own words', async () => {
+	it('rejects contradictory options', async () => {
 		for (const argv of [['--test'], ['--forward-to', 'x'], ['--register', '--url', 'ftp://x']])
 			expect((await project.run(['webhooks', 'listen', ...argv])).code).toBe(2);
 	});

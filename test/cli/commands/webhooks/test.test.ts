@@ -27,7 +27,7 @@ describe('mailctl webhooks test', () => {
 		return String((hook as { id: number }).id);
 	}
 
-	it('notifies the target and prints what it said', async () => {
+	it('calls the target and prints its answer', async () => {
 		const id = await hookTo(204);
 		expect(await project.json(['webhooks', 'test', id])).toEqual({
 			result: true,
@@ -41,7 +41,7 @@ describe('mailctl webhooks test', () => {
 		expect(shown.stderr).toMatch(/^the target answered with 204 after \d+ ms\n$/);
 	});
 
-	it('is exit 9 when the target refuses', async () => {
+	it('ends with 9 if the target refuses', async () => {
 		const id = await hookTo(500);
 		expect(await project.json(['webhooks', 'test', id], { code: 9 })).toMatchObject({
 			result: false,
@@ -49,7 +49,7 @@ describe('mailctl webhooks test', () => {
 		});
 	});
 
-	it('is exit 3 for an unknown webhook, 2 for what is not an id, and notifies nobody in a dry run', async () => {
+	it('ends with 3 for an unknown webhook, 2 for a bad id, and calls nobody in a dry run', async () => {
 		const id = await hookTo(204);
 		expect((await project.run(['webhooks', 'test', '99'])).code).toBe(3);
 		expect((await project.run(['webhooks', 'test', 'x'])).code).toBe(2);
@@ -62,7 +62,7 @@ describe('mailctl webhooks test', () => {
 		[{}, 0],
 		[{ result: true }, 0],
 		[{ result: false }, 9],
-	])('takes %j of another deployment for %i', async (answer, exit) => {
+	])('reports %j of another service as %i', async (answer, exit) => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

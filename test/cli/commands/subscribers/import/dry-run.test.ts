@@ -43,7 +43,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('%s: a rejects file that cannot be made ends it as it ends the import, and one in the way is a warning', async (verb, more) => {
+	])('%s: an impossible rejects file ends it like the import, and an existing one is a warning', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -74,7 +74,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		[['--reactivate'], { created: 1, updated: 4, unchanged: 2, duplicate: 1, rejected: 1 }],
 		[['--on-conflict', 'skip'], { created: 1, updated: 0, unchanged: 6, duplicate: 1, rejected: 1 }],
 		[['--on-conflict', 'error'], { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 8 }],
-	])('with %j says what then happens, here and on a deployment that is not ours', async (more, counts) => {
+	])('with %j predicts the outcome, here and on another service', async (more, counts) => {
 		const path = await project.file('people.csv', text);
 		const elsewhere: CliOptions = { connect: stripped() };
 		const plan = { read: 9, ...counts, unchecked: 0 };
@@ -90,7 +90,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		['update', { created: 2, updated: 5, unchanged: 0, rejected: 0, other_reasons: 3 }],
 		['skip', { created: 2, updated: 2, unchanged: 3, rejected: 0, other_reasons: 1 }],
 		['error', { created: 2, updated: 0, unchanged: 0, rejected: 5, other_reasons: 1 }],
-	])('with --on-conflict %s counts reasons as the import does', async (conflict, counts) => {
+	])('with --on-conflict %s counts reasons like the import', async (conflict, counts) => {
 		const file = [
 			'email,disable_reason',
 			'new@example.com,COMPLAINED',
@@ -113,7 +113,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		expect(warned(plan)[0]).toContain(`${other_reasons} row`);
 	});
 
-	it('says what the file is, what the columns become and which rows are rejected', async () => {
+	it('describes the file, its columns and the rejected rows', async () => {
 		const path = await project.file('people.csv', 'E-Mail;Town;Fax\nnobody;Oslo;1\nann@example.com;Rome;\n');
 		const more = ['--map', 'Town=city', '--create-fields', '--map', 'Fax=-', '-n'];
 		expect(await project.json(words(path, ...more))).toMatchObject({
@@ -141,7 +141,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		);
 	});
 
-	it('says of many rejected rows how many there are of each kind', async () => {
+	it('counts many rejected rows by kind', async () => {
 		const rows = (count: number, row: string) => `${row}\n`.repeat(count);
 		const path = await project.file(
 			'people.csv',
@@ -168,7 +168,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('shows the first row as it was decoded, so that a wrong code page is seen', async () => {
+	it('shows the first row as decoded', async () => {
 		const bytes = Buffer.from('email;name\nann@example.com;Zo\xeb\n', 'latin1');
 		const path = await project.file('people.csv', bytes);
 		const first = async (...more: string[]) =>
@@ -180,7 +180,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('finds typed values unchanged where the list holds the same', async () => {
+	it('counts typed values as unchanged if the list has the same', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
 		const line = (n: number) =>
@@ -195,7 +195,7 @@ describe('mailctl subscribers import --dry-run', () => {
 			});
 	});
 
-	it('reads standard input, and leaves no mark and no rejects file', async () => {
+	it('reads standard input, and leaves no progress and no rejects file', async () => {
 		const stdin: CliOptions = { stdin: 'email\nbad\nann@example.com\n' };
 		const rejects = `${project.folder}/r.csv`;
 		for (const more of [[], ['--rejects', rejects]])
@@ -228,7 +228,7 @@ describe('a dry run on a database', () => {
 		return plan;
 	}
 
-	it('finds erased people, suppressions, and fields too long once they are merged', async () => {
+	it('finds erased people, suppressions, and fields that become too long by a merge', async () => {
 		await project.json(['fields', 'create', '--variable', 'bio', '--name', 'Bio']);
 		await project.json(['fields', 'create', '--variable', 'cv', '--name', 'CV']);
 		const long = 'x'.repeat(40_000);
@@ -255,7 +255,7 @@ describe('a dry run on a database', () => {
 		});
 	});
 
-	it('knows the addresses and fields of the batches before', async () => {
+	it('knows the addresses and fields of earlier batches', async () => {
 		const line = (n: number) => `p${n % 9_000}@example.com,Town ${n}\n`;
 		const path = await project.file(
 			'people.csv',
@@ -266,7 +266,7 @@ describe('a dry run on a database', () => {
 		expect(plan).toMatchObject({ rejects: [{ line: 10_002 }], create_fields: [{ variable: 'Town' }] });
 	});
 
-	it('says the same of a file that another thread reads', async () => {
+	it('has the same result if another thread reads the file', async () => {
 		const name = 'x'.repeat(200);
 		const line = (n: number) => `p${n % 6_000}@example.com,${name}\n`;
 		const path = await project.file(
@@ -281,7 +281,7 @@ describe('a dry run on a database', () => {
 		expect(await foreseen(path, '--on-conflict', 'error')).toMatchObject({ rejected: 7_000 });
 	});
 
-	it('says where --max-errors ends the import', async () => {
+	it('reports where --max-errors ends the import', async () => {
 		const path = await project.file('people.csv', 'email\nnobody\na@example.com\nnobody\nb@example.com\n');
 		const more = ['--max-errors', '0', '--batch-size', '2'];
 		const dry = await project.run([...words(path, ...more), '-n', '-o', 'json']);
@@ -297,7 +297,7 @@ describe('a dry run on a database', () => {
 	});
 });
 
-describe('a service that is only read', () => {
+describe('a dry run on another service', () => {
 	const calls: string[] = [];
 	const page = async (request: PageRequest & { email__exact?: string }) => {
 		calls.push(`page ${request.email__exact ?? ''}`);
@@ -305,7 +305,7 @@ describe('a service that is only read', () => {
 	};
 	const api = { subscribers: () => ({ page }) } as unknown as Api;
 
-	it('is asked so many questions, and the rest is not checked', async () => {
+	it('makes a limited number of requests and checks nothing more', async () => {
 		const read = readOnly(api, 2);
 		const subscribers = read.subscribers(1);
 		for (const n of [1, 2, 3]) {

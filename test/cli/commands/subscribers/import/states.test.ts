@@ -25,7 +25,7 @@ const tool =
 	'email,Status,UNSUB_TIME\na@e.org,unsubscribed,\nb@e.org,active,\nc@e.org,blocklisted,2024-05-01\n';
 const map = ['--map', 'Status=state', '--map', 'UNSUB_TIME=-'];
 
-it('is exit 2 that names each column, whatever the options say of unknown ones, and writes nothing', async () => {
+it('a state column ends with 2 and its name, and writes nothing', async () => {
 	const path = await project.file('tool.csv', tool);
 	for (const more of [[], ['--ignore-unknown'], ['--create-fields'], ['--create-fields', '-n']]) {
 		const { code, stderr } = await project.run(words(path, ...more));
@@ -44,7 +44,7 @@ it('is exit 2 that names each column, whatever the options say of unknown ones, 
 	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
 });
 
-it('reads the states of a mapped column once its other words are named, each with its rows', async () => {
+it('a mapped state column is read once its other words are explained', async () => {
 	const path = await project.file('tool.csv', tool);
 	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
 		exit_code: 2,
@@ -93,7 +93,7 @@ const files: readonly [what: string, file: string, options: string, states: stri
 	['what is kept as a field', 'Status\na,unsubscribed', 'Status=city', 'a active'],
 	['a field called so', 'Land\na,unsubscribed', 'Land=meta.state', 'a active'],
 ];
-it.each(files)('takes %s', async (_, file, options, states) => {
+it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	for (const variable of ['city', 'state'])
 		await project.json(['fields', 'create', '--variable', variable, '--name', variable]);
 	const path = await project.file('people.csv', `email,${file.replaceAll(/^(\w),/gm, '$1@e.org,')}\n`);
@@ -107,7 +107,7 @@ it.each(files)('takes %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('counts words of a file to its end; a late one of a pipe rejects its row, and the rejects import again', async () => {
+it('unknown state words are counted to the end of a file; a late one in a pipe rejects its row', async () => {
 	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
 	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];
@@ -125,7 +125,7 @@ it('counts words of a file to its end; a late one of a pipe rejects its row, and
 	]);
 });
 
-it('takes an export of ours, with all its columns, as it went', async () => {
+it('an export of mailctl is imported with all its columns', async () => {
 	const path = await project.file(
 		'people.csv',
 		'email,disable_reason\na@e.org,UNSUBSCRIBED\nb@e.org,\nc@e.org,moved\n',
@@ -157,7 +157,7 @@ const missing = await witnessMissing();
 it.each([
 	['a server of ours', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
 	['another deployment, which keeps no reason', ['a ', 'b active', 'c ', 'd ']],
-])('is the same on %s', async (where, expected) => {
+])('states are the same on %s', async (where, expected) => {
 	const isOurs = where === 'a server of ours';
 	if (!isOurs && missing !== null) return;
 	const server = await (isOurs ? startServer(project.db) : startWitness());

@@ -60,7 +60,7 @@ function afterBatches(batches: number, happens: () => Promise<void> | void): Con
 	};
 }
 
-describe('an import that is stopped', () => {
+describe('an interrupted import', () => {
 	async function stopAfterTwoBatches(path: string) {
 		const stop = new AbortController();
 		return project.run([...words(path, '--batch-size', '3'), '-o', 'json'], {
@@ -72,7 +72,7 @@ describe('an import that is stopped', () => {
 	it.each([
 		[2, [], 'what was acknowledged stays; run the same command with --resume to go on'],
 		[2, ['--resume'], 'what was acknowledged stays; run the same command with --resume to go on'],
-	] as const)('by a full disk of the server at batch %i %j says how to go on', async (at, more, hint) => {
+	] as const)('by a full disk of the server at batch %i %j prints how to continue', async (at, more, hint) => {
 		const path = await project.file('people.csv', people(12));
 		if (more.length > 0) await stopAfterTwoBatches(path);
 		const full = new ApiError('storage_full', 'The service answered 507: The disk of the service is full.', {
@@ -86,7 +86,7 @@ describe('an import that is stopped', () => {
 		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
 	});
 
-	it('from standard input without a name is not told to go on with --resume, which is refused', async () => {
+	it('from standard input without a name does not suggest --resume, which is rejected', async () => {
 		const stop = new AbortController();
 		const stopped = await project.run(
 			words('-', '--rejects', `${project.folder}/r.csv`, '--batch-size', '3'),
@@ -104,7 +104,7 @@ describe('an import that is stopped', () => {
 		});
 	});
 
-	it('by Ctrl-C ends after the batch in flight, says what was done and how to go on', async () => {
+	it('by Ctrl-C ends after the current batch and prints how to continue', async () => {
 		const path = await project.file('people.csv', people(12));
 		const stopped = await stopAfterTwoBatches(path);
 		expect({ code: stopped.code, document: JSON.parse(stopped.stdout) }).toEqual({
@@ -133,7 +133,7 @@ describe('an import that is stopped', () => {
 		['a row cut in its middle', (text: string) => text.length - 20],
 		['no row at all', () => 3],
 		['its last row missing', (text: string) => text.lastIndexOf('bad')],
-	])('goes on with a rejects file that a crash left with %s', async (_, cut) => {
+	])('continues with a rejects file that a crash left with %s', async (_, cut) => {
 		const path = await project.file('people.csv', people(12));
 		await stopAfterTwoBatches(path);
 		const rejectsPath = `${path}.rejects.csv`;
@@ -145,7 +145,7 @@ describe('an import that is stopped', () => {
 		expect(lines.join()).toBe('4,7,10,13');
 	});
 
-	it('does not go on with a file that has changed since, and says so', async () => {
+	it('does not continue with a changed file', async () => {
 		const path = await project.file('people.csv', people(12));
 		await stopAfterTwoBatches(path);
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
@@ -160,7 +160,7 @@ describe('an import that is stopped', () => {
 		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(rejects);
 	});
 
-	it('does not go on with other options, and says so', async () => {
+	it('does not continue with other options', async () => {
 		const path = await project.file('people.csv', people(12));
 		await stopAfterTwoBatches(path);
 		const result = await project.run([...words(path, '--on-conflict', 'skip', '--resume'), '-o', 'json']);
@@ -170,7 +170,7 @@ describe('an import that is stopped', () => {
 		});
 	});
 
-	it('from standard input goes on when it was given a name', async () => {
+	it('from standard input continues if it has a name', async () => {
 		const rejects = `${project.folder}/r.csv`;
 		const more = ['--rejects', rejects, '--batch-size', '3', '--job', 'nightly'];
 		const stop = new AbortController();
@@ -191,7 +191,7 @@ describe('an import that is stopped', () => {
 		expect((await readFile(rejects, 'utf8')).match(/^bad/gm)).toHaveLength(4);
 	});
 
-	it('while standard input hangs, ends with what is there', async () => {
+	it('ends with the rows so far if standard input hangs', async () => {
 		const stdin = new PassThrough();
 		const stop = new AbortController();
 		stdin.write(`${people(6)}${'x'.repeat(400_000)}`);
@@ -203,7 +203,7 @@ describe('an import that is stopped', () => {
 		expect((await running).code).toBe(130);
 	});
 
-	it('by a full disk under the rejects file is exit 74, and loses no reject', async ({ skip }) => {
+	it('by a full disk under the rejects file ends with 74, and loses no reject', async ({ skip }) => {
 		if (!existsSync('/dev/full')) return skip('no /dev/full here');
 		const path = await project.file('people.csv', people(12));
 		const result = await project.run([
@@ -232,7 +232,7 @@ describe('an import that is stopped', () => {
 });
 
 describe('a limit of errors', () => {
-	it('is for all runs together, and so are the totals', async () => {
+	it('applies to all runs together, like the totals', async () => {
 		const path = await project.file('people.csv', people(12));
 		const limited = (limit: number) =>
 			project.run([
@@ -271,7 +271,7 @@ describe('a limit of errors', () => {
 });
 
 describe('--resume', () => {
-	it('says where it goes on', async () => {
+	it('prints the position where it continues', async () => {
 		const path = await project.file('people.csv', people(12));
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
 		expect((await project.run(words(path, '--resume'))).stderr).toBe(
@@ -279,7 +279,7 @@ describe('--resume', () => {
 		);
 	});
 
-	it('leaves a rejects file alone where nothing is to be resumed', async () => {
+	it('keeps an old rejects file if there is nothing to resume', async () => {
 		const path = await project.file('a.csv', 'email,name\nbad1,A\n');
 		await project.run(words(path));
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
@@ -304,7 +304,7 @@ describe('--resume', () => {
 		expect(await readFile(other, 'utf8')).toContain('bad2,B,2,invalid');
 	});
 
-	it('goes on in the numbered rejects file of the run that stopped', async () => {
+	it('continues the numbered rejects file of the interrupted run', async () => {
 		const path = await project.file('people.csv', people(12));
 		const mine = await project.file('people.csv.rejects.csv', 'mine');
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
@@ -316,7 +316,7 @@ describe('--resume', () => {
 		expect([await readFile(mine, 'utf8'), existsSync(`${path}.rejects-3.csv`)]).toEqual(['mine', false]);
 	});
 
-	it('never goes on in a rejects file that is not the one of the run that stopped', async () => {
+	it('never continues another rejects file', async () => {
 		const path = await project.file('people.csv', people(12));
 		const other = await project.file('other.csv', 'email,_line,_code,_error\nmine,99,invalid,x\n');
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
@@ -328,8 +328,8 @@ describe('--resume', () => {
 	});
 });
 
-describe('rejected rows', () => {
-	it('may go where nothing is kept, and never into a directory', async () => {
+describe('the path of rejected rows', () => {
+	it('may be a null device, and never a directory', async () => {
 		const path = await project.file('people.csv', people(3));
 		expect((await project.run(words(path, '--rejects', '/dev/null'))).code).toBe(9);
 		expect(await project.run(words(path, '--rejects', project.folder))).toMatchObject({
@@ -340,7 +340,7 @@ describe('rejected rows', () => {
 });
 
 describe('--rate', () => {
-	it('lets batches wait until the rows before them have had their time', async () => {
+	it('delays batches by the rate', async () => {
 		let now = 0;
 		const put: number[] = [];
 		const none = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
@@ -366,7 +366,7 @@ describe('--rate', () => {
 		]);
 	});
 
-	it('is cut short by Ctrl-C', async () => {
+	it('is interrupted by Ctrl-C', async () => {
 		const path = await project.file('people.csv', people(12));
 		const stop = new AbortController();
 		const { code, stdout } = await project.run([...words(path, '--rate', '1/h'), '-o', 'json'], {
@@ -379,7 +379,7 @@ describe('--rate', () => {
 		});
 	});
 
-	it.each(['x', '0', '-1/s', '10/d'])('refuses %j', async (rate) => {
+	it.each(['x', '0', '-1/s', '10/d'])('rejects %j', async (rate) => {
 		const path = await project.file('people.csv', people(3));
 		expect(await project.run(words(path, `--rate=${rate}`))).toMatchObject({
 			code: 2,
@@ -388,8 +388,8 @@ describe('--rate', () => {
 	});
 });
 
-describe('options that do not go together', () => {
-	it('are refused before anything is read', async () => {
+describe('contradictory options', () => {
+	it('are rejected before anything is read', async () => {
 		expect((await project.run(words('no.csv', '--job', 'x'))).stderr).toContain(
 			'--job names what comes from standard input',
 		);
