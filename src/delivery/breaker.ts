@@ -25,9 +25,10 @@ export class Breaker {
 	/** A server has replied to this run since its last fault: faults of other workers are then ignored. */
 	#hasWorked = false;
 	#refusals = 0;
-	#successes = 0;
-	/** Successes that are not stored yet: until then the stored refusals are too many. */
-	#resuming = 0;
+	/** Refusals and successes of this run: what is read of the stored count while one comes is too old. */
+	#outcomes = 0;
+	/** Outcomes that are not stored yet: the stored count lacks them. */
+	#storing = 0;
 
 	constructor(options: BreakerOptions) {
 		this.#options = options;
@@ -38,12 +39,12 @@ export class Breaker {
 	}
 
 	async look(): Promise<Stop | null> {
-		const before = this.#resuming === 0 ? this.#successes : null;
+		const before = this.#storing === 0 ? this.#outcomes : null;
 		const pauses = await this.#options.reads.queuePauses();
 		const find = (kind: QueuePause['kind']) => pauses.find((one) => one.kind === kind);
 		const manual = find('manual');
 		this.#fault = find('fault') ?? null;
-		if (this.#successes === before) this.#refusals = find('refusal')?.faults ?? 0;
+		if (this.#outcomes === before) this.#refusals = find('refusal')?.faults ?? 0;
 		if (manual !== undefined) return { kind: 'held', reason: heldReason(manual.reason) };
 		const ms = ((this.#fault?.retry_at ?? 0) - this.#options.clock.now()) / microsPerMs;
 		if (this.#fault === null || this.#hasWorked || ms <= 0) return null;
@@ -64,30 +65,32 @@ export class Breaker {
 	/** The sender is refused. True: so often in a row that the queue pauses. Never rejects. */
 	async refused(reason: string): Promise<boolean> {
 		this.#refusals += 1;
+		this.#outcomes += 1;
 		const { queue, clock } = this.#options;
-		const storing = queue
-			.pause({ kind: 'refusal', reason, retry_at: null, now: clock.now() })
-			.catch(() => ({ faults: 0 }));
+		const storing = this.#store(queue.pause({ kind: 'refusal', reason, retry_at: null, now: clock.now() }));
 		if (this.#refusals >= mostRefusals) return true;
-		const before = this.#successes;
-		const { faults } = await storing;
-		if (this.#successes === before) this.#refusals = Math.max(this.#refusals, faults);
+		const before = this.#outcomes;
+		const faults = (await storing)?.faults ?? 0;
+		if (this.#outcomes === before) this.#refusals = Math.max(this.#refusals, faults);
 		return this.#refusals >= mostRefusals;
 	}
 
 	/** The fault is over; one that refuses the sender only when it takes a message (`isSent`). */
 	worked(isSent: boolean): void {
-		if (isSent) this.#successes += 1;
+		if (isSent) this.#outcomes += 1;
 		else if (this.#refusals >= mostRefusals) return;
 		this.#hasWorked = true;
 		if (this.#fault === null && !(isSent && this.#refusals > 0)) return;
 		this.#fault = null;
 		if (isSent) this.#refusals = 0;
 		const kinds = isSent ? (['fault', 'refusal'] as const) : (['fault'] as const);
-		this.#resuming += 1;
-		const stored = () => {
-			this.#resuming -= 1;
-		};
-		this.#options.queue.resume({ kinds }).then(stored, stored);
+		void this.#store(this.#options.queue.resume({ kinds }));
+	}
+
+	async #store<T>(work: Promise<T>): Promise<T | null> {
+		this.#storing += 1;
+		const result = await work.catch(() => null);
+		this.#storing -= 1;
+		return result;
 	}
 }

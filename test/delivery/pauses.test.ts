@@ -2,6 +2,7 @@
 import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
+import { Breaker } from '../../src/delivery/breaker.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
 import type { Queue } from '../../src/store/queue.js';
@@ -107,6 +108,18 @@ describe('a mail server that refuses the sender', () => {
 		const worker = testWorker(memory, own, { connections: 1 });
 		expect((await worker.run({ scope: null, until: 'settled' })).kind).toBe('done');
 		expect(memory.states()).toEqual({ sent: 10, deferred: 30 });
+	});
+
+	it('is forgotten after a success, also when the stored count is read meanwhile', async () => {
+		const { queue, pauses } = createMemoryQueue({ to: [] });
+		const queuePauses = async () => {
+			await breaker.refused('550 5.7.1 Not from you');
+			return [];
+		};
+		const breaker = new Breaker({ queue, reads: { queuePauses }, clock: systemClock });
+		await breaker.look();
+		breaker.worked(true);
+		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
 	it('counts over workers and over other replies, until a message is sent', async () => {
