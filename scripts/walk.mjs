@@ -58,7 +58,7 @@ writeFileSync(
 	join(folder, 'count.js'),
 	`import { writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
-import { isMainThread, threadId } from 'node:worker_threads';
+import { isMainThread, threadId, Worker } from 'node:worker_threads';
 const session = new Session();
 session.connect();
 let answer;
@@ -78,7 +78,18 @@ const take = () => {
 };
 if (isMainThread) process.on('SIGUSR2', take);
 const path = ${JSON.stringify(join(folder, 'calls-'))} + threadId + '.json';
-process.on('exit', () => writeFileSync(path, JSON.stringify(take())));
+const calls = [];
+const save = () => {
+	calls.push(...take());
+	writeFileSync(path, JSON.stringify(calls));
+};
+process.on('exit', save);
+// A thread that is terminated runs no exit handlers, so let it count first.
+if (!isMainThread) setInterval(save, 50).unref();
+const { terminate } = Worker.prototype;
+Worker.prototype.terminate = function () {
+	return new Promise((done) => setTimeout(() => done(terminate.call(this)), 300));
+};
 `,
 );
 const child = spawn(
