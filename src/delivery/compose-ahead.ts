@@ -1,8 +1,8 @@
 import type { Uuid } from '../api/records.js';
 import type { ReadHtml } from '../content/read-html.js';
-import type { StoredKey } from '../store/keys.js';
+import type { StoredSubmission } from '../store/campaigns.js';
+import type { StoredKey } from '../store/maintenance.js';
 import type { Leased } from '../store/queue.js';
-import type { StoredSubmission } from '../store/submissions.js';
 import type { KeysFor, SigningKey } from './dkim/sign.js';
 import type { Mail } from './smtp/transaction.js';
 

@@ -8,8 +8,8 @@ import { opening, parseWindow } from '../api/schema/sending-times.js';
 import type { Reads, Store } from '../store/store.js';
 import { resolveContent } from './contents.js';
 import { checked, type EngineContext, found, refuse, seenBy } from './context.js';
-import { noSuch } from './rules/errors.js';
 import { parseLocalTime } from './rules/local-time.js';
+import { noSuch } from './rules/subscribers.js';
 
 const partSize = 20_000;
 const mostLeftOut = 1_000;

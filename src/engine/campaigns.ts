@@ -25,10 +25,15 @@ import type { CampaignAck, OpenCampaign, RequestedRow } from '../store/campaigns
 import type { Command } from '../store/operations.js';
 import { assertAudience, assertKept, settledTiming } from './audiences.js';
 import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
-import { type CampaignContext, checked, found, refuse, seenBy } from './context.js';
-import { readPage } from './pages.js';
-import { type ParsedRequest, parseRecipients, parseRequests, refusedRequest } from './rules/campaign-rows.js';
-import { campaignName, messageUuid } from './rules/ids.js';
+import { type CampaignContext, checked, found, readPage, refuse, seenBy } from './context.js';
+import {
+	campaignName,
+	messageUuid,
+	type ParsedRequest,
+	parseRecipients,
+	parseRequests,
+	refusedRequest,
+} from './rules/campaign-rows.js';
 import { readSettings } from './settings.js';
 
 export function createCampaigns(context: CampaignContext): Campaigns {
@@ -250,7 +255,7 @@ const maxBatchBytes = 4 * 1024 * 1024;
 
 const maxBatchRecipients = 50_000;
 
-export function assertBatch(first: number, rows: unknown): void {
+function assertBatch(first: number, rows: unknown): void {
 	if (!Number.isSafeInteger(first) || first < 0) {
 		refuse('first', texts.integer);
 	}

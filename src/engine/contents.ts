@@ -11,9 +11,9 @@ import { referencePattern, usedVariables } from '../api/variables.js';
 import { cidFaults } from '../content/attachments.js';
 import { contentSha256 } from '../content/hash.js';
 import { contentSize, contextErrors, joinFault } from '../content/message-size.js';
-import type { IdempotencyKey } from '../store/submissions.js';
+import type { IdempotencyKey } from '../store/campaigns.js';
 import { type EngineContext, found, seenBy } from './context.js';
-import { noSuch, unverifiedSender } from './rules/errors.js';
+import { noSuch, unverifiedSender } from './rules/subscribers.js';
 import { readSettings } from './settings.js';
 
 interface Wanted {

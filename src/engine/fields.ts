@@ -1,8 +1,7 @@
 import type { Crud } from '../api/api.js';
 import { type FieldInput, type FieldsPlus, fieldFields } from '../api/inputs.js';
 import type { Field } from '../api/records.js';
-import { checkedBeside, type EngineContext, found } from './context.js';
-import { crud } from './pages.js';
+import { checkedBeside, crud, type EngineContext, found } from './context.js';
 
 export function createFields(context: EngineContext): Crud<Field, FieldInput> {
 	const { store, clock } = context;

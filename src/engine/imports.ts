@@ -1,7 +1,7 @@
 import type { ImportBatch, Imports } from '../api/capabilities.js';
 import { ApiError, notFound } from '../api/errors.js';
 import { texts } from '../api/schema/texts.js';
-import type { ImportAck } from '../store/imports.js';
+import type { ImportAck } from '../store/store.js';
 import { type EngineContext, found, refuse, type StoreContext } from './context.js';
 
 const maxBatchChars = 4 * 1024 * 1024;

@@ -3,8 +3,7 @@ import { type AddedList, type ListsPlus, listDetailsFields, listFields } from '.
 import type { Command } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { idempotencyKey, keyConflict } from './contents.js';
-import { checked, type EngineContext, found, written } from './context.js';
-import { crud } from './pages.js';
+import { checked, crud, type EngineContext, found, written } from './context.js';
 
 export function createLists(context: EngineContext): Lists {
 	const { store, clock } = context;

@@ -11,8 +11,7 @@ import { texts } from '../api/schema/texts.js';
 import type { LimitHold, QueuePause } from '../store/queue.js';
 import type { MessageAction, MessagePlace } from '../store/store.js';
 import { idempotencyKey, keyConflict, refusalBeside, resolveContent } from './contents.js';
-import { assertWanted, type EngineContext, found, refuse, seenBy } from './context.js';
-import { readPage } from './pages.js';
+import { assertWanted, type EngineContext, found, readPage, refuse, seenBy } from './context.js';
 import { readDeleted } from './people.js';
 
 /** Service document, "Send a message": stored durably before the answer, all or nothing. */

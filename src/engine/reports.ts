@@ -22,8 +22,14 @@ import {
 	type ReportsPlus,
 	reportQuery,
 } from '../api/reports.js';
-import type { DetailFigures, LinkFigures, ListFigures, ReportFigures, TypedCount } from '../store/reports.js';
-import type { Store } from '../store/store.js';
+import type {
+	DetailFigures,
+	LinkFigures,
+	ListFigures,
+	ReportFigures,
+	Store,
+	TypedCount,
+} from '../store/store.js';
 import { assertWanted, checked, type EngineContext, found } from './context.js';
 import { readSettings } from './settings.js';
 

@@ -1,9 +1,8 @@
 import { emailKey } from '../api/address.js';
 import type { Api } from '../api/api.js';
 import { type SenderInput, senderFields } from '../api/inputs.js';
-import { checkedBeside, type EngineContext } from './context.js';
-import { crud } from './pages.js';
-import { notUnique } from './rules/errors.js';
+import { checkedBeside, crud, type EngineContext } from './context.js';
+import { notUnique } from './rules/subscribers.js';
 
 export function createSenders(context: EngineContext): Api['senders'] {
 	const { store, clock } = context;

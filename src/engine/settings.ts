@@ -7,9 +7,16 @@ import { texts } from '../api/schema/texts.js';
 import { canParseUrl, isWebUrl } from '../api/schema/url.js';
 import type { Store } from '../store/store.js';
 import type { StoreContext } from './context.js';
-import { formatLimit, limitSettings, parseLimits, whyNeverMet, whyTwice } from './rules/limits.js';
-import { type SettingName, settingNames } from './rules/setting-names.js';
-import type { UnsubscribeScope } from './rules/subscription.js';
+import {
+	formatLimit,
+	limitSettings,
+	parseLimits,
+	type SettingName,
+	settingNames,
+	whyNeverMet,
+	whyTwice,
+} from './rules/settings.js';
+import type { UnsubscribeScope } from './rules/subscribers.js';
 
 const defaultListeningUrl = 'http://127.0.0.1:8080';
 /** Not for users: a worker in another process makes links too. */

@@ -5,8 +5,7 @@ import type { Page, Subscriber, SubscriberFilter } from '../api/records.js';
 import { type SubscribersPlus, subscriberFields } from '../api/subscribers.js';
 import type { Command } from '../store/operations.js';
 import type { SubscriberPatch } from '../store/store.js';
-import { checked, checkedBeside, deleted, type EngineContext, found, written } from './context.js';
-import { readPage } from './pages.js';
+import { checked, checkedBeside, deleted, type EngineContext, found, readPage, written } from './context.js';
 
 export function createSubscribers(
 	context: EngineContext,

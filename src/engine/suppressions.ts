@@ -17,8 +17,7 @@ import {
 	suppressionSources,
 	toNewSuppression,
 } from '../api/suppressions.js';
-import { checked, type EngineContext, found, refuse } from './context.js';
-import { readPage } from './pages.js';
+import { checked, type EngineContext, found, readPage, refuse } from './context.js';
 
 const maxSlice = 1000;
 const maxRows = 5000;

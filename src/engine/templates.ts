@@ -3,8 +3,7 @@ import { invalid } from '../api/errors.js';
 import { templateFields } from '../api/inputs.js';
 import type { Uuid } from '../api/records.js';
 import { bodyErrors } from './contents.js';
-import { checkedBeside, type EngineContext } from './context.js';
-import { crud } from './pages.js';
+import { checkedBeside, crud, type EngineContext } from './context.js';
 
 export function createTemplates(context: EngineContext): Templates {
 	const { store, clock, newId } = context;

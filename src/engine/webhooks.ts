@@ -13,9 +13,8 @@ import { refusal } from '../api/refusals.js';
 import { notAChoice, texts } from '../api/schema/texts.js';
 import type { Parsed } from '../api/schema.js';
 import { formatSecret } from '../api/webhook-calls.js';
-import type { ReplayDeliveries, StoredSecret } from '../store/notifications.js';
-import { checkedBeside, type EngineContext, found, refuse } from './context.js';
-import { crud, readPage } from './pages.js';
+import type { ReplayDeliveries, StoredSecret } from '../store/queue.js';
+import { checkedBeside, crud, type EngineContext, found, readPage, refuse } from './context.js';
 
 export function createWebhooks(context: EngineContext): Webhooks {
 	const { store, clock, ports } = context;

@@ -14,7 +14,7 @@ export interface Bundle {
 }
 
 /** `cells` is for the wire, `checked` for an engine in this process. */
-export type RowForm = 'cells' | 'checked';
+type RowForm = 'cells' | 'checked';
 
 /** No cell of a valid row contains NUL, so NUL separates its parts. */
 export interface RowBytes {

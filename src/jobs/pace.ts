@@ -14,7 +14,7 @@ export interface Pause {
 	isAsked: boolean;
 }
 
-export type Request<T> = (call: Call) => Promise<T>;
+type Request<T> = (call: Call) => Promise<T>;
 
 export interface PaceOptions {
 	rowsPerSecond?: number;

@@ -9,7 +9,7 @@ import type { SubscriberInput } from '../api/inputs.js';
 import { iterate } from '../api/pages.js';
 import type { Page, Subscriber, SubscriberFilter } from '../api/records.js';
 import type { Pace } from './pace.js';
-import type { Known } from './row-outcome.js';
+import type { Known } from './single-imports.js';
 
 export interface Subscribers extends Pick<ReturnType<Api['subscribers']>, 'page' | 'get'> {
 	create(input: SubscriberInput, call?: Call): Promise<unknown>;
@@ -78,7 +78,7 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 	return { id, email, name, is_active, meta };
 }
 
-export type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
+type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
 /** `email__exact` may depend on case: asks for the address as given, in lower case, then in any case. */
 export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
@@ -102,7 +102,7 @@ async function matching(
 	return null;
 }
 
-export interface PersonOfList {
+interface PersonOfList {
 	email: string;
 	to_key: string | null;
 	name: string;

@@ -1,6 +1,5 @@
 import type { Micros } from '../api/datetime.js';
 import type { MessageState } from '../api/records.js';
-import type { StoredKey } from './keys.js';
 
 export type Kind = 'messages' | 'events' | 'bodies' | 'links' | 'subscribers' | 'figures' | 'other';
 
@@ -16,7 +15,7 @@ export interface RetentionForecast {
 	bytes: number;
 }
 
-export interface StoreStatus {
+interface StoreStatus {
 	schema_version: number;
 	size_bytes: number;
 	lists: number;
@@ -79,4 +78,38 @@ export interface ServerFacts {
 	mostConnections: number;
 	isEncrypted: boolean;
 	ahead: Micros;
+}
+
+export interface StoredToken {
+	name: string;
+	scopes: string[];
+	created_at: Micros;
+	revoked_at: Micros | null;
+}
+
+export interface StoredDkimKey {
+	domain: string;
+	selector: string;
+	type: 'rsa' | 'ed25519';
+	secret: string;
+	created_at: Micros;
+}
+
+export interface StoredKey {
+	id: number;
+	secret: string;
+	created_at: Micros;
+}
+
+export interface WrappingKey {
+	id: string;
+	bytes: Uint8Array;
+}
+
+/** `fresh` is stored where no key exists, or the newest is older than `rotateAfter`. */
+export interface KeyWanted {
+	purpose: 'tracking';
+	fresh: { id: number; secret: string };
+	rotateAfter: Micros;
+	now: Micros;
 }

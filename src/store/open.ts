@@ -1,18 +1,26 @@
 import { resolve } from 'node:path';
 import { UnsupportedDatabase } from './errors.js';
-import { type BackedUp, type BackupOptions, backupSqlite, isInUse } from './sqlite/backup.js';
-import { makeFolder, memoryPath } from './sqlite/connection.js';
-import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
-import { openSqliteReader, type Reader } from './sqlite/reads.js';
 import {
 	assertAlone,
+	type BackedUp,
+	type BackupOptions,
+	backupSqlite,
 	closeLog,
 	forgetProcesses,
+	isInUse,
 	type OutOfUse,
 	removeSecondNames,
 	takeOutOfUse,
-} from './sqlite/restore.js';
-import { mostLockTimeoutMs, type OpenOptions, openSqliteStore } from './sqlite/store.js';
+} from './sqlite/backup.js';
+import { makeFolder, memoryPath } from './sqlite/connection.js';
+import { type Inspection, inspectSqlite } from './sqlite/inspect.js';
+import {
+	mostLockTimeoutMs,
+	type OpenOptions,
+	openSqliteReader,
+	openSqliteStore,
+	type Reader,
+} from './sqlite/store.js';
 import type { Store } from './store.js';
 import { isPostgres } from './url.js';
 

@@ -42,7 +42,7 @@ export function createSliceSize(maxMs: () => number): SliceSize {
 const sliceSize = 2_000;
 const mostStaged = 10_000;
 
-export interface StagingSize {
+interface StagingSize {
 	rows(): number;
 	took(rows: number): void;
 }
@@ -142,7 +142,7 @@ export async function deleteInSlices(
 	return await steps.step('deleteList', command);
 }
 
-export async function clearInSlices(
+async function clearInSlices(
 	steps: Steps,
 	command: Command<'clearList'>,
 	limit = sliceSize,

@@ -2,11 +2,18 @@
  * The storage interface of the engine. Commands are plain, structured-cloneable data; every method is one atomic
  * operation, which applies the rules of `engine/rules`. A write's promise resolves after its commit is durable.
  */
-
 import type { EmailKey } from '../api/address.js';
 import type { AttachedFile, StoredBytes } from '../api/attachments.js';
-import type { MessageFilter, MessageScope } from '../api/capabilities.js';
-import type { Clock, Micros } from '../api/datetime.js';
+import type {
+	Ack,
+	ImportBatch,
+	ImportCounts,
+	ImportSpec,
+	MessageFilter,
+	MessageScope,
+	Session,
+} from '../api/capabilities.js';
+import type { Clock, Day, Micros } from '../api/datetime.js';
 import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
 import type { FieldErrors } from '../api/errors.js';
 import type { EncodedSubscribers, TupleKeys } from '../api/exports.js';
@@ -38,25 +45,46 @@ import type {
 	Uuid,
 	Webhook,
 } from '../api/records.js';
-import type { ReturnedReport } from '../engine/rules/reported-recipients.js';
-import type { CampaignReads, CampaignWrites } from './campaigns.js';
-import type { ImportWrites, RowImportReads, RowImportWrites } from './imports.js';
-import type { KeyWanted, StoredDkimKey, StoredKey, StoredToken } from './keys.js';
-import type { MaintenanceReads, MaintenanceWrites } from './maintenance.js';
-import type { DeliveryConditions, NotificationWrites } from './notifications.js';
+import type { BounceCounts, Joined } from '../api/reports.js';
+import type { CheckedBatch } from '../api/row-texts.js';
 import type {
+	NewSuppression,
+	Suppression,
+	SuppressionAck,
+	SuppressionFilter,
+	SuppressionReason,
+	SuppressionRemoval,
+} from '../api/suppressions.js';
+import type { Audience, ReturnedReport } from '../engine/rules/outcomes.js';
+import type {
+	Acceptance,
+	CampaignReads,
+	CampaignWrites,
+	IdempotencyKey,
+	OldMessage,
+	StoredSubmission,
+	Submission,
+} from './campaigns.js';
+import type {
+	KeyWanted,
+	MaintenanceReads,
+	MaintenanceWrites,
+	StoredDkimKey,
+	StoredKey,
+	StoredToken,
+} from './maintenance.js';
+import type {
+	DeliveryConditions,
 	Fence,
 	Leased,
 	LimitHold,
 	LimitWait,
+	NotificationWrites,
 	Queue,
 	QueuePause,
 	QueueState,
 	QueueWorker,
 } from './queue.js';
-import type { ReportReads } from './reports.js';
-import type { Acceptance, IdempotencyKey, OldMessage, StoredSubmission, Submission } from './submissions.js';
-import type { SuppressionReads, SuppressionWrites } from './suppressions.js';
 
 export interface Store {
 	readonly reads: Reads;
@@ -95,8 +123,6 @@ export type Written<T> =
 export interface Seen {
 	only_of?: string;
 }
-
-export type Day = string;
 
 /** Each read sees one committed state. `null`: no such record. */
 export interface Reads
@@ -280,7 +306,7 @@ export type OtherProcess = Pick<QueueWorker, 'host' | 'pid'> & { role: string };
 
 export type MessageAction = 'cancel' | 'retry';
 
-export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
+type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 
 export interface TrackedEvent {
 	message: Uuid;
@@ -315,7 +341,7 @@ interface ChosenTuples extends ChosenSlice {
 	isChecked?: true;
 }
 
-export interface SubscriberLists {
+interface SubscriberLists {
 	pageSubscribers(c: PageOf & Chosen): Promise<Slice<Subscriber> | null>;
 	encodeSubscriberPage(c: PageOf & Chosen): Promise<{ count: number; results: EncodedSubscribers } | null>;
 	sliceSubscribers(c: ChosenSlice): Promise<Subscriber[] | null>;
@@ -330,7 +356,7 @@ export interface MessagePlace {
 	id: number;
 }
 
-export interface MessageLists {
+interface MessageLists {
 	pageMessages(
 		c: PageOf & Seen & { filter: StoredMessageFilter },
 	): Promise<Slice<Message> & { last: MessagePlace | null }>;
@@ -345,7 +371,7 @@ export type Question =
 	| { kind: 'field'; id: number | null; variable?: string }
 	| { kind: 'template'; id: string | null; name?: string };
 
-export interface FieldErrorReads {
+interface FieldErrorReads {
 	fieldErrors(c: Question): Promise<FieldErrors>;
 }
 
@@ -365,3 +391,149 @@ export interface RecordedReport {
 }
 
 export type ReportEffect = 'hard_bounce' | 'soft_bounce' | 'complaint';
+
+interface SuppressionReads {
+	pageSuppressions(c: {
+		page: number;
+		page_size: number;
+		filter: SuppressionFilter;
+		now: Micros;
+	}): Promise<{ count: number; results: Suppression[] }>;
+	sliceSuppressions(c: {
+		after: { email_key: EmailKey; reason: string; list_id: number | null } | null;
+		limit: number;
+		filter: SuppressionFilter;
+		now: Micros;
+	}): Promise<Suppression[]>;
+	findSuppression(c: {
+		email_key: EmailKey;
+		reason: SuppressionReason;
+		list_id: number | null;
+		now: Micros;
+	}): Promise<Suppression | null>;
+	compareSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
+}
+
+interface SuppressionWrites {
+	/** Suppressions without an end make their subscribers inactive. Erased addresses and missing lists are rejected. */
+	putSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
+	/** `null` removes all reasons, or those of any list; subscribers stay unchanged. Null: none was found. */
+	removeSuppressions(c: {
+		email_key: EmailKey;
+		reason: SuppressionReason | null;
+		list_id: number | null;
+		now: Micros;
+	}): Promise<SuppressionRemoval | null>;
+}
+
+export type ImportAck =
+	| { kind: 'acknowledged'; ack: Ack<ImportCounts> }
+	| { kind: 'gap'; position: number }
+	| { kind: 'not_found' }
+	| { kind: 'list_gone' };
+
+interface ImportWrites {
+	openImport(c: {
+		id: Uuid;
+		key: string;
+		spec: ImportSpec;
+		now: Micros;
+	}): Promise<Session | 'conflict' | null>;
+	/**
+	 * A large batch may take several commits, the position with each. An interrupted batch that is put again continues,
+	 * and its answer covers all of its rows. Batches are taken in order.
+	 */
+	putImportBatch(c: {
+		session: Uuid;
+		batch: ImportBatch | CheckedBatch;
+		now: Micros;
+		/** Inserts without a look-up: the database refuses the batch where a row is there already. */
+		expects_new?: boolean | undefined;
+	}): Promise<ImportAck>;
+	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
+}
+
+export type RowIntent = 'create' | 'update';
+
+export interface RowImport {
+	import: number;
+	position: number;
+	counts: ImportCounts;
+	reasons_left_out: number;
+	last: { first: number; ack: Ack<ImportCounts> } | null;
+	intents: readonly { row: number; intent: RowIntent }[];
+}
+
+interface RowBatch {
+	first: number;
+	ack: Ack<ImportCounts>;
+	reasons_left_out: number;
+	taken: readonly string[];
+}
+
+export interface RowImportReads {
+	sliceImportAddresses(c: { import: number; after: string; limit: number }): Promise<string[]>;
+}
+
+export interface RowImportWrites {
+	openRowImport(c: { key: string; now: Micros }): Promise<RowImport>;
+	declareRow(c: { import: number; row: number; intent: RowIntent }): Promise<void>;
+	acknowledgeRows(c: RowBatch & { import: number }): Promise<void>;
+	dropRowImport(c: { import: number }): Promise<void>;
+}
+
+interface ReportReads {
+	reportFigures(c: {
+		from: Day;
+		to: Day;
+		campaign: Uuid | null;
+		tag: string | null;
+		human: boolean;
+	}): Promise<ReportFigures>;
+	campaignLife(c: { campaign: Uuid }): Promise<CampaignLife | null>;
+	reportDetails(c: { from: Day; to: Day; campaign: Uuid | null; lists: boolean }): Promise<DetailFigures>;
+	linkFigures(c: { campaign: Uuid }): Promise<LinkFigures | null>;
+}
+
+export interface ReportFigures {
+	/** Distinct messages by day of their first such event; days and types without events are left out. */
+	daily: { day: Day; type: EventType; count: number }[];
+	attempted: number;
+}
+
+/** Distinct messages by their first event of each type; `human` leaves out events of machines. */
+export interface TypedCount {
+	type: EventType | 'COMPLAINED';
+	audience: Audience;
+	count: number;
+}
+
+export interface DetailFigures {
+	time_zone: string;
+	bounced: number;
+	neverSent: number;
+	days: (TypedCount & { day: Day })[];
+	/** `hour`: since 1970 by the clocks of the zone. At most 72, from the first with a message sent. */
+	hours: (TypedCount & { hour: number })[];
+	week: (TypedCount & { hour: number })[];
+	domains: ({ domain: string } & BounceCounts)[];
+	other_domains: number;
+	codes: ({ code: string } & BounceCounts)[];
+	lists: ListFigures[] | null;
+}
+
+export interface ListFigures {
+	id: number;
+	name: string;
+	active: number;
+	days: { day: Day; kind: keyof Joined; count: number }[];
+}
+
+export interface LinkFigures {
+	contents: { sha256: string; submission: Uuid }[];
+	figures: { sha256: string; link: number; audience: Audience; clicks: number; messages: number }[];
+}
+
+interface CampaignLife {
+	days: { from: Day; to: Day } | null;
+}

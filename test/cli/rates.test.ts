@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { topicNames } from '../../src/cli/frame/help.js';
 import { topicText } from '../../src/cli/frame/topics.js';
 import { parseRate } from '../../src/cli/frame/values.js';
-import { settingNames } from '../../src/engine/rules/setting-names.js';
+import { settingNames } from '../../src/engine/rules/settings.js';
 import { allCommands } from '../support/command-tree.js';
 
 const root = join(import.meta.dirname, '../..');

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { Composer } from '../../src/delivery/composer.js';
+import type { StoredSubmission } from '../../src/store/campaigns.js';
 import type { Fence, Leased } from '../../src/store/queue.js';
-import type { StoredSubmission } from '../../src/store/submissions.js';
 import { readHere } from '../support/read-here.js';
 
 const submission: StoredSubmission = {

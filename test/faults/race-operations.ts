@@ -1,6 +1,5 @@
-import type { LeasedDelivery } from '../../src/store/notifications.js';
 import type { Command, Operations } from '../../src/store/operations.js';
-import type { Leased } from '../../src/store/queue.js';
+import type { Leased, LeasedDelivery } from '../../src/store/queue.js';
 import type { Store } from '../../src/store/store.js';
 import {
 	accepted250,

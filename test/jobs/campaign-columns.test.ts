@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { campaignColumns, misnamedVariables } from '../../src/jobs/campaign-columns.js';
-import { toRecipient } from '../../src/jobs/campaigns.js';
+import { campaignColumns, misnamedVariables, toRecipient } from '../../src/jobs/campaigns.js';
 
 const header = ['email', 'Имя', 'First Name', 'city'];
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { campaignColumns } from '../../src/jobs/campaign-columns.js';
-import { requestRows, toRecipient } from '../../src/jobs/campaigns.js';
+import { campaignColumns, requestRows, toRecipient } from '../../src/jobs/campaigns.js';
 import type { Line } from '../../src/tables/read-lines.js';
 
 const columnsOf = (header: readonly string[], map: readonly string[] = []) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import Sqlite from 'better-sqlite3';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { lockFile } from '../../src/jobs/lock.js';
+import { lockFile } from '../../src/jobs/job-files.js';
 import { bundleProgram } from '../support/fault-points.js';
 
 let program: string;

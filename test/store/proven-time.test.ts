@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Micros } from '../../src/api/datetime.js';
-import { provenTime, proveTime } from '../../src/store/core/retention/proven-time.js';
+import { provenTime, proveTime } from '../../src/store/core/processes.js';
 import { openStore } from '../../src/store/open.js';
 import { createPipeline } from '../../src/store/postgres/pipeline.js';
 import { createSql } from '../../src/store/postgres/sql.js';

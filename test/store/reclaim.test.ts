@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { leaseOwner, ownersOf, processMark } from '../../src/store/core/processes.js';
-import type { LeasedDelivery } from '../../src/store/notifications.js';
+import type { LeasedDelivery } from '../../src/store/queue.js';
 import { isPostgres } from '../../src/store/url.js';
 import { eventOf, send, verify } from '../contract/store/fixture.js';
 import { describeDatabases } from '../support/databases.js';

@@ -6,8 +6,8 @@ import { createVerp } from '../../src/delivery/bounces/verp.js';
 import { Composer } from '../../src/delivery/composer.js';
 import type { SigningKey } from '../../src/delivery/dkim/sign.js';
 import { keyringOf } from '../../src/delivery/tracking/tokens.js';
+import type { StoredSubmission } from '../../src/store/campaigns.js';
 import type { Leased } from '../../src/store/queue.js';
-import type { StoredSubmission } from '../../src/store/submissions.js';
 import {
 	type ComposingOptions,
 	type ComposingThreads,

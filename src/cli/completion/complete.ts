@@ -210,7 +210,7 @@ async function settingsOf(of: 'setting' | 'profile-key'): Promise<readonly Candi
 		const keys = Object.entries(profileKeys).map(([value, { is }]) => ({ value, about: is }));
 		return [{ value: 'profile', about: 'the default profile' }, ...keys];
 	}
-	const { settingNames } = await import('../../engine/rules/setting-names.js');
+	const { settingNames } = await import('../../engine/rules/settings.js');
 	return Object.entries(settingNames).map(([value, about]) => ({
 		value,
 		about: about.replace(/[;:].*/, ''),

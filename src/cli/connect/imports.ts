@@ -3,9 +3,8 @@ import type { Clock } from '../../api/datetime.js';
 import type { ReadBundles } from '../../jobs/import-bundles.js';
 import { jobFiles } from '../../jobs/job-files.js';
 import type { KeepImport, KeptImport } from '../../jobs/single-imports.js';
-import type { RowImport } from '../../store/imports.js';
 import { openStore } from '../../store/open.js';
-import type { Store } from '../../store/store.js';
+import type { RowImport, Store } from '../../store/store.js';
 import type { TableOptions } from '../../tables/read-table.js';
 
 export interface KeptWhere {

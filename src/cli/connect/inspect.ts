@@ -2,7 +2,7 @@ import { addDays, type Clock, dayOf, isTimeZone, microsPerDay, parseDateTime } f
 import { StoreError } from '../../api/errors.js';
 import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
 import { readSettings } from '../../engine/settings.js';
-import type { WrappingKey } from '../../store/keys.js';
+import type { WrappingKey } from '../../store/maintenance.js';
 import { inspectStore } from '../../store/open.js';
 import type { Reads } from '../../store/store.js';
 import { isMissingFile, isPostgres } from '../../store/url.js';

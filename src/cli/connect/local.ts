@@ -3,8 +3,8 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { StoreError } from '../../api/errors.js';
 import { createEngine, type Engine } from '../../engine/engine.js';
-import { newUuid } from '../../engine/rules/ids.js';
-import { settingNames } from '../../engine/rules/setting-names.js';
+import { newUuid } from '../../engine/rules/campaign-rows.js';
+import { settingNames } from '../../engine/rules/settings.js';
 import {
 	checkSettings,
 	listSettings,

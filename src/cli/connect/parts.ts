@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { createVerp, type Verp } from '../../delivery/bounces/verp.js';
 import { readSettings } from '../../engine/settings.js';
-import type { StoredKey, WrappingKey } from '../../store/keys.js';
+import type { StoredKey, WrappingKey } from '../../store/maintenance.js';
 import type { Store } from '../../store/store.js';
 import type { ConnectDependencies } from '../frame/connection.js';
 import { spanText } from '../render/units.js';

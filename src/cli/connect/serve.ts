@@ -8,7 +8,7 @@ import { type BounceListener, listenForBounces } from '../../delivery/bounces/li
 import { ehloName } from '../../delivery/smtp/settings.js';
 import { createTracking } from '../../delivery/tracking/lookup.js';
 import type { Engine } from '../../engine/engine.js';
-import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
+import type { ReturnedReport } from '../../engine/rules/outcomes.js';
 import { keepListeningUrl, readSettings } from '../../engine/settings.js';
 import { createPublicHandler, type PublicPages } from '../../http/public/handler.js';
 import { createAuthenticator, createThrottle } from '../../http/server/authenticate.js';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import type { WrappingKey } from '../../store/keys.js';
+import type { WrappingKey } from '../../store/maintenance.js';
 import { databaseFile, isPrivate } from '../../store/open.js';
 import { type Command, driverOf, type Operations, type Parts } from '../../store/operations.js';
 import type { Reads, Store } from '../../store/store.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { systemReason } from '../../api/errors.js';
-import type { WrappingKey } from '../../store/keys.js';
+import type { WrappingKey } from '../../store/maintenance.js';
 import { shellWord } from '../frame/command-line.js';
 import { ConfigError } from '../frame/errors.js';
 

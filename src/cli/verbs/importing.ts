@@ -61,7 +61,7 @@ export async function sayGuess(
 
 /** This process alone has it until the command ends. A home that cannot be written costs this check, nothing else. */
 export async function holdAlone(cx: CommandContext, id: readonly unknown[], what: string): Promise<void> {
-	const { lockFile } = await import('../../jobs/lock.js');
+	const { lockFile } = await import('../../jobs/job-files.js');
 	const name = createHash('sha256').update(JSON.stringify(id)).digest('hex').slice(0, 32);
 	try {
 		makeFolders(cx.paths.imports);

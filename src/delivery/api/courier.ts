@@ -11,9 +11,9 @@ import {
 import type { SendRequest } from '../../api/inputs.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
+import type { StoredCall } from '../../store/campaigns.js';
 import type { Leased, Queue } from '../../store/queue.js';
 import type { Reads } from '../../store/store.js';
-import type { StoredCall } from '../../store/submissions.js';
 import { createSubmissions } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
 import { cleanText } from '../reply.js';

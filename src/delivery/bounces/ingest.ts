@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
 import type { Clock } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { ReportedAddress, ReturnedReport } from '../../engine/rules/reported-recipients.js';
+import type { ReportedAddress, ReturnedReport } from '../../engine/rules/outcomes.js';
 import type { Reads, RecordedReport, ReportOutcome } from '../../store/store.js';
 import { autoReplySign, plainAutoReplySign, readDisposition } from './auto-reply.js';
 import { readDeliveryStatus } from './delivery-status.js';

@@ -1,6 +1,6 @@
 /** Limits calls to each host: a dead or slow one takes no room from others until its first answer. */
 import { backoff } from '../../api/backoff.js';
-import type { LeasedDelivery } from '../../store/notifications.js';
+import type { LeasedDelivery } from '../../store/queue.js';
 
 const perHost = 8;
 const perSilentHost = 1;

@@ -1,5 +1,5 @@
 import { type Micros, microsPerMs, microsPerSecond } from '../../api/datetime.js';
-import type { DeliveryResult } from '../../store/notifications.js';
+import type { DeliveryResult } from '../../store/queue.js';
 import type { NotificationAnswer } from './call.js';
 
 /** Seconds before each attempt, from the previous one; ±10 %, so that failures of one moment spread. */

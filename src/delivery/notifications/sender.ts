@@ -2,7 +2,7 @@
 import { backoff } from '../../api/backoff.js';
 import { type Clock, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
-import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/notifications.js';
+import type { DeliverySettled, DeliverySettlement, LeasedDelivery } from '../../store/queue.js';
 import type { Writes } from '../../store/store.js';
 import { callWebhook } from './call.js';
 import { Hosts } from './hosts.js';

@@ -1,7 +1,6 @@
 import { type Day, dayOf, type Micros, parseDateTime } from '../../api/datetime.js';
 import { type Condition, isDay, numberOf, type Operator } from '../../api/schema/conditions.js';
-import { foldCase } from './case-folding.js';
-import { metaText } from './meta.js';
+import { foldCase, metaText } from './subscribers.js';
 
 interface ConditionedPerson {
 	email: string;

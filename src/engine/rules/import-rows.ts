@@ -8,8 +8,7 @@ import type { MetaValue } from '../../api/records.js';
 import { texts } from '../../api/schema/texts.js';
 import { maxMetaBytes, meta } from '../../api/subscribers.js';
 import { importedReason, type SuppressionReason } from '../../api/suppressions.js';
-import { foldedColumn } from './case-folding.js';
-import { type Activation, strongest } from './subscription.js';
+import { type Activation, foldedColumn, strongest } from './subscribers.js';
 
 export interface ImportRow {
 	kind: 'row';
@@ -76,7 +75,7 @@ export function importRowParser(columns: readonly string[]): (cells: ImportBatch
 	};
 }
 
-export interface GivenRow
+interface GivenRow
 	extends Pick<ImportRow, 'kind' | 'name' | 'is_active' | 'disable_reason' | 'has_meta_cell'> {
 	email: string;
 	meta: readonly (readonly [variable: string, value: MetaValue])[];

@@ -5,16 +5,15 @@ import {
 	findingsOf,
 	type Recipients,
 	type ReturnedReport,
-} from '../../engine/rules/reported-recipients.js';
-import { erasedAddress } from '../../engine/rules/subscription.js';
+} from '../../engine/rules/outcomes.js';
+import { erasedAddress } from '../../engine/rules/subscribers.js';
 import type { Operations } from '../operations.js';
 import type { RecordedReport, ReportEffect, ReportOutcome, TrackedEvent } from '../store.js';
 import { keepAttempt, type SentMessage } from './attempts.js';
 import { recordEvents } from './events.js';
 import { createTally } from './figures/tally.js';
 import { readRecipients, reportedSoftBounce, type Stop } from './recipients.js';
-import { readEnvelope } from './rows.js';
-import { column, exists, insertInto, type Sql } from './sql.js';
+import { column, exists, insertInto, readEnvelope, type Sql } from './sql.js';
 
 interface ReturnedRow extends SentMessage {
 	campaign: Uuid | null;

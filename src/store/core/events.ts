@@ -1,15 +1,14 @@
 import type { Micros } from '../../api/datetime.js';
 import type { MessageState, Uuid } from '../../api/records.js';
 import { type Firsts, figureMoves, isReading, isTooSoon } from '../../engine/rules/outcomes.js';
-import { erasedAddress, suppressedList, type UnsubscribeScope } from '../../engine/rules/subscription.js';
+import { erasedAddress, suppressedList, type UnsubscribeScope } from '../../engine/rules/subscribers.js';
 import type { TrackedEvent } from '../store.js';
 import { type BouncedMessage, createTally, type Tally } from './figures/tally.js';
 import { cancelMessage } from './messages/actions.js';
+import { type NoticedEvent, Notices, openNotices } from './notifications.js';
 import { type Recipients, readRecipients } from './recipients.js';
-import { flag } from './rows.js';
-import type { Insertion, Sql } from './sql.js';
+import { flag, type Insertion, type Sql } from './sql.js';
 import { unsubscribeScope } from './suppressions.js';
-import { type NoticedEvent, Notices, openNotices } from './webhooks/notifications.js';
 
 interface Receiver {
 	uuid: Uuid;
@@ -156,11 +155,11 @@ function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeSco
 	} else if (event.type === 'SOFTBOUNCED' && isFirst) recipients.softBounce(address, now);
 }
 
-export interface CountedEvent extends NoticedEvent {
+interface CountedEvent extends NoticedEvent {
 	link: number | null;
 }
 
-export interface CountedMessage {
+interface CountedMessage {
 	id: number;
 	tag: string | null;
 	campaign: Uuid | null;

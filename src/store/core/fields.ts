@@ -1,8 +1,17 @@
 import type { Field } from '../../api/records.js';
-import { notUnique } from '../../engine/rules/errors.js';
+import { notUnique } from '../../engine/rules/subscribers.js';
 import type { Operations } from '../operations.js';
-import { type Dated, dated, parseRecord, selectPage, writtenOf } from './rows.js';
-import { column, exists, insertNumbered, type Sql } from './sql.js';
+import {
+	column,
+	type Dated,
+	dated,
+	exists,
+	insertNumbered,
+	parseRecord,
+	type Sql,
+	selectPage,
+	writtenOf,
+} from './sql.js';
 
 const columns = 'id, variable, name, created_at AS date_created';
 

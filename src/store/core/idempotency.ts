@@ -1,10 +1,10 @@
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
+import type { IdempotencyKey } from '../campaigns.js';
 import { parseStored } from '../errors.js';
-import type { IdempotencyKey } from '../submissions.js';
 import { insertInto, type Sql } from './sql.js';
 
-export type EarlierCall<Answer> =
+type EarlierCall<Answer> =
 	| { kind: 'answered'; answer: Answer; submission: Uuid; campaign: Uuid | null }
 	| { kind: 'key_conflict' };
 

@@ -7,7 +7,7 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
-import type { StoredDkimKey, StoredKey, StoredToken, WrappingKey } from '../keys.js';
+import type { StoredDkimKey, StoredKey, StoredToken, WrappingKey } from '../maintenance.js';
 import type { Operations } from '../operations.js';
 import { each, exists, insertInto, type Secrets, type Sql } from './sql.js';
 

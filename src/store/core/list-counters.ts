@@ -1,9 +1,8 @@
 import type { Micros } from '../../api/datetime.js';
 import { addTo, quarterHour } from './figures/tally.js';
-import { flag } from './rows.js';
-import type { Sql, SqlValue } from './sql.js';
+import { flag, type Sql, type SqlValue } from './sql.js';
 
-export interface CounterMove {
+interface CounterMove {
 	active: number;
 	inactive: number;
 }

@@ -7,8 +7,7 @@ import { findKey, rememberKey } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
-import { selectPage, timeOf, writtenOf } from './rows.js';
-import { exists, insertNumbered, type Sql } from './sql.js';
+import { exists, insertNumbered, type Sql, selectPage, timeOf, writtenOf } from './sql.js';
 
 export interface ListRow {
 	id: number;

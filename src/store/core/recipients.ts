@@ -2,19 +2,19 @@
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
-import type { ReturnedReport } from '../../engine/rules/reported-recipients.js';
+import type { ReturnedReport } from '../../engine/rules/outcomes.js';
 import {
 	type Addition,
 	additionOf,
 	hasEnded,
 	isSoftBounceLimit,
 	mayBeOfOneList,
-} from '../../engine/rules/subscription.js';
+} from '../../engine/rules/subscribers.js';
 import { moveCounters } from './list-counters.js';
 import { type Change, each, exists, type Insertion, type Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 
-export interface WantedSuppression extends MailTo {
+interface WantedSuppression extends MailTo {
 	reason: SuppressionReason;
 	source: SuppressionSource;
 	created_at: Micros;

@@ -1,8 +1,7 @@
 import type { Sender } from '../../api/records.js';
-import { notUnique } from '../../engine/rules/errors.js';
+import { notUnique } from '../../engine/rules/subscribers.js';
 import type { Operations } from '../operations.js';
-import { selectPage, timeOf, writtenOf } from './rows.js';
-import { insertInto, type Sql } from './sql.js';
+import { insertInto, type Sql, selectPage, timeOf, writtenOf } from './sql.js';
 
 type SenderRow = Omit<Sender, 'is_verified' | 'date_created'> & { created_at: number };
 

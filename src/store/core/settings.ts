@@ -1,7 +1,7 @@
-import { limitSettings } from '../../engine/rules/limits.js';
+import { limitSettings } from '../../engine/rules/settings.js';
 import type { Operations } from '../operations.js';
 import { sumDays, timeZone } from './figures/tally.js';
-import { lookAtAll } from './limits/limits.js';
+import { lookAtAll } from './limits.js';
 import { countByState } from './messages/messages.js';
 import { forgetFault } from './queue-state.js';
 import { insertInto, type Sql } from './sql.js';

@@ -6,12 +6,11 @@ import { effectOf, isBounce, type OutcomeEffect, replyLine } from '../../engine/
 import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
 import { writeAttempts } from './attempts.js';
-import { forgetCompositions } from './compositions.js';
 import { type Counting, openCounting } from './events.js';
 import type { BouncedMessage, Tally } from './figures/tally.js';
+import { forgetCompositions } from './messages/actions.js';
 import { endSoftBounces, readRecipients } from './recipients.js';
-import { flag } from './rows.js';
-import type { Change, Sql } from './sql.js';
+import { type Change, flag, type Sql } from './sql.js';
 
 interface LeasedRow {
 	uuid: Uuid;

@@ -4,20 +4,33 @@ import type { FieldErrors } from '../../api/errors.js';
 import type { Envelope } from '../../api/messages.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
-import { noSuch, unverifiedSender } from '../../engine/rules/errors.js';
-import { type Person, personVariables } from '../../engine/rules/meta.js';
-import { isWanted, stopping } from '../../engine/rules/subscription.js';
+import {
+	isWanted,
+	noSuch,
+	type Person,
+	personVariables,
+	stopping,
+	unverifiedSender,
+} from '../../engine/rules/subscribers.js';
+import type { Acceptance, IdempotencyKey, Submission } from '../campaigns.js';
 import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
-import type { Acceptance, IdempotencyKey, Submission } from '../submissions.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
-import { keepLeftOut, type UnwantedRecipient } from './campaigns/left-out.js';
+import { keepLeftOut, type UnwantedRecipient } from './campaigns/rows.js';
 import { addTo, createTally, type Tally } from './figures/tally.js';
 import { findKey, rememberKey } from './idempotency.js';
 import { findList, type ListRow } from './lists.js';
-import { emailColumn, flag, parseRecord } from './rows.js';
 import { findSender } from './senders.js';
-import { column, each, type NumberedInsertion, type Sql, type SqlValue } from './sql.js';
+import {
+	column,
+	each,
+	emailColumn,
+	flag,
+	type NumberedInsertion,
+	parseRecord,
+	type Sql,
+	type SqlValue,
+} from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 
 /** A person waits for a transactional message, so it is leased first. */

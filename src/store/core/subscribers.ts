@@ -3,44 +3,44 @@ import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import { type EncodedSubscribers, type TupleKeys, tupleKeys } from '../../api/exports.js';
 import type { Subscriber, SubscriberFilter } from '../../api/records.js';
-import { foldCase, foldedColumn } from '../../engine/rules/case-folding.js';
-import { duplicateAddress, notUnique } from '../../engine/rules/errors.js';
-import { changeMeta, checkMeta } from '../../engine/rules/meta.js';
 import {
 	type Activation,
 	changeActivation,
+	changeMeta,
+	checkMeta,
+	duplicateAddress,
 	erasedComplaint,
+	foldCase,
+	foldedColumn,
+	notUnique,
 	startActivation,
-} from '../../engine/rules/subscription.js';
+} from '../../engine/rules/subscribers.js';
 import { damaged } from '../errors.js';
 import type { Command, Operations } from '../operations.js';
 import type { Question, SubscriberPatch } from '../store.js';
-import { isErased } from './erasures.js';
 import { isVariableTaken, knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
 import { findList, hasList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './messages/actions.js';
 import { carryUnsubscription, liftSuppressions } from './recipients.js';
 import {
-	emailColumn,
-	flag,
-	parseRecord,
-	type SubscriberRow,
-	span,
-	subscriberColumns,
-	writtenOf,
-} from './rows.js';
-import {
 	type Columns,
 	type Conditions,
 	conditionsOf,
 	type Dialect,
+	emailColumn,
 	type Form,
+	flag,
 	type NumberedInsertion,
+	parseRecord,
 	type Sql,
 	type SqlValue,
+	type SubscriberRow,
+	span,
+	subscriberColumns,
+	writtenOf,
 } from './sql.js';
-import { findLasting, findSuppressions } from './suppressions.js';
+import { findLasting, findSuppressions, isErased } from './suppressions.js';
 import { isNameTaken } from './templates.js';
 
 export function createSubscribers(sql: Sql) {
@@ -79,7 +79,7 @@ export async function takeSubscriberIds(sql: Sql, count: number): Promise<number
 	return last - count + 1;
 }
 
-export interface NewSubscriber {
+interface NewSubscriber {
 	list_id: number;
 	email: string;
 	email_key: string;

@@ -2,15 +2,12 @@ import { type EmailKey, emailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import { refusalTexts } from '../../api/refusals.js';
 import type { Suppression, SuppressionAck, SuppressionFilter } from '../../api/suppressions.js';
-import { foldCase } from '../../engine/rules/case-folding.js';
-import { refusalOf } from '../../engine/rules/subscription.js';
+import { foldCase, refusalOf } from '../../engine/rules/subscribers.js';
 import type { Command, Operations } from '../operations.js';
-import { openErased } from './erasures.js';
 import { hasList } from './lists.js';
 import { type Recipients, readRecipients, type StoredSuppression } from './recipients.js';
-import { selectPage, timeOf } from './rows.js';
-import { type Conditions, conditionsOf, each, type Sql, type SqlValue } from './sql.js';
-import { allLists } from './suppressions.js';
+import { type Conditions, conditionsOf, each, type Sql, type SqlValue, selectPage, timeOf } from './sql.js';
+import { allLists, openErased } from './suppressions.js';
 
 const columns = 'email_key, reason, list_id, source, created_at, expires_at';
 const order = 'email_key, reason, list_id';

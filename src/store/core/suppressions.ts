@@ -1,9 +1,11 @@
 /** Addresses that get no mail, and why; they outlive the subscribers they came from. `recipients.ts` adds them. */
+import { createHmac } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
-import { isWanted, stopping, type UnsubscribeScope } from '../../engine/rules/subscription.js';
-import { isErased, openErased } from './erasures.js';
+import { isWanted, stopping, type UnsubscribeScope } from '../../engine/rules/subscribers.js';
+import type { StoredKey } from '../maintenance.js';
+import { findKeys } from './keys.js';
 import { column, exists, type Sql } from './sql.js';
 
 /** Stored for a suppression of all lists: a part of the key is never NULL. */
@@ -110,4 +112,32 @@ export async function unwantedBecause(
 	if (is_active === null) return 'not sent: the subscriber was deleted';
 	const because = disable_reason === null ? '' : ` (${disable_reason})`;
 	return `not sent: the subscriber is inactive${because}`;
+}
+
+/** For many addresses: reads the keys once. `null` where no address was erased, as in nearly every database. */
+export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
+	if (!(await exists(sql, 'SELECT 1 FROM erased'))) return null;
+	const keys = await erasureKeys(sql);
+	return async (address) => {
+		for (const { secret } of keys)
+			if (await exists(sql, 'SELECT 1 FROM erased WHERE email_hash = ?', [erasedHash(secret, address)]))
+				return true;
+		return false;
+	};
+}
+
+export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
+	return (await openErased(sql))?.(address) ?? false;
+}
+
+export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
+	return findKeys(sql, 'erasure');
+}
+
+/** The database's key recognises the address; without the key it cannot be guessed. */
+export function erasedHash(secret: string, address: EmailKey): string {
+	return createHmac('sha256', Buffer.from(secret, 'base64url'))
+		.update('mailctl erased 1\0')
+		.update(address)
+		.digest('base64url');
 }

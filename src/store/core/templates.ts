@@ -1,8 +1,7 @@
 import type { Template } from '../../api/records.js';
-import { notUnique } from '../../engine/rules/errors.js';
+import { notUnique } from '../../engine/rules/subscribers.js';
 import type { Operations } from '../operations.js';
-import { type Dated, dated, selectPage, timeOf, writtenOf } from './rows.js';
-import { exists, insertInto, type Sql } from './sql.js';
+import { type Dated, dated, exists, insertInto, type Sql, selectPage, timeOf, writtenOf } from './sql.js';
 
 type TemplateRow = Dated<Template> & { date_updated: number };
 

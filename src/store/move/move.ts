@@ -19,7 +19,7 @@ import {
 	type Value,
 } from '../moving.js';
 
-export interface Databases {
+interface Databases {
 	from: Movable;
 	to: Movable;
 }
@@ -32,7 +32,7 @@ export interface MovePlan {
 	keys: readonly string[];
 }
 
-export interface MoveOptions extends Databases {
+interface MoveOptions extends Databases {
 	plan: MovePlan;
 	clock: Clock;
 	newId: () => string;

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { StoreError } from '../../api/errors.js';
 import { type Core, createCore } from '../core/core.js';
 import type { Sql } from '../core/sql.js';
-import type { WrappingKey } from '../keys.js';
+import type { WrappingKey } from '../maintenance.js';
 import { type Hold, projectAlone } from '../operations.js';
 import {
 	isLost,
@@ -13,13 +14,11 @@ import {
 	translateFailure,
 	unreplicated,
 } from './failures.js';
-import { takeHolds } from './holds.js';
 import { type Listening, listen, notifyText, Spaced } from './listen.js';
 import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import type { Place } from './place.js';
-import { Pools } from './pools.js';
-import { cancel, cutOff, watchSilence } from './silent-connections.js';
+import { cancel, cutOff, Pools, watchSilence } from './pools.js';
 import { createSql } from './sql.js';
 
 interface DatabaseOptions {
@@ -327,4 +326,28 @@ function isFailing(question: Promise<unknown>): Promise<boolean> {
 		() => false,
 		() => true,
 	);
+}
+
+/** Taken in this order, so that no two writes wait for each other. */
+const levels: readonly Hold['level'][] = ['project', 'people', 'address', 'key', 'deliveries'];
+
+const buckets = 64;
+
+function bucketOf(text: string): number {
+	return text === '' ? 0 : createHash('sha256').update(text).digest().readUInt16BE() % buckets;
+}
+
+function takeHolds(schema: string, holds: readonly Hold[]): readonly string[] {
+	const each = new Map(
+		holds
+			.map(({ level, of, isAlone }) => ({ level, bucket: bucketOf(of), isAlone }))
+			.sort(
+				(one, other) => levels.indexOf(one.level) - levels.indexOf(other.level) || one.bucket - other.bucket,
+			)
+			.map((hold) => [`${hold.level} ${hold.bucket}`, hold]),
+	);
+	return [...each].map(([name, { isAlone }]) => {
+		const take = isAlone ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared';
+		return `${take}(hashtextextended('mailctl ${schema} ${name}', 0))`;
+	});
 }

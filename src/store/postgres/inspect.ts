@@ -1,8 +1,7 @@
 import type { Clock, Micros } from '../../api/datetime.js';
 import { carryOut } from '../core/core.js';
 import { DatabaseMissing } from '../errors.js';
-import type { WrappingKey } from '../keys.js';
-import type { ServerFacts } from '../maintenance.js';
+import type { ServerFacts, WrappingKey } from '../maintenance.js';
 import { driverOf } from '../operations.js';
 import type { Reads } from '../store.js';
 import { shownDatabase } from '../url.js';
@@ -10,7 +9,7 @@ import { Database } from './connection.js';
 import { readVersion, schemaVersion } from './migrations.js';
 import { readPlace } from './place.js';
 
-export interface ServerInspection {
+interface ServerInspection {
 	schema: { found: number; known: number };
 	reads: Reads;
 	server: ServerFacts;

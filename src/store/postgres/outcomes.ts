@@ -14,7 +14,7 @@ export interface Receipt {
 	settle(): void;
 }
 
-export interface Outcomes {
+interface Outcomes {
 	receiptFor(operation: string): Receipt | null;
 }
 

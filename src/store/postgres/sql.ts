@@ -1,6 +1,6 @@
 import { secretsOf } from '../core/keys.js';
 import type { Columns, Dialect, Insertion, NumberedInsertion, Sql, SqlValue, Together } from '../core/sql.js';
-import type { WrappingKey } from '../keys.js';
+import type { WrappingKey } from '../maintenance.js';
 import type { Answer, Pipeline } from './pipeline.js';
 
 const dialect: Dialect = {

@@ -5,7 +5,6 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
-import { expiries, type SliceOfExpired, whileFull } from '../core/expired.js';
 import {
 	beat,
 	endBeat,
@@ -13,9 +12,11 @@ import {
 	heartbeatFreshMicros,
 	type ProcessIdentity,
 	processPlace,
+	provenTime,
+	proveTime,
 	reclaimLeases,
 } from '../core/processes.js';
-import { provenTime, proveTime } from '../core/retention/proven-time.js';
+import { expiries, type SliceOfExpired, whileFull } from '../core/retention.js';
 import type { Sql } from '../core/sql.js';
 import type { Database } from './connection.js';
 import { dropOutcomes } from './outcomes.js';

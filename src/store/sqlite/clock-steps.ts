@@ -6,7 +6,7 @@
 
 import { readFileSync } from 'node:fs';
 import { type Clock, type Micros, microsPerSecond } from '../../api/datetime.js';
-import { setAside } from '../core/rows.js';
+import { setAside } from '../core/sql.js';
 import { closeHolds, openLanes } from './core.js';
 import type { Sql } from './sql.js';
 

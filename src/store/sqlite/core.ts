@@ -3,15 +3,14 @@
  * so a transaction ends in the turn in which it began. These are the types of the result.
  */
 import * as core from '../core/core.js';
-import * as expired from '../core/expired.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';
-import { closeHolds as closeHoldsAsync } from '../core/limits/used.js';
+import { closeHolds as closeHoldsAsync } from '../core/limits.js';
+import { storedErasures as storedErasuresAsync } from '../core/maintenance.js';
 import * as processes from '../core/processes.js';
-import { storedErasures as storedErasuresAsync } from '../core/restored.js';
-import * as provenTimes from '../core/retention/proven-time.js';
+import * as expired from '../core/retention.js';
 import type { Sql as AsyncSql } from '../core/sql.js';
 import { openLanes as openLanesAsync } from '../core/submissions.js';
-import { dropDeliveries as dropDeliveriesAsync } from '../core/webhooks/webhooks.js';
+import { dropDeliveries as dropDeliveriesAsync } from '../core/webhooks.js';
 import type { Sql } from './sql.js';
 
 type Twin<F> = F extends (...given: infer Given) => infer Answer
@@ -42,6 +41,6 @@ export const expiries = expired.expiries as unknown as readonly { drop: Twin<Dro
 export const beat = twin(processes.beat);
 export const endBeat = twin(processes.endBeat);
 export const findOthers = twin(processes.findOthers);
-export const proveTime = twin(provenTimes.proveTime);
-export const provenTime = twin(provenTimes.provenTime);
+export const proveTime = twin(processes.proveTime);
+export const provenTime = twin(processes.provenTime);
 export const reclaimLeases = twin(processes.reclaimLeases);

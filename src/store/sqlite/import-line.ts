@@ -5,12 +5,12 @@
 
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
 import { addImportCounts } from '../../api/counts.js';
-import { maxOrderedRows } from '../core/imports/batch-rows.js';
-import type { ImportAck } from '../imports.js';
+import { maxOrderedRows } from '../core/imports/run.js';
 import type { Command } from '../operations.js';
 import type { SliceSize } from '../slices.js';
+import type { ImportAck } from '../store.js';
+import { sqliteCode } from './connection.js';
 import type { Core } from './core.js';
-import { sqliteCode } from './failures.js';
 import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;

@@ -3,16 +3,15 @@ import Database from 'better-sqlite3';
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../errors.js';
-import type { WrappingKey } from '../keys.js';
+import type { WrappingKey } from '../maintenance.js';
 import { watcher } from '../moving.js';
 import type { OtherProcess } from '../store.js';
-import { lookAt } from './connection.js';
+import { allows, findDamage, lookAt, translateFailure } from './connection.js';
 import { createCore, findOthers } from './core.js';
-import { allows, findDamage, translateFailure } from './failures.js';
 import { assertOurs, migrations, schemaVersion } from './migrations.js';
-import { createReads } from './reads.js';
 import { createSql } from './sql.js';
-import { sizeOf } from './wal-space.js';
+import { createReads } from './store.js';
+import { sizeOf } from './writer.js';
 
 export type Inspection = ReturnType<typeof inspectionOf>;
 

@@ -15,12 +15,11 @@ import {
 	type Value,
 	watcher,
 } from '../moving.js';
-import { lookAt, openConnection } from './connection.js';
+import { lockAlone, secondName } from './backup.js';
+import { lookAt, openConnection, translateFailure } from './connection.js';
 import { countSecrets, findOthers, reclaimLeases } from './core.js';
-import { translateFailure } from './failures.js';
 import { fileAt, openUntouched, usersOf } from './inspect.js';
 import { assertOurs, eraseMark, migrate, readMark, schemaVersion, writeMark } from './migrations.js';
-import { lockAlone, secondName } from './restore.js';
 import { createSql } from './sql.js';
 
 const cacheKiB = 131_072;

@@ -10,7 +10,7 @@ import type {
 	Secrets,
 	SqlValue,
 } from '../core/sql.js';
-import type { WrappingKey } from '../keys.js';
+import type { WrappingKey } from '../maintenance.js';
 
 export interface Sql {
 	readonly dialect: Dialect;

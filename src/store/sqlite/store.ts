@@ -1,17 +1,17 @@
 import { hostname } from 'node:os';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import { type Clock, type Micros, microsPerMs, steadyOf } from '../../api/datetime.js';
+import { type Clock, type Micros, microsPerMs, monotonicMicros, steadyOf } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { isReading } from '../../engine/rules/outcomes.js';
 import { heartbeatEveryMicros, type ProcessIdentity, processMark, processPlace } from '../core/processes.js';
-import type { WrappingKey } from '../keys.js';
+import type { WrappingKey } from '../maintenance.js';
 import { driverOf, type Run, traitsOf } from '../operations.js';
 import type { Queue } from '../queue.js';
 import { createSliceSize, inSlices, leaseInSlices, type Steps } from '../slices.js';
 import type { Reads, Store, Writes } from '../store.js';
 import { KeptClock } from './clock-steps.js';
-import { openConnection } from './connection.js';
+import { endsTransaction, isBusy, openConnection, sqliteCode, translateFailure } from './connection.js';
 import {
 	assertKeys,
 	beat,
@@ -23,10 +23,8 @@ import {
 	proveTime,
 	reclaimLeases,
 } from './core.js';
-import { isBusy, sqliteCode, translateFailure } from './failures.js';
 import { ImportLine } from './import-line.js';
 import { migrate } from './migrations.js';
-import { createReads } from './reads.js';
 import { createSql, type Sql } from './sql.js';
 import { copyLogBack, startUpkeep } from './upkeep.js';
 import { type Pace, Writer } from './writer.js';
@@ -275,4 +273,67 @@ export function stepsOf(core: Core, writer: Writer): Steps {
 	const step = (name: string, command: unknown) =>
 		writer.write(() => carryOut(core, name, command), { group: 'bulk' });
 	return { step: step as Steps['step'], isTrial: writer.isTrial };
+}
+
+export interface Reader {
+	readonly reads: Reads;
+	close(): Promise<void>;
+}
+
+const readerTimeoutMs = 1_000;
+
+export function openSqliteReader(path: string, keys: readonly WrappingKey[] = []): Reader {
+	const db = openConnection({ path, mode: 'existing', role: 'reader', busyTimeoutMs: readerTimeoutMs });
+	return {
+		reads: createReads({ db, path, core: createCore(createSql(db, keys)), inSnapshot: turnSnapshots(db) }),
+		close: async () => void db.close(),
+	};
+}
+
+interface ReadingConnection {
+	db: Database.Database;
+	path: string;
+	core: Core;
+	inSnapshot?: InSnapshot;
+}
+
+type InSnapshot = <R>(read: () => R) => R;
+
+/** A walk of thousands of reads would otherwise block signals and progress. */
+const longestTurn: Micros = 50 * microsPerMs;
+
+export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
+	let turnBegan = 0;
+	return driverOf('reads', async (name, command) => {
+		if (monotonicMicros() - turnBegan > longestTurn) {
+			await setImmediate();
+			turnBegan = monotonicMicros();
+		}
+		try {
+			return inSnapshot(() => carryOut(core, name, command));
+		} catch (error) {
+			throw isBusy(error) || endsTransaction(error) ? translateFailure(error, path) : error;
+		}
+	});
+}
+
+function snapshots(db: Database.Database): InSnapshot {
+	const transact = db.transaction((read: () => unknown) => read());
+	return (read) => transact.deferred(read) as ReturnType<typeof read>;
+}
+
+/** All reads of a turn share one: a snapshot costs more than a short read. */
+function turnSnapshots(db: Database.Database): InSnapshot {
+	const begin = db.prepare('BEGIN');
+	const commit = db.prepare('COMMIT');
+	const end = () => {
+		if (db.inTransaction) commit.run();
+	};
+	return (read) => {
+		if (!db.inTransaction) {
+			begin.run();
+			process.nextTick(end);
+		}
+		return read();
+	};
 }

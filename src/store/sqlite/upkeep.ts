@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
-import type { SliceOfExpired } from '../core/expired.js';
+import type { SliceOfExpired } from '../core/retention.js';
+import { sqliteCode } from './connection.js';
 import { expiries, provenTime } from './core.js';
-import { sqliteCode } from './failures.js';
 import type { Sql } from './sql.js';
 import type { Writer } from './writer.js';
 

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Clock, type Micros, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
 import type { Finding } from '../../../src/cli/doctor/checks.js';
-import type { DeliveryResult } from '../../../src/store/notifications.js';
 import { openStore } from '../../../src/store/open.js';
+import type { DeliveryResult } from '../../../src/store/queue.js';
 import { cli } from '../../support/cli.js';
 import { createNotifiedDatabase } from '../../support/notified-database.js';
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Micros } from '../../../src/api/datetime.js';
-import type { ReportedAddress, ReturnedReport } from '../../../src/engine/rules/reported-recipients.js';
+import type { ReportedAddress, ReturnedReport } from '../../../src/engine/rules/outcomes.js';
+import type { Submission } from '../../../src/store/campaigns.js';
 import type { Store } from '../../../src/store/store.js';
-import type { Submission } from '../../../src/store/submissions.js';
 import {
 	accepted250,
 	day,

@@ -1,8 +1,8 @@
 /** Campaigns of send calls alone: no row has their UUID. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Uuid } from '../../../src/api/records.js';
+import type { Submission } from '../../../src/store/campaigns.js';
 import type { Store } from '../../../src/store/store.js';
-import type { Submission } from '../../../src/store/submissions.js';
 import {
 	accepted250,
 	busy451,

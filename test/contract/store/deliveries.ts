@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { WebhookInput } from '../../../src/api/inputs.js';
-import type { DeliveryResult, LeasedDelivery } from '../../../src/store/notifications.js';
+import type { DeliveryResult, LeasedDelivery } from '../../../src/store/queue.js';
 import type { Store } from '../../../src/store/store.js';
 import {
 	accepted250,

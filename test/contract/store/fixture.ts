@@ -5,10 +5,9 @@ import type { Clock, Micros } from '../../../src/api/datetime.js';
 import type { Subscriber } from '../../../src/api/records.js';
 import type { RecipientRow } from '../../../src/engine/rules/campaign-rows.js';
 import type { DeliveryOutcome, Reply } from '../../../src/engine/rules/outcomes.js';
-import type { CampaignAck, OpenCampaign } from '../../../src/store/campaigns.js';
+import type { CampaignAck, OpenCampaign, Submission } from '../../../src/store/campaigns.js';
 import type { Leased } from '../../../src/store/queue.js';
 import type { Store, TrackedEvent, Written } from '../../../src/store/store.js';
-import type { Submission } from '../../../src/store/submissions.js';
 
 /** Opens an empty store; its database is gone after the test. */
 export type OpenEmpty = (clock: Clock) => Promise<Store>;

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { SameMail } from '../../../src/api/campaigns.js';
 import type { Micros } from '../../../src/api/datetime.js';
+import type { Submission } from '../../../src/store/campaigns.js';
 import type { Store } from '../../../src/store/store.js';
-import type { Submission } from '../../../src/store/submissions.js';
 import {
 	accepted250,
 	busy451,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { emailKey } from '../../../src/api/address.js';
 import { type IngestOptions, ingestMail } from '../../../src/delivery/bounces/ingest.js';
 import { createVerp } from '../../../src/delivery/bounces/verp.js';
-import type { ReturnedReport } from '../../../src/engine/rules/reported-recipients.js';
+import type { ReturnedReport } from '../../../src/engine/rules/outcomes.js';
 import type { ReportOutcome } from '../../../src/store/store.js';
 import { dsn, mail } from './build.js';
 

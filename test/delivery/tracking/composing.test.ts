@@ -5,8 +5,8 @@ import { contentSha256 } from '../../../src/content/hash.js';
 import { Composer, type ComposerOptions } from '../../../src/delivery/composer.js';
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { trackingKey } from '../../../src/delivery/tracking/tokens.js';
+import type { StoredSubmission } from '../../../src/store/campaigns.js';
 import type { Leased } from '../../../src/store/queue.js';
-import type { StoredSubmission } from '../../../src/store/submissions.js';
 import { readHere } from '../../support/read-here.js';
 
 const message: Leased = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findingsOf } from '../../../src/engine/rules/reported-recipients.js';
+import { findingsOf } from '../../../src/engine/rules/outcomes.js';
 
 const address = fc.constantFrom<string[]>(
 	'ann@a.test',

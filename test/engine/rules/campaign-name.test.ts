@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { campaignName } from '../../../src/engine/rules/ids.js';
+import { campaignName } from '../../../src/engine/rules/campaign-rows.js';
 
 it.each([
 	['Hallo #vorname|Freund#, Neues im Mai', 'hallo-neues-im-mai-2026-11-23'],

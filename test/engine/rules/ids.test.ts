@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { messageUuid, newUuid } from '../../../src/engine/rules/ids.js';
+import { messageUuid, newUuid } from '../../../src/engine/rules/campaign-rows.js';
 
 const noon = Date.UTC(2026, 2, 10, 12) * 1000;
 

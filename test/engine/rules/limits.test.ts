@@ -6,7 +6,7 @@ import {
 	type SendLimit,
 	whyNeverMet,
 	whyTwice,
-} from '../../../src/engine/rules/limits.js';
+} from '../../../src/engine/rules/settings.js';
 
 const second = 1_000_000;
 const hour = 3_600 * second;

@@ -20,7 +20,7 @@ import { parseDateTime } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
 import type { Uuid } from '../../../api/records.js';
 import { JobError } from '../../../jobs/errors.js';
-import type { FileLock } from '../../../jobs/lock.js';
+import type { FileLock } from '../../../jobs/job-files.js';
 import { isMissingFile, isPostgres, shownDatabase } from '../../../store/url.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Connection, DeliverySummary } from '../../frame/connection.js';

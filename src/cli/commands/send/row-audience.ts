@@ -16,7 +16,7 @@ import { type CheckedSend, sendFields } from '../../../api/messages.js';
 import { noValueText } from '../../../api/refusals.js';
 import { usedVariables } from '../../../api/variables.js';
 import { parseRecipient, parseRequest } from '../../../engine/rules/campaign-rows.js';
-import { missingVariables, overlayVariables, personVariables } from '../../../engine/rules/meta.js';
+import { missingVariables, overlayVariables, personVariables } from '../../../engine/rules/subscribers.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type CliError, UsageError } from '../../frame/errors.js';

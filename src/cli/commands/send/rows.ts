@@ -12,7 +12,7 @@ import type { CampaignSource, Recipient, RequestRow } from '../../../api/campaig
 import { systemReason } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
 import { withoutDefaults } from '../../../api/variables.js';
-import { type CampaignColumns, isVariableName, misnamedVariables } from '../../../jobs/campaign-columns.js';
+import { type CampaignColumns, isVariableName, misnamedVariables } from '../../../jobs/campaigns.js';
 import type { TableSource } from '../../../tables/source.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
@@ -163,7 +163,7 @@ async function columnsOf(
 	header: readonly string[],
 	map: readonly string[],
 ): Promise<CampaignColumns> {
-	const { campaignColumns } = await import('../../../jobs/campaign-columns.js');
+	const { campaignColumns } = await import('../../../jobs/campaigns.js');
 	const result = campaignColumns(header, map);
 	if (result.kind === 'refused') {
 		throw new UsageError('the columns cannot be used as they are', {

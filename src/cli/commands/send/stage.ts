@@ -12,7 +12,12 @@ import {
 } from '../../../api/campaigns.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import { usedVariables } from '../../../api/variables.js';
-import { joinVariables, overlayVariables, type Person, personVariables } from '../../../engine/rules/meta.js';
+import {
+	joinVariables,
+	overlayVariables,
+	type Person,
+	personVariables,
+} from '../../../engine/rules/subscribers.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext, Foreseen } from '../../frame/context.js';
 import { type CliError, UsageError } from '../../frame/errors.js';

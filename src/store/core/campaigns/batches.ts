@@ -7,7 +7,7 @@ import type { Uuid } from '../../../api/records.js';
 import { noValueText } from '../../../api/refusals.js';
 import { texts } from '../../../api/schema/texts.js';
 import type { RecipientRow } from '../../../engine/rules/campaign-rows.js';
-import { missingVariables } from '../../../engine/rules/meta.js';
+import { missingVariables } from '../../../engine/rules/subscribers.js';
 import type { CampaignAck, ListedPeople, PeopleAck, RequestedRow } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';
 import type { Seen } from '../../store.js';
@@ -15,8 +15,6 @@ import { findList } from '../lists.js';
 import { each, exists, insertInto, type Sql } from '../sql.js';
 import { checkParts, countMessages, findPerson, insertSubmission, type KnownPerson } from '../submissions.js';
 import { openSuppressions } from '../suppressions.js';
-import { logResults, type StagedRow } from './results.js';
-import { type CampaignRow, maxListedRejects, noCounts } from './rows.js';
 import {
 	addToCounts,
 	type Candidate,
@@ -26,7 +24,9 @@ import {
 	readStaging,
 	type Staging,
 	stageMessages,
-} from './staging.js';
+} from './lists.js';
+import { logResults, type StagedRow } from './results.js';
+import { type CampaignRow, maxListedRejects, noCounts } from './rows.js';
 
 interface Batch extends Seen {
 	first: number;

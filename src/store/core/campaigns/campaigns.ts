@@ -8,29 +8,36 @@ import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentsOf, dropContent } from '../attachments.js';
-import { openingOf, planOf } from '../campaign-windows.js';
-import { figuresOf } from '../figures/daily.js';
+import { commonReplies } from '../attempts.js';
+import { figuresOf } from '../figures/report.js';
 import { createTally } from '../figures/tally.js';
 import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
 import { endLeasesOfLost } from '../processes.js';
-import { loseLeases } from '../queue-lanes.js';
-import { commonReplies } from '../replies.js';
-import { flag } from '../rows.js';
-import { column, exists, insertNumbered, type Sql } from '../sql.js';
+import { loseLeases } from '../queue.js';
+import { column, exists, flag, insertNumbered, type Sql } from '../sql.js';
 import { checkParts, countMessages, insertSubmission } from '../submissions.js';
 import { addPeople, dropAcks, findAck, isListOpen, putBatch } from './batches.js';
-import { callsStatus, cancelCalls, countJoined, findCalls, hasCallsOfOthers } from './calls.js';
-import { sliceLeftOut } from './left-out.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
-import { pageCampaigns, sliceResults } from './results.js';
+import {
+	callsStatus,
+	cancelCalls,
+	countJoined,
+	findCalls,
+	hasCallsOfOthers,
+	pageCampaigns,
+	sliceResults,
+} from './results.js';
 import {
 	type CampaignRow,
 	campaignColumns,
 	countsOf,
 	isSeen,
 	isSending,
+	openingOf,
+	planOf,
 	type Slices,
+	sliceLeftOut,
 	specOf,
 } from './rows.js';
 

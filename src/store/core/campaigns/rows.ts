@@ -1,17 +1,24 @@
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
-import type { AcceptCounts, AnyCampaignSpec, CampaignStatus } from '../../../api/campaigns.js';
+import type {
+	AcceptCounts,
+	AnyCampaignSpec,
+	CampaignPlan,
+	CampaignStatus,
+	LeftOutPerson,
+} from '../../../api/campaigns.js';
 import type { Ack, ImportBatch, ImportCounts, Reject } from '../../../api/capabilities.js';
-import type { Micros } from '../../../api/datetime.js';
-import type { Uuid } from '../../../api/records.js';
+import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import type { MessageState, Uuid } from '../../../api/records.js';
 import type { CheckedBatch } from '../../../api/row-texts.js';
+import { closing, opening, parseWindow } from '../../../api/schema/sending-times.js';
+import type { SuppressionReason } from '../../../api/suppressions.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { CampaignCanceled } from '../../campaigns.js';
 import { parseStored } from '../../errors.js';
-import type { ImportAck } from '../../imports.js';
-import type { Command } from '../../operations.js';
+import type { Command, Operations } from '../../operations.js';
 import type { Leased } from '../../queue.js';
-import type { Seen } from '../../store.js';
-import { type Conditions, conditionsOf } from '../sql.js';
+import type { ImportAck, Seen } from '../../store.js';
+import { type Conditions, conditionsOf, type Insertion, type Sql, sliceOf, timeOf } from '../sql.js';
 
 export type CancelCalls = Command<'cancelCampaign'> & { after: number; limit: number };
 
@@ -26,7 +33,7 @@ export interface StagedSlice {
 	isDone: boolean;
 }
 
-export interface ImportSlice {
+interface ImportSlice {
 	batch: ImportBatch | CheckedBatch;
 	from: number;
 	limit: number;
@@ -87,7 +94,7 @@ export const campaignColumns =
 	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, created_at, dropped_at, is_again, rate';
 
 /** One whose bodies retention has deleted is compared by its identity. */
-export type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
+type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
 
 export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
 	return parseStored(spec) as StoredSpec;
@@ -121,4 +128,193 @@ export function noCounts(): AcceptCounts {
 
 export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow): AcceptCounts {
 	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
+}
+
+/** When messages of a campaign may leave. A lease reads one row: nothing is leased before `opens_at`. */
+export interface WindowRow {
+	seq: number;
+	starts_at: Micros | null;
+	opens_at: Micros | null;
+	send_window: string | null;
+	time_zone: string | null;
+}
+
+export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
+
+export function leavesAt(wakes: string): string {
+	return `CASE WHEN g.opens_at > ${wakes} THEN g.opens_at ELSE ${wakes} END`;
+}
+
+export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now: Micros): Micros | null {
+	const from = Math.max(now, starts_at ?? now);
+	const window = send_window === null ? null : parseWindow(send_window);
+	const opens = window === null ? from : opening(window, time_zone ?? 'UTC', from);
+	return opens > now ? opens : null;
+}
+
+/** `leave_by`: messages leased now may begin before it; null: at any time. A closed one gets its next opening. */
+export async function enterWindow(
+	sql: Sql,
+	row: WindowRow,
+	now: Micros,
+): Promise<{ isOpen: boolean; leave_by: Micros | null }> {
+	const openAt = (opens: Micros | null) =>
+		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
+	if (row.opens_at !== null && row.opens_at > now) {
+		const opens = openingOf(row, now);
+		// A clock that was ahead for a time has put it off too far.
+		if (opens === null || opens < row.opens_at) openAt(opens);
+		if (opens !== null) return { isOpen: false, leave_by: null };
+	}
+	const window = row.send_window === null ? null : parseWindow(row.send_window);
+	if (window === null) return { isOpen: true, leave_by: null };
+	const timeZone = row.time_zone ?? 'UTC';
+	const opens = opening(window, timeZone, now);
+	if (opens === now) return { isOpen: true, leave_by: closing(window, timeZone, now) };
+	openAt(opens);
+	return { isOpen: false, leave_by: null };
+}
+
+export function planOf(
+	row: WindowRow & { state: string; last_leased_at: Micros },
+	now: Micros,
+): { plan?: CampaignPlan } {
+	const { starts_at, opens_at, send_window: window, time_zone } = row;
+	if (starts_at === null && window === null) return {};
+	const isWaiting = row.state === 'released' && opens_at !== null && opens_at > now;
+	return {
+		plan: {
+			...{ starts_at: timeOf(starts_at), window, time_zone: time_zone ?? 'UTC' },
+			opens_at: isWaiting ? formatDateTime(opens_at) : null,
+			is_planned: isWaiting && row.last_leased_at === 0,
+		},
+	};
+}
+
+/** A canceled campaign cancels waiting messages, a released one queues staged ones, without a write for each message. */
+export const seenState = `CASE
+	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
+	WHEN g.state = 'canceled' THEN 'canceled'
+	WHEN g.state = 'released' AND m.state = 'staged' THEN 'queued'
+	ELSE m.state
+END`;
+
+export interface WaitingLane {
+	state: 'staged' | 'released' | 'canceled' | null;
+	opens_at: Micros | null;
+	released_at: Micros | null;
+	count: number;
+	leased: number;
+	deferred: number;
+	due: number;
+	first: number;
+}
+
+/** Lanes with such messages; `now` null: `due` is 0. Walks an index that holds all it asks for, and no message. */
+export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
+	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
+	const [lanes, tried] = await sql.together([
+		() =>
+			sql.all<Omit<WaitingLane, 'leased' | 'deferred'> & { lane: number }>(
+				`SELECT w.*, g.state, g.opens_at, g.released_at
+				FROM (
+					SELECT lane, count(*) AS count, count(*) FILTER (WHERE wake_at <= ?) AS due, min(id) AS first
+					FROM ${waiting}
+					GROUP BY lane
+				) w
+				LEFT JOIN campaigns g ON g.seq = w.lane
+				ORDER BY w.lane`,
+				[now],
+			),
+		() =>
+			sql.all<{ lane: number; state: string; count: number }>(
+				`SELECT lane, state, count(*) AS count
+				FROM ${waiting} AND state IN ('leased', 'deferred')
+				GROUP BY lane, state`,
+			),
+	]);
+	return lanes.map(({ lane, ...found }) => {
+		const of = (state: string) => tried.find((one) => one.lane === lane && one.state === state)?.count ?? 0;
+		return { ...found, leased: of('leased'), deferred: of('deferred') };
+	});
+}
+
+export function countStates(
+	lanes: readonly Pick<WaitingLane, 'state' | 'count' | 'leased' | 'deferred'>[],
+): Map<MessageState, number> {
+	const counts = new Map<MessageState, number>();
+	const add = (state: MessageState, count: number) => {
+		if (count > 0) counts.set(state, (counts.get(state) ?? 0) + count);
+	};
+	for (const { state, count, leased, deferred } of lanes) {
+		const isCanceled = state === 'canceled';
+		add('leased', leased);
+		add(isCanceled ? 'canceled' : 'deferred', deferred);
+		add(isCanceled || state === 'staged' ? state : 'queued', count - leased - deferred);
+	}
+	return counts;
+}
+
+export const intoLeftOut: Insertion = {
+	table: 'campaign_left_out',
+	columns: {
+		...{ campaign_seq: 'BIGINT', submission_seq: 'BIGINT', campaign: 'TEXT', list_id: 'BIGINT' },
+		...{ to_email: 'TEXT', to_key: 'TEXT', code: 'TEXT', detail: 'TEXT' },
+	},
+	conflict: '',
+};
+
+export interface UnwantedRecipient {
+	to: string;
+	to_key: string;
+	list_id: number | null;
+	reason: SuppressionReason | null;
+	disable_reason: string | null;
+}
+
+export function keepLeftOut(
+	sql: Sql,
+	{ submission_seq, campaign }: { submission_seq: number; campaign: Uuid },
+	people: readonly UnwantedRecipient[],
+): void {
+	const rows = people.map(({ to, to_key, list_id, reason, disable_reason }) => [
+		...[null, submission_seq, campaign, list_id, to, to_key],
+		...(reason === null ? ['inactive', disable_reason] : ['suppressed', reason]),
+	]);
+	sql.writeAll(intoLeftOut, rows);
+}
+
+export async function sliceLeftOut(
+	sql: Sql,
+	seq: number | null,
+	{ id, after, limit, ...seen }: Command<'sliceLeftOut'>,
+): ReturnType<Operations['sliceLeftOut']> {
+	const own = seenRows('s.owner', seen);
+	const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
+	const parts = await sql.together([
+		async () =>
+			seq === null
+				? []
+				: await sql.all<LeftOutPerson & { id: number }>(
+						// left_out_of_campaign (campaign_seq, id), messages_of_address. One with a message by another list was not left out.
+						`${select}
+						WHERE o.campaign_seq = ? AND o.id > ?
+							AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)
+						ORDER BY o.id
+						LIMIT ?`,
+						[seq, after, limit + 1],
+					),
+		() =>
+			sql.all<LeftOutPerson & { id: number }>(
+				`${select}
+				JOIN submissions s ON s.seq = o.submission_seq
+				WHERE o.campaign = ? AND o.id > ? AND ${own.where}
+				ORDER BY o.id
+				LIMIT ?`,
+				[id, after, ...own.values, limit + 1],
+			),
+	]);
+	const rows = parts.flat().sort((one, other) => one.id - other.id);
+	const { shown, next } = sliceOf(rows, limit, (row) => row.id);
+	return { results: shown.map(({ id: _, ...person }) => person), next };
 }

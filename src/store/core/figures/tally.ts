@@ -1,9 +1,8 @@
 import { domainOf } from '../../../api/address.js';
-import { addDays, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
+import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
 import type { Audience } from '../../../engine/rules/outcomes.js';
-import type { Day } from '../../store.js';
-import type { Sql } from '../sql.js';
+import type { Dialect, Sql } from '../sql.js';
 
 export const total = '';
 
@@ -12,7 +11,7 @@ export const quarterHour: Micros = 900_000_000;
 
 export const perDay = microsPerDay / quarterHour;
 
-export interface Figure {
+export interface CountedEvent {
 	at: Micros;
 	campaign: Uuid | null;
 	type: EventType | 'COMPLAINED';
@@ -38,14 +37,14 @@ export class Tally {
 	readonly #bounces = new Counts(addToBounces);
 	readonly #bounced = new Counts(addToBounced);
 	/** A hundred messages mostly share one figure: comparing it costs less than its keys. */
-	#last: (Omit<Figure, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
+	#last: (Omit<CountedEvent, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
 
 	constructor(sql: Sql, zone: string) {
 		this.#sql = sql;
 		this.#dayAt = dayFinder(zone);
 	}
 
-	add({ at, campaign, type, audience, by = 1 }: Figure): void {
+	add({ at, campaign, type, audience, by = 1 }: CountedEvent): void {
 		const quarter = Math.floor(at / quarterHour);
 		const last = this.#last;
 		const isSame =
@@ -62,7 +61,11 @@ export class Tally {
 		this.#clicks.add(key, [1, messages]);
 	}
 
-	addBounce({ at, campaign, type }: Omit<Figure, 'audience'>, address: string, code: string | null): void {
+	addBounce(
+		{ at, campaign, type }: Omit<CountedEvent, 'audience'>,
+		address: string,
+		code: string | null,
+	): void {
 		const quarter = Math.floor(at / quarterHour);
 		for (const scope of scopesOf(campaign))
 			this.#bounces.add([scope, quarter, domainOf(address), type, code ?? ''], [1]);
@@ -210,3 +213,143 @@ const linkKey = ['campaign', 'content_sha256', 'link', 'audience'];
 const addToLink = addTo('link_figures', linkKey, ['clicks', 'messages']);
 const addToBounces = addTo('bounce_figures', ['scope', 'quarter', 'domain', 'type', 'code']);
 const addToBounced = addTo('bounced_figures', ['hard', 'soft', 'sent', 'campaign', 'tag']);
+
+/** Needs a condition on the id of a message, as what follows a WHERE, in each of its parts. */
+export type Only = (id: string) => string;
+const everything: Only = () => '';
+
+export function countedRows(only = everything): string {
+	return `SELECT tag, campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
+		FROM (
+			SELECT s.tag, s.campaign, coalesce(g.released_at, m.created_at) AS at
+			FROM messages m
+			JOIN submissions s ON s.seq = m.submission_seq
+			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+			WHERE (s.campaign_seq IS NULL OR g.released_at IS NOT NULL) ${only('m.id')}
+		) c
+		GROUP BY tag, campaign, quarter
+		UNION ALL
+		SELECT s.tag, s.campaign, 'SENT', 'all', m.sent_at / ${quarterHour} AS quarter, count(*)
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE m.sent_at IS NOT NULL ${only('m.id')}
+		GROUP BY s.tag, s.campaign, quarter
+		UNION ALL
+		SELECT s.tag, s.campaign, f.type, f.audience, f.first_at / ${quarterHour} AS quarter, count(*)
+		FROM (
+			SELECT message_id, type, 'all' AS audience, min(first_at) AS first_at
+			FROM message_firsts
+			WHERE TRUE ${only('message_id')}
+			GROUP BY message_id, type
+			UNION ALL
+			SELECT message_id, type, 'human', min(first_at)
+			FROM message_firsts
+			WHERE machine = 0 ${only('message_id')}
+			GROUP BY message_id, type
+		) f
+		JOIN messages m ON m.id = f.message_id
+		JOIN submissions s ON s.seq = m.submission_seq
+		GROUP BY s.tag, s.campaign, f.type, f.audience, quarter`;
+}
+
+export function clickedRows(only = everything): string {
+	return `SELECT s.campaign, s.content_sha256, f.link, a.audience, sum(f.count) AS clicks, count(DISTINCT f.message_id) AS messages
+		FROM message_firsts f
+		JOIN (SELECT 'all' AS audience, 1 AS machine UNION ALL SELECT 'human', 0) a ON f.machine <= a.machine
+		JOIN messages m ON m.id = f.message_id
+		JOIN submissions s ON s.seq = m.submission_seq
+		WHERE f.type = 'REDIRECTED' AND f.link >= 0 AND s.campaign IS NOT NULL ${only('f.message_id')}
+		GROUP BY s.campaign, s.content_sha256, f.link, a.audience`;
+}
+
+const isBounce = "type IN ('SOFTBOUNCED', 'HARDBOUNCED')";
+
+export function bouncedRows({ position }: Dialect, only = everything): string {
+	return `SELECT s.campaign, f.first_at / ${quarterHour} AS quarter,
+			CASE ${position}(m.to_key, '@') WHEN 0 THEN ''
+				ELSE replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '') END AS domain,
+			f.type,
+			coalesce(
+				(SELECT e.smtp_code FROM events e WHERE e.message_id = f.message_id AND e.type = f.type
+					ORDER BY e.id LIMIT 1),
+				(SELECT coalesce(t.enhanced, CAST(t.code AS TEXT)) FROM attempts t
+					WHERE t.message_id = f.message_id AND t.outcome IN ('bounced', 'failed')
+					ORDER BY t.number DESC LIMIT 1),
+				'') AS code,
+			count(*) AS count
+		FROM (
+			SELECT message_id, type, min(first_at) AS first_at
+			FROM message_firsts
+			WHERE ${isBounce} ${only('message_id')}
+			GROUP BY message_id, type
+		) f
+		JOIN messages m ON m.id = f.message_id
+		JOIN submissions s ON s.seq = m.submission_seq
+		GROUP BY s.campaign, quarter, domain, f.type, code`;
+}
+
+export function bouncedGroups(only = everything): string {
+	const quarter = (at: string) => `coalesce(${at} / ${quarterHour}, ${never})`;
+	return `SELECT coalesce(s.tag, '') AS tag, coalesce(s.campaign, '') AS campaign,
+			${quarter('m.sent_at')} AS sent, ${quarter('b.soft')} AS soft, ${quarter('b.hard')} AS hard, count(*) AS count
+		FROM (
+			SELECT message_id, min(CASE type WHEN 'SOFTBOUNCED' THEN first_at END) AS soft,
+				min(CASE type WHEN 'HARDBOUNCED' THEN first_at END) AS hard
+			FROM message_firsts
+			WHERE ${isBounce} ${only('message_id')}
+			GROUP BY message_id
+		) b
+		JOIN messages m ON m.id = b.message_id
+		JOIN submissions s ON s.seq = m.submission_seq
+		GROUP BY 1, 2, 3, 4, 5`;
+}
+
+/** A table of figures in shards, with what it should hold: messages, and the sums of those that retention has deleted. */
+export interface Figure {
+	table: string;
+	columns: readonly string[];
+	/** Sums are compared by these: erasures leave neither content nor address, and late bounces keep their quarter. */
+	key: readonly string[];
+	sums: readonly string[];
+	counted(dialect: Dialect): string;
+}
+
+export const sharded: readonly Figure[] = [
+	{
+		table: 'link_figures',
+		columns: ['campaign', 'content_sha256', 'link', 'audience'],
+		key: ['campaign', 'link', 'audience'],
+		sums: ['clicks', 'messages'],
+		counted: () => `${clickedRows()}
+			UNION ALL SELECT campaign, content_sha256, link, audience, clicks, messages FROM deleted_links`,
+	},
+	{
+		table: 'bounce_figures',
+		columns: ['scope', 'quarter', 'domain', 'type', 'code'],
+		key: ['scope', 'type'],
+		sums: ['count'],
+		counted: (dialect) => {
+			const rows = `(${bouncedRows(dialect)}
+				UNION ALL SELECT campaign, quarter, domain, type, code, count FROM deleted_bounces)`;
+			return `SELECT '${total}' AS scope, quarter, domain, type, code, count FROM ${rows} a
+				UNION ALL SELECT campaign, quarter, domain, type, code, count FROM ${rows} b WHERE campaign <> ''`;
+		},
+	},
+	{
+		table: 'bounced_figures',
+		columns: ['hard', 'soft', 'sent', 'campaign', 'tag'],
+		key: ['hard', 'soft', 'sent', 'campaign', 'tag'],
+		sums: ['count'],
+		counted: () => `${bouncedGroups()}
+			UNION ALL SELECT tag, campaign, sent, soft, hard, count FROM deleted_bounced`,
+	},
+	{
+		table: 'list_joined',
+		columns: ['list_id', 'quarter'],
+		key: ['list_id', 'quarter'],
+		sums: ['count'],
+		counted: () => `SELECT list_id, created_at / ${quarterHour} AS quarter, count(*) AS count
+			FROM subscribers
+			GROUP BY list_id, quarter`,
+	},
+];

@@ -1,6 +1,6 @@
 /** Each setting has one form, however its value is spelled: in what is stored, shown, declared and compared. */
 import { describe, expect, it } from 'vitest';
-import { settingNames } from '../../../../src/engine/rules/setting-names.js';
+import { settingNames } from '../../../../src/engine/rules/settings.js';
 import { cli, makeHome } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';
 

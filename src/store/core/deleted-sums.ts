@@ -1,10 +1,9 @@
-import type { Uuid } from '../../../api/records.js';
-import type { Seen } from '../../store.js';
-import { seenState } from '../campaign-windows.js';
-import { seenRows } from '../campaigns/rows.js';
-import { bouncedGroups, bouncedRows, clickedRows, countedRows } from '../figures/counted.js';
-import type { StateCount } from '../messages/messages.js';
-import type { Sql } from '../sql.js';
+import type { Uuid } from '../../api/records.js';
+import type { Seen } from '../store.js';
+import { seenRows, seenState } from './campaigns/rows.js';
+import { bouncedGroups, bouncedRows, clickedRows, countedRows } from './figures/tally.js';
+import type { StateCount } from './messages/messages.js';
+import type { Sql } from './sql.js';
 
 /** A campaign's own messages, and those of send calls with a UUID, whether a campaign has it or not. */
 const sumsOfStates = [

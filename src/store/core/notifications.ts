@@ -1,17 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import type { Micros } from '../../../api/datetime.js';
-import type { EventType, Uuid } from '../../../api/records.js';
-import { formatNotification } from '../../../api/webhook-calls.js';
+import type { Micros } from '../../api/datetime.js';
+import type { EventType, Uuid } from '../../api/records.js';
+import { formatNotification } from '../../api/webhook-calls.js';
+import type { Operations } from '../operations.js';
 import type {
 	DeliveryAnswer,
 	DeliverySettled,
 	DeliverySettlement,
 	LeaseDeliveries,
 	LeasedDelivery,
-} from '../../notifications.js';
-import type { Operations } from '../../operations.js';
-import { readEnvelope, subjectOf } from '../rows.js';
-import { each, exists, type Insertion, insertInto, type Sql, type SqlValue } from '../sql.js';
+} from '../queue.js';
+import {
+	each,
+	exists,
+	type Insertion,
+	insertInto,
+	readEnvelope,
+	type Sql,
+	type SqlValue,
+	subjectOf,
+} from './sql.js';
 import { signingSecrets, webhookPassword } from './webhooks.js';
 
 export function createNotifications(sql: Sql) {

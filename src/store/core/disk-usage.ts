@@ -1,9 +1,9 @@
-import { type Micros, microsPerDay } from '../../../api/datetime.js';
-import { type Retention, retentionOf, retentionSettings } from '../../../engine/rules/retention.js';
-import type { Kind, RetentionForecast, Sizes } from '../../maintenance.js';
-import type { Operations } from '../../operations.js';
-import { column, type Sql } from '../sql.js';
-import { messageCount } from '../submissions.js';
+import { type Micros, microsPerDay } from '../../api/datetime.js';
+import { type Retention, retentionOf, retentionSettings } from '../../engine/rules/settings.js';
+import type { Kind, RetentionForecast, Sizes } from '../maintenance.js';
+import type { Operations } from '../operations.js';
+import { column, type Sql } from './sql.js';
+import { messageCount } from './submissions.js';
 
 export function createRoom(sql: Sql) {
 	return {
@@ -155,7 +155,7 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 	return cutoffsOf(Object.fromEntries(rows), now);
 }
 
-export function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
+function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
 	// The time of a body's last send is exact to a day.

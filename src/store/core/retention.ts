@@ -1,0 +1,349 @@
+import { specIdentity } from '../../api/campaign-identity.js';
+import { type Micros, microsPerDay } from '../../api/datetime.js';
+import { canonicalJson } from '../../api/json.js';
+import type { Uuid } from '../../api/records.js';
+import { usedVariables, variableNames } from '../../api/variables.js';
+import { erasedAddress, joinVariables } from '../../engine/rules/subscribers.js';
+import type { OldMessage } from '../campaigns.js';
+import type { Operations } from '../operations.js';
+import { dropContent, dropExpiredAttachments, dropUnnamed } from './attachments.js';
+import { type CampaignRow, isSending, specOf } from './campaigns/rows.js';
+import { addToSums } from './deleted-sums.js';
+import { cutoffs } from './disk-usage.js';
+import { onlyFrom } from './people.js';
+import { column, exists, parseTexts, parseUsed, readEnvelope, type Sql } from './sql.js';
+import { countMessages } from './submissions.js';
+import { dropDeliveries } from './webhooks.js';
+
+export interface SliceOfExpired {
+	now: Micros;
+	limit: number;
+	after: number;
+	/** See `onlyLinks` of the contents; the caller loads the HTML parser, and only while it deletes. */
+	onlyLinks: (html: string) => string | null;
+}
+
+interface Expiry {
+	drop(sql: Sql, command: SliceOfExpired): Promise<{ next: number | null }>;
+	slice: number;
+}
+
+/** The log of webhook deliveries stays for 30 days, heartbeats, answers and uploads for one; settings say how long messages do. */
+export const expiries: readonly Expiry[] = [
+	{ drop: whileFull(dropIdempotencyKeys), slice: 1_000 },
+	{ drop: whileFull(dropExpiredAttachments), slice: 10 },
+	{ drop: whileFull(dropDeliveries), slice: 1_000 },
+	{ drop: whileFull(dropHeartbeats), slice: 1_000 },
+	{ drop: dropEvents, slice: 2_000 },
+	{ drop: dropOfCampaigns, slice: 1_000 },
+	{ drop: whileFull(dropLeftOut), slice: 1_000 },
+	{ drop: dropMessages, slice: 200 },
+	{ drop: dropBodies, slice: 20 },
+];
+
+export function whileFull(
+	drop: (sql: Sql, command: { now: Micros; limit: number }) => Promise<{ changes: number }>,
+): Expiry['drop'] {
+	return async (sql, command) => ({
+		next: (await drop(sql, command)).changes >= command.limit ? 0 : null,
+	});
+}
+
+async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
+	return await sql.run(
+		`DELETE FROM idempotency_keys
+		WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)`,
+		[now - microsPerDay, limit],
+	);
+}
+
+async function dropHeartbeats(sql: Sql, { now }: { now: Micros }) {
+	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
+}
+
+/** Texts and files sent last before `keep_bodies`. The links of the HTML stay; a later send of the content brings it back. */
+const isNeeded = `EXISTS (
+	SELECT 1
+	FROM submissions s
+	LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+	WHERE s.content_sha256 = c.sha256 AND (
+		g.state = 'staged' OR ${isSending}
+		OR (s.campaign_seq IS NULL AND EXISTS (
+			SELECT 1 FROM messages m WHERE m.submission_seq = s.seq AND m.wake_at IS NOT NULL
+		))
+	)
+)`;
+
+/** Bodies that are needed stay in the index before the rest: the next slice begins behind as many. */
+async function dropBodies(
+	sql: Sql,
+	{ now, limit, after, onlyLinks }: SliceOfExpired,
+): Promise<{ next: number | null }> {
+	const { bodies: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	const found = await sql.all<{ sha256: string; html: string | null; is_needed: number }>(
+		`SELECT sha256, html, CASE WHEN ${isNeeded} THEN 1 ELSE 0 END AS is_needed
+		FROM contents c
+		WHERE dropped_at IS NULL AND used_at <= ? AND sha256 <> 'erased'
+		ORDER BY used_at, sha256
+		LIMIT ? OFFSET ?`,
+		[before, limit, after],
+	);
+	const leaving = found.filter(({ is_needed }) => is_needed === 0);
+	for (const { sha256, html } of leaving) {
+		const { changes } = await sql.run(
+			'UPDATE contents SET text = NULL, html = ?, dropped_at = ? WHERE sha256 = ? AND used_at <= ?',
+			[html === null ? null : onlyLinks(html), now, sha256, before],
+		);
+		if (changes === 0) continue;
+		const files = 'DELETE FROM content_attachments WHERE content_sha256 = ? RETURNING sha256';
+		for (const file of await column<string>(sql, files, [sha256])) dropUnnamed(sql, file, now);
+		await dropSpecs(sql, sha256);
+	}
+	return { next: found.length < limit ? null : after + found.length - leaving.length };
+}
+
+/** The same bodies in the specs of its campaigns: hashes are enough to know the same campaign again. */
+async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
+	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
+		`SELECT seq, spec
+		FROM campaigns
+		WHERE seq IN (SELECT campaign_seq FROM submissions WHERE content_sha256 = ?)`,
+		[content_sha256],
+	);
+	for (const row of rows) {
+		const spec = specOf(row);
+		if ('requests' in spec || spec.identity !== undefined) continue;
+		const { text_body: _text, html_body: _html, ...kept } = spec;
+		sql.write('UPDATE campaigns SET spec = ? WHERE seq = ?', [
+			canonicalJson({ ...kept, identity: specIdentity(spec) }),
+			row.seq,
+		]);
+	}
+}
+
+type Dropped = Promise<{ next: number | null }>;
+
+async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Dropped {
+	const { events: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	const end = await sql.get<{ at: Micros }>(
+		'SELECT at FROM events WHERE at >= ? AND at <= ? ORDER BY at LIMIT 1 OFFSET ?',
+		[after, before, limit - 1],
+	);
+	const last = end?.at ?? before;
+	const ids = await column<number>(
+		sql,
+		"SELECT id FROM events WHERE at >= ? AND at <= ? AND type NOT LIKE '%BOUNCED' ORDER BY at LIMIT ?",
+		[after, last, limit],
+	);
+	sql.write(`DELETE FROM events WHERE ${sql.dialect.oneOf('id')}`, [JSON.stringify(ids)]);
+	if (ids.length === limit) return { next: after };
+	return { next: end === undefined ? null : last + 1 };
+}
+
+/** Marks finished campaigns that are old enough. Their results, and who was left out, go before their messages. */
+async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
+	const { messages: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	sql.write(
+		`UPDATE campaigns AS g
+		SET dropped_at = ?
+		WHERE dropped_at IS NULL AND state IN ('released', 'canceled') AND coalesce(released_at, created_at) <= ?
+			AND NOT ${isSending}
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL)`,
+		[now, before],
+	);
+	for (const [table, key] of [
+		['campaign_results', 'campaign_seq, n'],
+		['campaign_left_out', 'id'],
+	]) {
+		const { changes } = await sql.run(
+			`DELETE FROM ${table}
+			WHERE (${key}) IN (
+				SELECT ${key} FROM ${table}
+				WHERE campaign_seq IN (SELECT seq FROM campaigns WHERE dropped_at IS NOT NULL)
+				LIMIT ?
+			)`,
+			[limit],
+		);
+		if (changes > 0) return { next: 0 };
+	}
+	return { next: null };
+}
+
+/** Who was left out by send calls, in the order of the calls: theirs go by age, as their messages do. */
+async function dropLeftOut(
+	sql: Sql,
+	{ now, limit }: { now: Micros; limit: number },
+): Promise<{ changes: number }> {
+	const { messages: before } = await cutoffs(sql, now);
+	if (before === null) return { changes: 0 };
+	return await sql.run(
+		`DELETE FROM campaign_left_out
+		WHERE id IN (
+			SELECT o.id
+			FROM (
+				SELECT id, submission_seq
+				FROM campaign_left_out
+				WHERE submission_seq IS NOT NULL
+				ORDER BY submission_seq
+				LIMIT ?
+			) o
+			JOIN submissions s ON s.seq = o.submission_seq
+			WHERE s.created_at <= ?
+		)`,
+		[limit, before],
+	);
+}
+
+/** Ends where a whole slice is too young: ids follow the time, but for a clock that was set. */
+async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
+	const { now, limit, after } = command;
+	const { messages: before } = await cutoffs(sql, now);
+	if (before === null) return { next: null };
+	const range = await sql.tuples<[id: number, created_at: Micros]>(
+		'SELECT id, created_at FROM messages WHERE id > ? ORDER BY id LIMIT ?',
+		[after, limit],
+	);
+	const last = range.at(-1)?.[0] ?? after;
+	if (!range.some(([, created_at]) => created_at <= before)) return { next: null };
+	const leaving = await sql.all<LeavingRow>(
+		`SELECT m.id, m.uuid, m.to_key, m.fence, m.variables AS own, s.seq, s.type, s.envelope, s.campaign, s.campaign_seq,
+			s.content_sha256, s.variables AS used, s.context, coalesce(g.courier, 'smtp') AS courier
+		FROM messages m
+		JOIN submissions s ON s.seq = m.submission_seq
+		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		WHERE m.id > ? AND m.id <= ? AND m.wake_at IS NULL
+			AND ((s.campaign_seq IS NULL AND m.created_at <= ?) OR g.dropped_at IS NOT NULL)
+		ORDER BY m.id`,
+		[after, last, before],
+	);
+	if (leaving.length > 0) await drop(sql, leaving, command);
+	return { next: range.length < limit ? null : last };
+}
+
+const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
+
+async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfExpired): Promise<void> {
+	const ids = JSON.stringify(leaving.map(({ id }) => id));
+	addToSums(sql, ids);
+	const without = await keepLinks(sql, leaving, command);
+	for (const table of ofMessage)
+		sql.write(`DELETE FROM ${table} WHERE ${sql.dialect.oneOf('message_id')}`, [ids]);
+	sql.write(`DELETE FROM messages WHERE ${sql.dialect.oneOf('id')}`, [ids]);
+	countMessages(sql, -leaving.length);
+	const submissions = new Map(leaving.map((row) => [row.seq, row]));
+	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
+}
+
+/** Keeps of a submission without messages what the links of its mails need. */
+async function dropSubmission(
+	sql: Sql,
+	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
+	{ without, now }: { without: ReadonlySet<number>; now: Micros },
+): Promise<void> {
+	if (await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ?', [seq])) return;
+	if (campaign === null && campaign_seq === null && without.has(seq)) {
+		sql.write('DELETE FROM submissions WHERE seq = ?', [seq]);
+		await dropContent(sql, content_sha256, now);
+		return;
+	}
+	const emptied = "UPDATE submissions SET envelope = ?, context = '{}', request = NULL WHERE seq = ?";
+	sql.write(emptied, [onlyFrom(envelope), seq]);
+}
+
+interface LeavingRow {
+	id: number;
+	uuid: Uuid;
+	to_key: string;
+	fence: number;
+	own: string;
+	seq: number;
+	type: 'TRANSACTIONAL' | 'BULK';
+	envelope: string;
+	campaign: Uuid | null;
+	campaign_seq: number | null;
+	content_sha256: string;
+	used: string;
+	context: string;
+	courier: string;
+}
+
+export function createOldMessages(sql: Sql) {
+	return {
+		getOldMessage: async ({ id }) => {
+			const row = await sql.get<
+				Omit<OldMessage, 'from' | 'variables'> & { envelope: string; variables: string | null }
+			>(
+				`SELECT s.id AS submission, s.envelope, o.list_id, o.to_key AS "to", o.variables
+				FROM old_messages o
+				JOIN submissions s ON s.seq = o.submission_seq
+				WHERE o.uuid = ${sql.dialect.uuidBytes('?')}`,
+				[id],
+			);
+			if (row === undefined) return null;
+			const { submission, list_id, to, envelope, variables } = row;
+			const { from } = readEnvelope(envelope);
+			return { submission, list_id, to, from, variables: variables === null ? {} : parseTexts(variables) };
+		},
+	} satisfies Partial<Operations>;
+}
+
+const pages = ['unsubscribe_url', 'view_url'];
+
+/** The submissions of the slice whose mails have no page of ours; the others' messages are kept by their links. */
+async function keepLinks(
+	sql: Sql,
+	leaving: readonly LeavingRow[],
+	{ onlyLinks }: Pick<SliceOfExpired, 'onlyLinks'>,
+): Promise<Set<number>> {
+	const named = new Map<string, string[] | null>();
+	for (const { content_sha256 } of leaving)
+		if (!named.has(content_sha256)) named.set(content_sha256, await namesIn(sql, content_sha256, onlyLinks));
+	const without = new Set<number>();
+	const kept: LeavingRow[] = [];
+	for (const row of leaving) {
+		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage(row);
+		if (!hasPage) without.add(row.seq);
+		// A message that was never leased was never sent; a service has other pages.
+		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
+	}
+	sql.write(
+		`INSERT INTO old_messages (uuid, submission_seq, list_id, subscriber_id, to_key)
+		SELECT ${sql.dialect.uuidBytes('m.uuid')}, m.submission_seq, m.list_id, m.subscriber_id, m.to_key
+		FROM messages m
+		WHERE ${sql.dialect.oneOf('m.id')}
+		ON CONFLICT (uuid) DO NOTHING`,
+		[JSON.stringify(kept.map(({ id }) => id))],
+	);
+	for (const row of kept) keepVariables(sql, row, named.get(row.content_sha256) ?? []);
+	return without;
+}
+
+function usesPage({ used }: LeavingRow): boolean {
+	return variableNames(parseUsed(used) ?? []).some((name) => pages.includes(name));
+}
+
+/** The variables in the targets of a content's links; null: it has no link. */
+async function namesIn(
+	sql: Sql,
+	sha256: string,
+	onlyLinks: SliceOfExpired['onlyLinks'],
+): Promise<string[] | null> {
+	const row = await sql.get<{ html: string | null }>('SELECT html FROM contents WHERE sha256 = ?', [sha256]);
+	const html = onlyLinks(row?.html ?? '');
+	if (html === null) return null;
+	return variableNames(usedVariables({ subject: '', text: null, html }));
+}
+
+function keepVariables(sql: Sql, { uuid, own, used, context }: LeavingRow, names: readonly string[]): void {
+	if (names.length === 0) return;
+	const all = joinVariables(parseTexts(own), parseUsed(used), parseTexts(context));
+	const needed = Object.entries(all).filter(([name]) => names.includes(name));
+	if (needed.length === 0) return;
+	sql.write(`UPDATE old_messages SET variables = ? WHERE uuid = ${sql.dialect.uuidBytes('?')}`, [
+		JSON.stringify(Object.fromEntries(needed)),
+		uuid,
+	]);
+}

@@ -1,0 +1,291 @@
+/** Webhooks and the secrets that sign their deliveries: one signs, and for a time the previous one as well. */
+import { formatDateTime, type Micros, microsPerDay } from '../../api/datetime.js';
+import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
+import type { Webhook } from '../../api/records.js';
+import type { Operations } from '../operations.js';
+import type { DeliveryConditions, ReplayDeliveries, Replayed, StoredSecret } from '../queue.js';
+import { insertKey, readKeys } from './keys.js';
+import {
+	type Conditions,
+	column,
+	conditionsOf,
+	type Dated,
+	dated,
+	flag,
+	insertNumbered,
+	type Sql,
+	selectPage,
+	timeOf,
+	writtenOf,
+} from './sql.js';
+
+type WebhookRow = Omit<Dated<Webhook>, 'is_auth_enabled'> & { is_auth_enabled: number };
+
+const webhookColumns = 'id, url, type, is_auth_enabled, login, password, created_at AS date_created';
+
+export function createWebhooks(sql: Sql) {
+	return {
+		pageWebhooks: (page) =>
+			selectPage(sql, { columns: webhookColumns, from: 'webhooks', order: 'id' }, page, (row: WebhookRow) =>
+				toRecord(sql, row),
+			),
+		getWebhook: ({ id }) => findWebhook(sql, id),
+		stoppedWebhooks: () =>
+			sql.all<{ id: number; stopped_at: Micros; waiting: number }>(
+				`SELECT w.id, w.stopped_at, (
+					SELECT count(*)
+					FROM webhook_deliveries d
+					WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL
+				) AS waiting
+				FROM webhooks w
+				WHERE w.stopped_at IS NOT NULL
+				ORDER BY w.id`,
+			),
+		createWebhook: async ({ input, now }) => {
+			const { url, type, login, password } = input;
+			const is_auth_enabled = flag(input.is_auth_enabled);
+			const row = { url, type, is_auth_enabled, login, password: '', created_at: now };
+			const id = await insertNumbered(sql, 'webhooks', row);
+			setPassword(sql, id, password);
+			return writtenOf(await findWebhook(sql, id));
+		},
+		patchWebhook: async ({ id, patch }) => {
+			const stored = await findWebhook(sql, id);
+			if (stored === null) return { kind: 'not_found' };
+			const { url, type, is_auth_enabled, login, password } = { ...stored, ...patch };
+			sql.write(
+				`UPDATE webhooks
+				SET url = ?, type = ?, is_auth_enabled = ?, login = ?, stopped_at = NULL
+				WHERE id = ?`,
+				[url, type, flag(is_auth_enabled), login, id],
+			);
+			setPassword(sql, id, password);
+			return writtenOf(await findWebhook(sql, id));
+		},
+		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', [id])).changes === 1,
+		ensureWebhookSecret: async ({ fresh, now }) => {
+			const known = await living(sql, now);
+			if (known.length > 0) return known;
+			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
+			return await living(sql, now);
+		},
+		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
+			// Two at most: receivers get their new secret one at a time.
+			const retire = "UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND";
+			sql.write(`${retire} retired_at > ?`, [now, now]);
+			sql.write(`${retire} retired_at IS NULL`, [retire_at]);
+			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
+			return await living(sql, now);
+		},
+	} satisfies Partial<Operations>;
+}
+
+function setPassword(sql: Sql, id: number, password: string): void {
+	const stored = password === '' ? '' : sql.secrets.wrap(password, `webhooks ${id}`);
+	sql.write('UPDATE webhooks SET password = ? WHERE id = ?', [stored, id]);
+}
+
+export function webhookPassword(
+	{ secrets }: Sql,
+	{ id, password }: { id: number; password: string },
+): string {
+	return secrets.unwrap(password, `webhooks ${id}`);
+}
+
+/** The password is the one that was set, as in the service document; a command that prints it masks it. */
+function toRecord(sql: Sql, row: WebhookRow): Webhook {
+	return { ...dated(row), is_auth_enabled: row.is_auth_enabled === 1, password: webhookPassword(sql, row) };
+}
+
+async function findWebhook(sql: Sql, id: number) {
+	const row = await sql.get<WebhookRow>(`SELECT ${webhookColumns} FROM webhooks WHERE id = ?`, [id]);
+	return row === undefined ? null : toRecord(sql, row);
+}
+
+export async function signingSecrets(sql: Sql, now: Micros): Promise<string[]> {
+	return (await living(sql, now)).map(({ secret }) => secret);
+}
+
+async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
+	const stored = await sql.all<StoredSecret>(
+		`SELECT id, secret, created_at, retired_at AS retires_at
+		FROM keyring
+		WHERE purpose = 'webhooks' AND (retired_at IS NULL OR retired_at > ?)
+		ORDER BY retired_at IS NOT NULL, created_at DESC, id DESC`,
+		[now],
+	);
+	return readKeys(sql, 'webhooks', stored);
+}
+
+const keptFor: Micros = 30 * microsPerDay;
+
+export async function dropDeliveries(
+	sql: Sql,
+	{ now, limit }: { now: Micros; limit: number },
+): Promise<{ changes: number }> {
+	const orphans = await column<number>(
+		sql,
+		// Goes from webhook to webhook along the index (webhook_id): a log of millions of rows names few webhooks.
+		`WITH RECURSIVE named (id) AS (
+			SELECT min(webhook_id) FROM webhook_deliveries
+			UNION ALL
+			SELECT (SELECT min(webhook_id) FROM webhook_deliveries WHERE webhook_id > named.id)
+			FROM named
+			WHERE named.id IS NOT NULL
+		)
+		SELECT d.id
+		FROM webhook_deliveries d
+		WHERE d.webhook_id IN (SELECT id FROM named WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM webhooks))
+		LIMIT ?`,
+		[limit],
+	);
+	const expired = await column<number>(
+		sql,
+		`SELECT d.id
+		FROM webhook_deliveries d
+		JOIN webhooks w ON w.id = d.webhook_id
+		WHERE d.created_at <= ? AND (d.due_at IS NULL OR w.stopped_at IS NOT NULL)
+		ORDER BY d.created_at, d.id
+		LIMIT ?`,
+		[now - keptFor, limit],
+	);
+	const ids = [...orphans, ...expired].slice(0, limit);
+	for (const id of ids) {
+		sql.write('DELETE FROM webhook_attempts WHERE delivery_id = ?', [id]);
+		sql.write('DELETE FROM webhook_deliveries WHERE id = ?', [id]);
+	}
+	return { changes: ids.length };
+}
+
+/** The state that readers see: a delivery that waits for a webhook that answered 410 is stopped. */
+const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
+
+const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
+const joins = 'LEFT JOIN messages m ON m.id = d.message_id';
+const deliveryColumns = `d.id AS seq, d.uuid AS id, d.webhook_id, d.type, m.uuid AS message_id, ${seenState} AS state,
+	d.attempts, d.status_code AS last_status, d.error AS last_error, substr(d.answer, 1, 200) AS answer_excerpt, d.due_at,
+	d.created_at AS date_created, d.attempted_at AS date_attempted, d.finished_at AS date_finished`;
+
+type DeliveryRow = Omit<Dated<WebhookDelivery>, 'due_at' | 'date_attempted' | 'date_finished'> &
+	Record<'due_at' | 'date_attempted' | 'date_finished', Micros | null> & { seq: number };
+
+export function createDeliveries(sql: Sql) {
+	return {
+		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
+			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
+			const paged = { columns: deliveryColumns, from, joins, ...where(conditions), order };
+			return await selectPage(sql, paged, { page, page_size }, toDelivery);
+		},
+		getDelivery: async ({ webhook_id, id }) => {
+			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(
+				`SELECT ${deliveryColumns}, d.payload, d.answer FROM ${from} ${joins} WHERE d.uuid = ? AND d.webhook_id = ?`,
+				[id, webhook_id],
+			);
+			if (row === undefined) return null;
+			const { payload, answer, ...delivery } = row;
+			return { ...toDelivery(delivery), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
+		},
+		replayDeliveries: (command) => replay(sql, command),
+	} satisfies Partial<Operations>;
+}
+
+function where({ webhook_id, state, since }: DeliveryConditions): Conditions {
+	return conditionsOf([
+		['d.webhook_id = ?', webhook_id],
+		[`${seenState} = ?`, state ?? undefined],
+		['d.created_at >= ?', since ?? undefined],
+	]);
+}
+
+function toDelivery({ seq: _, ...row }: DeliveryRow): WebhookDelivery {
+	return {
+		...dated(row),
+		// While a row is leased this is the end of the lease, which is internal.
+		due_at: row.state === 'pending' ? timeOf(row.due_at) : null,
+		date_attempted: timeOf(row.date_attempted),
+		date_finished: timeOf(row.date_finished),
+	};
+}
+
+async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]> {
+	const rows = await sql.all<Omit<WebhookAttempt, 'at'> & { at: Micros }>(
+		`SELECT number, at, status_code AS status, error, duration_ms
+		FROM webhook_attempts
+		WHERE delivery_id = ?
+		ORDER BY number`,
+		[delivery],
+	);
+	return rows.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
+}
+
+/** States in which a delivery may be replayed without being named: all in which it does not wait. */
+const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
+
+async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
+	const named = command.deliveries === null ? null : await findNamed(sql, command, command.deliveries);
+	if (named?.refused) return named.refused;
+	const ids = named?.ids ?? (await slice(sql, command));
+	makeDue(sql, ids, command.now);
+	const isLast = command.deliveries !== null || ids.length < command.limit;
+	// Only in the last slice: until then nothing is sent, and `stopped` shows what is still to be found. A replay of
+	// failed deliveries also restarts a webhook whose log is gone by now.
+	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
+		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);
+	}
+	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
+}
+
+/** A waiting delivery keeps its place in the schedule and is due sooner. A stopped or final one begins anew. */
+function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
+	sql.write(
+		`UPDATE webhook_deliveries AS d
+		SET state = 'pending',
+			due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),
+			attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
+			finished_at = NULL
+		FROM webhooks w
+		WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
+		[now, now, JSON.stringify(ids)],
+	);
+}
+
+interface Named {
+	refused: Replayed | null;
+	ids: number[];
+}
+
+async function findNamed(
+	sql: Sql,
+	{ webhook_id }: ReplayDeliveries,
+	deliveries: readonly string[],
+): Promise<Named> {
+	const rows = await sql.all<{ uuid: string; id: number; state: DeliveryState }>(
+		`SELECT d.uuid, d.id, d.state
+		FROM ${sql.dialect.table({ delivery: 'TEXT' }, 'named')}
+		CROSS JOIN webhook_deliveries d
+		WHERE d.uuid = named.delivery AND d.webhook_id = ?`,
+		[JSON.stringify(deliveries.map((delivery) => ({ delivery }))), webhook_id],
+	);
+	const found = new Map(rows.map((row) => [row.uuid, row]));
+	const ids: number[] = [];
+	for (const delivery of deliveries) {
+		const row = found.get(delivery);
+		if (row === undefined) return { refused: { kind: 'refused', delivery, why: 'unknown' }, ids };
+		if (row.state === 'sending') return { refused: { kind: 'refused', delivery, why: 'sending' }, ids };
+		ids.push(row.id);
+	}
+	return { refused: null, ids };
+}
+
+async function slice(
+	sql: Sql,
+	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,
+): Promise<number[]> {
+	const selected = where({ webhook_id, state: null, since });
+	const isWanted = failed ? `${seenState} IN ('failed', 'stopped')` : isFinal;
+	return await column<number>(
+		sql,
+		`SELECT d.id FROM ${from} WHERE ${selected.where} AND ${isWanted} AND d.id > ? ORDER BY d.id LIMIT ?`,
+		[...selected.values, after, limit],
+	);
+}
