@@ -76,6 +76,15 @@ export interface RejectedRow {
 	cells: readonly string[];
 }
 
+const rejectsName = /\.rejects(?:-(\d{1,9}))?\.csv$/;
+
+/** Rejects files of one source are a series: `people.csv.rejects.csv`, `people.csv.rejects-2.csv` … */
+export function nextRejectsPath(path: string): string {
+	const found = rejectsName.exec(path);
+	if (found === null) return `${path}.rejects.csv`;
+	return `${path.slice(0, found.index)}.rejects-${Number(found[1] ?? 1) + 1}.csv`;
+}
+
 export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }

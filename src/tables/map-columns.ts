@@ -49,6 +49,14 @@ export interface HeaderOptions {
 	/** The first rows, where columns may say who gets mail: these are refused unless they are mapped. */
 	sampled?: Sampled;
 	stateWords?: Readonly<Record<string, State>>;
+	/** Columns that are not fields; by default those of a subscriber. */
+	record?: RecordColumns;
+}
+
+export interface RecordColumns {
+	names: readonly string[];
+	/** Other names of them, folded. */
+	aliases: ReadonlyMap<string, string>;
 }
 
 export interface HeaderFinding {
@@ -69,26 +77,30 @@ export interface HeaderFinding {
 	suggestions: readonly string[];
 }
 
-type HeaderResult =
+export type HeaderResult =
 	| { kind: 'mapped'; mapping: Mapping }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
 type Decision = 'ignored' | 'left_out' | 'joined' | { target: string; field?: KnownField } | HeaderFinding;
 
-const recordColumns = ['email', 'name', 'is_active', 'disable_reason', 'meta'] as const;
+const subscriber: RecordColumns = {
+	names: ['email', 'name', 'is_active', 'disable_reason', 'meta'],
+	aliases: aliasesOf({
+		email: 'email emailaddress mail mailaddress subscriberemail',
+		name: 'name',
+		meta: 'meta',
+		is_active: 'isactive active',
+		disable_reason: 'disablereason',
+	}),
+};
 
-const aliases: ReadonlyMap<string, string> = new Map([
-	...'email emailaddress mail mailaddress subscriberemail'
-		.split(' ')
-		.map((name): [string, string] => [name, 'email']),
-	...([
-		['name', 'name'],
-		['meta', 'meta'],
-		['isactive', 'is_active'],
-		['active', 'is_active'],
-		['disablereason', 'disable_reason'],
-	] as const),
-]);
+export function aliasesOf(names: Readonly<Record<string, string>>): RecordColumns['aliases'] {
+	return new Map(
+		Object.entries(names).flatMap(([column, words]) =>
+			words.split(' ').map((word) => [word, column] as const),
+		),
+	);
+}
 
 /** Columns of an export that cannot be set, with their cells; `own`: cells that no other program writes. */
 const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
@@ -191,7 +203,7 @@ function decide(
 	{ index, tellsLeavers }: { index: number; tellsLeavers: boolean },
 	options: HeaderOptions,
 ): Decision {
-	const found = findTarget(column, options.fields);
+	const found = findTarget(column, options);
 	const { sampled } = options;
 	const cells = sampled?.cells[index];
 	const isField = found.length === 1 && found[0]?.startsWith('meta.') === true;
@@ -209,29 +221,29 @@ function decide(
 function findEmail(
 	columns: readonly string[],
 	named: ReadonlyMap<string, string>,
-	{ fields }: HeaderOptions,
+	options: HeaderOptions,
 ): string | null {
 	const found = columns.filter((column) => emailNames.has(fold(column)));
 	const [only] = found;
 	if (only === undefined || found.length > 1 || named.has(only)) return null;
-	const targets = columns.map((column) => findTarget(named.get(column) ?? column, fields)[0]);
+	const targets = columns.map((column) => findTarget(named.get(column) ?? column, options)[0]);
 	return targets.includes('email') || targets[columns.indexOf(only)] !== undefined ? null : only;
 }
 
 /** Exact names before folded ones, columns of the record before fields; several matches make the header ambiguous. */
-function findTarget(column: string, fields: readonly KnownField[]): string[] {
-	const exact = exactTarget(column, fields);
+function findTarget(column: string, { fields, record = subscriber }: HeaderOptions): string[] {
+	const exact = exactTarget(column, fields, record);
 	if (exact !== null) return [exact];
 	const folded = fold(column);
 	if (folded === '') return [];
-	const alias = aliases.get(folded);
+	const alias = record.aliases.get(folded);
 	const matches = fields.filter(({ variable, name }) => fold(variable) === folded || fold(name) === folded);
 	if (matches.length > 0 && alias !== 'email') return matches.map(({ variable }) => `meta.${variable}`);
 	return alias === undefined ? [] : [alias];
 }
 
-function exactTarget(column: string, fields: readonly KnownField[]): string | null {
-	if (recordColumns.some((name) => name === column)) return column;
+function exactTarget(column: string, fields: readonly KnownField[], record: RecordColumns): string | null {
+	if (record.names.includes(column)) return column;
 	const variable = /^meta\./i.test(column) ? column.slice('meta.'.length) : column;
 	return fields.some((field) => field.variable === variable) ? `meta.${variable}` : null;
 }
@@ -239,12 +251,12 @@ function exactTarget(column: string, fields: readonly KnownField[]): string | nu
 function decideNamed(column: string, target: string, options: HeaderOptions): Decision {
 	if (target === '-') return 'left_out';
 	if (target === 'state' && options.sampled !== undefined) return { target };
-	const found = findTarget(target, options.fields);
+	const found = findTarget(target, options);
 	if (found.length === 1) return { target: found[0] ?? '' };
 	const variable = target.replace(/^meta\./, '');
 	if (options.unknown === 'create' && isFreeVariable(variable))
 		return { target: `meta.${variable}`, field: { variable, name: column } };
-	const suggestions = suggest(target, targetNames(options.fields));
+	const suggestions = suggest(target, targetNames(options));
 	const message = `--map ${column}=${target}: no column or field is called ${target}`;
 	return finding('unknown_map_target', column, message, suggestions);
 }
@@ -268,7 +280,7 @@ function decideJoin({ source, parts, target }: Join, columns: readonly string[],
 function decideUnknown(column: string, options: HeaderOptions): Decision {
 	if (options.unknown === 'ignore') return 'left_out';
 	if (options.unknown === 'create') return createField(column);
-	const suggestions = suggest(column, targetNames(options.fields));
+	const suggestions = suggest(column, targetNames(options));
 	const message = column === '' ? nameless : `unknown column ${show(column)}`;
 	return finding('unknown', column, message, suggestions);
 }
@@ -289,9 +301,9 @@ function createField(column: string): Decision {
 
 const nameless = 'a column without a name: --map "=-" leaves it out';
 
-function targetNames(fields: readonly KnownField[]): string[] {
+function targetNames({ fields, record = subscriber }: HeaderOptions): string[] {
 	return [
-		...recordColumns,
+		...record.names,
 		...fields.flatMap(({ variable, name }) => (name === '' ? [variable] : [variable, name])),
 	];
 }

@@ -1,13 +1,19 @@
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join, parse as parsePath } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { codeOf, systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
-import { duplicateCode, isRejectColumn, type RejectedRow, rejectColumns, TableError } from './finding.js';
+import {
+	duplicateCode,
+	isRejectColumn,
+	nextRejectsPath,
+	type RejectedRow,
+	rejectColumns,
+	TableError,
+} from './finding.js';
 import { refusalOf, syncFolder } from './output-file.js';
 import { openTable } from './read-table.js';
-import { freeName, nextRejectsPath } from './rejects-names.js';
 import { readBytes } from './source.js';
 import { formatCsvRow } from './write-csv.js';
 
@@ -164,6 +170,15 @@ function alreadyThere(path: string): TableError {
 	return new TableError('file_exists', `the rejects file ${path} exists already`, {
 		hint: `move it away, or name another with --rejects ${freeName(path)}`,
 	});
+}
+
+/** The first of `bad-2.csv`, `bad-3.csv` … that does not exist; FILE where a shell would need quotes. */
+function freeName(path: string): string {
+	const { dir, name, ext } = parsePath(path);
+	for (let at = 2; ; at += 1) {
+		const free = join(dir, `${name}-${at}${ext}`);
+		if (!existsSync(free)) return /^[\w@.,:/+=%-]+$/.test(free) ? free : 'FILE';
+	}
 }
 
 /** A resumed run cuts the file back to whole rows, so only the work of a batch is lost. */

@@ -23,11 +23,11 @@ import { findInAllLists, subscribersByKey } from './subscribers/walk.js';
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'show the subscribers of a list',
+	summary: 'list the subscribers of a list',
 	options: {
 		...listOption,
 		emailContains: filterOptions.emailContains,
-		email: { kind: 'text', summary: 'only this address' },
+		email: { kind: 'text', summary: 'filter by address' },
 		active: filterOptions.active,
 		where: filterOptions.where,
 		sort: listOptions.sort,
@@ -89,7 +89,7 @@ const foundColumns: Columns<Subscriber> = [
 
 const find = command({
 	name: 'find',
-	summary: 'look for an address in all lists',
+	summary: 'find an address in all lists',
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	columns: foundColumns,
 	output: 'an array of subscribers, one for each list the address is in',
@@ -112,7 +112,7 @@ const find = command({
 
 export const group: CommandGroup = {
 	name: 'subscribers',
-	summary: 'the subscribers of a list',
+	summary: 'manage and import the subscribers of a list',
 	examples: [
 		'mailctl subscribers import people.csv --list 12',
 		"mailctl subscribers list -l 12 --where 'meta.city=Oslo' -o csv",

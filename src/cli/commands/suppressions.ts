@@ -1,25 +1,28 @@
 import { need } from '../../api/capabilities.js';
 import { ApiError, invalid } from '../../api/errors.js';
+import { iterateSlices } from '../../api/pages.js';
 import {
 	rejectErrors,
 	type Suppression,
+	type SuppressionFilter,
 	type SuppressionInput,
 	type SuppressionRemoval,
 	type Suppressions,
 	suppressionReasons,
 } from '../../api/suppressions.js';
+import type { SuppressionPart } from '../../tables/suppression-columns.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { answer } from '../render/columns.js';
+import { answer, parseFields, unknownField } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/bulk.js';
+import { destinationOf, exportArg, exportOptions, exportRecords } from '../verbs/exporting.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
-import { suppressionExport } from './suppressions/export.js';
 import {
 	expiresOption,
 	filterOf,
@@ -33,11 +36,10 @@ import { suppressionImport } from './suppressions/import.js';
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'show the addresses that get no mail, and why',
+	summary: 'list suppressed addresses',
 	description:
-		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL (added by hand) ' +
-		'stop bulk mail. An UNSUBSCRIBED with a LIST is for that list, all others are for every list. Expired ones ' +
-		'are not shown.',
+		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. An ' +
+		'UNSUBSCRIBED with a LIST applies to that list, every other suppression to all lists. Expired ones are not shown.',
 	options: {
 		...filterOptions,
 		sort: listOptions.sort,
@@ -67,7 +69,7 @@ const list = command({
 
 const addressesArg = {
 	name: 'address',
-	summary: 'e-mail addresses; - reads them from standard input, one a line',
+	summary: 'e-mail addresses; - reads one a line from standard input',
 	many: true,
 	of: 'address',
 	ask: 'E-mail addresses:',
@@ -79,24 +81,24 @@ async function readAddresses(cx: CommandContext, texts: readonly string[]): Prom
 		const { address, key } = assertAddress(text);
 		found.set(key, address);
 	}
-	if (found.size === 0) throw new UsageError('no address was given');
+	if (found.size === 0) throw new UsageError('no address given');
 	return [...found.values()];
 }
 
 const add = command({
 	name: 'add',
-	summary: 'stop mail to addresses',
+	summary: 'suppress addresses',
 	description:
-		'The subscribers with these addresses become inactive, in all lists or that of --list; with --expires they stay as they are and mail ' +
-		'passes them over until then. COMPLAINED and HARDBOUNCED stop all mail, the others bulk mail. Adding never ' +
-		'weakens: of two ends the later one stands. Many addresses are faster with "suppressions import".',
+		'Subscribers with these addresses become inactive, in all lists or in --list. With --expires they stay active, and ' +
+		'mail skips them until then. COMPLAINED and HARDBOUNCED stop all mail, the other reasons bulk mail. Adding never ' +
+		'weakens a suppression: the later end counts.',
 	args: [addressesArg],
 	options: {
-		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'why' },
+		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'set the reason' },
 		list: {
 			kind: 'text',
 			placeholder: 'LIST',
-			summary: 'of this list alone (id or name), with --reason UNSUBSCRIBED',
+			summary: 'suppress for this list only, with --reason UNSUBSCRIBED',
 		},
 		expires: expiresOption,
 	},
@@ -129,7 +131,7 @@ const add = command({
 		const [only] = made;
 		if (cx.dryRun) {
 			const addresses = done.map(({ id }) => id);
-			const what = `stop mail to ${nameOrCount(addresses, 'addresses')}`;
+			const what = `suppress ${nameOrCount(addresses, 'addresses')}`;
 			await cx.wouldDo(what, { suppress: addresses, with: how });
 		} else if (cx.out.isBare) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
 		else if (named.length === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
@@ -151,15 +153,14 @@ async function assertAccepted(
 const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
-	summary: 'let mail go to addresses again',
+	summary: 'lift the suppressions of addresses',
 	description:
-		'Lifts all reasons, or the one of --reason, or with --list what is of that list alone. People who unsubscribed or ' +
-		'complained should have asked for it. ' +
-		'Subscribers stay inactive: "subscribers activate" lets single ones be written to again.',
+		'Lifts all suppressions of an address, or those with --reason or of --list. Subscribers stay inactive until ' +
+		'"subscribers activate". Do this for people who unsubscribed or complained only if they asked for it.',
 	args: [addressesArg],
 	options: {
-		reason: { kind: 'choice', choices: suppressionReasons, summary: 'only this one of the reasons' },
-		list: { kind: 'text', placeholder: 'LIST', summary: 'only what is of this list alone (id or name)' },
+		reason: { kind: 'choice', choices: suppressionReasons, summary: 'lift only this reason' },
+		list: { kind: 'text', placeholder: 'LIST', summary: 'lift only suppressions of this list (id or name)' },
 	},
 	writes: true,
 	severity: 'mild',
@@ -175,7 +176,7 @@ const remove = command({
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const named = await readAddresses(cx, args.address);
 		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
-		const what = `let mail go to ${nameOrCount(named, 'addresses')} again`;
+		const what = `allow mail to ${nameOrCount(named, 'addresses')} again`;
 		const removals: SuppressionRemoval[] = [];
 		if (!cx.dryRun) await agreeToAll(cx, { what, count: named.length, few: 'ask' });
 		const records = named.map((id) => ({ id }));
@@ -207,13 +208,75 @@ const remove = command({
 	},
 });
 
+const pieceSize = 1000;
+
+const exportCommand = command({
+	name: 'export',
+	summary: 'export suppressions to a file or standard output',
+	description:
+		'The file imports again to the same suppressions; expired ones are left out. An existing file is replaced only with ' +
+		'--force. With --safe-csv the file is for spreadsheets, not for importing.',
+	args: [exportArg],
+	options: { ...filterOptions, ...exportOptions },
+	columns: 'own',
+	output: 'with a file: {"file", "format", "exported"}; else the suppressions themselves',
+	exits: [74],
+	examples: [
+		'mailctl suppressions export stopped.csv',
+		'mailctl suppressions export --reason UNSUBSCRIBED --format ndjson',
+	],
+	run: async (cx, { args, options }): Promise<ExitCode> => {
+		const to = await destinationOf(cx, args.file, options);
+		const parts = await partsOf(cx);
+		const suppressions = await need(await cx.api(), 'suppressions');
+		const { suppressionLine } = await import('../../tables/suppression-columns.js');
+		return exportRecords(cx, to, {
+			pieces: walkSlices(suppressions, await filterOf(cx, options), cx.signal),
+			header: `${parts.join(',')}\n`,
+			line: (one) =>
+				to.format === 'csv' ? suppressionLine(one, parts, to.guard) : JSON.stringify(pick(one, parts)),
+			total: null,
+			noun: 'suppression',
+		});
+	},
+});
+
+async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> {
+	const { suppressionParts } = await import('../../tables/suppression-columns.js');
+	const named = parseFields(cx.globals.fields);
+	if (named === null) return suppressionParts;
+	return named.map((name) => {
+		const part = suppressionParts.find((one) => one === name);
+		if (part === undefined) throw unknownField(name, suppressionParts);
+		return part;
+	});
+}
+
+/** A long walk is not a snapshot, and holds nothing. */
+async function* walkSlices(
+	suppressions: Suppressions,
+	filter: SuppressionFilter,
+	signal: AbortSignal,
+): AsyncGenerator<readonly Suppression[]> {
+	const slices = iterateSlices('', (cursor) => {
+		signal.throwIfAborted();
+		const request = { ...filter, limit: pieceSize, ...(cursor !== '' && { cursor }) };
+		return suppressions.slice(request, { signal });
+	});
+	for await (const { results } of slices) yield results;
+}
+
+function pick(one: Suppression, parts: readonly SuppressionPart[]): object {
+	return Object.fromEntries(parts.map((part) => [part, one[part]]));
+}
+
 export const group: CommandGroup = {
 	name: 'suppressions',
-	summary: 'addresses that get no mail',
+	summary: 'manage addresses that get no mail',
 	examples: [
 		'mailctl suppressions add ann@example.com',
 		'mailctl suppressions import bounced.csv --reason HARDBOUNCED',
 		'mailctl suppressions list --reason HARDBOUNCED --match @example.com -o csv',
 	],
-	commands: [list, add, remove, suppressionImport, suppressionExport],
+	commands: [list, add, remove, suppressionImport, exportCommand],
 };

@@ -258,8 +258,13 @@ mailctl subscribers import people.csv --list 12
 
 It reads CSV, TSV and NDJSON from a file, standard input (-) or a pipe. It finds the encoding, the delimiter and the
 line ends, or options set them. A column of addresses is required ("email", "E-Mail-Adresse" and the like). The columns
-"name" and "is_active" and all fields are known; --map 'Contact=email' names others. --dry-run reads the whole file and
-shows what the import would do.
+"name" and "is_active" and all fields are known; --map 'Contact=email' names others. --dry-run reads the whole file,
+shows what the import would do, and ends with 0 even if rows would be rejected.
+
+A column that says who may get mail (Status, Opted out, UNSUB_TIME …) must be mapped: --map Status=state reads it, and
+--state-words 'blocked=unsubscribed,ok=active' names words that mailctl does not know. The states are active, unsubscribed,
+bounced, complained and unconfirmed. A disable_reason makes a subscriber inactive; UNSUBSCRIBED, HARDBOUNCED and
+COMPLAINED also suppress the address, with every --on-conflict.
 
   rows read = created + updated + unchanged + duplicate + rejected
 

@@ -11,14 +11,18 @@ export type ExportFormat = (typeof formats)[number];
 
 export const exportArg = {
 	name: 'file',
-	summary: 'where to; - or nothing is standard output',
+	summary: 'a file; without one, or with -, standard output',
 	optional: true,
 } as const;
 
 export const exportOptions = {
-	format: { kind: 'choice', choices: formats, summary: 'by default what the name of the file says, or csv' },
-	safeCsv: { kind: 'flag', summary: 'no cell is a formula; for spreadsheets, not for importing' },
-	force: { kind: 'flag', summary: 'replace the file if it is there' },
+	format: {
+		kind: 'choice',
+		choices: formats,
+		summary: 'set the format (default: by the file name, else csv)',
+	},
+	safeCsv: { kind: 'flag', summary: 'keep spreadsheets from running cells as formulas' },
+	force: { kind: 'flag', summary: 'replace an existing file' },
 } as const;
 
 export interface Destination {

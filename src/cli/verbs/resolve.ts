@@ -14,7 +14,7 @@ export type By = 'id' | 'name';
 export const byOption = {
 	kind: 'choice',
 	choices: ['id', 'name'],
-	summary: 'what <list> is, when unclear',
+	summary: 'read <list> as an id or as a name',
 } as const;
 
 /** Exit 3 with did-you-mean for an unknown one; exit 2 listing the ids when several bear the name. */

@@ -201,7 +201,7 @@ describe('mailctl suppressions', () => {
 			const again = await imported(path, '--rejects', join(project.folder, 'again.csv'));
 			expect(JSON.parse(again.stdout)).toMatchObject({ created: 0, unchanged: 2, duplicate: 1, rejected: 3 });
 			const mended = await imported(`${path}.rejects.csv`, '--reason', 'COMPLAINED');
-			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, created: 1, rejected: 3 });
+			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, duplicate: 1, rejected: 3 });
 		});
 
 		it('keeps a row whose earlier one of that address says less or is rejected', async () => {
@@ -291,7 +291,7 @@ describe('mailctl suppressions', () => {
 			});
 			expect(errorOf(stopped)).toMatchObject({
 				code: 'interrupted',
-				hint: 'what is counted stays; run the same command again for the rest',
+				hint: expect.stringContaining('what is counted stays; run the same command again for the rest'),
 			});
 			await rm(`${path}.rejects.csv`);
 			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });

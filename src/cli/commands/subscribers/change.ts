@@ -1,13 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
-import type { Subscriber } from '../../../api/records.js';
-import { command } from '../../frame/command.js';
+import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
+import type { JsonNumber } from '../../../api/schema/python.js';
+import { texts } from '../../../api/schema/texts.js';
+import { type ContentSource, command } from '../../frame/command.js';
 import type { CommandContext, Foreseen } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
+import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
+import { shorten } from '../../render/width.js';
 import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/bulk.js';
-import { change as changeRecord, create as createRecord } from '../../verbs/changing.js';
+import { change, create as createRecord } from '../../verbs/changing.js';
 import { withMetaColumns } from '../../verbs/field-names.js';
 import { explained } from '../../verbs/refusals.js';
 import {
@@ -19,7 +23,6 @@ import {
 	subscriberArg,
 	subscriberColumns,
 } from './lookup.js';
-import { assertMeta, change, metaAfter, readMeta } from './meta.js';
 
 const manyArg = {
 	name: 'subscriber',
@@ -30,8 +33,8 @@ const manyArg = {
 } as const;
 
 const metaOptions = {
-	meta: { kind: 'pairs', summary: 'a variable and its value, a text' },
-	metaJson: { kind: 'content', summary: 'meta as a JSON object: itself, @FILE or -' },
+	meta: { kind: 'pairs', summary: 'set a variable to a text' },
+	metaJson: { kind: 'content', summary: 'set all variables to a JSON object: itself, @FILE or -' },
 } as const;
 
 export const create = command({
@@ -39,15 +42,21 @@ export const create = command({
 	summary: 'add a subscriber',
 	options: {
 		...listOption,
-		email: { kind: 'text', summary: 'the address', required: true, of: 'address', ask: 'E-mail address:' },
-		name: { kind: 'text', summary: 'the name' },
+		email: {
+			kind: 'text',
+			summary: 'set the address',
+			required: true,
+			of: 'address',
+			ask: 'E-mail address:',
+		},
+		name: { kind: 'text', summary: 'set the name' },
 		...metaOptions,
-		inactive: { kind: 'flag', summary: 'not to be written to' },
+		inactive: { kind: 'flag', summary: 'create the subscriber inactive' },
 		ifExists: {
 			kind: 'choice',
 			choices: ['error', 'skip', 'update'],
 			default: 'error',
-			summary: 'when the address is in the list already',
+			summary: 'handle an address that is in the list already',
 		},
 	},
 	columns: subscriberColumns,
@@ -113,7 +122,7 @@ async function addUnlessThere(
 	}
 	if (ifExists === 'skip') return there;
 	const { email: _, meta: set = {}, ...patch } = input;
-	return change(cx, list, there, { patch, set, unset: [], replaceMeta: null });
+	return patchMerged(cx, list, there, { patch, set, unset: [], replaceMeta: null });
 }
 
 export const update = command({
@@ -123,14 +132,14 @@ export const update = command({
 	args: [subscriberArg],
 	options: {
 		...listOption,
-		email: { kind: 'text', summary: 'a new address' },
-		name: { kind: 'text', summary: 'a new name' },
+		email: { kind: 'text', summary: 'change the address' },
+		name: { kind: 'text', summary: 'change the name' },
 		...metaOptions,
 		unsetMeta: { kind: 'list', placeholder: 'KEY', summary: 'remove a variable' },
-		active: { kind: 'tri', off: 'inactive', summary: 'to be written to, or not' },
+		active: { kind: 'tri', off: 'inactive', summary: 'activate or deactivate the subscriber' },
 		replace: {
 			kind: 'flag',
-			summary: 'PUT: what is not given returns to its default; wants --active or --inactive',
+			summary: 'replace the whole subscriber; needs --active or --inactive',
 		},
 	},
 	changes: ['email', 'name', 'meta', 'metaJson', 'unsetMeta', 'active'],
@@ -165,16 +174,19 @@ export const update = command({
 		const whole = { email: current.email, ...patch, meta };
 		const merged = metaAfter(current, wanted);
 		const plan = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
-		const lifted = options.active === true ? liftedIn([current]) : '';
-		const changed = await changeRecord(cx, {
+		const lifted = options.active === true ? unsubscribedOf([current]) : '';
+		const changed = await change(cx, {
 			what: `change ${current.email}`,
 			plan: { update: current.id, with: plan },
-			question: lifted === '' ? undefined : { kind: 'mild', what: `change ${current.email}; ${lifted}` },
+			question:
+				lifted === ''
+					? undefined
+					: { kind: 'mild', what: `change ${current.email} and lift the unsubscription` },
 			input: { ...patch, meta },
 			make: () =>
 				options.replace
 					? subscribers.replace(current.id, whole, { signal: cx.signal })
-					: change(cx, list, current, wanted),
+					: patchMerged(cx, list, current, wanted),
 		});
 		if (changed !== null) await cx.out.record(changed, columns);
 	},
@@ -186,8 +198,8 @@ export const deactivate = toggle('deactivate', false);
 function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	return command({
 		name,
-		summary: is_active ? 'let subscribers be written to again' : 'no longer write to subscribers',
-		...(is_active && { description: 'Someone who unsubscribed is activated with consent alone (--yes).' }),
+		summary: `${name} subscribers`,
+		...(is_active && { description: 'Activating a person who unsubscribed needs consent (--yes).' }),
 		args: [manyArg],
 		options: listOption,
 		columns: subscriberColumns,
@@ -203,30 +215,32 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const changed: Subscriber[] = [];
 			// A dry run is undone on a database of this machine; elsewhere the service decides.
 			const isForeseen = cx.dryRun && (await cx.connection()).local === null;
-			const lifted = is_active ? liftedIn(found) : '';
-			const what = [`${name} ${describe(found)}`, lifted].filter(Boolean).join('; ');
+			const lifted = is_active ? unsubscribedOf(found) : '';
+			const and = lifted === '' ? '' : ` and lift the unsubscription of ${lifted}`;
+			const what = `${name} ${describe(found)}${and}`;
 			if (!cx.dryRun)
 				await agreeToAll(cx, { what, count: found.length, few: lifted === '' ? 'go on' : 'ask' });
 			const { done, failed } = await eachOf(cx, found, async ({ id }) => {
 				if (isForeseen) return;
-				const change = subscribers.patch(id, { is_active }, { signal: cx.signal });
+				const patched = subscribers.patch(id, { is_active }, { signal: cx.signal });
 				// A refused one of several is reported by its id, and the others follow.
-				changed.push(await (found.length === 1 ? explained(change, { input: { is_active } }) : change));
+				changed.push(await (found.length === 1 ? explained(patched, { input: { is_active } }) : patched));
 			});
 			const ids = done.map(({ id }) => id);
 			if (cx.dryRun)
 				await cx.wouldDo(`${name} ${describe(done)}`, is_active ? { activate: ids } : { deactivate: ids });
 			else await cx.out.rows(changed, columns, { all: true });
-			if (!cx.dryRun && lifted !== '') await cx.warn(lifted);
+			if (!cx.dryRun && lifted !== '') await cx.warn(`lifted the unsubscription of ${lifted}`);
 			return failed === 0 ? exits.done : exits.partly;
 		},
 	});
 }
 
-function liftedIn(found: readonly Subscriber[]): string {
+/** Whose unsubscription an activation lifts; empty: nobody's. */
+function unsubscribedOf(found: readonly Subscriber[]): string {
 	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	if (first === undefined) return '';
-	return `${first.email}${others.length === 0 ? '' : ` and ${others.length} more`} had unsubscribed; that is lifted`;
+	return `${first.email}${others.length === 0 ? '' : ` and ${others.length} more`}`;
 }
 
 export const remove = command({
@@ -268,4 +282,78 @@ function findAll(
 	texts: readonly string[],
 ): Promise<readonly Subscriber[]> {
 	return findEach(namesOf(cx, texts), (text) => resolveSubscriber(cx, within, text));
+}
+
+interface Wanted {
+	patch: Partial<Omit<SubscriberInput, 'meta'>>;
+	set: Meta;
+	unset: readonly string[];
+	replaceMeta: Meta | null;
+}
+
+/** Merges meta where it is stored, if the deployment can; elsewhere reads, changes, writes and compares. */
+async function patchMerged(
+	cx: CommandContext,
+	list: List,
+	current: Subscriber,
+	wanted: Wanted,
+): Promise<Subscriber> {
+	const api = await cx.api();
+	const { patch, set, unset, replaceMeta } = wanted;
+	const subscribers = api.subscribers(list.id);
+	const call = { signal: cx.signal };
+	const meta = metaAfter(current, wanted);
+	if (meta === null) return subscribers.patch(current.id, patch, call);
+	if (replaceMeta !== null) return subscribers.patch(current.id, { ...patch, meta }, call);
+	const { ext } = await api.capabilities();
+	if (ext.subscribers !== undefined)
+		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
+	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
+	const after = await subscribers.get(current.id, call);
+	if (isDeepStrictEqual(after.meta, changed.meta)) return after;
+	const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
+	throw new CliError('conflict', exits.refused, text, { retryable: true });
+}
+
+function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Wanted): Meta | null {
+	if (replaceMeta !== null) return { ...replaceMeta, ...set };
+	if (Object.keys(set).length === 0 && unset.length === 0) return null;
+	const kept = Object.entries(current.meta).filter(([key]) => !unset.includes(key));
+	return { ...Object.fromEntries(kept), ...set } as Meta;
+}
+
+async function readMeta(options: {
+	meta: Readonly<Record<string, string>>;
+	metaJson?: ContentSource | undefined;
+}): Promise<Meta | null> {
+	if (options.metaJson === undefined)
+		return Object.keys(options.meta).length === 0 ? null : { ...options.meta };
+	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
+	const parsed = parseJson(await options.metaJson.text(), { numbers: 'exact' });
+	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, numberOf) : null;
+	if (!isRecord(value)) throw new UsageError('--meta-json is not a JSON object');
+	return { ...(value as Record<string, MetaValue>), ...options.meta };
+}
+
+/** A number is sent as a double, and must not lose digits. */
+function numberOf(number: JsonNumber): number {
+	const value = number.toNumber();
+	if (value !== null) return value;
+	throw new UsageError(`--meta-json: ${shorten(number.text, 60)}: ${texts.digits}`);
+}
+
+function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
+	if (unsetMeta.length > 0 && (metaJson !== undefined || replace))
+		throw new UsageError(
+			'--unset-meta cannot be used with --meta-json or --replace, which replace all variables',
+		);
+	const both = unsetMeta.find((key) => Object.hasOwn(meta, key));
+	if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
+}
+
+interface MetaOptions {
+	meta: Readonly<Record<string, string>>;
+	unsetMeta: readonly string[];
+	metaJson?: ContentSource | undefined;
+	replace: boolean;
 }

@@ -11,15 +11,13 @@ import { missing, orNull } from '../../verbs/resolve.js';
 
 export const subscriberErase = command({
 	name: 'erase',
-	summary: 'forget a person for good, in all lists and messages',
+	summary: 'erase a person for good, in all lists and messages',
 	description:
-		'Deletes the subscribers with this address and its suppressions, empties its messages (address, variables, ' +
-		'replies, who opened them where; content, when it had no other recipient) and cancels what waits; figures stay. ' +
-		'A hash with the database’s own key remains, so that creating, moving and importing refuse the address and no ' +
-		'bulk mail goes there; --lift ends that, and is 3 where the address is not erased. A message that a worker sends at that moment may still arrive. Backups, rejects files ' +
-		'and mail logs are not reached.',
+		'Deletes the subscribers and suppressions of an address, empties its messages (figures stay), and cancels those not ' +
+		'sent yet. A keyed hash remains: the address cannot be added or imported, and gets no bulk mail, until --lift. ' +
+		'Backups, rejects files and mail logs are not changed.',
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
-	options: { lift: { kind: 'flag', summary: 'take the address again; nothing erased comes back' } },
+	options: { lift: { kind: 'flag', summary: 'allow the address again; erased data does not return' } },
 	writes: true,
 	createsDatabase: false,
 	severity: 'severe',
@@ -43,20 +41,19 @@ async function erase(cx: CommandContext, erasures: Erasures, email: string): Pro
 	const found = { subscribers: person.subscribers.length, messages: person.messages };
 	const what = is_known
 		? `erase ${email} for good: ${sizeOf(found)}`
-		: `block ${email}, which is not known here, in advance: it cannot be created or imported, and gets no bulk mail`;
+		: `block ${email}, which is unknown here: it cannot be added or imported, and gets no bulk mail`;
 	if (cx.dryRun) return cx.wouldDo(what, { erase: email, ...found });
 	await cx.confirm({ kind: 'severe', what, name: email });
 	const done = await cx.undoable(() => erasures.erase(email, { signal: cx.signal }));
 	await cx.out.document({ email, ...done }, sentenceOf(email, done));
 	if (is_known)
 		await cx.note(
-			'not reached: mails that were sent, backups and copies of the database, files of imports and results, mail logs',
+			'not erased: sent mails, backups and copies of the database, files of imports and results, mail logs',
 		);
 }
 
 function sentenceOf(email: string, { subscribers, messages, canceled }: Erasure): string {
-	if (subscribers + messages === 0)
-		return `no subscriber and no message was of ${email}; it is not taken from now on`;
+	if (subscribers + messages === 0) return `blocked ${email}: no subscriber and no message had this address`;
 	const waiting = canceled === 0 ? '' : ` (${canceled} of them canceled)`;
 	return `erased ${email}: ${sizeOf({ subscribers, messages })}${waiting}`;
 }
@@ -66,7 +63,7 @@ function sizeOf({ subscribers, messages }: Pick<Erasure, 'subscribers' | 'messag
 }
 
 async function lift(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
-	const what = `let ${email} be added again`;
+	const what = `allow ${email} to be added again`;
 	const lifted = await change(cx, {
 		what,
 		plan: { lift: email },

@@ -19,14 +19,11 @@ import { tupleOf, walkSubscribers, walkTuples } from './walk.js';
 
 export const subscriberExport = command({
 	name: 'export',
-	summary: 'write subscribers to a file, or to standard output',
+	summary: 'export subscribers to a file or standard output',
 	description:
-		'The file imports again to the same people: email, name, is_active, disable_reason, the fields, and a column meta ' +
-		'for what no cell can say, such as numbers. It is written as .FILE.….part and put into place when it is whole ' +
-		'(what a kill leaves so, a later export to that name removes after an hour); an existing file is replaced with ' +
-		'--force only. --fields names other columns (id, source, date_created …). With --safe-csv, cells that a ' +
-		'spreadsheet would take for formulas begin with an apostrophe: that file is for spreadsheets, not for importing. ' +
-		'People who come or go meanwhile may or may not be in it.',
+		'The file has email, name, is_active, disable_reason, the fields, and meta for values that a cell cannot hold, and ' +
+		'imports again to the same subscribers. --fields names other columns. An existing file is replaced only with ' +
+		'--force. With --safe-csv the file is for spreadsheets, not for importing.',
 	args: [exportArg],
 	options: {
 		...listOption,

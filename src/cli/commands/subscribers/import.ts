@@ -1,27 +1,82 @@
-import { command } from '../../frame/command.js';
+import type { MaxErrors } from '../../../jobs/imports.js';
+import { command, type OptionValues } from '../../frame/command.js';
+import { UsageError } from '../../frame/errors.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { limitYoungGeneration } from '../../frame/heap.js';
 import { inputName, isStream } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
-import { importArg, importName, openImport } from '../../verbs/importing.js';
-import { foreseeRejects, layoutOfRejects, rejectsPathOf } from '../../verbs/rejects.js';
+import {
+	importArg,
+	importName,
+	layoutOfRejects,
+	openImport,
+	rejectsPathOf,
+	tableOptions,
+} from '../../verbs/importing.js';
 import { assertKnownStates, mapColumns, sayColumns } from './import/columns.js';
-import { assertOptions, type ImportOptions, importOptions, parseMaxErrors } from './import/options.js';
-import { putTable } from './import/put.js';
-import { inList } from './lookup.js';
+import { inList, listOption } from './lookup.js';
+
+export const importOptions = {
+	...listOption,
+	...tableOptions,
+	map: {
+		...tableOptions.map,
+		summary: 'map a column; FIRST+LAST=name joins two, COLUMN=- leaves one out',
+	},
+	stateWords: {
+		kind: 'list',
+		placeholder: 'W=STATE',
+		summary: 'name the words of a column that is mapped to state',
+	},
+	onConflict: {
+		kind: 'choice',
+		choices: ['update', 'skip', 'error'],
+		default: 'update',
+		summary: 'handle an address that is in the list already',
+	},
+	createFields: { kind: 'flag', summary: 'create fields for unknown columns' },
+	reactivate: {
+		kind: 'flag',
+		summary: 'activate inactive subscribers, and lift unsubscriptions',
+	},
+	batchSize: {
+		kind: 'integer',
+		min: 1,
+		max: 100_000,
+		default: 5_000,
+		summary: 'send this many rows a batch',
+	},
+	concurrency: {
+		kind: 'integer',
+		min: 1,
+		max: 16,
+		default: 8,
+		summary: 'send this many requests at a time to another service',
+	},
+	rate: {
+		kind: 'text',
+		placeholder: 'N/s',
+		summary: 'import at most this many rows: 10/s, 600/m or 100/h',
+	},
+	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
+	resume: { kind: 'flag', summary: 'continue the run of this file that stopped' },
+	job: {
+		kind: 'text',
+		placeholder: 'NAME',
+		summary: 'name an import from standard input, for --resume',
+	},
+} as const;
+
+export type ImportOptions = OptionValues<typeof importOptions>;
 
 export const subscriberImport = command({
 	name: 'import',
 	summary: 'import subscribers from a CSV, TSV or NDJSON file',
 	description:
-		'The first line (or the keys of the objects) names the columns: email (required), name, is_active, ' +
-		'disable_reason, and fields by variable or by name. An empty cell keeps what is there. A disable_reason makes ' +
-		'the row inactive; UNSUBSCRIBED, HARDBOUNCED and COMPLAINED stop mail to the address as if they had happened here, with --on-conflict skip and error too. ' +
-		"A column that says who may get mail (Status, Opted out, UNSUB_TIME …) has to be mapped: --map 'Status=state' reads it. " +
-		'No inactive subscriber is made active without --reactivate. Rows that cannot be imported go into FILE.rejects.csv with their line and the reason, ' +
-		'which imports again once it is corrected; rows that repeat an address are listed there too, and left out again. ' +
-		'--dry-run says for each row what the import would do, and ends with 0 whatever that is.',
+		'Columns: email (required), name, is_active, disable_reason, and fields by variable or name. An empty cell keeps ' +
+		'the stored value, and inactive subscribers stay inactive without --reactivate. Rejected rows go into ' +
+		'FILE.rejects.csv: correct that file and import it. mailctl help importing has the rest.',
 	args: [importArg],
 	options: importOptions,
 	writes: true,
@@ -63,16 +118,35 @@ export const subscriberImport = command({
 			const spec = { list_id: list.id, on_conflict: options.onConflict, reactivate: options.reactivate };
 			const job = { file, isOnce, list, table, mapping, spec, options, limits };
 			await limitYoungGeneration();
+			const { dryRun, putTable } = await import('./import/run.js');
 			if (!cx.dryRun && path !== null) return await putTable(cx, { ...job, rejectsPath: path });
 			if (path !== null) {
-				const isNumbered = options.rejects === undefined;
-				const layout = layoutOfRejects(table, mapping);
-				await foreseeRejects(cx, { path, isNumbered, ...layout, resume: options.resume });
+				const { assertRejects } = await import('../../../tables/write-rejects.js');
+				const layout = layoutOfRejects(table, mapping, options.rejects);
+				await assertRejects({ path, ...layout, resume: options.resume });
 			}
-			const { dryRun } = await import('./import/dry-run.js');
 			return await dryRun(cx, job);
 		} finally {
 			await table.close();
 		}
 	},
 });
+
+function assertOptions({ file, isOnce }: { file: string; isOnce: boolean }, options: ImportOptions): void {
+	const { resume, createFields, ignoreUnknown, job } = options;
+	if (createFields && ignoreUnknown)
+		throw new UsageError('use either --create-fields or --ignore-unknown, not both');
+	if (job !== undefined && !isOnce)
+		throw new UsageError(
+			'--job names an import from standard input or a pipe; a file is known by its content',
+		);
+	if (resume && isOnce && job === undefined)
+		throw new UsageError(`--resume needs a file, or --job NAME: ${importName(file)} can be read only once`);
+}
+
+function parseMaxErrors(text: string): MaxErrors {
+	if (/^\d{1,9}$/.test(text)) return { rows: Number(text) };
+	const percent = /^\d{1,3}(?:\.\d{1,6})?%$/.test(text) ? Number(text.slice(0, -1)) : null;
+	if (percent !== null && percent <= 100) return { percent };
+	throw new UsageError(`--max-errors: "${text}" is not a number of rows, nor a share such as 5%`);
+}

@@ -29,7 +29,7 @@ export const listOption = {
 		kind: 'text',
 		short: 'l',
 		placeholder: 'list',
-		summary: 'id or exact name of the list',
+		summary: 'select the list by id or exact name',
 		env: 'MAILCTL_LIST',
 		setting: 'list',
 		required: true,
@@ -40,13 +40,12 @@ export const listOption = {
 } as const;
 
 export const filterOptions = {
-	emailContains: { kind: 'text', summary: 'only addresses that contain this; reads the whole list' },
-	active: { kind: 'tri', off: 'inactive', summary: 'only active ones, or only inactive ones' },
+	emailContains: { kind: 'text', summary: 'filter by a part of the address; reads the whole list' },
+	active: { kind: 'tri', off: 'inactive', summary: 'filter by state' },
 	where: {
 		kind: 'list',
 		placeholder: 'CONDITION',
-		summary:
-			"only those that meet it: 'meta.city=Oslo', != is not, ~ contains, 'email~@example.com', 'created>2026-01-31'",
+		summary: "filter: 'meta.city=Oslo', 'email~@example.com' (contains), 'created>7d'",
 	},
 } as const;
 

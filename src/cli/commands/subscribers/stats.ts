@@ -25,10 +25,10 @@ const columns: Columns<Figure> = [
 
 export const subscriberStats = command({
 	name: 'stats',
-	summary: 'what a list is made of',
+	summary: 'summarize a list',
 	description:
-		'Reads the whole list: states and reasons, sources, who was added in the last 30 days (UTC), the ten largest ' +
-		'domains, how many have each field.',
+		'Reads the whole list: states and reasons, sources, subscribers added in the last 30 days (UTC), the ten largest ' +
+		'domains, and how many subscribers have each field.',
 	options: listOption,
 	output:
 		'{"list_id", "name", "total", "active", "inactive", "verified", "reasons", "sources", "added", "domains", "fields"}',

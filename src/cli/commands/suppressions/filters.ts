@@ -38,17 +38,21 @@ export const suppressionColumns: Columns<Suppression> = [
 ];
 
 export const filterOptions = {
-	match: { kind: 'text', summary: 'only addresses that contain this', placeholder: 'TEXT' },
-	email: { kind: 'text', summary: 'only this address' },
-	reason: { kind: 'choice', choices: suppressionReasons, summary: 'only those for this reason' },
-	source: { kind: 'choice', choices: suppressionSources, summary: 'only those made by this' },
-	list: { kind: 'text', placeholder: 'LIST', summary: 'only those of this list alone (id or name)' },
+	match: { kind: 'text', summary: 'filter by a part of the address', placeholder: 'TEXT' },
+	email: { kind: 'text', summary: 'filter by address' },
+	reason: { kind: 'choice', choices: suppressionReasons, summary: 'filter by reason' },
+	source: { kind: 'choice', choices: suppressionSources, summary: 'filter by source' },
+	list: {
+		kind: 'text',
+		placeholder: 'LIST',
+		summary: 'filter by list (id or name): only suppressions of that list',
+	},
 } as const;
 
 export const expiresOption = {
 	kind: 'text',
 	placeholder: 'DATE|DUR',
-	summary: 'it ends after 30d or 12h, tomorrow, or at the beginning of a day',
+	summary: 'end after 30d or 12h, tomorrow, or at the start of a day',
 } as const;
 
 export async function filterOf(

@@ -54,14 +54,14 @@ describe('mailctl subscribers erase', () => {
 		const asked = await project.run(nobody.slice(0, 3));
 		expect({ code: asked.code, said: asked.stderr.split('\n')[0] }).toEqual({
 			code: 2,
-			said: 'error: this will block zoe@example.com, which is not known here, in advance: it cannot be created or imported, and gets no bulk mail',
+			said: 'error: this will block zoe@example.com, which is unknown here: it cannot be added or imported, and gets no bulk mail',
 		});
 		const { code, stderr } = await project.run(nobody, { columns: 80 });
 		expect(code).toBe(0);
 		expect(stderr.replaceAll('\n', ' ')).toContain(
-			'no subscriber and no message was of zoe@example.com; it is not taken from now on',
+			'blocked zoe@example.com: no subscriber and no message had this address',
 		);
-		expect(stderr).not.toContain('not reached');
+		expect(stderr).not.toContain('not erased');
 		expect((await project.run(['subscribers', 'erase', 'zoe'])).code).toBe(2);
 	});
 });

@@ -50,7 +50,7 @@ describe('mailctl subscribers import', () => {
 			document: counts({ read: 5, created: 2, duplicate: 1, rejected: 2 }),
 			said: [
 				{
-					hint: `2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; correct what was rejected and import that file, which leaves the duplicates out`,
+					hint: `2 rejected rows and 1 duplicate row are in ${path}.rejects.csv; correct the rejected rows and import that file`,
 				},
 			],
 		});
@@ -312,7 +312,7 @@ describe('mailctl subscribers import', () => {
 		for (const number of [2, 3])
 			expect(await project.run(words(path))).toMatchObject({
 				code: 9,
-				stderr: `hint: 1 rejected row is in ${path}.rejects-${number}.csv (${mine} was there already); correct it and import that file\n`,
+				stderr: `hint: 1 rejected row is in ${path}.rejects-${number}.csv; correct it and import that file\n`,
 			});
 		const { code, stderr } = await project.run(words(path, '--rejects', mine));
 		expect({ code, stderr }).toEqual({
@@ -336,7 +336,7 @@ describe('mailctl subscribers import', () => {
 			stderr: `error: an import from ${pipe} needs --rejects FILE\n`,
 		});
 		expect((await project.run(words(pipe, '--resume'))).stderr).toContain(
-			`--resume wants a file, or --job NAME: ${pipe} is not the same twice`,
+			`--resume needs a file, or --job NAME: ${pipe} can be read only once`,
 		);
 		const written = writeFile(pipe, 'email\nann@example.com\nbad\n');
 		expect(await project.json(words(pipe, '--rejects', join(project.folder, 'r.csv')), { code: 9 })).toEqual(

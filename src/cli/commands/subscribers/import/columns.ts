@@ -1,43 +1,31 @@
 import { isEmailAddress } from '../../../../api/address.js';
-import { ApiError } from '../../../../api/errors.js';
 import type { Field } from '../../../../api/records.js';
 import { mappedName } from '../../../../tables/column-names.js';
 import type { HeaderFinding, HeaderOptions, Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
-import type { Sampled } from '../../../../tables/states.js';
+import type { Sampled, State } from '../../../../tables/states.js';
 import { shellWord } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { UsageError } from '../../../frame/errors.js';
 import { isTable } from '../../../frame/globals.js';
 import { counted } from '../../../render/units.js';
-import { longestName, shortNames } from '../../../verbs/importing.js';
-import { walk } from '../../../verbs/listing.js';
-import { type ImportOptions, parseStateWords } from './options.js';
-
-/** More findings than this are one mistake (a wrong delimiter), and would push the first ones off the screen. */
-const maxShown = 10;
+import { readFields } from '../../../verbs/field-names.js';
+import { columnsRefused, longestName, shortNames } from '../../../verbs/importing.js';
+import type { ImportOptions } from '../import.js';
 
 export async function mapColumns(cx: CommandContext, table: Table, options: ImportOptions): Promise<Mapping> {
 	const { mapHeader } = await import('../../../../tables/map-columns.js');
 	const fields = await readFields(cx);
 	const sampled = await sample(table);
 	const mapped = mapHeader(table.header, { fields, sampled, ...(await headerOptions(options)) });
-	if (mapped.kind === 'mapped') {
-		if (options.stateWords.length > 0 && mapped.mapping.states === undefined)
-			throw new UsageError('--state-words has no column to read', { hint: '--map COLUMN=state names it' });
-		return mapped.mapping;
-	}
-	const { findings } = mapped;
-	const headless = findings.find(({ code }) => code === 'no_header');
-	if (headless !== undefined) throw new UsageError(headless.message);
-	// An option ignores unknown columns, and nothing else. A duplicate unknown name has two findings.
-	const ordered = findings.toSorted((a, b) => Number(a.code === 'unknown') - Number(b.code === 'unknown'));
-	const details = [...new Set(ordered.map(detail))];
-	const more = details.length - maxShown;
-	throw new UsageError('the columns cannot be used as they are', {
-		details: more > 0 ? [...details.slice(0, maxShown), `and ${more} more`] : details,
-		hint: hintOf(findings, holdingAddresses(table.header, sampled), fields),
-	});
+	if (mapped.kind === 'refused')
+		throw columnsRefused(
+			mapped.findings,
+			hintOf(mapped.findings, holdingAddresses(table.header, sampled), fields),
+		);
+	if (options.stateWords.length > 0 && mapped.mapping.states === undefined)
+		throw new UsageError('--state-words has no column to read', { hint: '--map COLUMN=state names it' });
+	return mapped.mapping;
 }
 
 /**
@@ -79,11 +67,6 @@ export async function assertKnownStates(
 	});
 }
 
-function detail({ message, suggestions }: HeaderFinding): string {
-	const near = [...new Set(suggestions)];
-	return near.length === 0 ? message : `${message} (did you mean ${near.join(' or ')}?)`;
-}
-
 function hintOf(
 	findings: readonly HeaderFinding[],
 	emails: readonly string[],
@@ -104,17 +87,25 @@ function hintOf(
 	return `--map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
 }
 
-export async function readFields(cx: CommandContext): Promise<Field[]> {
-	const fields: Field[] = [];
-	for await (const field of walk((await cx.api()).fields, {}, { signal: cx.signal })) fields.push(field);
-	return fields;
-}
-
 export async function headerOptions(
 	options: ImportOptions,
 ): Promise<Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>> {
 	const unknown = options.createFields ? 'create' : options.ignoreUnknown ? 'ignore' : 'refuse';
 	return { map: options.map, unknown, stateWords: await parseStateWords(options) };
+}
+
+/** `enabled=active,blocklisted=unsubscribed`, several times too; words as `stateOf` finds them. */
+async function parseStateWords(options: ImportOptions): Promise<Readonly<Record<string, State>>> {
+	const { plainWord, states } = await import('../../../../tables/states.js');
+	const read = (pair: string): [string, State] => {
+		const [, word = '', name = ''] = /^(.*)=\s*(\w+)\s*$/s.exec(pair) ?? [];
+		const state = states.find((one) => one === name.toLowerCase());
+		if (state !== undefined) return [plainWord(word), state];
+		throw new UsageError(`--state-words "${pair}" does not end in a state`, {
+			hint: `WORD=STATE, where STATE is ${states.toReversed().join(', ')}`,
+		});
+	};
+	return Object.fromEntries(options.stateWords.flatMap((text) => text.split(',')).map(read));
 }
 
 export async function sample(table: Table): Promise<Sampled> {
@@ -136,25 +127,13 @@ export function holdingAddresses(header: readonly string[], { cells }: Sampled):
 		});
 }
 
-export function emailAt({ columns }: Mapping): number {
-	return columns.find(({ target }) => target === 'email')?.index ?? 0;
-}
-
 export async function createFields(cx: CommandContext, { newFields }: Mapping): Promise<void> {
 	const api = await cx.api();
 	for (const field of newFields) {
+		await api.fields.create(field, { signal: cx.signal });
 		const { variable, name } = field;
-		const isMade = await api.fields.create(field, { signal: cx.signal }).then(
-			() => true,
-			async (error: unknown) => {
-				// Another import made it since the header was read, or an earlier try that was not answered.
-				const isThere = (await readFields(cx)).some((one) => one.variable === variable);
-				if (!(error instanceof ApiError) || !isThere) throw error;
-				return error.unanswered;
-			},
-		);
 		const use = variable === name ? '' : `: ${shortNames([name]).join('')} → #${variable}#`;
-		if (isMade && !cx.dryRun) await cx.note(`created the field ${variable}${use}`);
+		if (!cx.dryRun) await cx.note(`created the field ${variable}${use}`);
 	}
 }
 

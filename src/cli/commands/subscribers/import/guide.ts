@@ -5,10 +5,11 @@ import type { Table } from '../../../../tables/read-table.js';
 import { mailctl, optionWords } from '../../../frame/command-line.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { shorten } from '../../../render/width.js';
+import { readFields } from '../../../verbs/field-names.js';
 import { longestName } from '../../../verbs/importing.js';
 import { wordOfList } from '../../../verbs/resolve.js';
-import { headerOptions, holdingAddresses, readFields, sample } from './columns.js';
-import { type ImportOptions, importOptions } from './options.js';
+import { type ImportOptions, importOptions } from '../import.js';
+import { headerOptions, holdingAddresses, sample } from './columns.js';
 
 /** A question for each: more than this is a wrong delimiter. */
 const mostQuestions = 30;
