@@ -1,4 +1,4 @@
-/** What an import shares, whether its rows are subscribers or suppressions: table, rejects file, progress and answer. */
+/** The parts that imports of subscribers and of suppressions share: table, rejects file, progress and answer. */
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

@@ -57,7 +57,7 @@ export async function identify(cx: CommandContext, job: TableJob): Promise<Ident
 
 type BeginningJob = TableJob & Identity & { imports: Imports; rejectsPath: string };
 
-/** Rejects of another content would hide those of this import: only those of its own run are continued. */
+/** Continues the rejects file of the stopped run only: rejects of another content would hide those of this import. */
 export async function begin(
 	cx: CommandContext,
 	{ imports, key, spec, earlier, options, table, mapping, rejectsPath }: BeginningJob,
