@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { removeLeftovers } from './global-setup.js';
 import { runProgram } from './support/run-program.js';
 
-it('folders of processes that are gone are removed after an hour, others stay', () => {
+it('folders of dead processes are removed after an hour', () => {
 	const parent = mkdtempSync(join(tmpdir(), 'mailctl-leftovers-'));
 	const { pid } = runProgram('true', []);
 	const make = (name: string) => {

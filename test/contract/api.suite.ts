@@ -50,13 +50,13 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('refuses a body that is not an object', async () => {
+			it('rejects a body that is not an object', async () => {
 				expect(await refusal(api.lists.create([] as never))).toEqual({
 					non_field_errors: ['Invalid data. Expected a dictionary, but got list.'],
 				});
 			});
 
-			it('refuses NUL and lone surrogates (2)', async () => {
+			it('rejects NUL and lone surrogates (2)', async () => {
 				expect(await refusal(api.lists.create({ name: 'a\0b', email_reason: 'r' }))).toEqual({
 					name: ['Null characters are not allowed.'],
 				});
@@ -80,12 +80,12 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('looks for the list before it looks at the body (4)', async () => {
+			it('reports an unknown list before a bad body (4)', async () => {
 				await refuses(api.subscribers(999_999).create({} as never), 'not_found');
 				await refuses(api.subscribers(999_999).page({}), 'not_found');
 			});
 
-			it('refuses duplicates on the field (5)', async () => {
+			it('reports duplicates on their field (5)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'Ann@Example.com' });
 				expect(await refusal(api.subscribers(list.id).create({ email: 'ann@example.COM' }))).toEqual({
@@ -99,7 +99,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 		});
 
 		describe('collections (8-9)', () => {
-			it('pages ascending by id, with links that keep the other parameters', async () => {
+			it('sorts pages by ascending id, with links that keep the other parameters', async () => {
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (let i = 0; i < 5; i++) await subscribers.create({ email: `p${i}@example.com` });
@@ -116,7 +116,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('answers an empty first page, and refuses a page that is not there', async () => {
+			it('answers an empty first page, and rejects a missing page', async () => {
 				const list = await newList();
 				expect(await api.subscribers(list.id).page({})).toEqual({
 					count: 0,
@@ -132,7 +132,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('filters without regard to case, in all of Unicode, and takes % and _ literally (9)', async () => {
+			it('filters without regard to case, and matches % and _ literally (9)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				await subscribers.create({ email: 'Straße_1@example.com' }).catch(() => undefined);
 				await subscribers.create({ email: 'a_b@example.com' });
@@ -194,7 +194,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('never uses an id again (17)', async () => {
+			it('never reuses an id (17)', async () => {
 				const first = await newList();
 				await api.lists.delete(first.id);
 				expect((await newList()).id).toBeGreaterThan(first.id);
@@ -220,7 +220,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('takes meta as an object or as a string of JSON, and answers an object (13)', async () => {
+			it('accepts meta as an object or as JSON text, and answers an object (13)', async () => {
 				const variable = await newField();
 				const subscribers = api.subscribers((await newList()).id);
 				const one = await subscribers.create({ email: 'a@example.com', meta: { [variable]: 'Oslo' } });
@@ -233,7 +233,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect((await subscribers.patch(two.id, { meta: {} })).meta).toEqual({});
 			});
 
-			it('refuses meta keys that are not fields (13)', async () => {
+			it('rejects meta keys that are not fields (13)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				expect(await refusal(subscribers.create({ email: 'a@example.com', meta: { foo: 'x' } }))).toEqual({
 					meta: ['Unknown variable: foo.'],
@@ -243,7 +243,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				).toEqual({ meta: ['Value must be valid JSON.'] });
 			});
 
-			it('PUT returns what is missing to its default, PATCH keeps it (11)', async () => {
+			it('PUT resets missing fields to their defaults, PATCH keeps them (11)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({ email: 'a@example.com', name: 'Ann', is_active: false });
 				expect(await subscribers.patch(id, { email: 'b@example.com' })).toMatchObject({
@@ -264,7 +264,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(subscribers.create({ email: 'ANN@xn--bcher-kva.example' }))).toEqual(['email']);
 			});
 
-			it('shows an address as it was written last, also where only its case changes (12)', async () => {
+			it('shows an address as it was written last, even if only the case changed (12)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id, email } = await subscribers.create({ email: 'Ann@Example.org' });
 				expect(email).toBe('Ann@Example.org');
@@ -275,7 +275,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('leaves no reason on who is activated or deactivated through it (14)', async () => {
+			it('clears the reason of a subscriber whose state is set directly (14)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({ email: 'a@example.com' });
 				expect(await subscribers.patch(id, { is_active: false })).toMatchObject({
@@ -288,7 +288,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('refuses meta that is too large, nested or no JSON value (13)', async () => {
+			it('rejects meta that is too large, nested or invalid (13)', async () => {
 				const variable = await newField();
 				const subscribers = api.subscribers((await newList()).id);
 				for (const value of ['x'.repeat(70_000), { deep: 1 }, ['list']]) {
@@ -309,7 +309,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			it.each([
 				...['1st', 'with space', 'a-b', 'x'.repeat(65), 'é'],
 				...reserved,
-			])('refuses the variable %j', async (variable) => {
+			])('rejects the variable %j', async (variable) => {
 				expect(await fieldsOf(api.fields.create({ variable, name: 'n' }))).toEqual(['variable']);
 			});
 
@@ -350,7 +350,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				await refuses(api.webhooks.get(hook.id), 'not_found');
 			});
 
-			it('refuses other schemes and types', async () => {
+			it('rejects other schemes and types', async () => {
 				expect(
 					await refusal(api.webhooks.create({ url: 'ftp://example.com/', type: 'CLICKED' as never })),
 				).toEqual({ url: ['Enter a valid URL.'], type: ['"CLICKED" is not a valid choice.'] });
@@ -378,7 +378,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('takes from as a string, an array of one, or with a name (20)', async () => {
+			it('accepts from as a string, an array of one, or with a name (20)', async () => {
 				for (const from of [
 					subject.sender.toUpperCase(),
 					[subject.sender],
@@ -391,7 +391,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('wants a body or a template, and a subject (23)', async () => {
+			it('requires a body or a template, and a subject (23)', async () => {
 				expect(
 					await refusal(api.send({ from: subject.sender, to: ['a@example.com'], subject: 's' })),
 				).toEqual({ text_body: ['This field is required.'], html_body: ['This field is required.'] });
@@ -404,13 +404,13 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				).toEqual({ template_unique_id: ['Template not found.'] });
 			});
 
-			it('creates nothing when anything is refused (20)', async () => {
+			it('creates nothing if anything is rejected (20)', async () => {
 				const before = (await api.report({})).total;
 				await refusal(api.send(body({ to: ['fine@example.com', 'bad'] })));
 				expect((await api.report({})).total).toEqual(before);
 			});
 
-			it('refuses what is longer than it may be (26, 27)', async () => {
+			it('rejects texts over their limit (26, 27)', async () => {
 				const long = {
 					subject: 'x'.repeat(999),
 					tag: 'x'.repeat(256),
@@ -419,25 +419,25 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect((await fieldsOf(api.send(body(long)))).sort()).toEqual(['html_body', 'subject', 'tag']);
 			});
 
-			it('refuses an empty and an overlong list of recipients (21)', async () => {
+			it('rejects an empty and a long list of recipients (21)', async () => {
 				expect(await refusal(api.send(body({ to: [] })))).toEqual({ to: ['This list may not be empty.'] });
 				const to = Array.from({ length: 1001 }, (_, i) => `a${i}@example.com`);
 				expect(await fieldsOf(api.send(body({ to })))).toEqual(['to']);
 			});
 
-			it('refuses cc and bcc on BULK (21)', async () => {
+			it('rejects cc and bcc with BULK (21)', async () => {
 				const refused = await refusal(
 					api.send(body({ type: 'BULK', cc: ['c@example.com'], bcc: ['d@example.com'] })),
 				);
 				expect(Object.keys(refused).length).toBeGreaterThan(0);
 			});
 
-			it('refuses headers that are not to be set (25)', async () => {
+			it('rejects reserved headers (25)', async () => {
 				for (const header of ['From', 'BCC', 'Subject', 'Content-Type', 'List-Unsubscribe', 'a b', 'x:'])
 					expect(await fieldsOf(api.send(body({ headers: { [header]: 'v' } })))).toEqual(['headers']);
 			});
 
-			it('refuses line breaks in header values, and commas or line breaks in addresses (25)', async () => {
+			it('rejects line breaks in header values, and commas or line breaks in addresses (25)', async () => {
 				expect(await fieldsOf(api.send(body({ headers: { 'X-Id': 'a\r\nBcc: e@x.org' } })))).toEqual([
 					'headers',
 				]);
@@ -450,14 +450,14 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('answers a repeated key with the first answer, and refuses another body under it (29)', async () => {
+			it('repeats the first answer for a key, and rejects another body with it (29)', async () => {
 				const idempotencyKey = unique('key-');
 				const first = await api.send(body(), { idempotencyKey });
 				expect(await api.send(body(), { idempotencyKey })).toEqual(first);
 				await refuses(api.send(body({ subject: 'other' }), { idempotencyKey }), 'unprocessable');
 			});
 
-			it('names the campaign that a BULK call became (28)', async () => {
+			it('names the campaign of a BULK call (28)', async () => {
 				const accepted: unknown[] = [];
 				await api.send(body({ type: 'BULK' }), { onAccepted: (one) => accepted.push(one) });
 				expect(accepted).toEqual([
@@ -482,7 +482,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(report.total.opened_percent).toBeTypeOf('string');
 			});
 
-			it('fills every day of a range with zeros, ascending, both ends included', async () => {
+			it('fills every day of a range with zeros, ascending, including both ends', async () => {
 				const { data } = await api.report({ date_from: '28.02.2024', date_to: '02.03.2024' });
 				expect(data).toEqual(
 					['28.02.2024', '29.02.2024', '01.03.2024', '02.03.2024'].map((date) => ({
@@ -493,12 +493,12 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('takes the seven days that end at date_to, when it is alone', async () => {
+			it('covers the seven days that end at date_to if it is alone', async () => {
 				const { data } = await api.report({ date_to: '07.01.2024' });
 				expect(data.map(({ date }) => date)).toEqual([1, 2, 3, 4, 5, 6, 7].map((day) => `0${day}.01.2024`));
 			});
 
-			it('refuses dates that are none, a reversed range and too many days', async () => {
+			it('rejects invalid dates, a reversed range and too many days', async () => {
 				const format = 'Date has wrong format. Use one of these formats instead: DD.MM.YYYY.';
 				expect(await refusal(api.report({ date_from: '2024-01-01', date_to: '31.02.2024' }))).toEqual({
 					date_from: [format],
@@ -512,7 +512,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('answers zeros for an unknown campaign, and refuses a bad UUID and an unknown event type', async () => {
+			it('answers zeros for an unknown campaign, and rejects a bad UUID and an unknown event type', async () => {
 				const { total } = await api.report({ campaign_unique_id: '00000000-0000-4000-8000-000000000000' });
 				expect(total).toMatchObject({ sent: 0, opened: 0, opened_percent: '0', hardbounced_percent: 0 });
 				expect(

@@ -68,8 +68,8 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			return { id, counts, byList, to: results.map(({ to }) => to) };
 		}
 
-		describe('foreseen', () => {
-			it('counts a person of several lists once, in the first that has no objection', async () => {
+		describe('counted before staging', () => {
+			it('include a person on several lists once, in the first that accepts it', async () => {
 				const readers = { list_id: lists.readers, staged: 2, suppressed: 0, rejected: 0, left_out: 1 };
 				const inactive = { code: 'inactive', detail: null, count: 1 };
 				expect(await foresee(both())).toEqual({ ...readers, reasons: [inactive] });
@@ -78,7 +78,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(await foresee(both(), lists.guests)).toEqual({ ...guests, reasons });
 			});
 
-			it('leaves out every address of an excluded list, active there or not', async () => {
+			it('exclude every address of an excluded list, active there or not', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff] };
 				expect(await foresee(audience, lists.guests)).toMatchObject({
 					staged: 1,
@@ -98,14 +98,14 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('has of two active people who meet %s: %i', async (condition, staged) => {
+			])('have of two active people matching %s: %i', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
 				if (staged < 2) expect(counts.reasons).toContainEqual(reason);
 			});
 
-			it('wants all conditions to be met, and names the first that is not', async () => {
+			it('must match all conditions, and name the first that fails', async () => {
 				const where = ['email~example', 'meta.city=Oslo', 'name=Nobody'];
 				const { staged, reasons } = await foresee({ where });
 				expect({ staged, reasons }).toEqual({
@@ -118,7 +118,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				});
 			});
 
-			it('writes nothing, and is what staging comes to', async () => {
+			it('write nothing, and equal what staging counts', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city~o'] };
 				const ids = [lists.readers, lists.guests];
 				const foreseen = [];
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('asks people by what they opened, not machines, and only those who got that mail', async () => {
+			it('match opens by people, not bots, and only among those who got that mail', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -164,7 +164,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			});
 		});
 
-		describe('refused', () => {
+		describe('rejected', () => {
 			const uuid = '00000000-0000-4000-8000-00000000dead';
 			it.each<[field: string, more: Partial<CampaignSpec>]>([
 				['lists', { lists: [1, 999_999] }],
@@ -188,7 +188,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 					});
 			});
 
-			it('for a list that is not there', async () => {
+			it('for a missing list', async () => {
 				const work = audiences.foresee(spec(), { list_id: 999_999 });
 				await refuses(work, 'not_found');
 			});
@@ -200,12 +200,12 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
 				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
 				['2026-03-29 02:30', '2026-03-29T01:00:00.000000', 'skipped'],
-			])('take %s as the clock of the database has it: %s', async (at, moment, note) => {
+			])('read %s by the database’s clock: %s', async (at, moment, note) => {
 				const times = { starts_at: moment, opens_at: moment };
 				expect(await audiences.plan({ at })).toEqual({ ...times, ...zone, note });
 			});
 
-			it('count from now', async () => {
+			it('can be relative to now', async () => {
 				const moment = '2026-03-10T14:00:00.000000';
 				const planned = { starts_at: moment, opens_at: moment, ...zone, note: null };
 				expect(await audiences.plan({ in_ms: 2 * 3_600_000 })).toEqual(planned);
@@ -228,7 +228,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['at', { at: '2026-02-30 09:00' }],
 				['window', { window: '9-18' }],
 				['window', { window: '09:00-09:00' }],
-			])('refuse on %s: %j', async (field, request) => {
+			])('reject on %s: %j', async (field, request) => {
 				await expect(audiences.plan(request)).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { [field]: [{ code: 'invalid' }] },
@@ -237,7 +237,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 		});
 
 		describe('left out', () => {
-			it('are told by name, in their order and in parts, without those who have their mail by another list', async () => {
+			it('are listed by name in order and in pages, without those reached by another list', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city!=Rome'] };
 				const { id, to } = await stage(audience, [lists.readers, lists.guests]);
 				expect(to.sort()).toEqual(['ann@example.com', 'carl@example.com']);
@@ -256,7 +256,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(second).toEqual({ results: rest.slice(1), next: null });
 			});
 
-			it('are none of a campaign that took all, and there are none of an unknown one', async () => {
+			it('are empty for a campaign without any, and for an unknown one', async () => {
 				const { id } = await stage({ list_id: lists.guests }, [lists.guests]);
 				expect(await audiences.leftOut(id, {})).toEqual({ results: [], next: null });
 				const unknown = audiences.leftOut('00000000-0000-4000-8000-00000000dead', {});

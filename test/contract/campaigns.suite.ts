@@ -30,7 +30,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			...more,
 		});
 
-		it('are found by their name, without their bodies, and listed in the order they were opened', async () => {
+		it('are found by name, without their bodies, and listed in order of creation', async () => {
 			const job = unique('job');
 			const source = { kind: 'csv', path: '/a/people.csv', sha256: 'ab' };
 			const { id } = await ext.campaigns.open(job, spec({ source }));
@@ -63,7 +63,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(all.indexOf(next)).toBe(all.indexOf(job) + 1);
 		});
 
-		it('are the same one by any form of their UUID, and without one', async () => {
+		it('are identified by any form of their UUID', async () => {
 			const key = unique('job');
 			const campaign_unique_id = `0000000000004000800000000000${String(1_000 + counter)}`;
 			const { id } = await ext.campaigns.open(key, spec({ campaign_unique_id }));
@@ -74,7 +74,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				await refuses(ext.campaigns.open(key, spec({ campaign_unique_id: other })), 'conflict');
 		});
 
-		it('are refused beside one of the same mail that was released a short while ago', async () => {
+		it('are rejected beside one of the same mail that was released recently', async () => {
 			const mine = spec({ subject: unique('again') });
 			const { id, key } = await ext.campaigns.open(null, mine);
 			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
@@ -95,7 +95,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(null, mine)).key).not.toBe(key);
 		});
 
-		it('are refused beside an unfinished one that repeats another', async () => {
+		it('are rejected beside an unfinished one that repeats another', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;
@@ -114,7 +114,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(second, mine, unless)).id).not.toBe(id);
 		});
 
-		it('are the same campaign when their file was moved, and another one when it is another file', async () => {
+		it('are the same if their file was moved, and differ for another file', async () => {
 			const job = unique('job');
 			const from = (path: string, sha256: string) => spec({ source: { path, sha256 } });
 			const { id } = await ext.campaigns.open(job, from('/a', 'ab'));
@@ -122,7 +122,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			await refuses(ext.campaigns.open(job, from('/a', 'cd')), 'conflict');
 		});
 
-		it('tell what became of each row, in order, with its line', async () => {
+		it('report the outcome of each row in order, with its line', async () => {
 			const { id } = await ext.campaigns.open(unique('job'), spec());
 			const recipients = [
 				{ to: 'b@example.com', line: 2 },
@@ -161,14 +161,14 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			await refuses(ext.campaigns.results('00000000-0000-4000-8000-000000000000', {}), 'not_found');
 		});
 
-		it('forget the rows of what was dropped', async () => {
+		it('delete the rows of a dropped campaign', async () => {
 			const { id } = await ext.campaigns.open(unique('job'), spec());
 			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }, { to: 'no' }] });
 			await ext.campaigns.cancel(id);
 			expect(await ext.campaigns.results(id, {})).toEqual({ results: [], next: null });
 		});
 
-		it('are gone whole when they are forgotten before their release, and not behind it', async () => {
+		it('are deleted as a whole before their release only', async () => {
 			const job = unique('job');
 			const gone = unique('gone');
 			await ext.suppressions.put([{ email: `${gone}@example.com`, reason: 'HARDBOUNCED' }]);
@@ -206,7 +206,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				return id;
 			};
 
-			it('are known by their UUID, which is their name, and listed by nothing else', async () => {
+			it('have a UUID as their name, and appear in no list', async () => {
 				const gone = `${unique('gone')}@example.com`;
 				await ext.suppressions.put([{ email: gone, reason: 'UNSUBSCRIBED' }]);
 				const id = await sendBulk(['a@example.com', gone, 'b@example.com']);
@@ -245,7 +245,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				expect(person.left_out).toMatchObject([{ campaign: id, key: id, code: 'suppressed' }]);
 			});
 
-			it('are canceled, and take nothing that is for campaigns with rows', async () => {
+			it('can be canceled, and reject operations for campaigns with rows', async () => {
 				const id = await sendBulk(['a@example.com']);
 				const released = {
 					code: 'conflict',
@@ -286,7 +286,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				...more,
 			});
 
-			it('send each as it is: its content, its context, whoever it is to', async () => {
+			it('send each request with its content and context to any address', async () => {
 				const { id, job } = await opened();
 				const requests: RequestRow[] = [
 					{ line: 1, request: request(['a@example.com', 'b@example.com', 'A@example.com']) },
@@ -307,7 +307,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('reject what a send call would refuse, and the same message to the same address', async () => {
+			it('reject what a send call rejects, and the same message to the same address', async () => {
 				const { id } = await opened();
 				const rows = [
 					{ to: [] },
@@ -346,7 +346,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('and recipients do not mix, nor do lists', async () => {
+			it('do not mix with recipients, nor with lists', async () => {
 				const { id } = await opened();
 				await refuses(
 					ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),

@@ -32,7 +32,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 		afterAll(() => subject.close());
 
-		it('names itself and what it can (37)', async () => {
+		it('names the service and its capabilities (37)', async () => {
 			const { service, idempotentSend, ext: offered } = await api.capabilities();
 			expect({ service, idempotentSend }).toEqual({ service: 'mailctl', idempotentSend: true });
 			expect(Object.keys(offered)).toEqual(
@@ -40,7 +40,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			);
 		});
 
-		it('tracks no message of a call or campaign that asks so, and says it (46)', async () => {
+		it('does not track messages of a call or campaign on request (46)', async () => {
 			const html_body = '<a href="https://example.com/">x</a>';
 			const mail = { from: subject.sender, subject: 'Off', html_body };
 			for (const disable_tracking of [true, false]) {
@@ -66,7 +66,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			}
 		});
 
-		it('tells the links of a campaign, and of no unknown one', async () => {
+		it('lists the links of a campaign, and rejects an unknown one', async () => {
 			const campaign_unique_id = '77777777-0000-4000-8000-000000000001';
 			const { links } = ext.reports;
 			await refuses(links(campaign_unique_id), 'not_found');
@@ -84,7 +84,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const spec = (list_id: number) => ({ list_id, on_conflict: 'update' as const, reactivate: false });
 			const columns = ['email', 'name'];
 
-			it('creates with the source IMPORT, updates, keeps what a null cell leaves open, and finds duplicates', async () => {
+			it('creates with the source IMPORT, updates, keeps values for null cells, and finds duplicates', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'old@example.com', name: 'Old' });
 				const { id, position } = await ext.imports.open(unique('key'), spec(list.id));
@@ -111,7 +111,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('answers the same rows again with the same answer, refuses a gap, and reopens where it stood', async () => {
+			it('repeats the answer to the same rows, rejects a gap, and reopens at its position', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -124,7 +124,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
 			});
 
-			it('never makes an inactive subscriber active by itself (14)', async () => {
+			it('never activates an inactive subscriber by itself (14)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
 				const { id } = await ext.imports.open(unique('key'), spec(list.id));
@@ -136,7 +136,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await people(list.id)).toMatchObject([{ is_active: false }]);
 			});
 
-			it('refuses an unknown list, and columns it does not know', async () => {
+			it('rejects an unknown list and unknown columns', async () => {
 				await refuses(ext.imports.open(unique('key'), spec(999_999)), 'not_found');
 				const { id } = await ext.imports.open(unique('key'), spec((await newList()).id));
 				const bad = { first: 0, columns: ['email', 'shoe'], cells: ['a@example.com', '44'] };
@@ -148,7 +148,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const newHook = () => api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
 			const other = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 
-			it('are none while nothing has happened, and nothing of them is replayed', async () => {
+			it('are empty before any event, also for a replay', async () => {
 				const { id } = await newHook();
 				const empty = { count: 0, next: null, previous: null, results: [] };
 				expect(await ext.deliveries.page(id, {})).toEqual(empty);
@@ -160,7 +160,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
 			});
 
-			it('are those of a webhook there is, and of states and times there are', async () => {
+			it('exist only for existing webhooks, states and times', async () => {
 				const { id } = await newHook();
 				for (const call of [
 					() => ext.deliveries.page(999_999, {}),
@@ -176,7 +176,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					await refuses(call(), 'invalid');
 			});
 
-			it('are signed by a secret that stays, and by two while it changes', async () => {
+			it('are signed with a permanent secret, and with two during a rotation', async () => {
 				const [first] = await ext.deliveries.secrets();
 				expect(first?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
 				expect((await ext.deliveries.secrets())[0]).toEqual(first);
@@ -195,7 +195,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const pdf = { name: 'Übersicht.pdf', type: 'application/pdf', sha256 };
 			const mail = () => ({ from: subject.sender, to: ['a@example.com'], subject: 'S', text_body: 'T' });
 
-			it('are uploaded once, named by messages, and part of them', async () => {
+			it('are uploaded once and named by messages', async () => {
 				await refuses(ext.attachments.find(sha256), 'not_found');
 				expect(await ext.attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
 				expect(await ext.attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
@@ -208,7 +208,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(Buffer.from(file?.content as ArrayBuffer)).toEqual(bytes);
 			});
 
-			it('are of their hash, may be empty, and are not too large', async () => {
+			it('match their hash, may be empty, and have a maximum size', async () => {
 				const nothing = Buffer.alloc(0);
 				expect(await ext.attachments.put(shaOf(nothing), nothing)).toMatchObject({ size: 0 });
 				await expect(ext.attachments.put(sha256, Buffer.from('x'))).rejects.toMatchObject({
@@ -230,14 +230,14 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				['a mail', { ...pdf, type: 'message/rfc822' }, { 0: { type: [{ code: 'invalid' }] } }],
 				['no hash', { ...pdf, sha256: 'x' }, { 0: { sha256: [{ code: 'invalid' }] } }],
 				['bytes that are not there', { ...pdf, sha256: '0'.repeat(64) }, [{ code: 'does_not_exist' }]],
-			])('are refused with %s', async (_, attachment, errors) => {
+			])('are rejected with %s', async (_, attachment, errors) => {
 				await expect(api.send({ ...mail(), attachments: [attachment] })).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { attachments: errors },
 				});
 			});
 
-			it('are refused where a link is to two of them', async () => {
+			it('are rejected if a link matches two of them', async () => {
 				await ext.attachments.put(sha256, bytes);
 				const two = {
 					...mail(),
@@ -248,8 +248,8 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		describe('a list that is wanted once', () => {
-			it('is new again for the repeat of the call that added it, and of that call alone', async () => {
+		describe('a list that is created if missing', () => {
+			it('is new again for a repetition of the call that added it', async () => {
 				const key = { idempotencyKey: unique('key') };
 				const body = { name: unique('kept'), email_reason: 'You asked' };
 				const added = await ext.lists.add(body, key);
@@ -261,7 +261,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await ext.lists.add(body, key)).toMatchObject({ is_new: true });
 			});
 
-			it('is added by the first call, and answered as it is by the others', async () => {
+			it('is added by the first call, and returned to later ones', async () => {
 				const name = unique('once');
 				const first = await ext.lists.add({ name, email_reason: 'You asked' });
 				expect(first).toEqual({ is_new: true, list: await api.lists.get(first.list.id) });
@@ -276,7 +276,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('details of lists', () => {
-			it('are a public name, which an empty text or null clears, and the list of the document is as before', async () => {
+			it('contain a public name, which an empty text or null clears', async () => {
 				const list = await newList();
 				const { id } = list;
 				expect(await ext.lists.get(id)).toEqual({ id, public_name: null });
@@ -293,7 +293,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('erasures', () => {
-			it('empty what was sent, delete who was there, and keep the address from coming back until lifted', async () => {
+			it('clear what was sent, delete the person, and block the address until lifted', async () => {
 				const list = await newList();
 				const email = `${unique('gone')}@example.com`;
 				await api.subscribers(list.id).create({ email, name: 'Gone' });
@@ -314,7 +314,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await api.subscribers(list.id).create({ email })).toMatchObject({ email, name: '' });
 			});
 
-			it('refuse a bad address', async () => {
+			it('reject a bad address', async () => {
 				await refuses(ext.erasures.erase('nobody'), 'invalid');
 				await refuses(ext.erasures.lift('nobody'), 'invalid');
 			});
@@ -342,7 +342,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(ext.exports.slice(list.id, { after: -1, limit: 1 }), 'invalid');
 			});
 
-			it('read it as tuples, which are the values of those records', async () => {
+			it('read it as tuples with the values of those records', async () => {
 				const [exports, tuples, list] = [ext.exports, ext.tuples, await newList()];
 				for (const name of ['a', '"b", \u2028 <é>', 'c'])
 					await api.subscribers(list.id).create({ email: `${name.charCodeAt(0)}@example.com`, name });
@@ -367,7 +367,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const none = { full_name: '', reply_to_email: '', is_verified: true };
 			const taken = { fields: { from_email: [{ code: 'unique' }] } };
 
-			it('are made, changed and deleted; an address is there once, in any case', async () => {
+			it('can be created, changed and deleted, with one address in any case', async () => {
 				const { senders } = api;
 				const from_email = `${unique('Desk')}@example.com`;
 				const made = await senders.create({ from_email });
@@ -390,7 +390,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(senders.delete(made.id), 'not_found');
 			});
 
-			it('send what they may: a new address from its creation on, an old one no more', async () => {
+			it('may be used from their creation to their removal', async () => {
 				const from_email = `${unique('moved')}@example.com`;
 				const { id } = await api.senders.create({ from_email });
 				const mail = (from: string) => ({ from, to: ['a@example.com'], subject: 'S', text_body: 'T' });
@@ -404,7 +404,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('templates (23)', () => {
-			it('are looked up by their unique name, which is the subject of what is sent', async () => {
+			it('are found by their unique name, which is the subject', async () => {
 				const made = await ext.templates.create({
 					name: unique('Welcome '),
 					html_body: '<p>Hello #name#</p>',
@@ -454,7 +454,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				return [mail.subject, mail.text?.trim()];
 			};
 
-			it('come from the context, then the one subscriber it is, then what is built in', async () => {
+			it('take values from the context, the subscriber, then the built-in ones', async () => {
 				await api.fields.create({ variable: 'color', name: 'Colour' });
 				expect(await send({})).toEqual(['for', '|Var@example.com|#color#|#unknown#|#fff#']);
 				const [one, two] = [await newList(), await newList()];
@@ -481,7 +481,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const mail = { type: 'BULK', subject: 's', text_body: 'Hello #name#' } as const;
 			const spec = (): CampaignSpec => ({ from: subject.sender, ...mail });
 
-			it('stage a list, release it in one stroke, and take nobody twice', async () => {
+			it('stage a list, release it in one transaction, and reach nobody twice', async () => {
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
@@ -508,7 +508,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('reject whom a strict variable would leave with a hole', async () => {
+			it('reject recipients without a value for a strict variable', async () => {
 				const list = await newList();
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
@@ -526,7 +526,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
-			it('canceled ones send nothing, and deleting a list cancels what waits for its people (17)', async () => {
+			it('send nothing once canceled, and deleting a list cancels its waiting bulk mail (17)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
 				const { id } = await ext.campaigns.open(unique('job'), spec());
@@ -541,7 +541,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		describe('recipients put into a campaign (24, 38)', () => {
+		describe('recipients added to a campaign (24, 38)', () => {
 			const text_body = '#name#|#plan#|#city#';
 			const opened = async (more: Partial<CampaignSpec> = {}) => {
 				const job = unique('job');
@@ -557,7 +557,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				return Promise.all(results.map(async ({ id: one }) => (await parsed(one)).text?.trim()));
 			};
 
-			it('have a context over that of all, and that goes over the meta of their subscriber', async () => {
+			it('have a context that overrides the campaign’s, which overrides meta', async () => {
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
 				const list = await newList();
@@ -588,7 +588,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('are acknowledged once: the same batch again, a gap, a job reopened', async () => {
+			it('are acknowledged once, also for a repeated batch, a gap and a reopened campaign', async () => {
 				const { campaigns, id, reopen } = await opened();
 				const recipients = [
 					{ to: 'a@example.com' },
@@ -633,7 +633,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				['it is strict', { strict_vars: true }],
 				['nothing is said of it', { strict_vars: undefined }],
 				['it is said as a form says it', { strict_vars: 'true' }],
-			])('lack no variable when %s', async (_, strict) => {
+			])('have every value when %s', async (_, strict) => {
 				const { campaigns, id } = await opened({ ...(strict as object), context: { plan: 'all' } });
 				const recipients = [{ to: 'a@example.com', context: { city: '' } }, { to: 'b@example.com' }];
 				expect(await campaigns.put(id, { first: 0, recipients })).toMatchObject({
@@ -642,7 +642,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				});
 			});
 
-			it('come to no campaign that is released, canceled or unknown', async () => {
+			it('are rejected for a released, canceled or unknown campaign', async () => {
 				const recipients = [{ to: 'a@example.com' }];
 				const { campaigns, id: released } = await opened();
 				await campaigns.put(released, { first: 0, recipients });
@@ -674,7 +674,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					{ first: 0, recipients: [{ to: 'a@example.com', context: { name: { first: 'A' } } }] },
 					'recipients',
 				],
-			])('are refused as a whole when the batch holds %s', async (_, batch, field) => {
+			])('are rejected as a whole if the batch contains %s', async (_, batch, field) => {
 				const { campaigns, id, reopen } = await opened();
 				await expect(campaigns.put(id, batch as never)).rejects.toMatchObject({
 					code: 'invalid',
@@ -683,7 +683,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await reopen()).toMatchObject({ id, position: 0 });
 			});
 
-			it('may be ten thousand at once, but not more, nor more than 4 MiB', async () => {
+			it('are at most ten thousand and 4 MiB at once', async () => {
 				const { campaigns, id } = await opened();
 				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
 					to: `n${n}@example.com`,
@@ -704,14 +704,14 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		describe('what a person does to a message (38)', () => {
+		describe('actions on a message (38)', () => {
 			const accepted = async () => {
 				const to = [`${unique('person')}@example.net`];
 				const { messages } = await api.send({ from: subject.sender, to, subject: 'Hi', text_body: 'Hello' });
 				return messages[0]?.id ?? '';
 			};
 
-			it('cancels what waits, once and for all, and answers the message', async () => {
+			it('cancel a waiting one for good, and return it', async () => {
 				const id = await accepted();
 				expect(await ext.messages.retry(id)).toMatchObject({ id, state: 'queued' });
 				expect(await ext.messages.cancel(id)).toMatchObject({ id, state: 'canceled', delivery_attempts: [] });
@@ -723,14 +723,14 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await ext.messages.get(id)).toMatchObject({ state: 'canceled' });
 			});
 
-			it('knows no other ids', async () => {
+			it('reject unknown ids', async () => {
 				const nobody = '00000000-0000-4000-8000-00000000ffff';
 				await refuses(ext.messages.cancel(nobody), 'not_found');
 				await refuses(ext.messages.retry(nobody), 'not_found');
 			});
 		});
 
-		it('messages and suppressions go on by key behind a page, in the order of the pages', async () => {
+		it('messages and suppressions continue by key after a page, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {
@@ -756,8 +756,8 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			expect((await suppressions.slice({ cursor, limit: 1000 })).results).toEqual(others);
 		});
 
-		describe('progress of a sending', () => {
-			it('is that of one submission, or of one campaign, and nothing for what nobody knows', async () => {
+		describe('the progress of a send', () => {
+			it('covers one submission or campaign, and is empty for an unknown one', async () => {
 				const accepted: (string | null)[] = [];
 				await api.send(
 					{ from: subject.sender, to: ['a@example.com', 'b@example.com'], subject: 's', text_body: 't' },
@@ -788,7 +788,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('subscribers and fields (13, 16)', () => {
-			it('adds who is not there yet, and leaves or changes who is, in one operation', async () => {
+			it('are added if missing, else kept or changed, in one operation', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				for (const variable of [a, b]) await api.fields.create({ variable, name: variable });
 				const list = await newList();
@@ -833,7 +833,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(add(999_999_999, { email: 'nobody' }, { if_exists: 'skip' }), 'not_found');
 			});
 
-			it('merges meta where it is stored, and counts what a field is used by', async () => {
+			it('merge meta in the store, and count the uses of a field', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				const field = await api.fields.create({ variable: a, name: 'A' });
 				await api.fields.create({ variable: b, name: 'B' });

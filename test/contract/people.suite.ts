@@ -22,7 +22,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			return (await api.send(mail as Parameters<Api['send']>[0])).messages[0]?.id ?? '';
 		};
 
-		it('knows an address by its lists, suppressions, messages and copies, in any case and form', async () => {
+		it('finds an address in lists, suppressions, messages and copies, in any case and form', async () => {
 			const list = await api.lists.create({ name: 'Straße', email_reason: 'r' });
 			await api.subscribers(list.id).create({ email: 'Ann@Bücher.example', name: 'Ann' });
 			await (await need(api, 'suppressions')).create({ email: 'ann@bücher.example', reason: 'UNSUBSCRIBED' });
@@ -52,7 +52,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		it('tells messages in slices, the newest first, and none from before a time', async () => {
+		it('lists messages in slices, newest first, back to a given time', async () => {
 			const ids: string[] = [];
 			for (let at = 0; at < 3; at += 1) ids.unshift(await sendTo('slices@people.example'));
 			const first = await people.messages('slices@people.example', { limit: 2 });
@@ -63,7 +63,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			expect((await people.messages('slices@people.example', { limit: 2, since })).results).toEqual([]);
 		});
 
-		it('knows who was erased, and nothing else of the person', async () => {
+		it('reports an erasure, and nothing else about the person', async () => {
 			await sendTo('gone@people.example');
 			await (await need(api, 'erasures')).erase('gone@people.example');
 			expect(await people.get('Gone@people.example')).toMatchObject({
@@ -72,7 +72,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		it('says of an unknown address that it is unknown, and refuses a bad address or time', async () => {
+		it('reports an unknown address, and rejects a bad address or time', async () => {
 			expect(await people.get('unknown@people.example')).toMatchObject({ is_known: false, messages: 0 });
 			expect(await people.messages('unknown@people.example', { limit: 1 })).toEqual({
 				results: [],

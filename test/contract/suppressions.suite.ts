@@ -23,7 +23,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 		const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
 		const invalid = (fields: object) => ({ code: 'invalid', fields });
 
-		it('are added once, however often, and found by address, reason and source', async () => {
+		it('are added once, and found by address, reason and source', async () => {
 			const email = unique('once');
 			const made = await suppressions.create({ email: email.toUpperCase() });
 			expect(made).toEqual({
@@ -57,7 +57,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(rest).toMatchObject({ results: [{ email: emails[2] }], next: null });
 		});
 
-		it('refuse a bad address, reason, time or cursor, and a time that is past', async () => {
+		it('reject a bad address, reason, time or cursor, and a past time', async () => {
 			const email = unique('bad');
 			await expect(suppressions.create({ email: 'nobody' })).rejects.toMatchObject(
 				invalid({ email: [{ message: 'Enter a valid email address.' }] }),
@@ -76,7 +76,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await suppressions.page({ email__exact: email })).count).toBe(0);
 		});
 
-		it('are put by the batch: bad rows are rejects, and the same rows again change nothing', async () => {
+		it('are stored in batches: bad rows are rejects, and repeated rows change nothing', async () => {
 			const [kept, ended] = [unique('put'), unique('put')];
 			const rows = [
 				{
@@ -115,7 +115,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			});
 		});
 
-		it('stop mail until they are removed, by one reason or all', async () => {
+		it('stop mail until they are removed, one reason or all', async () => {
 			const email = unique('stop');
 			const list = await api.lists.create({ name: email, email_reason: 'r' });
 			const { id } = await api.subscribers(list.id).create({ email });
@@ -141,7 +141,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
 		});
 
-		it('are lifted by who says is_active: true, and not by the default of a PUT (14)', async () => {
+		it('are removed by an explicit is_active: true, not by a PUT without it (14)', async () => {
 			const list = await api.lists.create({ name: unique('put'), email_reason: 'r' });
 			const subscribers = api.subscribers(list.id);
 			for (const reason of ['UNSUBSCRIBED', 'HARDBOUNCED'] as const) {
@@ -159,7 +159,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await subscribers.replace(other.id, { email: other.email })).toMatchObject({ is_active: true });
 		});
 
-		it('are of one list where somebody unsubscribed from that, and of all lists else (40)', async () => {
+		it('apply to one list after an unsubscription from it, else to all (40)', async () => {
 			const email = unique('list');
 			const lists = [];
 			for (const name of ['One', 'Two']) lists.push(await api.lists.create({ name, email_reason: 'r' }));
@@ -186,7 +186,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await found({})).toEqual([null]);
 		});
 
-		it('refuse a list for what is never of one, and a list that is not there', async () => {
+		it('reject a list for other reasons, and a missing list', async () => {
 			const email = unique('nolist');
 			const { id } = await api.lists.create({ name: 'One', email_reason: 'r' });
 			await expect(suppressions.create({ email, reason: 'COMPLAINED', list_id: id })).rejects.toMatchObject(
@@ -199,7 +199,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await suppressions.check([gone])).toMatchObject({ counts: { rejected: 1 } });
 		});
 
-		it('do not take an erased address', async () => {
+		it('reject an erased address', async () => {
 			const email = unique('erased');
 			await (await need(api, 'erasures')).erase(email);
 			await expect(suppressions.create({ email })).rejects.toMatchObject({

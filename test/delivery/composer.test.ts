@@ -42,11 +42,11 @@ async function told(messages: readonly Leased[]): Promise<string[]> {
 	return said;
 }
 
-it('asks the queue nothing for ordinary messages', async () => {
+it('composing ordinary messages makes no queue calls', async () => {
 	expect(await told([messageOf('a', 'Ada'), messageOf('b', 'x'.repeat(500))])).toEqual([]);
 });
 
-it('takes care of large messages and of suspects, one at a time', async () => {
+it('large and suspect messages are composed one at a time', async () => {
 	const large = messageOf('large', 'x'.repeat(10_000));
 	const endless = messageOf('endless', 'x'.repeat(100_000));
 	const suspect = messageOf('suspect', 'Ada', { is_suspect: true, fence: 7 });
@@ -60,7 +60,7 @@ it('takes care of large messages and of suspects, one at a time', async () => {
 	]);
 });
 
-it('expects of threads only what was not asked for meanwhile', async () => {
+it('threads compose only messages not requested meanwhile', async () => {
 	const given: string[][] = [];
 	const html = { ...submission.content, text: null, html: '<p>Hi #k#</p>', disable_inline: true };
 	const composer = new Composer({

@@ -87,7 +87,7 @@ describe('certificates', () => {
 	}
 });
 
-it('waits as long as RFC 5321 s.4.5.3.2 asks when nobody says otherwise, and 30 s for a greeting', () => {
+it('the timeouts are those of RFC 5321 s.4.5.3.2, and 30 s for a greeting', () => {
 	const minutes = 60_000;
 	expect(standardTimeouts).toEqual({
 		connect: minutes / 2,

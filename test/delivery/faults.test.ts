@@ -45,8 +45,8 @@ async function sendMany(
 
 const login = { user: 'me', password: 'hunter2-secret', security: 'required' } as const;
 
-describe('a fault before a session pauses the queue and touches no message', () => {
-	it('never says a password in clear when STARTTLS is stripped', async () => {
+describe('a fault before a session pauses the queue and changes no message', () => {
+	it('a password is never sent in clear when STARTTLS is stripped', async () => {
 		await sendTo({ ehlo: ['AUTH PLAIN LOGIN'] }, login);
 		const said = server?.lines.join('\n') ?? '';
 		expect(said).not.toMatch(/AUTH/);
@@ -55,7 +55,7 @@ describe('a fault before a session pauses the queue and touches no message', () 
 });
 
 describe('a used connection that the server has ended', () => {
-	it.each([[[]], [['PIPELINING']]])('is replaced once, without a mark on the message (%j)', async (ehlo) => {
+	it.each([[[]], [['PIPELINING']]])('is replaced once, without a trace on the message (%j)', async (ehlo) => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -70,7 +70,7 @@ describe('a used connection that the server has ended', () => {
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
-	it('leaves in doubt only the message whose dot had left', async () => {
+	it('leaves only the message in doubt whose dot had left', async () => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -84,7 +84,7 @@ describe('a used connection that the server has ended', () => {
 		expect(server.bodies).toHaveLength(20);
 	});
 
-	it('goes on after a body that nobody was to get', async () => {
+	it('continues after a body without recipients', async () => {
 		const { server, result } = await sendMany(
 			10,
 			{
@@ -98,7 +98,7 @@ describe('a used connection that the server has ended', () => {
 		expect([server.connections, server.bodies.filter((body) => body === '')]).toEqual([1, ['']]);
 	});
 
-	it('is shared when the server allows no more connections', async () => {
+	it('is shared if the server allows no more connections', async () => {
 		const { result } = await sendMany(
 			40,
 			{
@@ -128,7 +128,7 @@ describe('a large body', () => {
 });
 
 describe('addresses beyond ASCII', () => {
-	it('go out in punycode, with SMTPUTF8 only for the local part', async () => {
+	it('use punycode, and SMTPUTF8 only for the local part', async () => {
 		server = await startFaultServer({});
 		pool = testPool(server.port);
 		const mail = { from: 'a@example.com', copies: [], bytes: Buffer.from('x\r\n') };

@@ -30,7 +30,7 @@ function answer({ fill, pass, leave }: ReturnType<typeof started>, count: number
 }
 
 describe('messages under way', () => {
-	it('are three a connection at first, and twenty where they are answered at once', () => {
+	it('are three a connection at first, and twenty with fast answers', () => {
 		const flow = started();
 		expect(flow.fill()).toBe(6);
 		answer(flow, 6, 0);
@@ -46,7 +46,7 @@ describe('messages under way', () => {
 		expect(flow.fill()).toBe(6);
 	});
 
-	it('are three a connection where they have to leave before an hour', () => {
+	it('are three a connection near the end of a window', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		for (let n = 0; n < 6; n += 1) flow.leave();
@@ -54,7 +54,7 @@ describe('messages under way', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('stay below what a crash may repeat, including those whose outcomes are not stored', () => {
+	it('stay below what a crash may repeat, including unrecorded outcomes', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);
@@ -62,7 +62,7 @@ describe('messages under way', () => {
 		expect(flow.window.isFree(102)).toBe(false);
 	});
 
-	it('take 16 MiB at the most, and one while its size is unknown', () => {
+	it('have at most 16 MiB, and are one while sizes are unknown', () => {
 		const { window } = started();
 		const first = window.enter();
 		expect(window.isFree(0)).toBe(false);

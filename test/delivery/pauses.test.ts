@@ -44,8 +44,8 @@ function waitless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2]
 const hold = (memory: MemoryQueue, reason: string | null) =>
 	memory.queue.pause({ kind: 'manual', reason, retry_at: null, now: systemClock.now() });
 
-describe('a queue that a person has paused', () => {
-	it('is not begun by a run with an end, which says so', async () => {
+describe('a queue paused by a person', () => {
+	it('ends a run with its reason', async () => {
 		const { memory, pool: own } = await start({}, 3);
 		await hold(memory, 'moving house');
 		const result = await testWorker(memory, own).run({ scope: null, until: 'settled' });
@@ -54,7 +54,7 @@ describe('a queue that a person has paused', () => {
 		expect(server?.connections).toBe(0);
 	});
 
-	it('gets back what a worker had leased, and is gone on with when it is resumed', async () => {
+	it('gets leased messages back, and continues when resumed', async () => {
 		const { memory, server: own } = await start({}, 150);
 		const { events, stop } = waitless(memory, { rate: 30 });
 		await eventually(() => expect(own.bodies.length).toBeGreaterThan(3));
@@ -98,7 +98,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.pauses.size).toBe(0);
 	});
 
-	it('for some recipients stops nobody else', async () => {
+	it('for some recipients stops no others', async () => {
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
 		const { memory, pool: own } = await start(
@@ -122,7 +122,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('counts over workers and over other replies, until a message is sent', async () => {
+	it('is counted over workers and other replies, until a message is sent', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{
@@ -144,8 +144,8 @@ describe('a mail server that refuses the sender', () => {
 	});
 });
 
-describe('a mail server that takes nothing', () => {
-	it('is written down with the reason and when it is tried again, and forgotten once it takes mail', async () => {
+describe('a mail server that accepts nothing', () => {
+	it('is stored with reason and retry time, and forgotten when it works', async () => {
 		let isBroken = true;
 		const { memory, pool: own } = await start(
 			{ on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined) },
@@ -163,7 +163,7 @@ describe('a mail server that takes nothing', () => {
 		expect([result.counts.sent, memory.pauses.size]).toEqual([30, 0]);
 	});
 
-	it('is tried with one message, not with all that waits', async () => {
+	it('is tried with one message', async () => {
 		const { memory, server: own } = await start(
 			{
 				ehlo: ['PIPELINING'],
@@ -178,7 +178,7 @@ describe('a mail server that takes nothing', () => {
 		expect(own.lines.filter((line) => line.startsWith('MAIL')).length).toBeLessThan(40 + 5 * 3 + 6);
 	});
 
-	it('is waited for by a worker that another one has told', async () => {
+	it('is waited for by other workers', async () => {
 		const { memory, server: own } = await start({}, 5);
 		const now = systemClock.now();
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
@@ -195,7 +195,7 @@ describe('a mail server that takes nothing', () => {
 		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
 	});
 
-	it('is not tried sooner because new mail comes', async () => {
+	it('is not tried sooner for new mail', async () => {
 		const { memory, server: own } = await start({}, 5);
 		const now = systemClock.now();
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
@@ -211,7 +211,7 @@ describe('a mail server that takes nothing', () => {
 		expect([own.connections, events.length]).toEqual([0, 1]);
 	});
 
-	it('stops nobody else when it asks for a login for one recipient only', async () => {
+	it('stops no other recipient if it requires a login for one', async () => {
 		const { memory, pool: own } = await start(
 			{
 				on: (phase, line) =>

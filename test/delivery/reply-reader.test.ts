@@ -16,11 +16,11 @@ describe('replies', () => {
 		['with bare line ends', ['250-a\n250 b\n'], [['250-a\n250 b']]],
 		['without a code', ['hello\r\n250 Ok\r\n'], [['hello', '250 Ok']]],
 		['with empty lines between', ['\r\n250 Ok\r\n\r\n'], [['250 Ok']]],
-	])('are read: %s', (_name, chunks, replies) => {
+	])('are parsed: %s', (_name, chunks, replies) => {
 		expect(read(...chunks)).toEqual(replies);
 	});
 
-	it('keep a character that a packet cuts', () => {
+	it('keep a character that packets split', () => {
 		const reader = createReplyReader(100);
 		const bytes = Buffer.from('250 é\r\n');
 		expect([reader.read(bytes.subarray(0, 5)), reader.read(bytes.subarray(5))]).toEqual([[], ['250 é']]);
@@ -37,7 +37,7 @@ describe('replies', () => {
 		expect(reader.isTooLarge).toBe(true);
 	});
 
-	it('of a server that hung up count when they refuse', () => {
+	it('of a server that hung up count if they refuse', () => {
 		const reader = createReplyReader(100);
 		reader.read(Buffer.from('250 Ok\r\n550 5.1.1 No su'));
 		expect(reader.lastWords()).toBe('550 5.1.1 No su');

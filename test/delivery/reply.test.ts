@@ -6,7 +6,7 @@ import type { SmtpPhase } from '../../src/engine/rules/outcomes.js';
 const judge = (kind: Conversation['kind'], phase: SmtpPhase, raw: string) =>
 	classify({ kind, reply: parseReply(phase, raw) }).verdict;
 
-describe('the table', () => {
+describe('the table of replies', () => {
 	const cases: [Conversation['kind'], SmtpPhase, string, Verdict][] = [
 		['accepted', 'answer', '250 2.0.0 Ok', 'sent'],
 		['unsendable', 'mail', 'too large', 'failed'],
@@ -59,7 +59,7 @@ describe('the table', () => {
 			'550 5.1.1 User unknown',
 			'552 5.3.4 Too big',
 		],
-	])('takes "%s" to MAIL for a refusal of the sender', (raw) => {
+	])('reads "%s" to MAIL as a refusal of the sender', (raw) => {
 		expect(judge('refused', 'mail', raw)).toBe('sender');
 	});
 
@@ -98,7 +98,7 @@ describe('the table', () => {
 		'550 差出人アドレスが認証されていません',
 		'550 发件人地址未通过验证',
 	];
-	it.each(ofSender)('takes "%s" for a refusal of the sender, at RCPT and after the dot', (raw) => {
+	it.each(ofSender)('reads "%s" as a refusal of the sender, at RCPT and after the dot', (raw) => {
 		expect([judge('refused', 'rcpt', raw), judge('refused', 'answer', raw)]).toEqual(['sender', 'sender']);
 	});
 
@@ -110,7 +110,7 @@ describe('the table', () => {
 		'552 5.7.0 Our system detected an illegal attachment on your message',
 		'554 Virus found',
 		'550 Письмо отклонено: спам',
-	])('takes "%s" after the dot for a refusal of the content', (raw) => {
+	])('reads "%s" after the dot as a refusal of the content', (raw) => {
 		expect(judge('refused', 'answer', raw)).toBe('content');
 	});
 
@@ -140,7 +140,7 @@ describe('the table', () => {
 		'550 Άγνωστος χρήστης',
 		'550 المستخدم غير موجود',
 		'550 존재하지 않는 사용자',
-	])('takes "%s" for an unknown address, at RCPT and after the dot of a mail to one', (raw) => {
+	])('reads "%s" as an unknown address, at RCPT and after the dot of a mail to one', (raw) => {
 		const reply = parseReply('answer', raw);
 		expect(judge('refused', 'rcpt', raw)).toBe('hard');
 		expect(classify({ kind: 'refused', reply }).verdict).toBe('hard');
@@ -157,11 +157,11 @@ describe('the table', () => {
 		'550 5.0.0 Host not found, try again',
 		'550 5.2.2 Mailbox of user a does not exist any more or is over quota',
 		'550 Administrative prohibition',
-	])('takes "%s" for a refusal of this message alone', (raw) => {
+	])('reads "%s" as a refusal of this message only', (raw) => {
 		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
-	describe('tells an unknown address from a refused sender, whatever else the text names', () => {
+	describe('unknown addresses and refused senders, with any other words', () => {
 		const unknown = [
 			'550 5.1.1 <a@b.example>: Recipient address rejected: User unknown in local table (sender not authenticated)',
 			'550 5.1.1 User unknown; sender=<news@c.example>; helo=<mail.c.example>',
@@ -216,7 +216,7 @@ describe('the table', () => {
 		});
 	});
 
-	it('judges a megabyte of hostile text', () => {
+	it('judges a megabyte of hostile text quickly', () => {
 		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
 		expect(judge('refused', 'rcpt', `550 ${'user is '.repeat(125_000)}`)).toBe('failed');
 	});
@@ -231,7 +231,7 @@ describe('a reply', () => {
 			text: 'No [31m such user !',
 		});
 	});
-	it('is at most 500 characters long', () => {
+	it('has at most 500 characters', () => {
 		expect(parseReply('rcpt', `550 ${'é'.repeat(5_000)}`).text).toHaveLength(500);
 	});
 	it('without a code is text', () => {

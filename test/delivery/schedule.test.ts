@@ -23,7 +23,7 @@ describe('the schedule of retries', () => {
 		const next = nextAttempt({ attempts: 20, createdAt: 0, now: 4 * day - minute, random: middle });
 		expect(next).toEqual({ kind: 'retry', due_at: 4 * day });
 	});
-	it('gives an old message that was held back three attempts', () => {
+	it('tries an old message that was held back three times', () => {
 		const kinds = [1, 2, 3].map(
 			(attempts) => nextAttempt({ attempts, createdAt: 0, now: 9 * day, random: middle }).kind,
 		);

@@ -29,7 +29,7 @@ async function toldAt(phase: FaultPhase): Promise<string> {
 	return `${trace.join('\n')}\n${reply.text}`;
 }
 
-describe('words of a mail server', () => {
+describe('the words of a mail server', () => {
 	it.each([
 		'connect',
 		'EHLO',
@@ -38,7 +38,7 @@ describe('words of a mail server', () => {
 		'RCPT',
 		'DATA',
 		'dot',
-	] as const)('hide the login, and hold no control, when it repeats them at %s', async (phase) => {
+	] as const)('mask the login and control characters at %s', async (phase) => {
 		const told = await toldAt(phase);
 		expect(told).toContain('*** *** AUTH PLAIN *** refused');
 		for (const secret of [password, encoded, plain]) expect(told).not.toContain(secret);

@@ -52,7 +52,7 @@ async function releaseCampaign({ writes }: Store, count: number, now: number): P
 	});
 }
 
-it('begins no message of it outside its hours, and sends the rest once when they begin again', async () => {
+it('a window sends nothing outside its hours, and the rest once when it opens again', async () => {
 	const count = 400;
 	const last = 50;
 	let now = micros('2026-11-20T16:59:00Z');

@@ -44,7 +44,7 @@ async function toFaults(
 	return { server, ...begin(server, queue, options) };
 }
 
-describe('a worker before a server that takes everything', () => {
+describe('a worker with a working server', () => {
 	it('delivers each message once and records it as sent', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(250) });
 		const result = await testWorker(memory, pool).run(settled);
@@ -59,7 +59,7 @@ describe('a worker before a server that takes everything', () => {
 		expect(sink.connections).toBeLessThanOrEqual(5);
 	});
 
-	it('sends all that it has leased, however slowly the store takes the outcomes', async () => {
+	it('sends everything it leased, even if the store is slow', async () => {
 		const { pool, memory } = await toSink({ to: addresses(250) });
 		const slow: typeof memory.queue = {
 			...memory.queue,
@@ -98,7 +98,7 @@ describe('a worker before a server that takes everything', () => {
 		expect(memory.states()).toEqual({ sent: 3 });
 	});
 
-	it('says the envelope and the bytes as they are, dots and all', async () => {
+	it('sends envelope and bytes unchanged, with dots', async () => {
 		const { sink, pool, memory } = await toSink({
 			to: ['Ann <ann@example.net>'],
 			envelope: { cc: ['C <c@example.net>'], bcc: ['b@example.net', 'ann@example.net'] },
@@ -123,7 +123,7 @@ describe('a worker before a server that takes everything', () => {
 		expect(memory.row(0).outcomes).toMatchObject([{ kind: 'sent', reply: { phase: 'answer', code: 250 } }]);
 	});
 
-	it('keeps to its rate', async () => {
+	it('keeps its rate', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(21) });
 		const start = performance.now();
 		await testWorker(memory, pool, { rate: 50 }).run(settled);
@@ -131,7 +131,7 @@ describe('a worker before a server that takes everything', () => {
 		expect(sink.received).toHaveLength(21);
 	});
 
-	it('runs until the signal and notices new work when woken', async () => {
+	it('runs until the signal and sends new messages when woken', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const { stop, wake } = endless(memory, pool);
@@ -143,7 +143,7 @@ describe('a worker before a server that takes everything', () => {
 		expect(memory.states()).toEqual({ sent: 2 });
 	});
 
-	it('leases what another process has queued while a slow server still holds a message', async () => {
+	it('leases new messages while a slow server holds one', async () => {
 		const memory = createMemoryQueue({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const begun: string[] = [];
@@ -168,7 +168,7 @@ describe('a worker before a server that takes everything', () => {
 });
 
 describe('a worker that gets the signal to stop', () => {
-	it('gives back what it has not begun, and cuts what takes too long', async () => {
+	it('returns messages it has not started, and cuts slow ones', async () => {
 		const { server, pool, memory } = await toFaults(
 			{ at: { MAIL: { hang: true } } },
 			{ to: addresses(20) },
@@ -182,8 +182,8 @@ describe('a worker that gets the signal to stop', () => {
 	});
 });
 
-describe('a worker whose time is limited', () => {
-	it('begins nothing shortly before its end, and lets what is in flight come to its own', async () => {
+describe('a worker with a time limit', () => {
+	it('starts nothing near the end, and lets messages in flight finish', async () => {
 		let answer: (told: { answer: string }) => void = () => undefined;
 		const later = new Promise<{ answer: string }>((resolve) => {
 			answer = resolve;
@@ -211,7 +211,7 @@ describe('a worker whose time is limited', () => {
 });
 
 describe('a worker whose lease was taken over', () => {
-	it('does not record twice', async () => {
+	it('does not record an outcome twice', async () => {
 		const { pool, memory } = await toSink({ to: addresses(1) });
 		const events: WorkerEvent[] = [];
 		const { settle } = memory.queue;
@@ -224,7 +224,7 @@ describe('a worker whose lease was taken over', () => {
 		expect(events).toEqual([{ kind: 'lost_lease', message: memory.row(0).message.message, outcome: 'sent' }]);
 	});
 
-	it('does not begin what has expired in its hands', async () => {
+	it('does not start a message whose lease expired', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(1) });
 		let now = 1_000_000;
 		const events: WorkerEvent[] = [];
@@ -242,7 +242,7 @@ describe('a worker whose lease was taken over', () => {
 	});
 });
 
-describe('a worker whose own leases ran out in its hands', () => {
+describe('a worker whose leases expired while it was slow', () => {
 	it('takes them back without sending twice', async () => {
 		const { server, pool, memory } = await toFaults({}, { to: addresses(60) });
 		const { settle, lease } = memory.queue;
@@ -269,7 +269,7 @@ describe('a worker whose own leases ran out in its hands', () => {
 });
 
 describe('a worker whose store fails', () => {
-	it('stops with the error of the store when outcomes cannot be recorded', async () => {
+	it('ends with the store’s error if outcomes cannot be recorded', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(400) });
 		const full = new StoreError('disk_full', 'disk full');
 		memory.queue.settle = async () => {
@@ -280,7 +280,7 @@ describe('a worker whose store fails', () => {
 		expect(sink.received.length).toBeLessThanOrEqual(215);
 	});
 
-	it('goes on when the store comes back, and repeats nothing', async () => {
+	it('continues when the store is back, and repeats nothing', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(150) });
 		const { settle } = memory.queue;
 		let failures = 3;
@@ -295,8 +295,8 @@ describe('a worker whose store fails', () => {
 	});
 });
 
-describe('a worker before a server it cannot use', () => {
-	it('waits 1 s, doubling, in an endless run and goes on when the server is back', async () => {
+describe('a worker with a broken server', () => {
+	it('waits 1 s, doubling, and continues when the server is back', async () => {
 		const { pool, memory } = await toFaults(
 			{ on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined) },
 			{ to: addresses(3) },

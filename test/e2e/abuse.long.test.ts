@@ -69,8 +69,8 @@ async function attack(carryOut: (enough: AbortSignal) => Promise<unknown>): Prom
 const mib = 1024 * 1024;
 const pipelined = Buffer.from('GET /sub/lists/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_000));
 
-describe('a server that is reached directly', () => {
-	it('serves others while fifty connections pour requests and read no answer', async () => {
+describe('a server without a proxy', () => {
+	it('serves others while fifty connections send requests and read no answer', async () => {
 		serving = await startServing();
 		const wires = await Promise.all(Array.from({ length: 50 }, () => attacker()));
 		for (const socket of wires) socket.pause();
@@ -80,7 +80,7 @@ describe('a server that is reached directly', () => {
 	it.each([
 		'/u/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
 		'/sub/lists/',
-	])('serves others while 1,100 forms to %s drip', async (path) => {
+	])('serves others while 1,100 forms to %s arrive slowly', async (path) => {
 		serving = await startServing();
 		const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\na`;
 		await attack(async (enough) => {
@@ -93,14 +93,14 @@ describe('a server that is reached directly', () => {
 		});
 	});
 
-	it('serves others while 10,100 connections of eleven addresses say nothing', async () => {
+	it('serves others while 10,100 connections of eleven addresses are silent', async () => {
 		serving = await startServing();
 		for (let i = 0; i < 10_100; i += 100)
 			await Promise.all(Array.from({ length: 100 }, () => attacker(`127.0.1.${Math.floor(i / 1_000) + 1}`)));
 		await attack((enough) => once(enough, 'abort'));
 	});
 
-	it('serves others while 10 MiB of brackets come in, with a token', async () => {
+	it('serves others while 10 MiB of brackets arrive with a token', async () => {
 		serving = await startServing();
 		const headers = { 'Content-Type': 'application/json' };
 		const bodies = ['[', '[],', '{"a":'].map((piece) =>
@@ -129,7 +129,7 @@ describe('a server that is reached directly', () => {
 		['PUT', 'mailings/REQUESTS/requests/0/', `{"requests":[${'1.0,'.repeat(1_000_000)}1]}`, 400],
 		['PUT', `imports/${unknown}/batches/0/`, json({ columns: ['email'], cells: times(800_000, null) }), 413],
 		['POST', '../message/send/', json({ ...mail, context: keys(190_000) }), 400],
-	])('serves others while %s %s takes many rows, with a token', async (method, path, body, status) => {
+	])('serves others while %s %s stores many rows, with a token', async (method, path, body, status) => {
 		serving = await startServing();
 		const headers = { 'Content-Type': 'application/json' };
 		const opened = await serving.fetch('/ext/mailings/', {

@@ -56,7 +56,7 @@ async function expectOnce(): Promise<void> {
 
 describe.skipIf(!isBuilt)('apply', () => {
 	it(
-		'killed at any request and run again: each is made once',
+		'that is killed at any request and run again creates each record once',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);
 			endings.push(proxy.close);
@@ -79,7 +79,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 
 	it(
-		'whose answer to a list is lost counts that list as its own',
+		'that loses the answer for a list finds that list again',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);
 			endings.push(proxy.close);
@@ -98,7 +98,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 
 	it(
-		'twice at the same time, from different homes: each is made once, by the first',
+		'run twice at once from two homes creates each record once',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);
 			endings.push(proxy.close);
@@ -131,7 +131,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 
 /** Four homes: what keeps two calls of one home apart does not keep these. */
 function fourAtOnce(make: () => Promise<string>) {
-	it('makes each list once, and no second one for a moment', async () => {
+	it('creates each list once, even for a moment', async () => {
 		const db = await make();
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
 		const file = join(folder, 'mail.yaml');
@@ -149,7 +149,7 @@ function fourAtOnce(make: () => Promise<string>) {
 	});
 }
 
-describe.skipIf(!isBuilt)('four apply at the same time on SQLite', () => {
+describe.skipIf(!isBuilt)('four runs of apply at once on SQLite', () => {
 	fourAtOnce(async () => join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.db'));
 });
 

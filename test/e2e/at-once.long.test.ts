@@ -66,8 +66,8 @@ async function json(call: Call, ...words: string[]): Promise<unknown> {
 
 const busy = new RegExp(`process \\d+ on ${hostname()} is at work on `);
 
-describe.each(places)('eight at once on %s', (_, start) => {
-	it('that import one file: its rows and its rejects are there once, the others are told by whom', async () => {
+describe.each(places)('eight processes at once on %s', (_, start) => {
+	it('that import one file store its rows and rejects once, and name the active one', async () => {
 		const { call, here } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 18_000 }, (_, at) =>
@@ -89,7 +89,7 @@ describe.each(places)('eight at once on %s', (_, start) => {
 		expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 450);
 	});
 
-	it('that send one file as one job: everyone gets it once', async () => {
+	it('that send one file as one campaign reach everyone once', async () => {
 		const { call, here, sink } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 400 }, (_, at) => `p${at}@example.com,P${at}`);
@@ -107,7 +107,7 @@ describe.each(places)('eight at once on %s', (_, start) => {
 		expect([to.length, new Set(to).size]).toEqual([400, 400]);
 	});
 
-	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s', async (mode) => {
+	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s agree', async (mode) => {
 		const { clients, here } = await start();
 		for (const round of [1, 2, 3]) {
 			const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];

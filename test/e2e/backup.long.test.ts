@@ -31,7 +31,7 @@ const faults = asked('MAILCTL_FAULTS', 8);
 const isRoot = process.getuid?.() === 0;
 
 describe('engine backup', () => {
-	it('writes one file that is a database, and says what it did', () => {
+	it('writes one file that is a database, and prints a summary', () => {
 		const { folder, db, json } = workplace();
 		const open = new Database(db);
 		open.pragma('user_version');
@@ -56,7 +56,7 @@ describe('engine backup', () => {
 		expect(messages).toEqual({});
 	});
 
-	it.each(['000', '022', '077', '777'])('is closed to others under umask %s', (umask) => {
+	it.each(['000', '022', '077', '777'])('creates a private file with umask %s', (umask) => {
 		const { folder, env } = workplace(10);
 		const line = `umask ${umask}; exec "${process.execPath}" "${programPath}" engine backup copy.db`;
 		const { status, stderr } = runProgram('sh', ['-c', line], { env, cwd: folder });
@@ -64,7 +64,7 @@ describe('engine backup', () => {
 		expect(modeOf(join(folder, 'copy.db'))).toBe('600');
 	});
 
-	it('overwrites nothing without consent, and never the database or its log', () => {
+	it('overwrites only with consent, and never the database or its log', () => {
 		const { folder, db, run, json } = workplace(10);
 		const file = join(folder, 'copy.db');
 		writeFileSync(file, 'precious', { mode: 0o644 });
@@ -88,7 +88,7 @@ describe('engine backup', () => {
 		expect(partsIn(folder)).toEqual([]);
 	});
 
-	it('works beside serve, a worker and an import, whole batches of it at a time', async () => {
+	it('works beside serve, a worker and an import, with whole batches', async () => {
 		const { folder, run, start, json, importFile } = workplace(20_000);
 		const serve = start('serve', '--port', '0', '--no-worker');
 		run('engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:9');
@@ -112,7 +112,7 @@ describe('engine backup', () => {
 		await Promise.all([serve, worker].map((child) => (child.exitCode === null ? once(child, 'exit') : null)));
 	});
 
-	it('refuses a damaged database', () => {
+	it('rejects a damaged database', () => {
 		const { folder, db, run } = workplace(5_000);
 		const bytes = readFileSync(db);
 		bytes.fill(0x5a, bytes.length - 3 * 8_192, bytes.length - 8_192);
@@ -123,7 +123,7 @@ describe('engine backup', () => {
 		expect(partsIn(folder)).toEqual([]);
 	});
 
-	it.skipIf(!isRoot)('on a full disk leaves nothing, and says which disk', (context) => {
+	it.skipIf(!isRoot)('on a full disk leaves nothing, and names the disk', (context) => {
 		const { folder, run } = workplace(20_000);
 		const small = join(folder, 'small');
 		mkdirSync(small);
@@ -139,7 +139,7 @@ describe('engine backup', () => {
 	});
 
 	it.skipIf(!hasStrace)(
-		'killed or failing at any moment leaves the one before, or a whole one (needs strace)',
+		'that is killed or fails at any moment leaves the old backup or a whole one (needs strace)',
 		async () => {
 			const { folder, env, run, json } = workplace(3_000);
 			const file = join(folder, 'copy.db');
@@ -176,7 +176,7 @@ describe('engine backup', () => {
 		timeLimit,
 	);
 
-	it('removes what a killed one left under any name in that folder, an hour later, and nothing else', () => {
+	it('removes the remains of a killed one in that folder after an hour', () => {
 		const { folder, run } = workplace(10);
 		const [own, other] = ['.copy.db.0123456789ab.backup.part', '.2026.db.0123456789ab.backup.part'];
 		const young = '.copy.db.ba9876543210.backup.part';

@@ -55,7 +55,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		await sink.close();
 	});
 
-	it('has recorded a bounce when it says 250', async () => {
+	it('a bounce is recorded before the answer 250', async () => {
 		const replies = await talk(taking(returnPath));
 		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
 		expect(await ann()).toMatchObject({ is_active: false, disable_reason: 'HARDBOUNCED' });
@@ -68,7 +68,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		expect(server?.log()).not.toContain('ann@example.org');
 	});
 
-	it('ends with 0 within its time although somebody is connected and says nothing', async () => {
+	it('the server ends with 0 in time beside a silent connection', async () => {
 		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
 		await new Promise((resolve) => silent.once('data', resolve));
 		silent.on('error', () => undefined);

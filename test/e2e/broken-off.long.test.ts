@@ -63,7 +63,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		place = await make();
 	});
 
-	it('takes no value of a field any more after Ctrl-C', async () => {
+	it('Ctrl-C stops the removal of a field’s values', async () => {
 		const words = ['fields', 'delete', 'city', '--confirm', 'city'];
 		const { code, stderr, left } = await broken(place, words, { signal: 'SIGINT', of: stillCities });
 		expect(left).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('stops at %s, and leaves the rest of a list', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('Ctrl-C at %s leaves the rest of a list', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
 		const { code, stderr, left } = await broken(place, words, { signal });
@@ -80,7 +80,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
 	});
 
-	it('stops at the next slice when the client of a server leaves, and the next call ends it', async () => {
+	it('a client that disconnects stops a deletion after the slice, and the next call ends it', async () => {
 		const { db, home, count } = place;
 		const made = runProgram(process.execPath, [programPath, '--db', db, ...newToken], { env: envOf(home) });
 		expect(made.status, made.stderr).toBe(0);
@@ -111,7 +111,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 	});
 }
 
-describe.skipIf(!isBuilt)('a deletion that is broken off on SQLite', () => {
+describe.skipIf(!isBuilt)('an interrupted deletion on SQLite', () => {
 	deletions(async () => {
 		const home = await makeHome();
 		const db = join(home, 'news.db');

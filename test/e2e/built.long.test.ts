@@ -46,7 +46,7 @@ async function install(name: string) {
 	return { installed, sqlite, start, list: () => start(['lists', 'list', '-o', 'name']) };
 }
 
-it('a home folder that is not there is never made, and a named database needs none', async () => {
+it('a missing home folder is never created, and a named database needs none', async () => {
 	const HOME = join(home, 'gone');
 	const news = ['--db', join(home, 'homeless.db')];
 	for (const [words, code] of [
@@ -66,7 +66,7 @@ it('a home folder that is not there is never made, and a named database needs no
 });
 
 describe('the built program', () => {
-	it('runs the demonstration, and shows one of the thousand mails that arrived', async () => {
+	it('runs the demo, and shows one of a thousand mails that arrived', async () => {
 		const text = await mailctl(['demo']);
 		expect(text).toContain('One of the 1,000 mails that arrived:');
 		expect(text).toMatch(/Subject: Good news for \S+/);
@@ -75,7 +75,7 @@ describe('the built program', () => {
 	});
 
 	// In the bundle files stand in another order; one that runs before the constants it reads has others.
-	it('describes its API as the sources do', async () => {
+	it('describes its API like the sources', async () => {
 		const server = await startServing();
 		try {
 			const answer = await server.fetch('/openapi.json', { token: null });
@@ -85,7 +85,7 @@ describe('the built program', () => {
 		}
 	});
 
-	it('leaves better-sqlite3 to itself where another version is installed than it was built with', async () => {
+	it('uses better-sqlite3’s own JavaScript if another version is installed', async () => {
 		const { sqlite, list } = await install('another-version');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '0.0.1' }));
@@ -94,7 +94,7 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'its own' });
 	});
 
-	it('asks whether this Node can run SQLite before it is loaded', async () => {
+	it('checks that Node can run SQLite before it is loaded', async () => {
 		const { sqlite, start } = await install('of-a-newer-node');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '13.2.0' }));
@@ -113,7 +113,7 @@ describe('the built program', () => {
 			});
 	});
 
-	it('says how SQLite is installed where its binary, or all of it, is missing', async () => {
+	it('explains how to install SQLite if its binary or package is missing', async () => {
 		const { sqlite, list } = await install('no-binary');
 		const missing = {
 			code: 74,
@@ -128,48 +128,42 @@ describe('the built program', () => {
 		await expect(list()).rejects.toMatchObject(missing);
 	});
 
-	it.skipIf(keepsCompiled)(
-		'takes what the build compiled, but for a chunk that was changed since',
-		async () => {
-			const { installed, start } = await install('compiled');
-			const preload = join(home, 'refusals.cjs');
-			await writeFile(
-				preload,
-				`const vm = require('node:vm');
+	it.skipIf(keepsCompiled)('uses the compiled code of the build, except for a changed chunk', async () => {
+		const { installed, start } = await install('compiled');
+		const preload = join(home, 'refusals.cjs');
+		await writeFile(
+			preload,
+			`const vm = require('node:vm');
 			vm.Script = class extends vm.Script {
 				constructor(source, options) {
 					super(source, options);
 					if (this.cachedDataRejected !== false) process.stderr.write(options.filename);
 				}
 			};`,
-			);
-			const list = () => start(['lists', 'list', '-o', 'name'], '--require', preload);
-			expect(await list()).toEqual({ stdout: 'News\n', stderr: '' });
-			const main = join(installed, 'dist/cli/main.js');
-			// V8 compares lengths alone.
-			await writeFile(main, (await readFile(main, 'utf8')).replace('"use strict"', '"USE STRICT"'));
-			expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
-		},
-	);
+		);
+		const list = () => start(['lists', 'list', '-o', 'name'], '--require', preload);
+		expect(await list()).toEqual({ stdout: 'News\n', stderr: '' });
+		const main = join(installed, 'dist/cli/main.js');
+		// V8 compares lengths alone.
+		await writeFile(main, (await readFile(main, 'utf8')).replace('"use strict"', '"USE STRICT"'));
+		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
+	});
 
-	it.runIf(keepsCompiled)(
-		'has Node keep what it compiles, in a folder that belongs to the user',
-		async () => {
-			await mailctl(['--version']);
-			expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
-			const shared = join(home, 'shared');
-			await mkdir(join(shared, 'mailctl/compiled'), { recursive: true });
-			await chmod(join(shared, 'mailctl/compiled'), 0o777);
-			await mailctl(['--version'], { XDG_CACHE_HOME: shared });
-			expect(await readdir(join(shared, 'mailctl/compiled'))).toEqual([]);
-			for (const HOME of ['', '/nowhere']) expect(await mailctl(['--version'], { HOME })).toBe('0.1.0\n');
-		},
-	);
+	it.runIf(keepsCompiled)('keeps Node’s compile cache in a folder of the user', async () => {
+		await mailctl(['--version']);
+		expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
+		const shared = join(home, 'shared');
+		await mkdir(join(shared, 'mailctl/compiled'), { recursive: true });
+		await chmod(join(shared, 'mailctl/compiled'), 0o777);
+		await mailctl(['--version'], { XDG_CACHE_HOME: shared });
+		expect(await readdir(join(shared, 'mailctl/compiled'))).toEqual([]);
+		for (const HOME of ['', '/nowhere']) expect(await mailctl(['--version'], { HOME })).toBe('0.1.0\n');
+	});
 
 	it.each([
 		'20.18.3',
 		'22.13.1',
-	])('refuses Node %s in one line, before anything is loaded', async (version) => {
+	])('rejects Node %s in one line before anything is loaded', async (version) => {
 		const preload = join(home, 'old-node.cjs');
 		await writeFile(
 			preload,

@@ -41,7 +41,7 @@ const place = {
 
 describe.each(['haproxy', 'nginx'] as const)('%s', (name) => {
 	const missing = noBalancer(name);
-	it.skipIf(missing !== null)(`finds nothing wrong in its file${missing ?? ''}`, async () => {
+	it.skipIf(missing !== null)(`has valid configuration files${missing ?? ''}`, async () => {
 		expect(await checkBalancer(name, place)).toBeNull();
 	});
 });
@@ -74,7 +74,7 @@ const missing =
 			: 'PostgreSQL is not installed');
 
 describe('the cluster', () => {
-	it('mounts files that there are', async () => {
+	it('mounts existing files', async () => {
 		const mounted = [...(await read('compose.yaml')).matchAll(/"\.\/([\w.-]+):/g)].map(
 			([, name = '']) => name,
 		);
@@ -82,7 +82,7 @@ describe('the cluster', () => {
 			expect([name, (await read(name)).length > 0]).toEqual([name, true]);
 	});
 
-	it('gives each service of ours a command and variables that it reads', async () => {
+	it('gives each mailctl service a command and variables that it reads', async () => {
 		const { services } = parseYaml(await read('compose.yaml'), { merge: true }) as Compose; // what is ours of it is checked below
 		const ours = Object.entries(services).filter(([, { image }]) => image === 'mailctl');
 		expect(ours.map(([name]) => name)).toEqual(['serve-1', 'serve-2', 'worker-1', 'worker-2']);

@@ -10,7 +10,7 @@ afterEach(() => sink?.close());
 
 const readers = 1_500;
 
-it('sends each reader the own signed mail once, though the worker is interrupted', async () => {
+it('each reader gets their own signed mail once, though the worker is interrupted', async () => {
 	sink = await startSmtpSink();
 	const { db, folder, file, json } = await makeProject({ smtp: sink.port });
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'asked']);

@@ -102,19 +102,19 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 		`<a href="https://x.example/?a&copy;=1&amp=2&para=3&not;">x</a>`,
 		`<table><a href="${url}">x</a><tr><td><a href="${url}2">y</a></table>`,
 		`<select><a href="${url}">x</a></select>`,
-	])('is one exactly where a browser sees it: %j', async (html) => {
+	])('is found exactly where a browser finds it: %j', async (html) => {
 		await expectReadAlike([`<!doctype html>${html}`]);
 	});
 
 	it.skipIf(!hasCorpora)(
-		'is one exactly where a browser sees it in real templates (needs the corpora)',
+		'is found exactly where a browser finds it in real templates (needs the corpora)',
 		async () => {
 			// Variables in links are written as they stand: what they become is another matter.
 			await expectReadAlike(templates().map(({ html }) => html.replaceAll('#', '')));
 		},
 	);
 
-	it('is one exactly where a browser sees it, whatever stands around it', async () => {
+	it('is found exactly where a browser finds it, with any text around it', async () => {
 		// No elements that make a browser repeat an open link: a copy has no place in the text.
 		const piece = fc.oneof(
 			fc.constantFrom(
@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 		await expectReadAlike(sample.map((html) => `${html} "> '> --></title></style>`));
 	});
 
-	it('stays one among 5,000', async () => {
+	it('is found among 5,000', async () => {
 		const links = Array.from({ length: 5000 }, (_, index) => `<p><a href="${url}?n=${index}&amp;x">link</a>`);
 		await expectReadAlike([`<!doctype html>${links.join('\n')}`]);
 	});

@@ -73,8 +73,8 @@ function expectSame(old: readonly Looks[], now: readonly Looks[]): void {
 	);
 }
 
-describe.skipIf(!hasChromium)('with its CSS inlined (needs Chromium)', () => {
-	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
+describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
+	it.skipIf(!hasCorpora)('of every real template looks the same (needs the corpora)', async () => {
 		for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
 	});
 
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)('with its CSS inlined (needs Chromium)', () => {
 		],
 		['a value with quotes', `p[title="a, b > c"] { color: red; font-family: "DejaVu Serif", 'Arial' }`],
 		['an unclosed sheet', 'p { color: red } .b { color: blue'],
-	])('%s looks the same', async (_what, css) => {
+	])('of %s looks the same', async (_what, css) => {
 		const body =
 			'<p class="a">a <a href="https://x.example/">link</a></p><p class="b" id="i" title="a, b > c">b</p>' +
 			'<p style="text-decoration: underline">c</p><ul><li>1<li>2<li>3</ul><table><tr><td>d</td></tr></table>';
@@ -120,13 +120,13 @@ describe.skipIf(!hasChromium)('with its CSS inlined (needs Chromium)', () => {
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('a style sheet for paper is for paper', async () => {
+	it('does not show a style sheet for print', async () => {
 		const html =
 			'<!doctype html><style media="print">p { color: red }</style><style>p { color: blue }</style><p>x</p>';
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('a whole message looks as it was written, links, pixel and all', async () => {
+	it('in a whole message looks as written, with links and pixel', async () => {
 		const variables = {
 			name: 'Jürgen 🎉 <b>',
 			city: 'Köln & Bonn',
@@ -173,7 +173,7 @@ async function tracked(html: string, openUrl: string): Promise<string> {
 	return email.html ?? '';
 }
 
-describe.skipIf(!hasChromium)('with its pixel (needs Chromium)', () => {
+describe.skipIf(!hasChromium)('HTML with its pixel (needs Chromium)', () => {
 	const doctype = '<!doctype html>';
 	const endings: [string, string][] = [
 		['a paragraph', `${doctype}<body><p>x</p></body>`],
@@ -195,12 +195,12 @@ describe.skipIf(!hasChromium)('with its pixel (needs Chromium)', () => {
 		['blanks', `${doctype}<body><p>x</p>\n\n</body>\n</html>\n`],
 	];
 
-	it.each(endings)('a mail that ends in %s looks the same', async (_what, html) => {
+	it.each(endings)('that ends in %s looks the same', async (_what, html) => {
 		const urls = [seen, 'https://m.example/o/blocked.gif'];
 		await expectSamePicture(html, ...(await Promise.all(urls.map((url) => tracked(html, url)))));
 	});
 
-	it.skipIf(!hasCorpora)('every real template looks the same (needs the corpora)', async () => {
+	it.skipIf(!hasCorpora)('of every real template looks the same (needs the corpora)', async () => {
 		// Without the picture that the tests put at the end: it would make room for the pixel.
 		// Nor the same ones with their styles inlined: it is their end that matters.
 		for (const { html } of templates().filter(({ name }) => !name.includes('templates-inlined'))) {

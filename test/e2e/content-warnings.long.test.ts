@@ -19,7 +19,7 @@ async function startSink() {
 }
 
 describe.runIf(isBuilt)('CSS that cannot be inlined', () => {
-	it('is said in the log of the server, once, and the mail goes out', async () => {
+	it('is logged once by the server, and the mail is sent', async () => {
 		const sink = await startSink();
 		const serving = await startServing({ smtp: sink.port });
 		closing.push(() => serving.stop('SIGKILL'));

@@ -14,7 +14,7 @@ import { startServing } from '../support/serving.js';
 const faults = asked('MAILCTL_FAULTS', 24);
 
 it.skipIf(!hasStrace)(
-	'no command asks for a backup where the file is sound',
+	'no command suggests a backup for a sound file',
 	() => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-eio-'));
 		const env = {
@@ -67,7 +67,7 @@ it.skipIf(!hasStrace)(
 	timeLimit,
 );
 
-it.skipIf(!hasStrace)('a server says that its disk failed, and its log what the disk said', async () => {
+it.skipIf(!hasStrace)('a server reports a disk error, and logs the system’s words', async () => {
 	const serving = await startServing();
 	onTestFinished(() => void serving.stop('SIGKILL'));
 	const { process: server, project, url, tokenFile, log } = serving;

@@ -8,7 +8,7 @@ import { hasStrace } from '../support/fault-points.js';
 import { runProgram } from '../support/run-program.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
-describe.skipIf(!isBuilt)('a person who is erased', () => {
+describe.skipIf(!isBuilt)('an erased person', () => {
 	it('leaves nothing in the file after a campaign', async () => {
 		const sink = await startSmtpSink();
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));
@@ -40,7 +40,7 @@ describe.skipIf(!isBuilt)('a person who is erased', () => {
 });
 
 // The commit goes to the log; the file itself is written when the log is copied back.
-describe.skipIf(!isBuilt || !hasStrace)('what the disk does not overwrite', () => {
+describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that the disk keeps', () => {
 	const begin = () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));
 		const db = join(folder, 'er.db');
@@ -60,7 +60,7 @@ describe.skipIf(!isBuilt || !hasStrace)('what the disk does not overwrite', () =
 		return { run, failing, holds };
 	};
 
-	it('is said of an erased person (74), and overwritten by the same command', () => {
+	it('are reported after an erasure (74), and overwritten by the same command', () => {
 		const { run, failing, holds } = begin();
 		run('lists', 'create', '--name', 'L', '--email-reason', 'y');
 		run('subscribers', 'create', '-l', '1', '--email', 'erasemepls@example.com');

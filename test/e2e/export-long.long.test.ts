@@ -19,7 +19,7 @@ async function projectOf(count: number) {
 	return { ...project, table };
 }
 
-it('has the people of the database that was opened, whatever takes its name', async () => {
+it('a long export reads the database that it opened, even if its path is replaced', async () => {
 	const { db, folder, table } = await projectOf(60_000);
 	const other = join(folder, 'other.db');
 	const own = new Database(db);

@@ -52,8 +52,8 @@ function answer(type: string, body: string) {
 const both = ['ann@example.com', 'bob@example.com'];
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
-describe('a release that is answered 200 with', () => {
-	it.each(falseAnswers)('%s in place of the server is 13 at once, and is gone on with', async (_, strike) => {
+describe('a release that is answered 200 by', () => {
+	it.each(falseAnswers)('%s instead of the server ends with 13, and can be resumed', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
@@ -68,7 +68,7 @@ describe('a release that is answered 200 with', () => {
 		expect(reached()).toEqual(both);
 	});
 
-	it.each(falseAnswers)('%s behind the server’s back is looked at, and goes on', async (_, strike) => {
+	it.each(falseAnswers)('%s after the server released is checked, and continues', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'after', only: releaseOf, strike });
@@ -79,8 +79,8 @@ describe('a release that is answered 200 with', () => {
 
 const releaseOf = /^POST \/ext\/mailings\/[^/]+\/release\/ /;
 
-describe('an import whose end is answered with another shape', () => {
-	it('fails with exit 7, and goes on with --resume', async () => {
+describe('an import with a malformed final answer', () => {
+	it('ends with 7, and continues with --resume', async () => {
 		const { proxy, people, call } = await start();
 		await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
 		const finish = /^POST \/ext\/imports\/[^/]+\/finish\/ /;
@@ -90,7 +90,7 @@ describe('an import whose end is answered with another shape', () => {
 	});
 });
 
-describe('a creation without a clear answer', () => {
+describe('a creation with an unclear answer', () => {
 	let service: HostileService;
 	beforeEach(async () => {
 		service = await startHostileService();
@@ -132,7 +132,7 @@ describe('a creation without a clear answer', () => {
 			expect(service.asked()).toHaveLength(1);
 		});
 
-		it('says nothing of the kind where it is refused, or was never reached', async () => {
+		it('did not happen if it was refused or never sent', async () => {
 			const refused = await create(words, { kind: 'json', status: 400, body: { name: ['No.'] } });
 			expect(refused).toMatchObject({ code: 5, error: { message: expect.not.stringContaining('may have') } });
 			const away = await create(words, { kind: 'json', status: 403, body: { detail: 'No.' } });

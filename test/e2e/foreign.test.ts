@@ -136,7 +136,7 @@ const changes: Readonly<Record<string, Argv>> = {
 
 const commands = await allCommands();
 
-describe('on a deployment that is not ours', () => {
+describe('on another service', () => {
 	let foreign: Foreign;
 	let home: string;
 
@@ -181,7 +181,7 @@ describe('on a deployment that is not ours', () => {
 	const pathLength = (call: string) =>
 		Math.max(...commands.map(({ path }) => (`${call} `.startsWith(`${path} `) ? path.split(' ').length : 0)));
 
-	it('has a call of each command of the engine and of each that names no other place', () => {
+	it('every command has a call, or names no other target', () => {
 		const known = new Set([...ours, ...machine].map(pathOf));
 		const missing = commands.filter(({ path }) => /^(engine|messages|suppressions|templates) /.test(path));
 		expect(missing.filter(({ path }) => !known.has(path)).map(({ path }) => path)).toEqual([
@@ -189,7 +189,7 @@ describe('on a deployment that is not ours', () => {
 		]);
 	});
 
-	it.each(ours)('%s is refused by its name, and nothing is written', (line) =>
+	it.each(ours)('%s is rejected by name, and nothing is written', (line) =>
 		refused(line.split(' '), new RegExp(`mailctl ${pathOf(line)} is not for this deployment`)));
 
 	it.each(
@@ -200,7 +200,7 @@ describe('on a deployment that is not ours', () => {
 			/is not for this deployment|makes its messages by itself|embedded engine|machine that owns the database/,
 		));
 
-	it.each(machine)('%s is refused: it is for the machine that owns the database', (line) =>
+	it.each(machine)('%s is rejected, because it works on a database', (line) =>
 		refused(line.split(' '), /works on a database of this machine|--base-url does not go with/));
 
 	it.each(
@@ -219,7 +219,7 @@ describe('on a deployment that is not ours', () => {
 		expect(foreign.reads.filter((read) => read.includes('run_test'))).toEqual([]);
 	});
 
-	it('the commands of the document work, and an import goes row by row', async () => {
+	it('documented commands work, and an import runs row by row', async () => {
 		foreign.writes.splice(0);
 		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ code: 0, stdout: 'Readers\n' });
 		expect(await call(single)).toMatchObject({ code: 0, stdout: `ann@example.com\t${uuid}\n` });

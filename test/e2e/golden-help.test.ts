@@ -5,7 +5,9 @@ import { blockOf, expectGolden } from '../support/golden/record.js';
 const run = (argv: readonly string[], columns?: number) =>
 	runCall({ argv, env: { TERM: 'xterm', HOME: '/nowhere' }, ...(columns !== undefined && { columns }) });
 
-it.each([80, 120])('the help of every command, group and topic at %i columns', async (columns) => {
+it.each([
+	80, 120,
+])('the help of every command, group and topic is as recorded at %i columns', async (columns) => {
 	const { stdout } = await run(['commands', '-o', 'json']);
 	const commands = (JSON.parse(stdout) as { command: string }[]).map(({ command }) => command.split(' '));
 	const groups = commands.flatMap((words) => words.slice(1).map((_, at) => words.slice(0, at + 1)));
@@ -21,7 +23,7 @@ it.each([80, 120])('the help of every command, group and topic at %i columns', a
 	await expectGolden(`help-${columns}.txt`, blocks.join('\n'));
 });
 
-it('the table of all commands for scripts', async () => {
+it('the table of all commands is as recorded', async () => {
 	const { stdout } = await run(['commands', '-o', 'json']);
 	await expectGolden('commands.json', stdout);
 });

@@ -32,7 +32,7 @@ afterAll(async () => {
 	await rm(folder, { recursive: true });
 });
 
-it('a server’s answers, as they stand on the wire', async () => {
+it('the server’s answers on the wire are as recorded', async () => {
 	const send = (await run('engine', 'tokens', 'create', '--name', 'send', '--scope', 'send', '-q')).trim();
 	const tokens = { admin: server.token, send, wrong: 'wrong' };
 	const places = await placesOfAMail();
@@ -59,7 +59,7 @@ it('a server’s answers, as they stand on the wire', async () => {
 	await expectGolden('wire.txt', record.join('\n'));
 });
 
-it('its description of itself', async () => {
+it('the OpenAPI document is as recorded', async () => {
 	const answer = await server.fetch('/openapi.json', { token: null });
 	const document: { info: { version: string } } = JSON.parse(await answer.text());
 	document.info.version = '<version>';

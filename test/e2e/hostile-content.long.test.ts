@@ -93,8 +93,8 @@ async function finalState(serving: Serving, id: string): Promise<string> {
 	});
 }
 
-describe.runIf(isBuilt)('a server that is sent two mebibytes of HTML', () => {
-	it('refuses what is nested too deeply or has too many variables, in messages and templates', async () => {
+describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
+	it('rejects deep nesting and too many variables, in messages and templates', async () => {
 		const { serving } = await serve();
 		const seen = await witness({ attacked: serving, calm }, async () => {
 			for (const [, html, message] of refused) {
@@ -107,7 +107,7 @@ describe.runIf(isBuilt)('a server that is sent two mebibytes of HTML', () => {
 		expect(seen.p99).toBeLessThan(seen.patience);
 	});
 
-	it.each(taken)('of %s keeps no other client waiting, and sends them', async (what, html) => {
+	it.each(taken)('of %s delays no other client, and sends them', async (what, html) => {
 		const { serving, sink } = await serve();
 		const seen = await witness({ attacked: serving, calm }, async () => {
 			const id = await sent(serving, { subject: '#view_url#', html_body: html });
@@ -130,8 +130,8 @@ describe.runIf(isBuilt)('a server that is sent two mebibytes of HTML', () => {
 	});
 });
 
-describe.runIf(isBuilt)('a server that is sent what grows', () => {
-	it('refuses a message over 16 MiB with its values, and a subject over 998 characters', async () => {
+describe.runIf(isBuilt)('a server with content that grows', () => {
+	it('rejects a message over 16 MiB with its values, and a subject over 998 characters', async () => {
 		const { serving } = await serve();
 		const before = memoryOf(serving.process.pid).residentMb;
 		const seen = await witness({ attacked: serving, calm }, async () => {
@@ -187,7 +187,7 @@ describe.runIf(isBuilt)('a server that is sent what grows', () => {
 			content: { subject: 'Hi #k#', text_body: 'x' },
 			says: 'the subject would have 10,003 characters with its values, and may have 998',
 		},
-	])('fails a message that $what by values of its recipient alone, says why, and sends the others', async ({
+	])('fails a message that $what by its recipient’s values, and sends the others', async ({
 		content,
 		says,
 	}) => {

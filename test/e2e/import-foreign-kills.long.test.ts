@@ -22,42 +22,45 @@ const missing = await witnessMissing();
 const rows = asked('MAILCTL_KILL_ROWS', 600);
 const kills = asked('MAILCTL_KILLS', 3);
 
-describe.skipIf(!isBuilt || missing !== null)(`on a Django deployment (${missing ?? 'witness'})`, () => {
-	it(
-		'kills, throttling and lost answers leave each person once, counted as what they were',
-		async () => {
-			const home = await makeHome();
-			const path = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
-			const witness = await startWitness({ pageSize: 1_000, maxPageSize: 1_000, busy: 3 });
-			onTestFinished(witness.stop);
-			const proxy = await startKillingProxy(witness.baseUrl);
-			onTestFinished(proxy.close);
-			const env = { HOME: home, MAILCTL_TOKEN: witness.token };
-			const direct = ['--base-url', witness.baseUrl];
-			await createList(witness);
-			await writeStanding(`${path}.standing`, rows);
-			const standing = ['subscribers', 'import', `${path}.standing`, '-l', '1'];
-			const { code, stderr } = await cli([...direct, ...standing], { env });
-			expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-			await writeRows(path, rows);
-			const argv = ['--base-url', proxy.baseUrl, 'subscribers', 'import', path, '-l', '1', '-o', 'json'];
-			const { totals, killed } = await importKilled(argv, env, {
-				proxy,
-				kills,
-				span: Math.floor((2 * rows) / (kills + 1)),
-			});
-			expect(killed).toBeGreaterThan(kills / 2);
-			await expectImported(path, rows, totals);
-			const people = await peopleOf(witness);
-			expect(people.length).toBe(expectedPeople(rows));
-			expect(new Set(people.map(({ email }) => email)).size).toBe(people.length);
-			expect(
-				people.filter(({ email, name }) => email !== `p${name.slice('Name '.length)}@example.com`),
-			).toEqual([]);
-		},
-		timeLimit,
-	);
-});
+describe.skipIf(!isBuilt || missing !== null)(
+	`an import to a Django service (${missing ?? 'witness'})`,
+	() => {
+		it(
+			'stores each person once through kills, throttling and lost answers',
+			async () => {
+				const home = await makeHome();
+				const path = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
+				const witness = await startWitness({ pageSize: 1_000, maxPageSize: 1_000, busy: 3 });
+				onTestFinished(witness.stop);
+				const proxy = await startKillingProxy(witness.baseUrl);
+				onTestFinished(proxy.close);
+				const env = { HOME: home, MAILCTL_TOKEN: witness.token };
+				const direct = ['--base-url', witness.baseUrl];
+				await createList(witness);
+				await writeStanding(`${path}.standing`, rows);
+				const standing = ['subscribers', 'import', `${path}.standing`, '-l', '1'];
+				const { code, stderr } = await cli([...direct, ...standing], { env });
+				expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+				await writeRows(path, rows);
+				const argv = ['--base-url', proxy.baseUrl, 'subscribers', 'import', path, '-l', '1', '-o', 'json'];
+				const { totals, killed } = await importKilled(argv, env, {
+					proxy,
+					kills,
+					span: Math.floor((2 * rows) / (kills + 1)),
+				});
+				expect(killed).toBeGreaterThan(kills / 2);
+				await expectImported(path, rows, totals);
+				const people = await peopleOf(witness);
+				expect(people.length).toBe(expectedPeople(rows));
+				expect(new Set(people.map(({ email }) => email)).size).toBe(people.length);
+				expect(
+					people.filter(({ email, name }) => email !== `p${name.slice('Name '.length)}@example.com`),
+				).toEqual([]);
+			},
+			timeLimit,
+		);
+	},
+);
 
 /** Without mailctl, which says of a busy answer that the list may have been created. */
 async function createList(witness: Witness): Promise<void> {

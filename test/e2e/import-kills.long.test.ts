@@ -56,7 +56,7 @@ describeDatabases('an import that is killed', (databases) => {
 	const faults = isFile ? asked('MAILCTL_FAULTS', 3) : 0;
 
 	it.skipIf(!isBuilt)(
-		'as the client of a server leaves each person once, counted as what they were',
+		'a killed client of a server stores each person once',
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 10_000 : 4_000, kills: 4 });
 			const batch = Math.max(200, Math.ceil(rows / 100));
@@ -79,7 +79,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 
 	it.skipIf(!isBuilt || !hasStrace)(
-		`on the server, ${isFile ? 'or whose disk fails, ' : ''}at any write keeps what it said it has (needs strace)`,
+		`a server that is killed${isFile ? ' or has a failing disk' : ''} at any write keeps what it acknowledged (needs strace)`,
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 3_000 : 2_000, kills: 3 });
 			const model = await prepareImport(await databases.create(), rows);
@@ -145,7 +145,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 
 	it.skipIf(!isBuilt || !hasStrace)(
-		'at any write leaves each person once in a database of this machine (needs strace)',
+		'a local import killed at any write stores each person once (needs strace)',
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 8_000 : 4_000, kills: isFile ? 5 : 4 });
 			const model = await prepareImport(await databases.create(), rows);

@@ -34,7 +34,7 @@ function workplace() {
 
 describe.skipIf(!isBuilt)('an import by the built program', () => {
 	it.skipIf(!hasStrace)(
-		'ends with 74 when the disk is full, and goes on when it no longer is (needs strace)',
+		'ends with 74 on a full disk, and continues when there is space (needs strace)',
 		() => {
 			const { shell, people } = workplace();
 			people(30_000);
@@ -50,7 +50,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 		},
 	);
 
-	it('waits for the request in flight after Ctrl-C, and for nothing after the second one', async () => {
+	it('waits for its request after Ctrl-C, and not after the second one', async () => {
 		const { folder, people } = workplace();
 		people(3);
 		const service = await startHanging();

@@ -15,7 +15,7 @@ const groff = '/usr/bin/groff';
 const read = (file: string) => readFileSync(join(folder, file), 'utf8').replaceAll('\\-', '-');
 
 describe('the manual pages', () => {
-	it('are one of the whole and one of each command', () => {
+	it('exist for the program and each command', () => {
 		const names = tree.map(({ name }) => `mailctl-${name}.1`);
 		expect(readdirSync(folder).sort()).toEqual(['mailctl.1', ...names].sort());
 		const { man } = JSON.parse(readFileSync(join(folder, '../../package.json'), 'utf8'));

@@ -30,7 +30,7 @@ const exports = [
 
 describePostgres('a campaign of which half is sent', (server) => {
 	it.skipIf(!isBuilt)(
-		`is moved to PostgreSQL and finished there, and each of ${people} has one mail`,
+		`a campaign moved to PostgreSQL finishes there, and each of ${people} has one mail`,
 		async () => {
 			const home = await makeHome();
 			const file = join(home, 'news.db');

@@ -25,7 +25,7 @@ const calls = `${databaseCalls},write,writev`;
 
 const rows = 9_000;
 
-it.skipIf(!hasStrace)('leaves no second database in use where it is killed early', async () => {
+it.skipIf(!hasStrace)('a move that is killed early leaves no second database in use', async () => {
 	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
 	const place = { env: { ...process.env, HOME: home } };
 	const works = async (db: string) => (await cli(['--db', db, 'lists', 'list', '-q'])).code === 0;
@@ -115,7 +115,7 @@ describePostgres('a killed engine migrate', (server) => {
 		['PostgreSQL', toServer],
 		['a file', toFile],
 	])(
-		'goes on to %s, and ends with the same',
+		'a killed move continues to %s with the same result',
 		async (_, begin) => {
 			const { from, to } = await begin();
 			const { points, run: whole } = await measurePoints({ calls }, words(from, to), place);
@@ -127,7 +127,7 @@ describePostgres('a killed engine migrate', (server) => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'goes on after a disk that was full or broken',
+		'a move continues after a full or broken disk',
 		async () => {
 			const first = await toFile();
 			const { points } = await measurePoints({ calls: databaseCalls }, words(first.from, first.to), place);
@@ -145,7 +145,7 @@ describePostgres('a killed engine migrate', (server) => {
 		timeLimit ?? 240_000,
 	);
 
-	it('has the server itself refuse what had the database open', async () => {
+	it('a move makes the server reject writes of open connections', async () => {
 		const { from, to } = await toFile();
 		await moveWhole(from, to);
 		const schema = new URL(from).searchParams.get('schema');

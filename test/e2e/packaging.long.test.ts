@@ -36,7 +36,7 @@ function lists(text: string, word: RegExp): string[][] {
 const scriptOf = (words: readonly string[]) => words[words.indexOf('-e') + 1] ?? '';
 
 describe('the image', () => {
-	it('copies what there is, past .dockerignore, and from the build what that makes', async () => {
+	it('copies existing files that .dockerignore and the build provide', async () => {
 		const [file, ignored] = await Promise.all([read('Dockerfile'), read('.dockerignore')]);
 		const copies = [...file.matchAll(/^COPY (--from=build )?(.*) \S+$/gm)];
 		const allowed = ignored.split('\n').filter((line) => line.startsWith('!'));
@@ -57,14 +57,14 @@ describe('the image', () => {
 			expect(file).toContain(`COPY --from=build /build/${name} `);
 	});
 
-	it('starts a command that there is', async () => {
+	it('starts an existing command', async () => {
 		const file = await read('Dockerfile');
 		expect(lists(file, /ENTRYPOINT/)).toEqual([['mailctl']]);
 		const [words = []] = lists(file, /CMD/);
 		expect(await dryRun(words)).toEqual(done(words));
 	});
 
-	it('asks a server whether it is ready, as Compose does', async () => {
+	it('checks that a server is ready, like Compose', async () => {
 		const [file, compose] = await Promise.all([read('Dockerfile'), read('packaging/compose.yaml')]);
 		const [[, words = '[]'] = []] = [...file.matchAll(/^HEALTHCHECK .* CMD (\[.*\])$/gm)];
 		const [check = []] = lists(compose, /test:/);
@@ -85,7 +85,7 @@ describe('the image', () => {
 });
 
 describe('Compose', () => {
-	it('starts commands that there are, on one database', async () => {
+	it('starts existing commands on one database', async () => {
 		const text = await read('packaging/compose.yaml');
 		const commands = lists(text, /command:/);
 		expect(commands.map(([command]) => command)).toEqual(['serve', 'worker']);
@@ -101,7 +101,7 @@ describe('Compose', () => {
 describe('systemd', async () => {
 	const services = (await readdir(units)).filter((name) => name.endsWith('.service'));
 
-	it.each(services)('%s starts a command that there is', async (name) => {
+	it.each(services)('%s starts an existing command', async (name) => {
 		const [, line = ''] = /^ExecStart=(.*)$/m.exec(await readFile(join(units, name), 'utf8')) ?? [];
 		const [, inShell] = /^\/bin\/sh -c '(?:exec )?(.*)'$/.exec(line) ?? [];
 		const [program, ...words] = (inShell ?? line).split(' ');
@@ -134,21 +134,18 @@ describe('systemd', async () => {
 		return folder;
 	};
 
-	it.skipIf(!isInstalled('systemd-analyze'))(
-		'finds nothing wrong with the units (needs systemd)',
-		async () => {
-			const folder = await installed();
-			const paths = (await readdir(folder))
-				.filter((name) => !name.endsWith('.d'))
-				.map((name) => join(folder, name));
-			expect(paths).toHaveLength(4);
-			const { status, stderr } = runProgram('systemd-analyze', ['verify', ...paths]);
-			expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-		},
-	);
+	it.skipIf(!isInstalled('systemd-analyze'))('accepts the units (needs systemd)', async () => {
+		const folder = await installed();
+		const paths = (await readdir(folder))
+			.filter((name) => !name.endsWith('.d'))
+			.map((name) => join(folder, name));
+		expect(paths).toHaveLength(4);
+		const { status, stderr } = runProgram('systemd-analyze', ['verify', ...paths]);
+		expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+	});
 
 	it.skipIf(!isInstalled('systemd-analyze') || !isInstalled('strace'))(
-		'allows every system call that the program makes (needs systemd, strace)',
+		'allows every system call of the program (needs systemd, strace)',
 		async () => {
 			const setOf = (name: string): string[] =>
 				runProgram('systemd-analyze', ['syscall-filter', name])

@@ -32,7 +32,7 @@ function unnamedOf(pid: number): string[] {
 }
 
 describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
-	it('leaves nothing behind when it is killed, and lets nobody else read it meanwhile', async () => {
+	it('a killed campaign from a pipe leaves no file, and nobody else can read it', async () => {
 		const job = startProgram(['send', ...mail, '--csv', '-', '--yes', '--expect-count', '2'], env);
 		const ended = once(job, 'exit');
 		job.stdin.write(`email\n${'ann@example.com\n'.repeat(50_000)}`);

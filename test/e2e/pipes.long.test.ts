@@ -35,7 +35,7 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('does not end with 0 where its work has no end', () => {
+it('endless work does not end with 0', () => {
 	const never = join(folder, 'never.cjs');
 	writeFileSync(never, 'process.stdout.write = () => true;');
 	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({
@@ -50,21 +50,21 @@ describe('a pipe', () => {
 		['-o csv | head -1', 'id,email,name'],
 		['| head -1', '1\tp0@example.com'],
 		['-o markdown | head -c 1', '|'],
-	])('whose reader goes away early (%s) ends with 0 and silence', (rest, start) => {
+	])('whose reader closes early (%s) ends with 0 and no message', (rest, start) => {
 		const { stdout, stderr } = shell(
 			`mailctl subscribers list -l Readers --all ${rest}; echo "code \${PIPESTATUS[0]}" >&2`,
 		);
 		expect({ start: stdout.slice(0, start.length), stderr }).toEqual({ start, stderr: 'code 0\n' });
 	});
 
-	it('gets every byte of a large document', () => {
+	it('receives every byte of a large document', () => {
 		const { stdout } = shell('mailctl subscribers list -l Readers -o json | cat');
 		expect(stdout.length).toBeGreaterThan(8 * 64 * 1024);
 		const parsed = JSON.parse(stdout) as { email: string }[];
 		expect([parsed.length, parsed.at(-1)?.email]).toEqual([rows, `p${rows - 1}@example.com`]);
 	});
 
-	it('gets every byte when its reader is slow', () => {
+	it('receives every byte with a slow reader', () => {
 		const slow = `"$NODE" -e 'process.stdin.pause(); setTimeout(() => process.stdin.pipe(process.stdout), 500)'`;
 		expect(shell(`mailctl subscribers list -l Readers -o ndjson | ${slow} | wc -l`).stdout.trim()).toBe(
 			`${rows}`,
@@ -84,11 +84,11 @@ describe('a pipe', () => {
 		});
 	});
 
-	it('as stdout that is closed ends quietly', () => {
+	it('that is closed as stdout ends the command without a message', () => {
 		expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
 	});
 
-	it('as a full disk is one clear line and exit 74', () => {
+	it('to a full disk is one clear line and exit 74', () => {
 		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 		expect(stderr.split('\n')).toEqual([
 			'error: standard output cannot be written: no space is left on the disk',

@@ -36,7 +36,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 	});
 	afterAll(() => trial?.close());
 
-	it('takes a mail', async () => {
+	it('accepts a mail', async () => {
 		const { kept, server } = trial;
 		expect(await sendTo(kept, 'ann@example.net')).toBe(0);
 		const message = await messageTo(kept, 'ann@example.net');
@@ -47,7 +47,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect((await server.mails('ann'))[0]).toMatch(/^Return-path: <news\+[a-z2-7]{48}@kept\.example\.com>/im);
 	});
 
-	it('refuses an unknown address at RCPT: a hard bounce at once', async () => {
+	it('refuses an unknown address at RCPT, which is a hard bounce', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'gone@example.net')).toBe(9);
 		expect(await messageTo(kept, 'gone@example.net')).toMatchObject({
@@ -77,7 +77,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'bob@example.net')).toMatchObject({ is_active: true });
 	});
 
-	it('sends a bounce by SMTP: message, subscriber and report show it', async () => {
+	it('sends a bounce by SMTP that changes message, subscriber and report', async () => {
 		const { served, server, servedLog } = trial;
 		// `serve` sends it: a bounce that is faster than the end of `send` would be the exit code of `send`.
 		expect(await sendTo(served, 'ann@example.org', { options: ['--no-wait'] })).toBe(0);
@@ -98,7 +98,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
 		// The server's own "5.0.0", for an answer that had none, says nothing: the words decide.
 		{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
-	])('sends a bounce about $to that explain reads and ingest takes in: hard = $hard', async ({
+	])('sends a bounce about $to that explain and ingest read: hard = $hard', async ({
 		to,
 		status,
 		reply_code,
@@ -131,7 +131,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, to)).toMatchObject({ is_active: !hard, disable_reason });
 	});
 
-	it('sends one bounce about two of one mail: each stands or falls by his own code', async () => {
+	it('sends one bounce about two recipients, each judged by its code', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'full.to@example.org', { cc: ['copy@example.org'] })).toBe(0);
 		const mail = await keptAbout(trial, 'copy@example.org');
@@ -146,7 +146,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('sends a bounce that matches by its return path alone, without a Message-ID of ours', async () => {
+	it('sends a bounce that matches by its return path, without our Message-ID', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bare@example.org')).toBe(0);
 		const mail = await keptAbout(trial, 'bare@example.org');
@@ -156,7 +156,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'bare@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('keeps a Maildir that ingest reads', async () => {
+	it('writes a Maildir that ingest reads', async () => {
 		const { kept, server } = trial;
 		expect(await sendTo(kept, 'dir@example.org')).toBe(0);
 		await keptAbout(trial, 'dir@example.org');

@@ -108,7 +108,7 @@ async function flaws(): Promise<string[]> {
 const width = () => page.evaluate<number>('document.documentElement.scrollWidth');
 
 inBrowser.each(languages.map((language) => [language]))(
-	'are for everyone in %s (needs Chromium)',
+	'pages have no accessibility violations in %s (needs Chromium)',
 	async (language) => {
 		await context.close();
 		await open(language);
@@ -128,7 +128,7 @@ inBrowser.each(languages.map((language) => [language]))(
 );
 
 inBrowser.each(Object.keys(brandings).map((name) => [name]))(
-	'are for everyone %s, in the light and in the dark (needs Chromium)',
+	'pages have no accessibility violations %s, light and dark (needs Chromium)',
 	async (branding) => {
 		for (const kind of Object.keys(kinds)) {
 			for (const colorScheme of ['light', 'dark'] as const) {

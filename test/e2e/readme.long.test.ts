@@ -49,7 +49,7 @@ afterAll(async () => {
 	await rm(home, { recursive: true });
 });
 
-describe('the README and its pages', async () => {
+describe('the README and the docs', async () => {
 	const texts = await Promise.all(pages.map((page) => readFile(join(root, page), 'utf8')));
 	const text = texts[0] ?? '';
 	const blocks = texts.flatMap((page) =>
@@ -85,7 +85,7 @@ describe('the README and its pages', async () => {
 		});
 	}
 
-	it('sent what they say they send', async () => {
+	it('send the mails of their examples', async () => {
 		await eventually(() => expect(mails).toHaveLength(10));
 		const subjects = mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
 		expect(subjects.sort()).toEqual([
@@ -102,12 +102,12 @@ describe('the README and its pages', async () => {
 		]);
 	});
 
-	it('say what they said', async () => {
+	it('print the recorded output', async () => {
 		const settle = createSettler({ folder: home, smtp: `127.0.0.1:${sink.port}` });
 		await expectGolden('readme.txt', settle(record.join('\n')));
 	});
 
-	it('lead only to pages that are there', async () => {
+	it('link only to existing pages', async () => {
 		const found = await readdir(join(root, 'docs'), { recursive: true });
 		const names = found.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
 		const files = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...names];
@@ -124,11 +124,11 @@ describe('the README and its pages', async () => {
 		expect(names.filter((name) => !isNamed(name))).toEqual([]);
 	});
 
-	it('are short where they begin', () => {
+	it('have a short README', () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 
-	it('give each exit code the meaning that the help gives it', async () => {
+	it('explain each exit code like the help', async () => {
 		const page = await readFile(join(root, 'docs/exit-codes.md'), 'utf8');
 		const rows = [...page.matchAll(/^\| (\d+) \| (.*) \|$/gm)].map(([, code, meaning]) => [code, meaning]);
 		expect(Object.fromEntries(rows)).toEqual(exitMeanings);

@@ -43,7 +43,7 @@ const agreed = ['--confirm', 'restore'];
 const keptIn = (folder: string) => readdirSync(folder).filter((name) => name.includes('.before-restore-'));
 
 describe('engine restore', () => {
-	it('puts the backup in place, and keeps the old database beside it', () => {
+	it('replaces the database, and keeps the old one beside it', () => {
 		const { folder, db, json } = backedUp();
 		const said = json('engine', 'restore', 'copy.db', ...agreed);
 		const [kept = ''] = keptIn(folder);
@@ -75,7 +75,7 @@ describe('engine restore', () => {
 	it.each([
 		['the first', []],
 		['not the first', ['cid@example.com']],
-	])('erases again who was erased since the backup, %s of the database', async (_, before) => {
+	])('repeats erasures made since the backup, %s of the database', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
 		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
@@ -98,7 +98,7 @@ describe('engine restore', () => {
 		expect(await run(['engine', 'check'])).toMatchObject({ code: 0 });
 	});
 
-	it('works without a database, and makes its folder', () => {
+	it('works without a database, and creates its folder', () => {
 		const { folder, json } = backedUp();
 		const db = join(folder, 'far', 'away', 'news.db');
 		expect(json('--db', db, 'engine', 'restore', 'copy.db')).toMatchObject({
@@ -116,7 +116,7 @@ describe('engine restore', () => {
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
 	});
 
-	it('pauses the queue: what waits is sent when it is resumed, what was being sent is uncertain', async () => {
+	it('pauses the queue: waiting messages are sent when resumed, those in flight are uncertain', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const { db, folder, run, json } = await makeProject({ smtp: sink.port });
@@ -152,7 +152,7 @@ describe('engine restore', () => {
 		});
 	});
 
-	it('wants the word, which -y is not', async () => {
+	it('requires the word restore, not -y', async () => {
 		const { folder, db, run } = backedUp();
 		for (const words of [[], ['-y'], ['--confirm', 'yes']])
 			expect(run('engine', 'restore', 'copy.db', ...words)).toMatchObject({
@@ -171,7 +171,7 @@ describe('engine restore', () => {
 		expect(look(db).subscribers).toBe(10);
 	});
 
-	it('names the process that works on the database, and waits for none', async () => {
+	it('names a process that uses the database, and does not wait', async () => {
 		const { folder, db, run, start } = backedUp();
 		const serve = start('serve', '--port', '0', '--no-worker');
 		await eventually(() => {
@@ -208,7 +208,7 @@ describe('engine restore', () => {
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
-	])('refuses %s', (_, file, code, words) => {
+	])('rejects %s', (_, file, code, words) => {
 		const { folder, db, run } = backedUp(2_000);
 		const at = (name: string) => join(folder, name);
 		writeFileSync(at('letter.txt'), 'Dear Ann,\n'.repeat(100));
@@ -238,7 +238,7 @@ describe('engine restore', () => {
 		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
 	});
 
-	it('replaces a damaged database, and keeps what is left of it with its log', () => {
+	it('replaces a damaged database, and keeps it with its log', () => {
 		const { folder, db, json } = backedUp();
 		writeFileSync(db, 'nothing that SQLite could read');
 		writeFileSync(`${db}-wal`, 'a log');
@@ -267,7 +267,7 @@ describe('engine restore', () => {
 		expect(keptIn(folder)).toEqual([expect.stringMatching(/^lost\.db\.before-restore-.*-wal$/)]);
 	});
 
-	it('wants the key of wrapped secrets before anything changes', () => {
+	it('requires the key of wrapped secrets before any change', () => {
 		const { folder, db, env, run } = workplace(10);
 		const key = { ...env, MAILCTL_KEY: 'a'.repeat(64) };
 		const withKey = (...words: string[]) =>
@@ -304,7 +304,7 @@ describe('engine restore', () => {
 	});
 
 	it.skipIf(!hasStrace)(
-		'killed or failing at any moment leaves the old database or the restored one, whole (needs strace)',
+		'that is killed or fails at any moment leaves the old or the restored database (needs strace)',
 		async () => {
 			const { folder, db, env } = backedUp(2_000);
 			copyFileSync(db, join(folder, 'master.db'));

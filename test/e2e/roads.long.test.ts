@@ -68,8 +68,8 @@ function answerWith(status: number) {
 const page = (response: ServerResponse) =>
 	void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>');
 
-describe('a job on a server of ours whose GET / is', () => {
-	it.each(failures)('%s once reaches everyone once, begun so or met so later', async (_, strike) => {
+describe('a campaign on a mailctl server whose GET / is', () => {
+	it.each(failures)('%s once reaches everyone once, at its start or later', async (_, strike) => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', strike });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		expect(reached()).toEqual(all);
@@ -94,8 +94,8 @@ describe('a job on a server of ours whose GET / is', () => {
 	});
 });
 
-describe('what was begun on a deployment of one kind', () => {
-	it('refuses to go on where a server of ours is no longer one: exit 2, and no recipient gets it twice', async () => {
+describe('a campaign started on one kind of service', () => {
+	it('does not continue if a mailctl server becomes another: exit 2, and nobody gets it twice', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [
@@ -115,7 +115,7 @@ describe('what was begun on a deployment of one kind', () => {
 		expect(await call('campaigns', 'get', 'november')).toMatchObject({ code: 0 });
 	});
 
-	it('refuses to go on where a service of others has become ours', async () => {
+	it('does not continue if another service becomes mailctl', async () => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		await eventually(async () => expect(await reached()).toEqual(all));

@@ -108,9 +108,9 @@ function expectOnce(unknown: ReadonlySet<string>): void {
 	expect(addresses.filter((to) => (times[to] ?? 0) > 1)).toEqual([]);
 }
 
-describe.skipIf(!isBuilt)('a job on another service', () => {
+describe.skipIf(!isBuilt)('a campaign on another service', () => {
 	it(
-		'reaches everybody once through kills, but for calls in flight, which are unknown and told',
+		'reaches everybody once through kills, except calls in flight, which are uncertain',
 		async () => {
 			const span = Math.floor(rows / (kills + 2));
 			const random = seeded();
@@ -137,7 +137,7 @@ describe.skipIf(!isBuilt)('a job on another service', () => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'reaches everybody once, killed at any of its writes, or with a disk that fails there (needs strace)',
+		'reaches everybody once if killed at any write, or if the disk fails there (needs strace)',
 		async () => {
 			const words = () => [
 				programPath,
@@ -173,7 +173,7 @@ describe.skipIf(!isBuilt)('a job on another service', () => {
 		timeLimit,
 	);
 
-	it('ends with 130 at Ctrl-C once its calls are answered, and goes on from there', async () => {
+	it('ends with 130 on Ctrl-C after its calls, and continues from there', async () => {
 		const child = start(send());
 		react = (number) => {
 			if (number === 20) child.kill('SIGINT');

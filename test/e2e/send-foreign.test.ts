@@ -45,8 +45,8 @@ async function table(rows: number): Promise<string> {
 	return path;
 }
 
-describe('send --list on a deployment that keeps no campaigns', () => {
-	it('reaches every active subscriber with his own variables, and says what is not known', async () => {
+describe('send --list on a service without campaigns', () => {
+	it('reaches every active subscriber with their variables, and reports what is unknown', async () => {
 		const { service, call } = await start({ subscribers });
 		const { code, stdout, stderr } = await call(
 			...['send', ...mail, ...'--list 1 --campaign november -y --expect-count 2 -o json'.split(' ')],
@@ -82,8 +82,8 @@ describe('send --list on a deployment that keeps no campaigns', () => {
 	});
 });
 
-describe('send --csv there', () => {
-	it('ends with 13 where a call was not answered, and sends to nobody again until it may', async () => {
+describe('send --csv on such a service', () => {
+	it('ends with 13 if a call was not answered, and repeats it only on request', async () => {
 		let isBroken = true;
 		const { service, call } = await start({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? { kind: 'cut' } : { kind: 'make' }),
@@ -109,7 +109,7 @@ describe('send --csv there', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('stops with 5 where the sender is refused, and goes on with resume once that is fixed', async () => {
+	it('stops with 5 if the sender is refused, and continues with resume once fixed', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
 			react: () =>
@@ -130,7 +130,7 @@ describe('send --csv there', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
-	it('drops a job with cancel, and calls nobody of it', async () => {
+	it('is dropped by cancel without a call', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
 		expect(await call(...words)).toMatchObject({ code: 2 });
@@ -140,8 +140,8 @@ describe('send --csv there', () => {
 	});
 });
 
-describe.skipIf(missing !== null)('before a service by another hand', () => {
-	it('makes one message for each row, however often it is throttled', async () => {
+describe.skipIf(missing !== null)('send to an independent service', () => {
+	it('creates one message for each row, however often it is throttled', async () => {
 		const witness = await startWitness({ flaky: true });
 		endings.push(witness.stop);
 		const call = (...words: string[]) =>
@@ -158,21 +158,21 @@ describe.skipIf(missing !== null)('before a service by another hand', () => {
 	});
 });
 
-describe('what cannot be kept there', () => {
+describe('an option such a service does not support', () => {
 	it.each([
 		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be kept' },
 		{
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 			says: '--campaign is not for this deployment',
 		},
-	])('$words is refused before anything is written', async ({ words, says }) => {
+	])('$words is rejected before anything is written', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });
 		const run = await call('send', ...mail, ...words);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
 		expect(service.calls).toEqual([]);
 	});
 
-	it('--retry-unknown is refused where nothing is left unknown', async () => {
+	it('--retry-unknown is rejected if nothing is uncertain', async () => {
 		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
 		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
 			code: 2,

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 describe.runIf(isBuilt)('mailctl serve', () => {
-	it('makes an admin token at its first start, in a file for its owner alone, and names the file', async () => {
+	it('creates an admin token at its first start in a private file, and names it', async () => {
 		const serving = await serve();
 		expect(serving.stderr()).toContain(`made an API token with all rights: ${serving.tokenFile}`);
 		expect(statSync(serving.tokenFile).mode & 0o777).toBe(0o600);
@@ -40,7 +40,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect((await serving.fetch('/sub/lists/', { token: 'wrong' })).status).toBe(401);
 	});
 
-	it('is ready only once its token is there', async () => {
+	it('is ready only once its token exists', async () => {
 		const project = await makeProject();
 		const port = await freePort();
 		const lock = new Database(project.db);
@@ -68,7 +68,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect(raw).toContain(`${serving.url}/o/`);
 	});
 
-	it('begins to send when a mail server is set while it runs', async () => {
+	it('starts to send when a mail server is set', async () => {
 		const sink = await newSink();
 		const serving = await serve();
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
@@ -76,7 +76,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await sink.until(1);
 	});
 
-	it('ends with 0 on SIGTERM and on Ctrl-C, having answered what was under way', async () => {
+	it('ends with 0 on SIGTERM and Ctrl-C after its requests', async () => {
 		for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 			const serving = await serve();
 			const answers = Promise.all(
@@ -99,7 +99,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		}
 	});
 
-	it('gives leases back when it is stopped before a slow mail server has answered', async () => {
+	it('returns leases if it is stopped before a slow mail server answered', async () => {
 		const sink = await newSink({ onMailFrom: () => undefined });
 		const serving = await serve({ smtp: sink.port });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
@@ -108,7 +108,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect(await serving.project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('loses nothing it has answered when it is killed, and sends it after the next start', async () => {
+	it('loses nothing it acknowledged when killed, and sends it after the next start', async () => {
 		const sink = await newSink();
 		const first = await serve({ smtp: sink.port });
 		const to = Array.from({ length: 40 }, (_, at) => `a${at}@example.com`);
@@ -126,7 +126,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await eventually(() => expect(distinct()).toBeGreaterThanOrEqual(accepted));
 	});
 
-	it('goes on although nobody reads its log', async () => {
+	it('continues if nobody reads its log', async () => {
 		const serving = await serve();
 		serving.process.stdout?.pause();
 		for (let at = 0; at < 1500; at += 1) {
@@ -139,7 +139,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 });
 
 describePostgres('mailctl serve on a server that is made read-only', (server) => {
-	it('asks to come later, and is not ready until writes are taken again', async () => {
+	it('answers 503, and is not ready, until writes work again', async () => {
 		const url = await server.createDatabase();
 		const serving = await serve({ project: await makeProject({ db: url }) });
 		const name = new URL(url).pathname.slice(1);

@@ -119,9 +119,9 @@ function place(): string {
 	return folder;
 }
 
-describe.skipIf(!isBuilt)('against a service that never answers', () => {
+describe.skipIf(!isBuilt)('a service that never answers', () => {
 	const cases = remote.flatMap((words) => ends.map((end) => ({ line: words.join(' '), words, end })));
-	it.concurrent.each(cases)('$line ends at $end', async ({ words, end }) => {
+	it.concurrent.each(cases)('ends $line at $end', async ({ words, end }) => {
 		const ended = await endingAgainst(words, end);
 		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt(end, words) });
 	});
@@ -152,7 +152,7 @@ const sending: readonly { words: Words; codes: { timeout?: number; deadline: num
 	{ words: ['doctor', '--skip', 'dns'], codes: { timeout: 11, deadline: 12, SIGTERM: 143 } },
 ];
 
-describe.skipIf(!isBuilt)('against a mail server that never says a word', () => {
+describe.skipIf(!isBuilt)('a mail server that is silent', () => {
 	const cases = sending.flatMap(({ words, codes }) =>
 		ends.flatMap((end) => {
 			const code = codes[end];
@@ -160,7 +160,7 @@ describe.skipIf(!isBuilt)('against a mail server that never says a word', () => 
 		}),
 	);
 
-	it.concurrent.each(cases)('$line ends at $end with $code', async ({ words, end, code }) => {
+	it.concurrent.each(cases)('ends $line at $end with $code', async ({ words, end, code }) => {
 		const ended = await endingOf(async (deadlineMs) => {
 			const { port, reached, close } = await startSilence();
 			const cwd = await placeWithQueue(port);

@@ -52,7 +52,7 @@ async function holdings(): Promise<unknown> {
 }
 
 describe('smoke against mailctl serve', () => {
-	it('passes everything, sends one mail, and leaves the deployment as it was', async () => {
+	it('passes, sends one mail, and leaves the server unchanged', async () => {
 		const before = await holdings();
 		const words = ['--full', '--send-to', 'sink@example.com', '--from', 'news@example.com', '-o', 'json'];
 		const { code, stdout } = await smoke(server.baseUrl, words);
@@ -68,7 +68,7 @@ describe('smoke against mailctl serve', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('changes nothing by default: it asks with GET only', async () => {
+	it('uses only GET by default', async () => {
 		const methods = new Set<string>();
 		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
 			methods.add(passing.method);
@@ -80,7 +80,7 @@ describe('smoke against mailctl serve', () => {
 	});
 });
 
-describe('smoke with a token that lacks rights', () => {
+describe('smoke with a limited token', () => {
 	const withScope = async (scope: string, words: readonly string[]) => {
 		const made = ['engine', 'tokens', 'create', '--name', scope, '--scope', scope, '-q'];
 		const env = { MAILCTL_TOKEN: (await project.run(made)).stdout.trim() };
@@ -95,7 +95,7 @@ describe('smoke with a token that lacks rights', () => {
 		};
 	};
 
-	it('fails what it was asked to change', async () => {
+	it('fails changes that it was asked for', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -110,7 +110,7 @@ describe('smoke with a token that lacks rights', () => {
 		});
 	});
 
-	it('skips what it may not read, and passes', async () => {
+	it('skips what it cannot read, and passes', async () => {
 		const { code, deviations, failed, skipped } = await withScope('send', []);
 		expect({ code, deviations, failed }).toEqual({ code: 0, deviations: [], failed: [] });
 		const ids = skipped.map(({ id }) => id);
@@ -121,8 +121,8 @@ describe('smoke with a token that lacks rights', () => {
 	});
 });
 
-describe.skipIf((await witnessMissing()) !== null)('smoke against another hand’s service', () => {
-	it('passes it, busy and without challenges as it is, and lists where it differs', async () => {
+describe.skipIf((await witnessMissing()) !== null)('smoke on an independent service', () => {
+	it('passes under load without challenges, and lists deviations', async () => {
 		const witness = await startWitness({ flaky: true, retryAfter: 0, noChallenge: true });
 		const env = { MAILCTL_TOKEN: witness.token };
 		const words = ['--full', '--send-to', 'sink@example.com', '--from', witness.sender, '-o', 'json'];
@@ -286,7 +286,7 @@ const defects: readonly Defect[] = [
 	},
 ];
 
-describe('smoke against a deployment with one thing broken', () => {
+describe('smoke on a server with one defect', () => {
 	it.each(defects)('finds $name', async ({ words, tamper, check, says }) => {
 		const before = await holdings();
 		const proxy = await startTampering(server.baseUrl, tamper);
@@ -303,7 +303,7 @@ describe('smoke against a deployment with one thing broken', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('finds that nothing is deleted, and lists what it had to leave', async () => {
+	it('finds that nothing is deleted, and lists what remains', async () => {
 		const proxy = await startTampering(
 			server.baseUrl,
 			answering(({ method: name }) => name === 'DELETE', { status: 204, body: undefined }),
@@ -323,7 +323,7 @@ describe('smoke against a deployment with one thing broken', () => {
 		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 	});
 
-	it('touches nothing of somebody else’s that a creation answers with', async () => {
+	it('does not touch a foreign record that a creation returns', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(
 			server.baseUrl,
@@ -381,7 +381,7 @@ function watching(picks: (passing: Passing) => boolean, tell: () => void): Tampe
 	};
 }
 
-describe('smoke that is ended early', () => {
+describe('smoke that is interrupted', () => {
 	const isFieldPatch = method('PATCH', /^\/sub\/fields\//);
 
 	it.each([
@@ -405,7 +405,7 @@ describe('smoke that is ended early', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('gives up on a deployment that does not answer its deletions, and lists what is left: 11', async () => {
+	it('ends with 11 if deletions are not answered, and lists what remains', async () => {
 		const before = await holdings();
 		const stop = new AbortController();
 		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
@@ -426,7 +426,7 @@ describe('smoke that is ended early', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('leaves a mess when it is killed, which --cleanup-only removes, and nothing else', async () => {
+	it('leaves records when it is killed, which only --cleanup-only removes', async () => {
 		const before = await holdings();
 		let tell: () => void = () => {};
 		const reached = new Promise<void>((resolve) => {

@@ -90,7 +90,10 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 			.filter((word) => word !== '')
 			.map((word) => (/^(.*\.csv|mail\.yaml|mails\.d)$/.test(word) ? join(home, word) : word));
 
-	it.each(Object.entries(calls))('undoes it at Ctrl-C, and says so: %s', async (path, [line, says]) => {
+	it.each(Object.entries(calls))('Ctrl-C undoes a long write, and reports it: %s', async (path, [
+		line,
+		says,
+	]) => {
 		const before = await kept();
 		const stop = new AbortController();
 		const argv = wordsOf(path, line);

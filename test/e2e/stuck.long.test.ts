@@ -33,8 +33,8 @@ it.skipIf(!isBuilt)('an endless --query is ended by its deadline, in JSON as wel
 	expect(JSON.parse(stderr).error).toMatchObject({ exit_code: 12, message: 'out of time: --deadline 1s' });
 });
 
-describe.skipIf(!isBuilt)('a command that is in SQLite for long', () => {
-	it('is ended by SIGTERM at once, and what it did is undone', async () => {
+describe.skipIf(!isBuilt)('a command in a long SQLite statement', () => {
+	it('is ended by SIGTERM at once, and undone', async () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-stuck-'));
 		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
 		const run = async (...argv: string[]) => {
@@ -109,7 +109,7 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 		expect(await ends(argv)).toEqual(outOfTime);
 	});
 
-	it('has all that is written, as soon as there is a writer', async () => {
+	it('receives all bytes as soon as there is a writer', async () => {
 		const child = startProgram([...one, '--text-file', pipe, '-n', '--preview', 'text'], env);
 		let stdout = '';
 		child.stdout.on('data', (chunk) => {

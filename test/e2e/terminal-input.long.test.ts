@@ -47,7 +47,7 @@ describe.skipIf(!isBuilt || !hasPython)('standard input that is a terminal', () 
 		],
 		['send --to ann@example.com --from news@example.com --subject S --text-file -', ''],
 		['lists list --token-stdin --base-url http://127.0.0.1:9', ''],
-	])('is let go of when Ctrl-C ends mailctl %s', async (words, told) => {
+	])('is released when Ctrl-C ends mailctl %s', async (words, told) => {
 		const shown = (await workplace('dumb')).at(words).replaceAll('\r', '');
 		expect(shown).toBe(`email\n^C${told}interrupted\nended 130\n`);
 	});

@@ -87,7 +87,7 @@ function rowsOf(file: string): Record<string, unknown[]> {
 	return Object.fromEntries(rows);
 }
 
-describe.skipIf(!canRun)('a confirmation', () => {
+describe.skipIf(!canRun)('the terminal after a confirmation', () => {
 	const place = () => filled();
 	const severe: readonly (readonly [string, string])[] = [
 		['lists delete 1', 'Type Readers to go on:'],
@@ -98,7 +98,7 @@ describe.skipIf(!canRun)('a confirmation', () => {
 		['engine tokens revoke shop', '(y/N)'],
 		['engine migrate --to other.db', '(y/N)'],
 	];
-	it.each([...severe, ...mild])('of mailctl %s is left as it was found', (words, question) => {
+	it.each([...severe, ...mild])('of mailctl %s is as before', (words, question) => {
 		const { db, at } = place();
 		const before = rowsOf(db);
 		const answers = question === '(y/N)' ? ['n\\r', '\\r'] : ['\\r'];
@@ -116,7 +116,7 @@ describe.skipIf(!canRun)('a confirmation', () => {
 	});
 });
 
-describe.skipIf(!canRun)('a late question', () => {
+describe.skipIf(!canRun)('the terminal after a late question', () => {
 	const late: readonly (readonly [string, readonly Step[]])[] = [
 		[
 			'subscribers erase',
@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('a late question', () => {
 			],
 		],
 	];
-	it.each(late)('of mailctl %s is left as it was found', (words, steps) => {
+	it.each(late)('of mailctl %s is as before', (words, steps) => {
 		const { db, folder, at } = filled();
 		writeFileSync(join(folder, 'people.csv'), 'email\ncy@example.com\n');
 		const before = rowsOf(db);
@@ -151,11 +151,11 @@ describe.skipIf(!canRun)('a late question', () => {
 	});
 });
 
-describe.skipIf(!canRun)('a question that a signal ends', () => {
+describe.skipIf(!canRun)('the terminal after a question ended by a signal', () => {
 	it.each([
 		['SIGINT', '130'],
 		['SIGTERM', '143'],
-	])('leaves the terminal as it was: %s', (name, end) => {
+	])('is as before: %s', (name, end) => {
 		const { at } = filled();
 		expect(at(80, ['lists', 'create'], [['Name of the list:', `kill ${name}`]]).end).toBe(end);
 		expect(at(80, ['lists', 'get'], [['❯ Readers', `kill ${name}`]]).end).toBe(end);
@@ -199,7 +199,7 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 	};
 	const left: Step = ['What now?', '\\x03'];
 
-	it('is opened by a shell, and has Ctrl-C for itself', () => {
+	it('is started by a shell, and handles Ctrl-C itself', () => {
 		const { write } = place((file) => `python3 -IS '${file}'`);
 		const { shown, end } = write([
 			['opens this editor:', '\\r'],
@@ -215,7 +215,7 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 });
 
 describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at %i columns', (columns) => {
-	it('does the same: subscribers import', () => {
+	it('has the same effect: subscribers import', () => {
 		const { at, asPrinted, folder } = filled();
 		writeFileSync(join(folder, "it's.csv"), 'Kontakt,Umsatz (€)\nbob@example.com,12\n');
 		const { shown, end } = at(
@@ -229,7 +229,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 		expect(again.command).toContain(`'Umsatz (€)=umsatz'`);
 	});
 
-	it('does the same: send, to where the mail server is out of reach', () => {
+	it('has the same effect: send with an unreachable mail server', () => {
 		const { at, asPrinted, mailctl, folder } = filled();
 		writeFileSync(join(folder, "it's.txt"), 'Hi #name#\n');
 		const { shown, end } = at(

@@ -37,7 +37,7 @@ function peopleFile(folder: string, name: string, count: number): string {
 describeDatabases('processes on one database', ({ kind, create }) => {
 	/** On a server a part of them shows the same. */
 	const rows = kind === 'SQLite' ? 20_000 : 4_000;
-	it('writing at once lose nothing', async () => {
+	it('processes that write at once lose nothing', async () => {
 		const { folder, run, json } = workplace(await create());
 		await json('engine', 'init');
 		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
@@ -58,7 +58,7 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 		});
 	});
 
-	it('make one database and one sender when all are first', async () => {
+	it('processes that start at once create one database and one sender', async () => {
 		const { run, json } = workplace(await create());
 		const all = await Promise.all(
 			[1, 2, 3, 4].map(() => run('engine', 'init', '-q', '--sender', 'news@example.com')),
@@ -70,7 +70,7 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 });
 
 describe('files', () => {
-	it('are for their owner only, whatever the umask', async () => {
+	it('are private with any umask', async () => {
 		const { folder, env } = workplace();
 		const script =
 			'umask 000; "$NODE" "$P" lists create --name L --email-reason r -q && "$NODE" "$P" config set output json';

@@ -38,7 +38,7 @@ afterEach(async () => {
 	await rm(folder, { recursive: true });
 });
 
-it('nobody who was told "unsubscribed" before a lease began is in it', async () => {
+it('no lease contains a person who was told "unsubscribed" before', async () => {
 	const campaign = await prepare(served.store);
 	const urls = await unsubscribeUrls();
 	/** When each person's lease began, and when his answer was there; milliseconds of one clock. */

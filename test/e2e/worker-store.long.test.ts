@@ -25,33 +25,36 @@ if (threads.isMainThread) {
 }
 `;
 
-it.runIf(availableParallelism() > 1)('ends with 74, and the next run sends the rest', async () => {
-	sink = await startSmtpSink();
-	const { db, folder, file, json } = await makeProject({ smtp: sink.port });
-	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'asked']);
-	const rows = Array.from({ length: readers }, (_, row) => `r${row}@example.org`);
-	const csv = await file('readers.csv', `email\n${rows.join('\n')}\n`);
-	await json(['subscribers', 'import', csv, '-l', '1']);
-	const mail = ['--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'T'];
-	await json(['send', ...mail, '--yes', '--expect-count', String(readers), '--no-wait']);
+it.runIf(availableParallelism() > 1)(
+	'a worker with a failing store ends with 74, and the next run sends the rest',
+	async () => {
+		sink = await startSmtpSink();
+		const { db, folder, file, json } = await makeProject({ smtp: sink.port });
+		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'asked']);
+		const rows = Array.from({ length: readers }, (_, row) => `r${row}@example.org`);
+		const csv = await file('readers.csv', `email\n${rows.join('\n')}\n`);
+		await json(['subscribers', 'import', csv, '-l', '1']);
+		const mail = ['--from', 'news@example.com', '--list', '1', '--subject', 'S', '--text', 'T'];
+		await json(['send', ...mail, '--yes', '--expect-count', String(readers), '--no-wait']);
 
-	const preload = `--require=${await file('killer.cjs', killer)}`;
-	const work = (...words: string[]) =>
-		startProgram(['--db', db, 'worker', ...words], { HOME: folder, NODE_OPTIONS: preload });
-	const broken = work();
-	const said = text(broken.stderr);
-	await sink.until(500);
-	broken.kill('SIGUSR2');
-	const [code] = await once(broken, 'close');
-	expect({ code, said: await said }).toEqual({
-		code: 74,
-		said: expect.stringMatching(/^error: the writing thread has failed/m),
-	});
+		const preload = `--require=${await file('killer.cjs', killer)}`;
+		const work = (...words: string[]) =>
+			startProgram(['--db', db, 'worker', ...words], { HOME: folder, NODE_OPTIONS: preload });
+		const broken = work();
+		const said = text(broken.stderr);
+		await sink.until(500);
+		broken.kill('SIGUSR2');
+		const [code] = await once(broken, 'close');
+		expect({ code, said: await said }).toEqual({
+			code: 74,
+			said: expect.stringMatching(/^error: the writing thread has failed/m),
+		});
 
-	const [last] = await once(work('--drain', '-q'), 'close');
-	expect(last).toBe(0);
-	const arrived = sink.received.map(({ to }) => to[0]);
-	expect(new Set(arrived)).toEqual(new Set(rows));
-	// 100 that are not recorded, and a body on each of five connections.
-	expect(arrived.length).toBeLessThanOrEqual(readers + 105);
-});
+		const [last] = await once(work('--drain', '-q'), 'close');
+		expect(last).toBe(0);
+		const arrived = sink.received.map(({ to }) => to[0]);
+		expect(new Set(arrived)).toEqual(new Set(rows));
+		// 100 that are not recorded, and a body on each of five connections.
+		expect(arrived.length).toBeLessThanOrEqual(readers + 105);
+	},
+);

@@ -3,14 +3,14 @@ import { isTooSoon } from '../../src/engine/rules/outcomes.js';
 
 const too_soon = 2_000_000;
 
-it('an event is too soon until its time after the sending has passed, and before the sending', () => {
+it('an event is too soon for some time after the sending, and before it', () => {
 	const sent = { state: 'sent', sent_at: 10_000_000 } as const;
 	const times = [9_000_000, 10_000_000, 11_999_999, 12_000_000];
 	expect(times.map((at) => isTooSoon(sent, { at, too_soon }))).toEqual([true, true, true, false]);
 	expect(isTooSoon(sent, { at: 10_000_000 })).toBe(false);
 });
 
-it('an event is too soon before the mail server’s answer is recorded; where it was lost nobody knows', () => {
+it('an event before the recorded answer is too soon, unless the answer was lost', () => {
 	const states = ['queued', 'leased', 'deferred', 'uncertain', 'bounced', 'failed'] as const;
 	expect(states.map((state) => isTooSoon({ state, sent_at: null }, { at: 5, too_soon }))).toEqual([
 		true,

@@ -86,7 +86,7 @@ describe('the details of a report', () => {
 		return (await settled(messages, outcome)).map(({ id }) => id);
 	};
 
-	it('separate people from machines, by day, hour and hour of the week, in the zone of the database', async () => {
+	it('separate people from bots by day, hour and hour of the week, in the database’s zone', async () => {
 		const [first, second] = await sendTo(['a@example.com', 'b@example.com']);
 		await sendTo(['c@one.example', 'd@one.example'], 'bounced');
 		await sendTo(['e@two.example'], 'failed');
@@ -122,7 +122,7 @@ describe('the details of a report', () => {
 		expect(there.week).toEqual([{ weekday: 7, hour: 5, ...sums, ...others }]);
 	});
 
-	it('count complaints, and say what came back of what was sent', async () => {
+	it('count complaints and bounces by reason', async () => {
 		const [first] = await sendTo(['a@example.com', 'b@example.com']);
 		const report = { message: first ?? '', matched: 'return_path', at: now, recipients: [] } as const;
 		await store.writes.recordReport({ ...report, sha256: '1', kind: 'complaint' });
@@ -133,7 +133,7 @@ describe('the details of a report', () => {
 		expect(days).toMatchObject([{ complained: 1 }]);
 	});
 
-	it('tell who came to the largest lists and who left them, by day, when asked', async () => {
+	it('count new and lost subscribers of the largest lists by day on request', async () => {
 		const day = (date: number, hour = 12) => {
 			moment = Date.UTC(2026, 10, date, hour) * 1000;
 		};
@@ -191,7 +191,7 @@ describe('the details of a report', () => {
 		});
 	});
 
-	it('show the first 72 hours, across a change of the clocks too', async () => {
+	it('cover the first 72 hours, across a clock change too', async () => {
 		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
 		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;
 		const [first] = await sendTo(['a@example.com']);
@@ -226,7 +226,7 @@ describe('the links of a campaign', () => {
 		'<a href="mailto:ann@example.com">no link</a><a href="https://example.com/?a=1&amp;b=2">again</a>';
 	const nothing = { people: 0, clicks: 0, machine_people: 0, machine_clicks: 0, share: 0 };
 
-	it('are those of its content, the most clicked first, people separate from machines', async () => {
+	it('are those of its content, most clicked first, with people separate from bots', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const mail = { ...body, html_body: html, to: ['a@example.com', 'b@example.com'] };
 		const { messages } = await engine.send({ ...mail, campaign_unique_id: campaign } as typeof mail);
@@ -255,7 +255,7 @@ describe('the links of a campaign', () => {
 		});
 	});
 
-	it('with one target in contents that differ are one link, counted together', async () => {
+	it('are one link if several contents have the same target', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const clicked: (Uuid | undefined)[] = [];
 		for (const name of ['a', 'b']) {
@@ -274,7 +274,7 @@ describe('the links of a campaign', () => {
 });
 
 describe('the report', () => {
-	it('counts a message once however often it is opened, and rounds to two digits', async () => {
+	it('counts a message once for any number of opens, and rounds to two digits', async () => {
 		const [first, second] = await sent(3);
 		for (let i = 0; i < 3; i++) await happen(first, 'OPENED');
 		await happen(first, 'REDIRECTED', false, 0);
@@ -291,7 +291,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('shows 0 for types not asked for, and still takes percentages of what was sent', async () => {
+	it('shows 0 for types not asked for, with percentages of sent mails', async () => {
 		const [first] = await sent(2);
 		await happen(first, 'OPENED');
 		expect((await engine.report({ event_types: ['OPENED'] })).total).toMatchObject({
@@ -306,7 +306,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('takes bounces of all that was tried: three refused of three are 100 %', async () => {
+	it('shows bounces as a share of all attempts: three of three are 100 %', async () => {
 		await sent(3, 'a', 'bounced');
 		const refused = { sent: 0, hardbounced_percent: 100, softbounced_percent: 0 };
 		expect((await engine.report({})).total).toMatchObject(refused);
@@ -314,7 +314,7 @@ describe('the report', () => {
 		expect((await engine.report({ event_types: ['SENT'] })).total.hardbounced_percent).toBe(0);
 	});
 
-	it('counts a message that was sent and came back once among those that were tried', async () => {
+	it('counts a message that was sent and bounced once', async () => {
 		const [first] = await sent(2, 'a');
 		await sent(1, 'b', 'bounced');
 		await sent(1, 'c', 'failed');
@@ -332,7 +332,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('covers the whole life of a campaign, however long ago, and knows which there are', async () => {
+	it('covers the whole life of a campaign, and knows which exist', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const begun = now - 400 * 86_400 * 1e6;
 		const body = { from: 'news@example.com', subject: 's', text_body: 't' };

@@ -10,7 +10,7 @@ async function write(values: Record<string, string>): Promise<Record<string, str
 	return store.reads.getSettings();
 }
 
-it('says how domains of limits are written', async () => {
+it('an error for limits names the format of domains', async () => {
 	const message =
 		'"gmail=10/m": no address ends in @gmail; write the domain whole, as in gmail.com=100/h or *=10/s.';
 	await expect(write({ recipient_domain_limits: 'gmail=10/m, *=5/s' })).rejects.toMatchObject({
@@ -29,7 +29,7 @@ it.each([
 	['smtp_ehlo_name', ' Mail.Bücher.example', 'mail.xn--bcher-kva.example'],
 	['smtp_ehlo_name', '192.0.2.1', '[192.0.2.1]'],
 	['smtp_ehlo_name', '[ipv6:2001:db8::1]', '[IPv6:2001:db8::1]'],
-])('keeps %s %j as %j', async (name, given, kept) => {
+])('the setting %s stores %j as %j', async (name, given, kept) => {
 	expect(await write({ [name]: given })).toEqual({ [name]: kept });
 });
 
@@ -67,7 +67,7 @@ it.each([
 	['page_logo_url', 'data:image/svg+xml,<svg/>'],
 	['page_logo_url', 'data:image/png;base64,AAAA"onload='],
 	['page_logo_url', `data:image/png;base64,${'A'.repeat(50_000)}`],
-])('refuses %s %j', async (name, value) => {
+])('the setting %s rejects %j', async (name, value) => {
 	const writing = write(Object.fromEntries([[name, value]]));
 	await expect(writing).rejects.toMatchObject({ code: 'invalid' });
 	const error = await writing.catch((error: unknown) => error);

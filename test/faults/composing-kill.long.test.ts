@@ -13,13 +13,13 @@ const program = await bundleProgram('worker-program');
 
 const reason = 'a worker ended three times while it prepared this message';
 
-describe('a message that ends its worker', () => {
+describe('a message that kills its worker', () => {
 	const kinds = [
 		{ name: 'a small one', text: 'Hello #email#', deaths: [3, 4] },
 		{ name: 'one of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [3] },
 	];
 	for (const { name, text, deaths } of kinds) {
-		it(`fails at the third death on it, and the others arrive: ${name}`, async () => {
+		it(`fails at the third death, and the others arrive: ${name}`, async () => {
 			const sink = await startSmtpSink();
 			const { path, ids } = await createQueuedDatabase(12, { text });
 			const [poisoned = ''] = ids.splice(5, 1);

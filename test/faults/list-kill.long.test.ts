@@ -16,7 +16,7 @@ const rows = asked('MAILCTL_KILL_ROWS', 12_000);
 const kills = asked('MAILCTL_KILLS', 4);
 
 it.skipIf(!isBuilt)(
-	'reaches a list of a SQLite file once, whatever is killed',
+	'a list on SQLite is reached once, whatever is killed',
 	async () => {
 		await killWhileStaging(join(await makeHome(), 'news.db'));
 	},
@@ -25,7 +25,7 @@ it.skipIf(!isBuilt)(
 
 describePostgres('send --list on a server', (server) => {
 	it.skipIf(!isBuilt)(
-		'reaches a list of PostgreSQL once, whatever is killed',
+		'a list on PostgreSQL is reached once, whatever is killed',
 		async () => {
 			await killWhileStaging(await server.createDatabase());
 		},

@@ -60,7 +60,7 @@ if (noPgbouncer !== null) describe.skip(noPgbouncer, () => it('is not there', ()
 
 describe.skipIf(missing !== null || !isBuilt)(`several machines (${missing ?? 'network namespaces'})`, () => {
 	it.each(ways)(
-		`reach ${messages} people once $way, one of them cut off for ${cutMs / 1_000} s`,
+		`reach ${messages} people once $way, with one cut off for ${cutMs / 1_000} s`,
 		async ({ isPooled }) => {
 			const { machines, close } = makeMachines('database', 'one', 'two', 'mail');
 			onTestFinished(close);

@@ -67,7 +67,7 @@ async function startFailing() {
 }
 
 it(
-	`delivers ${notifications} of ${notifications}, each under one id, whatever fails and is killed`,
+	`delivers ${notifications} of ${notifications} webhook calls with one id each, whatever fails and is killed`,
 	async () => {
 		const receiver = await startFailing();
 		const begin = Date.now();

@@ -91,7 +91,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWhole(url);
 	}
 
-	it('without room says so, keeps reading, and takes writes again when there is room', async (context) => {
+	it('with a full disk reports it, keeps reading, and writes again when there is space', async (context) => {
 		const disk = smallDisk(48, '/tmp');
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const own = await startOwn();
@@ -115,7 +115,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWell(serving, project);
 	});
 
-	it('whose log has no room ends, and nothing acknowledged is lost when there is room', async (context) => {
+	it('with a full disk for its log stops, and loses nothing acknowledged', async (context) => {
 		const disk = smallDisk(192, '/tmp');
 		const tables = smallDisk(64, '/tmp');
 		if (disk === null || tables === null) return context.skip('no disk can be mounted here');
@@ -173,7 +173,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		return free;
 	}
 
-	it('without a free connection says so, and `serve` goes on when there is one', async () => {
+	it('without a free connection reports it, and `serve` continues when there is one', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const free = occupy(project.url);
@@ -196,7 +196,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWell(serving, project);
 	});
 
-	it('whose password changes refuses, and `serve` goes on when it is changed back', async () => {
+	it('with a changed password refuses, and `serve` continues when it is changed back', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const change = (to: string) => ask(project.admin, `ALTER ROLE guarded PASSWORD '${to}'`, others);

@@ -84,7 +84,7 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 	}
 
 	it(
-		'has each person once, and sends once, where commands work on it',
+		'has each person once, and sends once, while commands work on it',
 		async () => {
 			const { file, db } = await prepareImport(await server.createDatabase(), rows);
 			const home = await makeHome();
@@ -117,7 +117,7 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 	);
 
 	it(
-		'has each person once, and sends once, where `serve` works on it and goes on by itself',
+		'has each person once, and sends once, while `serve` works on it and reconnects',
 		async () => {
 			const { file, db } = await prepareImport(await server.createDatabase(), rows);
 			const there = await reaching();

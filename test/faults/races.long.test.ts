@@ -59,7 +59,7 @@ describePostgres('writes at the same time', (server) => {
 		}
 	}
 
-	it.each(pairs)('%s and %s', async (one, other) => {
+	it.each(pairs)('%s and %s have the outcome of one after the other', async (one, other) => {
 		const { outcome, found, another } = await race(one, other);
 		expect(found ? outcome : another).toBe(outcome);
 	});

@@ -28,7 +28,7 @@ async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Pr
 
 describeDatabases('send --csv', (databases) => {
 	it.skipIf(!isBuilt)(
-		`reaches ${rows} people once, killed ${kills} times, and repeats at most ${window} a kill`,
+		`a campaign reaches ${rows} people once, killed ${kills} times, and repeats at most ${window} a kill`,
 		() => sendKilled(databases),
 		timeLimit,
 	);

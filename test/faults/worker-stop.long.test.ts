@@ -48,7 +48,9 @@ const answers: [string, Fault][] = [
 	['nothing', { drop: true }],
 ];
 
-it.each(answers)('records nothing when it wakes up and the server says %s', async (_what, late) => {
+it.each(
+	answers,
+)('a worker that wakes up after its lease records nothing when the server answers %s', async (_what, late) => {
 	const { promise: later, resolve: answer } = withResolvers<Fault>();
 	const server = await startFaultServer({
 		on: (phase, _line, { number }) => (phase === 'dot' && number === 1 ? { later } : undefined),

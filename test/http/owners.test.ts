@@ -21,7 +21,7 @@ const secretOf = (name: Name) => `mctl_${name}-0123456789abcdefghijABCDEFGHIJ`;
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const notFound = { code: 'not_found', message: 'Not found.' };
 
-describe('what a token with the scope send has sent', () => {
+describe('a token with the scope send owns', () => {
 	let deployment: Deployment;
 	const clients = new Map<Name | 'admin', Client>();
 	beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('what a token with the scope send has sent', () => {
 		['cancel', () => campaigns.cancel(id)],
 	];
 
-	it('has files that another such token names once it has uploaded their bytes too', async () => {
+	it('files, which another token can name after uploading the bytes', async () => {
 		const sha256 = createHash('sha256').update('an invoice').digest('hex');
 		const attachments = [{ name: 'invoice.txt', type: 'text/plain', sha256 }];
 		const mail = { ...spec({ attachments }), to: ['ann@example.com'] };
@@ -94,7 +94,7 @@ describe('what a token with the scope send has sent', () => {
 		expect(await stage(1)).toMatchObject({ rejects: [] });
 	});
 
-	it('is as unknown to another such token as what there is not, word for word', async () => {
+	it('records that are unknown to another such token, word for word', async () => {
 		const { id, key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		for (const [what, ask] of everything(campaigns, id))
@@ -119,7 +119,7 @@ describe('what a token with the scope send has sent', () => {
 		});
 	});
 
-	it('takes no list of another token that may read', async () => {
+	it('campaigns, but no lists of a token that can read', async () => {
 		const list = await apiOf('admin').lists.create({ name: 'News', email_reason: 'asked' });
 		const { id } = await openOf('shop');
 		await expect((await of('desk', 'campaigns')).addList(id, list.id)).rejects.toMatchObject(notFound);
@@ -127,7 +127,7 @@ describe('what a token with the scope send has sent', () => {
 		expect((await (await of('desk', 'campaigns')).addList(own.id, list.id)).counts.staged).toBe(0);
 	});
 
-	it('is listed for itself alone, by name too', async () => {
+	it('records that only it can list, by name too', async () => {
 		const { key } = await openOf('shop');
 		const own = await openOf('news');
 		const ofNews = await (await of('news', 'campaigns')).page({});
@@ -138,7 +138,7 @@ describe('what a token with the scope send has sent', () => {
 		expect(await (await of('shop', 'campaigns')).page({ key })).toMatchObject({ count: 1 });
 	});
 
-	it('keeps its name: the same one is a conflict that tells nothing, of the same spec as of another', async () => {
+	it('a campaign name, which is a conflict for others without details', async () => {
 		const { key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		const same = await campaigns.open(key, spec()).catch((error: unknown) => error);
@@ -147,7 +147,7 @@ describe('what a token with the scope send has sent', () => {
 		expect(other).toEqual(same);
 	});
 
-	it('holds up nobody else: an unfinished one of the same mail is looked for among its own', async () => {
+	it('campaigns that block nobody else', async () => {
 		const shared = { subject: unique('subject') };
 		const { key } = await openOf('shop', shared);
 		const careful = { unless: 'sent' as const };
@@ -158,7 +158,7 @@ describe('what a token with the scope send has sent', () => {
 		).rejects.toMatchObject({ code: 'conflict', fields: { sent: [{ message: key }] } });
 	});
 
-	it('has no progress for another token, as what there is not', async () => {
+	it('progress that another token cannot see', async () => {
 		const { id } = await openOf('shop');
 		const sent = await sendOf(apiOf('shop'));
 		const scopes = [{ campaign: id }, { submission: sent.submission }];
@@ -168,7 +168,7 @@ describe('what a token with the scope send has sent', () => {
 		}
 	});
 
-	it('is seen whole by a token that may read too, and changed by none but its own and an admin', async () => {
+	it('records that a token with read sees, and only it and admin change', async () => {
 		const { id } = await openOf('shop');
 		const { message } = await sendOf(apiOf('shop'));
 		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];
@@ -189,7 +189,7 @@ describe('what a token with the scope send has sent', () => {
 		expect(await (await of('admin', 'messages')).cancel(message)).toMatchObject({ state: 'canceled' });
 	});
 
-	it('leaves out what the owner of the database opened, and what was there before owners were kept', async () => {
+	it('nothing of the database’s owner, nor older records', async () => {
 		const { id } = await deployment.engine.ext.campaigns.open(unique('job'), spec());
 		await expect((await of('shop', 'campaigns')).status(id)).rejects.toMatchObject(notFound);
 		expect(await (await of('desk', 'campaigns')).status(id)).toMatchObject({ id });

@@ -70,7 +70,7 @@ function pathsOf({ path }: Operation, placeholders: Readonly<Record<string, read
 }
 
 describePostgres('a server on PostgreSQL answers as one on SQLite', (server) => {
-	it('to every query parameter with odd values, to odd ids, and in the same order', async () => {
+	it('two databases answer odd parameters and ids alike, in the same order', async () => {
 		const [sqlite, postgres] = [await deployOn(':memory:'), await deployOn(await server.createProject())];
 		const made: string[] = [];
 		for (const [path, body] of records) {

@@ -11,7 +11,7 @@ function found(text: string) {
 	]);
 }
 
-it('may be several columns that --map joins', () => {
+it('a variable may be several columns that --map joins', () => {
 	const result = campaignColumns(['email', 'Vorname', 'Nachname'], ['Vorname+Nachname=name']);
 	expect(result).toMatchObject({
 		kind: 'columns',
@@ -30,7 +30,7 @@ it('may be several columns that --map joins', () => {
 	expect(contextOf(['ann@example.com', ' Ann ', 'Lee'])).toMatchObject({ context: { name: 'Ann Lee' } });
 });
 
-it('keeps the variable of a column that is joined into another, unless it is mapped or left out itself', () => {
+it('a joined column keeps its variable, unless it is mapped or left out', () => {
 	const named = (map: string[], columns = ['email', 'First', 'Last name']) => {
 		const result = campaignColumns(columns, map);
 		if (result.kind === 'refused') throw new Error('the header can be used');
@@ -54,7 +54,7 @@ it('keeps the variable of a column that is joined into another, unless it is map
 	]);
 });
 
-describe('a column that a text means', () => {
+describe('a column that the text refers to', () => {
 	it.each([
 		['Hello #Имя#!', [['Имя', 'Имя', 'imya']]],
 		[

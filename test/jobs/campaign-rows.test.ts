@@ -29,7 +29,7 @@ describe('the columns of a campaign', () => {
 		[['EMAIL'], [], { email: 0, variables: ['0:EMAIL'], ignored: [] }],
 		[['email', 'mail'], ['mail=mail'], { email: 0, variables: ['1:mail'], ignored: [] }],
 		[['email', '_line', '_code'], [], { email: 0, variables: [], ignored: ['_line', '_code'] }],
-	])('are, of %j with %j, %j', (header, map, expected) => {
+	])('are mapped from %j with %j to %j', (header, map, expected) => {
 		expect(columnsOf(header, map)).toEqual(expected);
 	});
 
@@ -39,7 +39,7 @@ describe('the columns of a campaign', () => {
 		[['email', 'First Name', 'first_name'], [], ['same_target']],
 		[['email', 'E-Mail'], [], ['same_target']],
 		[['email', 'a'], ['b=c'], ['unknown_map_source']],
-	])('are refused, of %j with %j: %j', (header, map, codes) => {
+	])('are rejected for %j with %j: %j', (header, map, codes) => {
 		expect(columnsOf(header, map)).toEqual(codes);
 	});
 });
@@ -47,7 +47,7 @@ describe('the columns of a campaign', () => {
 describe('a row of a table', () => {
 	const columns = { email: 1, variables: [{ index: 0, name: 'city' }], ignored: [] };
 
-	it('is a recipient with its cells as context; an empty cell is an empty value', () => {
+	it('is a recipient with its cells as context, including empty ones', () => {
 		expect(toRecipient({ kind: 'row', line: 7, cells: ['', ' ann@example.com '] }, columns)).toEqual({
 			to: 'ann@example.com',
 			line: 7,
@@ -55,7 +55,7 @@ describe('a row of a table', () => {
 		});
 	});
 
-	it('that cannot be read, or is larger than a batch, is kept with the reason', () => {
+	it('that is unreadable or larger than a batch is kept with the reason', () => {
 		const bad = {
 			kind: 'bad',
 			line: 8,
@@ -86,7 +86,7 @@ describe('a line of send requests', () => {
 		return rows;
 	};
 
-	it('is its JSON, whatever that says, or the reason why it is none', async () => {
+	it('is its JSON, or the reason why it is invalid', async () => {
 		expect(await read('{"to": ["a"]}', '[1]', '{', Buffer.from([0x22, 0xff, 0x22]))).toEqual([
 			{ line: 1, request: { to: ['a'] } },
 			{ line: 2, request: [1] },
@@ -95,7 +95,7 @@ describe('a line of send requests', () => {
 		]);
 	});
 
-	it('keeps the digits of its numbers: as texts where texts are asked, as numbers where nothing is lost', async () => {
+	it('keeps the digits of its numbers', async () => {
 		const line =
 			'{"subject": 1.50, "context": {"n": 9007199254740993, "x": 5.0, "y": 7}, "list_id": 12.0, "other": [1e400]}';
 		expect(await read(line)).toEqual([

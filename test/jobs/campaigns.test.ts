@@ -36,7 +36,7 @@ async function* people(count: number, onRow: (row: number) => void = () => {}): 
 }
 
 describe('staging rows of a source', () => {
-	it('puts them in batches and says when there are none left', async () => {
+	it('sends batches and reports the end', async () => {
 		const sink = fakeSink();
 		const seen: number[] = [];
 		await stageRows({
@@ -54,7 +54,7 @@ describe('staging rows of a source', () => {
 		expect([seen, sink.completeAt()]).toEqual([[0, 2, 4, 5], 5]);
 	});
 
-	it('goes on behind what was put before, and only says that all is there when all was', async () => {
+	it('continues after acknowledged rows, and only reports the end after the last', async () => {
 		const sink = fakeSink(3);
 		await stageRows({ session: { id: 'm', position: 3 }, rows: people(5), sink });
 		expect([sink.kept, sink.completeAt()]).toEqual([['r3', 'r4'], 5]);
@@ -63,7 +63,7 @@ describe('staging rows of a source', () => {
 		expect([again.kept, again.completeAt()]).toEqual([[], 5]);
 	});
 
-	it('holds a batch to 4 MiB, and never more than one batch in memory', async () => {
+	it('limits a batch to 4 MiB, and memory to one batch', async () => {
 		let read = 0;
 		let put = 0;
 		let most = 0;
@@ -82,7 +82,7 @@ describe('staging rows of a source', () => {
 		expect(most).toBeLessThanOrEqual(9);
 	});
 
-	it('stops after the batch in flight when it is interrupted', async () => {
+	it('stops after the current batch when interrupted', async () => {
 		const interrupts = new AbortController();
 		const reason = new Error('interrupted');
 		const sink = fakeSink(0, () => interrupts.abort(reason));

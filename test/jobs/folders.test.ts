@@ -6,20 +6,20 @@ import { makeFolders } from '../../src/jobs/folders.js';
 
 const home = mkdtempSync(join(tmpdir(), 'mailctl-folders-'));
 
-it('are made with those above them, for their owner alone; the topmost new one is named', () => {
+it('missing folders are created privately, and the topmost is reported', () => {
 	expect(makeFolders(join(home, 'a/b/c'))).toBe(join(home, 'a'));
 	for (const made of ['a', 'a/b', 'a/b/c']) expect(statSync(join(home, made)).mode & 0o777).toBe(0o700);
 	expect(makeFolders(join(home, 'a/b/c'))).toBeUndefined();
 	expect(makeFolders(join(home, 'a/d'))).toBe(join(home, 'a/d'));
 });
 
-it('are refused where a file stands, above or in the place', () => {
+it('a folder is rejected if a file has its path or a parent’s', () => {
 	writeFileSync(join(home, 'file'), '');
 	expect(() => makeFolders(join(home, 'file'))).toThrow('EEXIST');
 	expect(() => makeFolders(join(home, 'file/below'))).toThrow('ENOTDIR');
 });
 
-it.runIf(existsSync('/proc/self'))('are refused at once where a folder takes none', () => {
+it.runIf(existsSync('/proc/self'))('a folder is rejected at once if its parent cannot be written', () => {
 	expect(() => makeFolders('/proc/.cache/mailctl')).toThrow('ENOENT');
 	expect(() => makeFolders('/proc/mailctl')).toThrow('ENOENT');
 });

@@ -55,7 +55,7 @@ const adds = ({ read, created, updated, unchanged, duplicate, rejected }: Import
 	read === created + updated + unchanged + duplicate + rejected;
 
 describe('an import', () => {
-	it('hands back refused rows with their line and cells, in the order of the file', async () => {
+	it('returns rejected rows with line and cells, in order', async () => {
 		const verdicts: Record<string, Verdict> = { 'b@x.org': 'rejected', 'd@x.org': 'duplicate' };
 		const imports = fakeImports({ judge: ({ email }) => verdicts[email ?? ''] ?? 'updated' });
 		const text = 'email,is_active\na@x.org,1\nb@x.org,1\n,1\n\nc@x.org,maybe\nd@x.org,0\ne@x.org\n';
@@ -72,7 +72,7 @@ describe('an import', () => {
 		expect(imports.puts.map(({ first, cells }) => [first, cells.length])).toEqual([[0, 10]]);
 	});
 
-	it('keeps a batch within 4 MiB as JSON, whatever the cells hold', async () => {
+	it('limits a batch to 4 MiB of JSON', async () => {
 		const imports = fakeImports();
 		const cells = ['"'.repeat(300_000), '\u0001'.repeat(300_000), '😀'.repeat(200_000), 'x'.repeat(900_000)];
 		const rows = Array.from({ length: 16 }, (_, index) => {
@@ -86,7 +86,7 @@ describe('an import', () => {
 			expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(4 * 1024 * 1024);
 	});
 
-	it('counts and hands back rows of which none can be put, also behind those that were', async () => {
+	it('counts and returns rows if none can be stored', async () => {
 		const bad = (count: number) => 'a@x.org,A,too many\n'.repeat(count);
 		for (const text of [bad(3), `a@x.org,A\n${bad(3)}`, `a@x.org,A\n${bad(30)}b@x.org,B\n${bad(30)}`]) {
 			const rows = text.split('\n').length - 1;
@@ -100,7 +100,7 @@ describe('an import', () => {
 });
 
 describe('an import that ends early', () => {
-	it('stops behind the batch that has too many errors, by number and by share', async () => {
+	it('stops after the batch with too many errors, by number and by share', async () => {
 		const rejecting = () => fakeImports({ judge: (_, row) => (row % 2 === 0 ? 'rejected' : 'created') });
 		const run = async (maxErrors: ImportJob['maxErrors'], count: number) => {
 			const { job } = await jobOf(people(count), rejecting(), {
@@ -120,7 +120,7 @@ describe('an import that ends early', () => {
 		expect(await run({ rows: 0 }, 100)).toBe('too_many_errors 10');
 	});
 
-	it('stops behind the batch in flight when it is interrupted', async () => {
+	it('stops after the current batch when interrupted', async () => {
 		const aborter = new AbortController();
 		const imports = fakeImports({
 			before: ({ first }) => {
@@ -184,7 +184,7 @@ describe('an import that goes on', () => {
 		}
 	});
 
-	it('ends so too when batches are cut otherwise the second time', async () => {
+	it('ends the same with other batches the second time', async () => {
 		const meant = await inTwoRuns(null, 'before');
 		for (const loss of ['before', 'after'] as const) {
 			for (const stopAt of [10, 40]) {
@@ -198,7 +198,7 @@ describe('an import that goes on', () => {
 		}
 	});
 
-	it('writes down what several batches were answered whose run was killed before it could', async () => {
+	it('writes the rejects of batches whose run was killed', async () => {
 		const verdicts = { judge: (_: unknown, row: number) => verdict(row) };
 		const whole = await jobOf(text, fakeImports(verdicts), { batchRows: 10 });
 		await runImport(whole.job);
@@ -213,7 +213,7 @@ describe('an import that goes on', () => {
 	});
 });
 
-describe('a limit of errors over several runs', () => {
+describe('a limit of errors across runs', () => {
 	const text = people(100).replaceAll(/^p\d*5@.*$/gm, 'only one cell');
 
 	async function runs(...limits: (number | null)[]) {
@@ -231,7 +231,7 @@ describe('a limit of errors over several runs', () => {
 		return ends;
 	}
 
-	it('counts what earlier runs rejected: the same limit stops at once, a wider one goes on', async () => {
+	it('counts earlier rejects: the same limit stops at once, a higher one continues', async () => {
 		expect(await runs(5, 5, 12, null)).toEqual([
 			'too_many_errors 7 of 33',
 			'too_many_errors 7 of 33',
@@ -241,8 +241,8 @@ describe('a limit of errors over several runs', () => {
 	});
 });
 
-describe('a batch of which a part was committed when the store stopped', () => {
-	it('is put again, answered for all of its rows, and nothing of it is put twice', async () => {
+describe('a batch that was partly committed when the store stopped', () => {
+	it('is repeated with an answer for every row, and stores nothing twice', async () => {
 		const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
 		onTestFinished(() => store.close());
 		const list_id = await newList(store);
@@ -264,8 +264,8 @@ describe('a batch of which a part was committed when the store stopped', () => {
 	});
 });
 
-describe('the figures', () => {
-	it('add up whatever is refused, and every row refused is handed back once', async () => {
+describe('the counts of an import', () => {
+	it('add up with any rejects, and every rejected row is returned once', async () => {
 		const line = fc.constantFrom(
 			'a@x.org,A',
 			'a@x.org',

@@ -36,7 +36,7 @@ function start(answer: (call: number) => void, more: Partial<PaceOptions> = {}) 
 const turn = () => new Promise((done) => setImmediate(done));
 const widest = (widths: readonly number[]) => Math.max(...widths);
 
-it('a request that is throttled alone waits alone', async () => {
+it('a single throttled request waits alone', async () => {
 	const { pace, pauses, widths, request } = start((call) => {
 		if (call === 20) throw throttled(3_000);
 	});
@@ -45,7 +45,7 @@ it('a request that is throttled alone waits alone', async () => {
 	expect(widest(widths.slice(28, 60))).toBeGreaterThan(6);
 });
 
-it('a service that throttles most of the requests lets all wait', async () => {
+it('a service that throttles most requests pauses all', async () => {
 	const told: number[] = [];
 	const refuse = (call: number) => {
 		if (call >= 20 && call < 28) throw throttled(3_000);
@@ -56,7 +56,7 @@ it('a service that throttles most of the requests lets all wait', async () => {
 	expect(told).toEqual([3_000]);
 });
 
-it('a wish for hours is given up after two pauses, and one for no time at all is not taken at its word', async () => {
+it('a long Retry-After ends after two pauses, and a zero one is not trusted', async () => {
 	const absurd = start(() => {
 		throw throttled(86_400_000);
 	});
@@ -69,9 +69,7 @@ it('a wish for hours is given up after two pauses, and one for no time at all is
 	expect(hasty.pauses).toEqual([250, 500, 1_000]);
 });
 
-it.each([
-	502, 503, 504,
-])('%i without Retry-After is asked again when nothing is changed by it', async (status) => {
+it.each([502, 503, 504])('%i without Retry-After is repeated if nothing changes by it', async (status) => {
 	const { pace, pauses, request } = start((call) => {
 		if (call === 1) throw busy(status);
 	});
@@ -83,7 +81,7 @@ it.each([
 	await expect(writing.pace.write(writing.request)).rejects.toMatchObject({ message: 'busy' });
 });
 
-it('rows take turns at the rate that is given, with no burst after a slow one', async () => {
+it('rows keep the given rate without a burst after a slow one', async () => {
 	let now = 0;
 	const waits: number[] = [];
 	const pace = new Pace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });
@@ -95,7 +93,7 @@ it('rows take turns at the rate that is given, with no burst after a slow one', 
 	expect(waits).toEqual([100, 100]);
 });
 
-it('a pause ends with the reason when the work is broken off', async () => {
+it('a pause ends with the reason of an interruption', async () => {
 	const stop = new AbortController();
 	const pace = new Pace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
 	const request = () => Promise.reject(throttled(60_000));

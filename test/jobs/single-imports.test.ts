@@ -44,8 +44,8 @@ const counts = (more: Record<string, number>) => ({
 
 const lost = () => new ApiError('network', 'the connection was cut', { unanswered: true });
 
-describe('an import on a deployment that is not ours', () => {
-	it('creates who is new, changes who is there and different, leaves the rest, counts each row once', async () => {
+describe('an import on another service', () => {
+	it('creates, changes or keeps each person, and counts each row once', async () => {
 		await start();
 		await deployment.add({ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo', plan: 'pro' } });
 		await deployment.add({ email: 'bob@example.com', name: 'Bob' });
@@ -69,7 +69,7 @@ describe('an import on a deployment that is not ours', () => {
 		});
 	});
 
-	it('leaves out reasons, counts them, and takes a reason alone for inactive', async () => {
+	it('omits reasons, counts them, and reads a reason as inactive', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -97,7 +97,7 @@ describe('an import on a deployment that is not ours', () => {
 	});
 });
 
-describe('who is there already', () => {
+describe('an existing person', () => {
 	const hundred = async () => {
 		for (let at = 0; at < 100; at += 1) await deployment.add({ email: `old${at}@example.com` });
 	};
@@ -106,14 +106,14 @@ describe('who is there already', () => {
 		...Array.from({ length: count }, (_, at) => [`old${at}@example.com`]),
 	];
 
-	it('is asked for one by one while the rows are fewer than the pages of the list', async () => {
+	it('is looked up while the rows are fewer than the list’s pages', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(9))).counts).toEqual(counts({ unchanged: 9 }));
 		expect(deployment.calls.filter((call) => !call.includes('email__exact'))).toEqual(['page 1']);
 	});
 
-	it('is walked once when there are as many rows as pages', async () => {
+	it('is found by one walk of the list otherwise', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(10), { size: 5 })).counts).toEqual(counts({ unchanged: 10 }));
@@ -121,7 +121,7 @@ describe('who is there already', () => {
 		expect(deployment.calls.filter((call) => /^page \d+$/.test(call))).toHaveLength(11);
 	});
 
-	it('is read again before meta is merged into what a walk met', async () => {
+	it('is read again before meta is merged', async () => {
 		let isMeddled = false;
 		await start({
 			before: async (call) => {
@@ -140,7 +140,7 @@ describe('who is there already', () => {
 		});
 	});
 
-	it('is met when the service refuses the address and somebody has it by now', async () => {
+	it('is found if the service reports a duplicate', async () => {
 		await start({
 			before: async (call) => {
 				if (call === 'create ann@example.com') await deployment.add({ email: 'Ann@example.com', name: 'A' });
@@ -154,7 +154,7 @@ describe('who is there already', () => {
 		expect(await deployment.people()).toMatchObject({ 'Ann@example.com': { name: 'Ann' } });
 	});
 
-	it('is created anew when deleted between the walk and the change', async () => {
+	it('is created again if deleted meanwhile', async () => {
 		await start({
 			before: async (call) => {
 				if (call === 'patch 1') await deployment.api.subscribers(deployment.listId).delete(1);
@@ -169,7 +169,7 @@ describe('who is there already', () => {
 	});
 });
 
-describe('a request without an answer', () => {
+describe('an unanswered request', () => {
 	const rows = [
 		['email', 'name'],
 		['ann@example.com', 'Ann'],
@@ -184,19 +184,19 @@ describe('a request without an answer', () => {
 		};
 	};
 
-	it('is looked up: carried out counts as created, once', async () => {
+	it('is looked up, and counts once if it was carried out', async () => {
 		await start({ after: once('create ann@example.com') });
 		expect((await importRows(rows)).counts).toEqual(counts({ created: 2 }));
 		expect(Object.keys(await deployment.people())).toEqual(['bob@example.com', 'ann@example.com'].sort());
 	});
 
-	it('is made again when nobody came of it', async () => {
+	it('is repeated if it created nothing', async () => {
 		await start({ before: once('create ann@example.com') });
 		expect((await importRows(rows)).counts).toEqual(counts({ created: 2 }));
 		expect(deployment.calls.filter((call) => call === 'create ann@example.com')).toHaveLength(2);
 	});
 
-	it('rejects the row as unknown when the question is not answered either', async () => {
+	it('rejects the row as unknown if the lookup is not answered either', async () => {
 		await start({
 			before: (call) => {
 				if (call.includes('ann')) throw lost();
@@ -210,7 +210,7 @@ describe('a request without an answer', () => {
 		});
 	});
 
-	it('to a change is a change when it was made', async () => {
+	it('for a change counts if it was made', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw lost();
@@ -220,7 +220,7 @@ describe('a request without an answer', () => {
 		expect((await importRows(rows)).counts).toEqual(counts({ created: 1, updated: 1 }));
 	});
 
-	it('ends the import when nothing is answered any more', async () => {
+	it('ends the import if the service is down', async () => {
 		await start({
 			before: (call) => {
 				if (call !== 'page 1') throw lost();
@@ -230,7 +230,7 @@ describe('a request without an answer', () => {
 		await refuses(importRows([['email'], ...many]), 'network');
 	});
 
-	it('of 5xx rejects the one row that the service cannot bear', async () => {
+	it('with 5xx rejects the one row that causes it', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create ann@example.com') throw new ApiError('server_error', 'HTTP 500');
@@ -243,7 +243,7 @@ describe('a request without an answer', () => {
 	});
 });
 
-describe('a deployment that is busy', () => {
+describe('a busy service', () => {
 	const busy = () => new ApiError('unavailable', 'maintenance');
 	const rows = [
 		['email', 'name'],
@@ -251,7 +251,7 @@ describe('a deployment that is busy', () => {
 		['bob@example.com', 'Bob'],
 	];
 
-	it('for one request is asked once more, and no row is blamed for it', async () => {
+	it('is asked again for one request, and no row is rejected', async () => {
 		const failed = new Set<string>();
 		await start({
 			before: (call) => {
@@ -265,8 +265,8 @@ describe('a deployment that is busy', () => {
 	});
 });
 
-describe('a deployment that throttles', () => {
-	it('is given a pause by all, as long as it asked for', async () => {
+describe('a throttling service', () => {
+	it('pauses all requests for the time it asks for', async () => {
 		let left = 2;
 		await start({
 			before: (call) => {
@@ -281,7 +281,7 @@ describe('a deployment that throttles', () => {
 		expect({ found, pauses }).toEqual({ found: counts({ created: 5 }), pauses: [7_000, 7_000] });
 	});
 
-	it('without end is an error, and what was acknowledged stays', async () => {
+	it('ends the import if it never stops, and acknowledged rows stay', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create b@example.com')
@@ -299,11 +299,11 @@ describe('a deployment that throttles', () => {
 	});
 });
 
-describe('a session', () => {
+describe('an import session', () => {
 	const spec = () => ({ list_id: deployment.listId, on_conflict: 'update', reactivate: false }) as const;
 	const batch = (first: number, ...cells: string[]) => ({ first, columns: ['email'], cells });
 
-	it('gives the same answer to the same batch, and refuses a gap', async () => {
+	it('repeats the answer to a batch, and rejects a gap', async () => {
 		await start();
 		const imports = createSingleImports(deployment.api, { concurrency: 2, keep: null });
 		const { id } = await imports.open('k', spec());
@@ -314,7 +314,7 @@ describe('a session', () => {
 		expect(await imports.finish(id)).toEqual(counts({ created: 2 }));
 	});
 
-	it('of a list that is not there, or is gone meanwhile, is not found; what was acknowledged stays', async () => {
+	it('ends with not found if its list is missing, and acknowledged rows stay', async () => {
 		await start();
 		const imports = createSingleImports(deployment.api, { concurrency: 2, keep: null });
 		await refuses(imports.open('x', { ...spec(), list_id: 99 }), 'not_found');

@@ -85,7 +85,7 @@ describe('a planned campaign', () => {
 });
 
 describe('a start with a clock that is two days ahead', () => {
-	it('forgets no key, and a repeated call makes no second message', async () => {
+	it('forgets no key, and a repeated call creates no second message', async () => {
 		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-ahead-')), 'news.db');
 		const machine = { now: noon, steady: hour };
 		const clock = { now: () => machine.now, steady: () => machine.steady };

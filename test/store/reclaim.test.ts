@@ -24,7 +24,7 @@ const processes = [
 ];
 
 describeDatabases('leases', ({ kind, create }) => {
-	it('end with a process of this machine that is gone, and with no other', async () => {
+	it('leases end with a dead local process, and with no other', async () => {
 		const db = await create();
 		const execute = async (text: string) => {
 			if (isPostgres(db)) return void (await ask(db, text));

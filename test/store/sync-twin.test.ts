@@ -24,12 +24,12 @@ const asks = (name: string) =>
 	name.startsWith('sql.') && !['sql.alone', 'sql.write', 'sql.writeAll', 'sql.writeEach'].includes(name);
 
 describe('the synchronous twin', () => {
-	it('is the same text without the keywords', () => {
+	it('equals the source without the keywords', () => {
 		const text = 'const row = (await sql.get(text)) ?? null; const one = async (x) => await f(await g(x));';
 		expect(synchronous(text)).toBe('const row = (sql.get(text)) ?? null; const one = (x) => f(g(x));');
 	});
 
-	it('is what the driver of SQLite imports, and nothing else does', () => {
+	it('is imported by the SQLite driver only', () => {
 		const isAsync = (operation: unknown) => String(operation).startsWith('async');
 		const sql = { dialect: 'none' } as never;
 		const operations = (core: object) => Object.values(core).map(isAsync);
@@ -42,13 +42,13 @@ describe.each(files)('%s', (file) => {
 	// Comments may speak of anything.
 	const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
 
-	it('awaits nothing but the database: no promise, timer or loop', () => {
+	it('awaits the database only: no promise, timer or loop', () => {
 		expect(code).not.toMatch(
 			/\bnew Promise\b|\bPromise\.|\.then\(|\.finally\(|for await|setTimeout|setImmediate/,
 		);
 	});
 
-	it('awaits or returns what each call of the database or of an asynchronous function gives', () => {
+	it('awaits or returns every call of an asynchronous function', () => {
 		const apart = code.replace(texts, "''");
 		const asynchronous = new Set([
 			...declaredIn(file),
@@ -69,7 +69,7 @@ describe.each(files)('%s', (file) => {
 		expect(words.filter((text) => /\b(?:async|await)\s/.test(text))).toEqual([]);
 	});
 
-	it('gives no array function a callback that awaits', () => {
+	it('passes no callback that awaits to an array function', () => {
 		expect(code).not.toMatch(
 			/\.(?:map|filter|some|every|flatMap|forEach|find|findIndex|reduce|sort)\((?:async|\w+, async)\b/,
 		);

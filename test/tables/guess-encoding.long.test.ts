@@ -32,7 +32,7 @@ const pairs = samples.flatMap((sample) => sample.encodings.map((encoding) => ({ 
 describe.each(pairs)('$language in $encoding', (pair) => {
 	const { encoding } = pair;
 
-	it('is read right where all rows, or one in a hundred or two thousand, are not ASCII', async () => {
+	it('is read correctly if all, or few, rows are not ASCII', async () => {
 		for (const [rows, share] of [
 			[1_000, 1],
 			[2_000, 100],
@@ -41,12 +41,12 @@ describe.each(pairs)('$language in $encoding', (pair) => {
 			expect([share, await readingOf(tableOf(pair, rows, share), encoding)]).toEqual([share, 'right']);
 	});
 
-	it('is read right with five rows, or refused', async () => {
+	it('is read correctly with five rows, or rejected', async () => {
 		expect(['right', 'unsure']).toContain(await readingOf(tableOf(pair, 5), encoding));
 	});
 });
 
-it('a single name is read right, or refused, or told', async () => {
+it('a single name is read correctly, rejected, or reported', async () => {
 	const count = { right: 0, wrong: 0, unsure: 0 };
 	for (const pair of pairs) {
 		const words = [...pair.names, ...pair.cities].filter((word) => /[^\x00-\x7f]/.test(word));
@@ -64,7 +64,7 @@ it('a single name is read right, or refused, or told', async () => {
 describe('half-width katakana', () => {
 	const names = ['ﾔﾏﾀﾞ ﾀﾛｳ', 'ｻﾄｳ ﾊﾅｺ', 'ｽｽﾞｷ ｲﾁﾛｳ', 'ﾜﾀﾅﾍﾞ ｼﾞｭﾝ', 'ｺﾊﾞﾔｼ ﾕｳｺ', 'ﾆｼﾑﾗ ｹﾝｼﾞ', 'ﾀｶﾊｼ ﾅｵﾐ', 'ｲﾄｳ ﾋﾛｼ'];
 
-	it.each(names)('%s alone is read right, or Shift-JIS is proposed', async (name) => {
+	it.each(names)('%s alone is read correctly, or Shift-JIS is proposed', async (name) => {
 		const bytes = iconv.encode(`email,name\nx@example.com,${name}\n`, 'shift_jis');
 		const told = await readTable(bytes).then(
 			({ rows }) => rows[0]?.cells[1],
@@ -73,14 +73,14 @@ describe('half-width katakana', () => {
 		expect(told).toContain(name);
 	});
 
-	it('in a table is read right', async () => {
+	it('in a table is read correctly', async () => {
 		const text = `email,name\n${names.map((name, row) => `p${row}@example.com,${name}`).join('\n')}\n`;
 		const { encoding, rows } = await readTable(iconv.encode(text, 'shift_jis'));
 		expect({ encoding, names: rows.map(({ cells }) => cells[1]) }).toEqual({ encoding: 'shift_jis', names });
 	});
 });
 
-it('proposes no encoding that cannot read all of it', async () => {
+it('a proposed encoding can read the whole file', async () => {
 	for (const { encodings, names } of samples)
 		for (const encoding of encodings)
 			for (const name of names) {
@@ -93,7 +93,7 @@ it('proposes no encoding that cannot read all of it', async () => {
 			}
 });
 
-it('what may be several says so, with a sample of each', async () => {
+it('an ambiguous file is rejected with a sample of each encoding', async () => {
 	const bytes = iconv.encode('email;name\na@example.com;Szűrte\n', 'windows-1250');
 	const refusal: TableError = await readTable(bytes).then(
 		() => expect.unreachable(),
@@ -105,8 +105,8 @@ it('what may be several says so, with a sample of each', async () => {
 	expect(refusal.hint).toContain('--encoding');
 });
 
-describe('an encoding that is named', () => {
-	it('is taken whatever it is, if iconv-lite knows it', async () => {
+describe('an encoding of --encoding', () => {
+	it('is accepted if iconv-lite knows it', async () => {
 		const names = [
 			'latin1',
 			'win1250',
@@ -143,7 +143,7 @@ describe('an encoding that is named', () => {
 		}
 	});
 
-	it('that is none of a text is unknown', async () => {
+	it('that no text uses is unknown', async () => {
 		for (const encoding of ['base64', 'hex', 'klingon'])
 			await expect(readTable('email\n', { encoding })).rejects.toMatchObject({ code: 'unknown_encoding' });
 	});

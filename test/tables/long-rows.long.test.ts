@@ -33,7 +33,7 @@ describe('a quoted cell of many megabytes', () => {
 		['letters of several bytes', 'é', '2 row_too_long'],
 		['lines', 'some text\r\n', '2 unclosed_quote'],
 		['lines with addresses', 'From: Ann <ann@example.com>\n', '2 unclosed_quote'],
-	])('of %s costs its lines, and the next row is read', async (_, piece, first) => {
+	])('of %s costs its own lines, and the next row is read', async (_, piece, first) => {
 		for (const size of [5, 12]) {
 			const around = { before: 'email,name\na@x.org,"', piece, after: '"\nb@x.org,Bob\n' };
 			const before = process.memoryUsage().arrayBuffers;
@@ -44,7 +44,7 @@ describe('a quoted cell of many megabytes', () => {
 		}
 	});
 
-	it('whose quote was forgotten costs its line alone, however many rows follow', async () => {
+	it('with a forgotten quote costs its line alone, however many rows follow', async () => {
 		const around = { before: 'email,name\na@x.org,"Ann\n', piece: 'b@x.org,Bob\n', after: '' };
 		const rows = await rowsOf(pumped(around, 6 * mib));
 		expect(faultsOf(rows)).toEqual(['2 unclosed_quote']);
@@ -52,7 +52,7 @@ describe('a quoted cell of many megabytes', () => {
 	});
 });
 
-describe('the clock', () => {
+describe('the speed of parsing', () => {
 	async function speedOf(
 		around: { before: string; piece: string; after: string },
 		bytes: number,
@@ -63,7 +63,7 @@ describe('the clock', () => {
 		return (bytes / (user + system)) * 1_000_000;
 	}
 
-	it('reads any quotes and line ends with no less than a tenth of the usual bytes a second', async () => {
+	it('is at least a tenth of the usual with any quotes and line ends', async () => {
 		const usual = { before: 'email,name\n', piece: 'ann.smith@example.com,"Smith, Ann"\n', after: '' };
 		await speedOf(usual, 4 * mib);
 		const least = (await speedOf(usual, 8 * mib)) / 10;
@@ -99,8 +99,8 @@ describe('the clock', () => {
 	});
 });
 
-describe('where rows end', () => {
-	it('is where csv-parse ends them, for any text it has no complaint of', () => {
+describe('the end of a row', () => {
+	it('is where csv-parse finds it, for any valid text', () => {
 		// No blanks: around quotes, and alone on a line, they mean nothing here, and csv-parse takes them for text.
 		const piece = fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'é', '-', ',"', '",', '"\n');
 		fc.assert(

@@ -23,7 +23,7 @@ function findings(header: readonly string[], options: Partial<HeaderOptions> = {
 	return result.kind === 'refused' ? result.findings.map(({ code, column }) => `${code} ${column}`) : [];
 }
 
-describe('names that are understood', () => {
+describe('column names', () => {
 	it.each([
 		'email',
 		'Email',
@@ -36,7 +36,7 @@ describe('names that are understood', () => {
 		'Ｅmail',
 	])('%j is the email', (name) => expect(targets([name])).toEqual(['0→email']));
 
-	it('takes the columns of a record and fields by variable, human name and meta.', () => {
+	it('include those of a record, and fields by variable, name and meta.', () => {
 		expect(targets(['Email', 'NAME', 'Is Active', 'disable reason', 'City', 'meta.plan'])).toEqual([
 			'0→email',
 			'1→name',
@@ -48,7 +48,7 @@ describe('names that are understood', () => {
 		expect(targets(['home TOWN', 'email'])).toEqual(['0→meta.city', '1→email']);
 	});
 
-	it('lets --map win over what a name would mean', () => {
+	it('yield to --map', () => {
 		expect(targets(['Contact', 'name'], { map: ['Contact=email', 'name=city'] })).toEqual([
 			'0→email',
 			'1→meta.city',
@@ -56,7 +56,7 @@ describe('names that are understood', () => {
 		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
 	});
 
-	it('passes over what a rejects file adds, and what an export has and nobody can set', () => {
+	it('of a rejects file or an export that cannot be set are skipped', () => {
 		const cells =
 			'id=7 list_id=1 email=a@x is_active=true source=API opt_in_signed=false is_email_verified=true';
 		const own = `${cells} date_created=2026-11-21T12:00:00.000000`;
@@ -82,7 +82,7 @@ describe('names that are understood', () => {
 		expect(targets(['email', 'id', 'source'], { unknown: 'create' })).toContain('2→meta.source');
 	});
 
-	it('makes fields of unknown columns when asked', () => {
+	it('become fields on request', () => {
 		const result = map(['email', 'First Name', 'Prénom', 'meta.zip', 'Город'], {
 			unknown: 'create',
 			map: ['Город=town'],
@@ -101,8 +101,8 @@ describe('names that are understood', () => {
 	});
 });
 
-describe('headers that are refused', () => {
-	it('names unknown columns and what is near', () => {
+describe('a rejected header', () => {
+	it('names unknown columns and similar fields', () => {
 		const result = map(['email', 'ctiy', 'Shoe']);
 		expect(result).toEqual({
 			kind: 'refused',
@@ -123,7 +123,7 @@ describe('headers that are refused', () => {
 		});
 	});
 
-	it('refuses a table without an email, and duplicates, also by another spelling', () => {
+	it('has no email, or duplicates, in any spelling', () => {
 		expect(findings(['name', 'city'])).toEqual(['no_email ']);
 		expect(findings(['ann@example.com', 'city'])).toEqual(['unknown ann@example.com', 'no_header ']);
 		expect(findings(['email', 'name', 'name'])).toEqual(['duplicate name']);
@@ -132,7 +132,7 @@ describe('headers that are refused', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('refuses a --map that fits nothing', () => {
+	it('has no column for a --map', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',
@@ -141,7 +141,7 @@ describe('headers that are refused', () => {
 		]);
 	});
 
-	it('asks which field is meant when two have the name', () => {
+	it('has a name of two fields', () => {
 		const twins = [
 			{ variable: 'a', name: 'Size' },
 			{ variable: 'b', name: 'size' },
@@ -149,7 +149,7 @@ describe('headers that are refused', () => {
 		expect(findings(['email', 'SIZE'], { fields: twins })).toEqual(['ambiguous SIZE']);
 	});
 
-	it('makes no field of a name that no variable can have', () => {
+	it('has a name that cannot become a variable', () => {
 		expect(findings(['email', '都市', '__proto__', ''], { unknown: 'create' })).toEqual([
 			'bad_field_name 都市',
 			'bad_field_name __proto__',
@@ -159,7 +159,7 @@ describe('headers that are refused', () => {
 });
 
 describe('hostile headers', () => {
-	it('does nothing special with the names of objects', () => {
+	it('cannot use names of object members', () => {
 		expect(findings(['email', '__proto__', 'constructor', 'toString'])).toEqual([
 			'unknown __proto__',
 			'unknown constructor',
@@ -169,7 +169,7 @@ describe('hostile headers', () => {
 		expect(Object.hasOwn(Object.prototype, 'email')).toBe(false);
 	});
 
-	it('gives a mapping with one email or findings, for any names', () => {
+	it('give a mapping with one email, or errors', () => {
 		fc.assert(
 			fc.property(fc.array(fc.string({ unit: 'binary' })), fc.array(fc.string()), (header, pairs) => {
 				for (const unknown of ['refuse', 'create', 'ignore'] as const) {
@@ -182,14 +182,14 @@ describe('hostile headers', () => {
 	});
 });
 
-describe('columns that are joined', () => {
+describe('joined columns', () => {
 	const joins = (header: readonly string[], options: Partial<HeaderOptions> = {}) => {
 		const result = map(header, options);
 		if (result.kind === 'refused') throw new Error(result.findings.map(({ message }) => message).join('; '));
 		return result.mapping.columns;
 	};
 
-	it('give the name or a field, in the order of --map, and have no other place', () => {
+	it('give the name or a field, in the order of --map, and nothing else', () => {
 		expect(joins(['Nachname', 'email', 'Vorname'], { map: ['vorname + NACHNAME=name'] })).toEqual([
 			{ index: 1, target: 'email' },
 			{ index: 2, joined: [0], target: 'name' },
@@ -215,7 +215,7 @@ describe('columns that are joined', () => {
 	});
 });
 
-describe('names in other words', () => {
+describe('column names in other languages', () => {
 	const map = (header: readonly string[], options: Partial<Parameters<typeof mapHeader>[1]> = {}) =>
 		mapHeader(header, { fields: [], ...options });
 
@@ -238,7 +238,7 @@ describe('names in other words', () => {
 		});
 	});
 
-	it('gives way to a plainer name, to a field of that name and to --map', () => {
+	it('yield to a plainer name, to a field of that name and to --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
 			findings: [{ code: 'unknown', column: 'Courriel' }],
@@ -278,7 +278,7 @@ describe('columns that say who may get mail', () => {
 	};
 	const two = sampled(['a@x', 'b@x'], ['active', 'unsubscribed'], ['', '2026-01-01']);
 
-	it.each(['refuse', 'create', 'ignore'] as const)('are refused where unknown ones are to %s', (unknown) => {
+	it.each(['refuse', 'create', 'ignore'] as const)('are rejected if unknown ones are to %s', (unknown) => {
 		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
 			'state Status',
 			'state UNSUB_TIME',
@@ -286,7 +286,7 @@ describe('columns that say who may get mail', () => {
 		expect(findings(['email', 'meta.status', 'x'], { unknown, sampled: two })[0]).toBe('state meta.status');
 	});
 
-	it('are read, left out or kept as fields by --map', () => {
+	it('are read, skipped or stored as fields by --map', () => {
 		const map = ['Status=state', 'UNSUB_TIME=-'];
 		const result = mapHeader(['email', 'Status', 'UNSUB_TIME'], { fields, map, sampled: two });
 		expect(result).toMatchObject({
@@ -297,7 +297,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('are refused as fields that have their names, where no other column says who left', () => {
+	it('are rejected as fields if no other column says who left', () => {
 		const known = [{ variable: 'status', name: '' }];
 		expect(findings(['email', 'status'], { fields: known, sampled: two })).toEqual(['state status']);
 		const rows = sampled(['a@x'], ['unsubscribed'], ['true']);

@@ -11,7 +11,7 @@ const cell = fc
 	.string({ unit: 'grapheme', maxLength: 8 })
 	.map((text) => text.replaceAll(/[",;:\t|\r\n\ufeff]/g, ' '));
 
-it('reads rows with and without quotes as csv-parse does, whatever their delimiters and line ends', () => {
+it('rows with and without quotes are parsed like csv-parse, with any delimiter and line end', () => {
 	const row = fc.record({
 		cells: fc.array(cell, { minLength: 1, maxLength: 5 }),
 		isQuoted: fc.boolean(),
@@ -45,13 +45,13 @@ it.each([
 	['\t', '"a" \t "b"\t\t"c"', ['a', 'b', '', 'c']],
 	[' ', '"a"  "b"', ['a', '', 'b']],
 	['|', ' "a" | "b"', ['a', 'b']],
-])('passes over blanks around the quotes of a cell (%j): %j', (delimiter, text, cells) => {
+])('blanks around the quotes of a cell are skipped (%j): %j', (delimiter, text, cells) => {
 	const bytes = Buffer.from(`${text}\r\n`);
 	const { rows } = parseBlock({ bytes, delimiter, line: 1, isLast: true });
 	expect(rows).toEqual([{ kind: 'record', line: 1, cells, isText: true }]);
 });
 
-it('reads bytes that are not UTF-8 as U+FFFD and says so, in rows with and without quotes', () => {
+it('bytes that are not UTF-8 become U+FFFD and are reported, with and without quotes', () => {
 	const bytes = Buffer.from('a,\xe9,b\n"a",\xe9,b\na,b,c\n', 'latin1');
 	const { rows } = parseBlock({ bytes, delimiter: ',', line: 1, isLast: true });
 	expect(rows).toEqual([

@@ -34,7 +34,7 @@ describe('lines of JSON', () => {
 		}
 	});
 
-	it('are columns by every key of the beginning; what is absent or null is an empty cell', async () => {
+	it('have a column for each early key; missing and null are empty cells', async () => {
 		const table = await readTable('{"email":"a@x"}\n{"email":"b@x","name":null,"is_active":false}\n');
 		expect(table.header).toEqual(['email', 'name', 'is_active']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -43,7 +43,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('spread meta, whether it is an object or the text of one, and keep other nesting as JSON', async () => {
+	it('expand meta, as object or JSON text, and keep other nesting as JSON', async () => {
 		const table = await readTable(
 			[
 				'{"email":"a@x","meta":{"city":"Oslo","age":7,"vip":true},"tags":["x"]}',
@@ -59,13 +59,13 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('do nothing special with the names of objects', async () => {
+	it('cannot use names of object members', async () => {
 		const table = await readTable('{"email":"a@x","__proto__":"p","constructor":"c"}\n');
 		expect(table.header).toEqual(['email', '__proto__', 'constructor']);
 		expect(cellsOf(table.rows)).toEqual([['a@x', 'p', 'c']]);
 	});
 
-	it('that cannot be read are findings with their line, the rest going on', async () => {
+	it('that are invalid are errors with their line, and the rest continues', async () => {
 		const long = 'x'.repeat(10_000_000);
 		const { rows } = await readTable(
 			[
@@ -101,7 +101,7 @@ describe('lines of JSON', () => {
 		expect(rows.at(-1)).toMatchObject({ line: 12 });
 	});
 
-	it('keep the digits of numbers, or are findings', async () => {
+	it('keep the digits of numbers, or are errors', async () => {
 		const { rows } = await readTable(
 			[
 				'{"email":"a@x","n":5.0,"meta":{"v":5.0,"w":0.1}}',
@@ -118,14 +118,14 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('tell which cells hold the JSON of an object or array', async () => {
+	it('mark cells with the JSON of an object or array', async () => {
 		const late = '{"email":"a@x","meta":{},"tags":[1]}\n'.repeat(8_000);
 		const { header, rows } = await readTable(`${late}{"email":"b@x","meta":{"city":["Oslo"]}}\n`);
 		expect(header).toEqual(['email', 'meta', 'tags']);
 		expect([rows[0], rows.at(-1)]).toMatchObject([{ nested: [2] }, { line: 8_001, nested: [1] }]);
 	});
 
-	it('take keys of meta that come late, with the types they have', async () => {
+	it('accept late keys of meta with their types', async () => {
 		const many = '{"email":"a@example.com","meta":{}}\n'.repeat(8_000);
 		const { header, rows } = await readTable(
 			`${many}{"email":"b@x","meta":{"city":"Oslo","age":7,"note":""}}\n`,
@@ -142,7 +142,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('refuse a row with a key that comes too late to be a column, instead of losing it', async () => {
+	it('are rejected with a key that is too late for a column', async () => {
 		const many = '{"email":"a@example.com","name":"Ann"}\n'.repeat(8_000);
 		const { rows } = await readTable(`${many}{"email":"b@x","city":"Oslo"}\n{"email":"c@x"}\n`);
 		expect(faultsOf(rows)).toEqual(['8001 unknown_key']);
@@ -150,7 +150,7 @@ describe('lines of JSON', () => {
 		expect(rows).toHaveLength(8_002);
 	});
 
-	it('give the same rows wherever the chunks are cut', async () => {
+	it('give the same rows for any chunks', async () => {
 		const line = fc.constantFrom(
 			'{"a":"é😀"}',
 			'{"b":1}',
@@ -178,8 +178,8 @@ describe('lines of JSON', () => {
 	});
 });
 
-describe('which files are lines of JSON', () => {
-	it('tells by an object at the beginning, or by the name', async () => {
+describe('the format NDJSON', () => {
+	it('is detected by an object at the beginning, or by the name', async () => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-ndjson-'));
 		const path = join(folder, 'people.JSONL');
 		await writeFile(path, `oops\n${plain}`);
@@ -189,12 +189,7 @@ describe('which files are lines of JSON', () => {
 		expect(await readTable('{email},name\na@x,Ann\n')).toMatchObject({ header: ['{email}', 'name'] });
 	});
 
-	it.each([
-		'[]\n',
-		'[ ]',
-		'[\n]\n',
-		'\uFEFF[]',
-	])('has no rows where it is an empty array: %j', async (text) => {
+	it.each(['[]\n', '[ ]', '[\n]\n', '\uFEFF[]'])('has no rows for an empty array: %j', async (text) => {
 		expect(await readTable(text)).toMatchObject({ header: ['email'], rows: [], delimiter: '' });
 	});
 
@@ -202,7 +197,7 @@ describe('which files are lines of JSON', () => {
 		['an array', '[\n  {\n    "email": "a@x"\n  }\n]\n', 'json', 'is one JSON array'],
 		['an object over several lines', '{\n  "email": "a@x"\n}\n', 'bad_header', '(line 1): no JSON object'],
 		['objects without keys', '{}\n{}\n', 'empty', 'is empty'],
-	])('refuses %s', async (_, text, code, words) => {
+	])('rejects %s', async (_, text, code, words) => {
 		await expect(readTable(text)).rejects.toMatchObject({
 			code,
 			name: 'TableError',

@@ -19,11 +19,11 @@ const plain = [
 	['b@example.com', 'Bob'],
 ];
 
-describe('files that are read', () => {
+describe('a file', () => {
 	it.each([
 		'utf-16le',
 		'utf-16be',
-	])('%s that ends within a character is refused in its last row', async (name) => {
+	])('in %s that ends within a character is rejected in its last row', async (name) => {
 		const whole = iconv.encode('email,name\na@example.com,Ann\nb@example.com,Bo', name, { addBOM: true });
 		for (const chunk of [1, 65_536]) {
 			const { rows } = await readTable(Buffer.concat([whole, Buffer.from([0x62])]), { chunk });
@@ -74,7 +74,7 @@ describe('files that are read', () => {
 		}
 	});
 
-	it('takes UTF-8 with a few broken bytes for UTF-8, so that no other name is garbled', async () => {
+	it('with a few broken bytes is still UTF-8', async () => {
 		const bytes = Buffer.concat([
 			Buffer.from('email,name\na@x,Zoë\nb@x,Jürgen\nc@x,Åse Ødegård\n'),
 			Buffer.from('d@x,Andr\xe9\n', 'latin1'),
@@ -90,7 +90,7 @@ describe('files that are read', () => {
 		});
 	});
 
-	describe('the mark of UTF-8 before what is not UTF-8 is none', () => {
+	describe('a byte order mark of UTF-8 before other bytes', () => {
 		const french = iconv.encode('email;prénom\na@example.com;Zoë François\n', 'windows-1252');
 		const nearly = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
 		const outcome = (bytes: Buffer, options = {}) =>
@@ -110,7 +110,7 @@ describe('files that are read', () => {
 		});
 	});
 
-	it('refuses a row with an invalid character instead of importing a mark for it', async () => {
+	it('rejects a row with an invalid character', async () => {
 		const bytes = Buffer.concat([
 			iconv.encode('email;имя\na@x;Анна\nb@x;', 'windows-1251'),
 			Buffer.from([0xc0, 0x98]),
@@ -119,7 +119,7 @@ describe('files that are read', () => {
 		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
 	});
 
-	it('does not take rows full of NUL for UTF-16 where the header is none', async () => {
+	it('does not make rows full of NUL UTF-16 if the header is not', async () => {
 		const table = await readTable('h,i\n\0"\0"\0"\0"\n', { delimiter: ',', encoding: 'utf8' });
 		expect({ header: table.header, faults: faultsOf(table.rows) }).toEqual({
 			header: ['h', 'i'],
@@ -127,7 +127,7 @@ describe('files that are read', () => {
 		});
 	});
 
-	it('finds the delimiter behind quoted ones and keeps quoted line ends', async () => {
+	it('does not hide the delimiter after quoted ones, and keeps quoted line ends', async () => {
 		const table = await readTable(
 			'email;name\na@example.com;"Doe, John, Jr.\nSecond; line"\nb@example.com;"x, y, z"\n',
 		);
@@ -138,7 +138,7 @@ describe('files that are read', () => {
 		]);
 	});
 
-	it('takes delimiters at the end of header and rows for what they are', async () => {
+	it('does not hide delimiters at the end of header and rows', async () => {
 		const table = await readTable('email;name;;\na@x;Ann;;\nb@x;Bob\nc@x;Cid; \nd@x\ne@x;Eve;;;\n');
 		expect(table.header).toEqual(['email', 'name']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -149,7 +149,7 @@ describe('files that are read', () => {
 		expect(faultsOf(table.rows)).toEqual(['5 too_few_cells', '6 too_many_cells']);
 	});
 
-	it('keeps a column without a name that has cells, and passes over none that come late', async () => {
+	it('keeps a column without a name that has cells', async () => {
 		const table = await readTable('email,name,\na@x,Ann,\nb@x,Bob,note\n');
 		expect(table.header).toEqual(['email', 'name', '']);
 		const late = await readTable(`email,name,\n${'a@x,Ann,\n'.repeat(40_000)}b@x,Bob,note\n`);
@@ -162,7 +162,7 @@ describe('files that are read', () => {
 		['brackets and braces', '[\n{'],
 		['blanks', ' '],
 		['an object that goes on', '{"a":1} ,'],
-	])('looks at 256 KiB of %s in no time', (_, piece) => {
+	])('reads 256 KiB of %s quickly', (_, piece) => {
 		const whole = Buffer.from(piece.repeat(256 * 1024).slice(0, 256 * 1024));
 		for (const prefix of [whole, Buffer.concat([Buffer.from('['), whole])]) {
 			const look = () => {
@@ -175,7 +175,7 @@ describe('files that are read', () => {
 	});
 });
 
-describe('rows that are findings, the rest going on', () => {
+describe('rows with errors', () => {
 	const ok = 'z@example.com,Zoe\n';
 	it.each([
 		[
@@ -206,7 +206,7 @@ describe('rows that are findings, the rest going on', () => {
 		}
 	});
 
-	it('gives the same rows wherever the chunks are cut', async () => {
+	it('are the same for any chunks', async () => {
 		const text =
 			'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n \r\nd@x\r\ne@x,é😀\r\n\ufefff@x,  """q"""  ';
 		const whole = await readTable(text, { delimiter: ',' });
@@ -217,7 +217,7 @@ describe('rows that are findings, the rest going on', () => {
 	});
 });
 
-describe('files that are refused, saying what they are', () => {
+describe('a file that is rejected by name', () => {
 	const zip = (name: string) =>
 		Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(26), Buffer.from(name)]);
 	const page =
@@ -249,7 +249,7 @@ describe('files that are refused, saying what they are', () => {
 		});
 	});
 
-	it('a missing file, a directory, an unreadable file, a folder that is a file', async () => {
+	it('is missing, a directory, unreadable, or has a file as folder', async () => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-table-'));
 		const file = join(folder, 'people.csv');
 		await writeFile(file, 'email\na@x\n');
@@ -264,7 +264,7 @@ describe('files that are refused, saying what they are', () => {
 		await expect(openTable(file)).rejects.toMatchObject({ code: 'unreadable' });
 	});
 
-	it('a header whose quote is never closed', async () => {
+	it('has a header whose quote is never closed', async () => {
 		await expect(readTable('email,"name\na@x,A\n')).rejects.toMatchObject({
 			code: 'bad_header',
 			message: expect.stringContaining('line 1'),
@@ -272,8 +272,8 @@ describe('files that are refused, saying what they are', () => {
 	});
 });
 
-describe('reading what was written', () => {
-	it('gives any cells back', async () => {
+describe('reading a written table', () => {
+	it('returns any cells', async () => {
 		const cell = fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\0', ''));
 		const hostile = fc.constantFrom('"', '""', '\r\n', '\r', ',', ';', '\uFEFF', ' ', '', "'", '\\', '\\"');
 		const any = fc.oneof(
@@ -318,7 +318,7 @@ describe('reading what was written', () => {
 		);
 	});
 
-	it('reads the corpus as it is meant', async ({ skip }) => {
+	it('reads the corpus as intended', async ({ skip }) => {
 		const folder = join(corpora, 'csv');
 		if (!existsSync(folder)) return skip(`no corpora at ${corpora}`);
 		const names = readdirSync(folder).filter((name) => name.endsWith('.csv'));
@@ -337,7 +337,7 @@ describe('reading what was written', () => {
 	});
 });
 
-describe('reading as a stream', () => {
+describe('a stream of rows', () => {
 	it('stops with the reason of its signal while the source hangs', async () => {
 		const aborter = new AbortController();
 		async function* hangs(): AsyncGenerator<Uint8Array> {
@@ -353,7 +353,7 @@ describe('reading as a stream', () => {
 		await expect(read()).rejects.toBe(reason);
 	});
 
-	it('takes no more from the source than the rows ask for', async () => {
+	it('reads no more of the source than needed', async () => {
 		let given = 0;
 		async function* endless(): AsyncGenerator<Uint8Array> {
 			yield Buffer.from('email,name\n');

@@ -20,7 +20,7 @@ function reject(line: number, cells: readonly string[] = ['a@', 'Ann']) {
 }
 
 describe('a rejects file', () => {
-	it('is made with the first reject, readable by its owner only', async () => {
+	it('is created privately with the first reject', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([]);
 		expect(existsSync(path)).toBe(false);
@@ -33,7 +33,7 @@ describe('a rejects file', () => {
 		await rejects.close();
 	});
 
-	it('never replaces a file: refused before anything is imported, and if it comes in between', async () => {
+	it('never replaces a file, even one that appears meanwhile', async () => {
 		const first = await openRejects({ path, header });
 		await writeFile(path, 'mine');
 		await expect(openRejects({ path, header })).rejects.toMatchObject({
@@ -44,7 +44,7 @@ describe('a rejects file', () => {
 		expect(await readFile(path, 'utf8')).toBe('mine');
 	});
 
-	it('keeps every row as wide as its header', async () => {
+	it('has rows as wide as its header', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([reject(2, ['a@x']), reject(3, ['a@x', 'Doe', ' John', 'x"y']), reject(4, [])]);
 		await rejects.close();
@@ -57,7 +57,7 @@ describe('a rejects file', () => {
 		]);
 	});
 
-	it('is read again as it is, and its own rejects have no columns twice', async () => {
+	it('can be imported, and its own rejects repeat no columns', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([reject(7)]);
 		await rejects.close();
@@ -76,8 +76,8 @@ describe('a rejects file', () => {
 	});
 });
 
-describe('a rejects file as its source is', () => {
-	it.each([';', '\t', '|'])('is parted by %j and marked, and reads again so', async (delimiter) => {
+describe('a rejects file in the source’s format', () => {
+	it.each([';', '\t', '|'])('uses %j, and can be imported', async (delimiter) => {
 		const cells = [`a${delimiter}b`, 'Zoë'];
 		const rejects = await openRejects({ path, header, delimiter, isMarked: true });
 		await rejects.write([reject(2, cells), reject(3, [...cells, 'more'])]);
@@ -95,7 +95,7 @@ describe('a rejects file as its source is', () => {
 	});
 });
 
-describe('a rejects file that is there already', () => {
+describe('an existing rejects file', () => {
 	const duplicate = { ...reject(4), code: 'duplicate' };
 
 	async function leave(...rows: (typeof duplicate)[]): Promise<string> {
@@ -105,7 +105,7 @@ describe('a rejects file that is there already', () => {
 		return readFile(path, 'utf8');
 	}
 
-	it('is replaced where it lists duplicates alone', async () => {
+	it('is replaced if it lists duplicates only', async () => {
 		await leave(duplicate);
 		const rejects = await openRejects({ path, header });
 		expect(existsSync(path)).toBe(false);
@@ -117,14 +117,14 @@ describe('a rejects file that is there already', () => {
 	it.each([
 		['one row of it was rejected', () => leave(duplicate, reject(5)), header],
 		['it has other columns', () => leave(duplicate), ['email', 'city']],
-	] as const)('stays where %s', async (_, make, columns) => {
+	] as const)('stays if %s', async (_, make, columns) => {
 		const there = await make();
 		await expect(openRejects({ path, header: columns })).rejects.toMatchObject({ code: 'file_exists' });
 		expect(await readFile(path, 'utf8')).toBe(there);
 	});
 });
 
-describe('a rejects file that goes on', () => {
+describe('a continued rejects file', () => {
 	async function firstRun(): Promise<string> {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([reject(3), reject(5, ['b@', 'a "quoted"\nname'])]);
@@ -132,7 +132,7 @@ describe('a rejects file that goes on', () => {
 		return readFile(path, 'utf8');
 	}
 
-	it('writes nothing twice', async () => {
+	it('has no row twice', async () => {
 		const before = await firstRun();
 		const rejects = await openRejects({ path, header, resume: true });
 		await rejects.write([reject(3), reject(5)]);
@@ -141,7 +141,7 @@ describe('a rejects file that goes on', () => {
 		expect(await readFile(path, 'utf8')).toBe(`${before}a@,Ann,9,invalid,Enter a valid email address.\n`);
 	});
 
-	it('repairs a file cut anywhere by a crash', async () => {
+	it('is repaired after a crash at any place', async () => {
 		const whole = await firstRun();
 		const size = Buffer.byteLength(whole);
 		for (let cut = 0; cut < size; cut += 1) {
@@ -158,7 +158,7 @@ describe('a rejects file that goes on', () => {
 		['a NUL', 'a\0b'],
 		['a cell that is too long', `long${'x'.repeat(1024 * 1024)}`],
 		['a cell of quotes, line ends and delimiters', '"a",\r\n""b'],
-	])('keeps what stands behind %s', async (_, cell) => {
+	])('keeps the text after %s', async (_, cell) => {
 		const rows = [reject(2, ['x@', cell]), ...Array.from({ length: 100 }, (_, n) => reject(n + 3))];
 		const first = await openRejects({ path, header });
 		await first.write(rows);
@@ -171,7 +171,7 @@ describe('a rejects file that goes on', () => {
 		expect((await readFile(path)).equals(whole)).toBe(true);
 	});
 
-	it('refuses to go on in a file whose last row names no line', async () => {
+	it('is rejected if its last row has no line number', async () => {
 		await firstRun();
 		await appendFile(path, 'mine,without,a,line\n');
 		const before = await readFile(path, 'utf8');

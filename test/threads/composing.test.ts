@@ -130,8 +130,8 @@ function turn(): Promise<void> {
 	return new Promise(setImmediate);
 }
 
-describe('mails composed ahead', () => {
-	it('are those that are composed here, octet by octet', async () => {
+describe('mails composed by threads', () => {
+	it('equal those of the process, octet by octet', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		const here = composerWith();
@@ -147,7 +147,7 @@ describe('mails composed ahead', () => {
 		});
 	});
 
-	it('stay as they are until they are released, however many are composed meanwhile', async () => {
+	it('stay unchanged until they are released', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		const here = composerWith();
@@ -175,7 +175,7 @@ describe('mails composed ahead', () => {
 		});
 	});
 
-	it('leave what cannot be composed to the process, which says why', async () => {
+	it('leave an impossible mail to the process, which reports it', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		await whileComposing(ahead, 200, async () => {
@@ -188,7 +188,7 @@ describe('mails composed ahead', () => {
 		});
 	});
 
-	it('are composed by the process when a thread ends, and none starts again', async () => {
+	it('are composed by the process if a thread ends', async () => {
 		let started = 0;
 		// It composes nothing, and ends when a mail of it is waited for.
 		const source = `const { parentPort, workerData } = require('node:worker_threads');

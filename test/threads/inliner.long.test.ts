@@ -17,8 +17,8 @@ async function shown(html: string): Promise<string> {
 	return one.preview({ variables: {} }).html ?? '';
 }
 
-describe('inlining', () => {
-	it('moves rules into elements and keeps what cannot move', async () => {
+describe('inlining CSS', () => {
+	it('moves rules into elements and keeps the others', async () => {
 		const html = [
 			'<!DOCTYPE html><html><head><style>',
 			'p { color: red !important } a:hover { color: blue } @media print { p { color: black } }',
@@ -34,7 +34,7 @@ describe('inlining', () => {
 		expect(result).toContain('<!--[if mso]><b>o</b><![endif]-->');
 	});
 
-	it('keeps entities in style attributes, and gives up on declarations without a name', async () => {
+	it('keeps entities in style attributes, and skips declarations without a name', async () => {
 		const html =
 			'<style>p{color:red}</style><p style="font-family: &quot;A B&quot;, &#39;C&#39;; margin: 0">x</p>';
 		expect(await shown(html)).toBe(`<p style="color: red; font-family: 'A B', 'C'; margin: 0;">x</p>`);
@@ -53,7 +53,7 @@ describe('inlining', () => {
 		['td align="left"', 'text-align: start', '<td align="left">'],
 		['td valign="top"', 'vertical-align: 3px', '<td valign="top">'],
 		['td width="90"', 'width: 50%', '<td width="50%">'],
-	])('keeps what the author gave <%s> where an attribute cannot have %s', async (tag, css, kept) => {
+	])('keeps the author’s <%s> if an attribute cannot have %s', async (tag, css, kept) => {
 		const [name = ''] = tag.split(' ');
 		for (const [sheet, own] of [
 			[css, ''],
@@ -64,13 +64,13 @@ describe('inlining', () => {
 		}
 	});
 
-	it('lets a style sheet use variables', async () => {
+	it('allows variables in a style sheet', async () => {
 		expect(await shown('<style>p { color: #brand# }</style><p>a</p><p>b</p>')).toBe(
 			'<p style="color: #brand#;">a</p><p style="color: #brand#;">b</p>',
 		);
 	});
 
-	it('past its deadline gives way, and works again afterwards', async () => {
+	it('stops at its deadline, and works again afterwards', async () => {
 		const hasty = createInliner({ deadlineMs: 2000 });
 		const rules = Array.from(
 			{ length: 4000 },
@@ -102,7 +102,7 @@ describe('inlining', () => {
 		expect(await shown('<style>p{color:red}</style><p>x</p>')).toBe('<p style="color: red;">x</p>');
 	});
 
-	it('gives up on what would grow beyond measure', async () => {
+	it('stops if the result would grow too large', async () => {
 		const html = `<style>p{font-family: ${'a, '.repeat(10_000)}b}</style>${'<p>x</p>'.repeat(200)}`;
 		const one = await compiled(html);
 		expect(one.warnings).toEqual([
@@ -122,14 +122,14 @@ describe('inlining', () => {
 		['states', `${':hover'.repeat(20_000)}{a:b} p{a:b}`],
 		['positions', `p${':nth-child('.repeat(5000)}{a:b}`],
 		['declarations', `p{${'a:b;'.repeat(20_000)}} @media x { p{${'a:b;'.repeat(2000)}} }`],
-	])('comes back from hostile %s, and the next document is served', async (_what, css) => {
+	])('recovers from hostile %s, and serves the next document', async (_what, css) => {
 		const html = `<style>p{color:red}${css}</style><p>x</p>`;
 		const [one, next] = await Promise.all([compiled(html), shown('<style>p{color:red}</style><p>x</p>')]);
 		expect(one.preview({ variables: {} }).html).toContain('x</p>');
 		expect(next).toBe('<p style="color: red;">x</p>');
 	});
 
-	it('that loses or makes a variable is not trusted', async () => {
+	it('is discarded if it loses or adds a variable', async () => {
 		const html = '<style>p{}</style><p>#a# #a#</p>';
 		for (const result of ['<p>#a#</p>', '<p>#a# #a# #a#</p>', '<p>#a# #a# #b#</p>', '']) {
 			const one = await compiled(html, async (question) => readHtml(question, () => result));

@@ -20,7 +20,7 @@ const expensive = Buffer.from(
 	`Content-Type: multipart/mixed; boundary=b\n\n${`--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(6_000)}`.repeat(100)}`,
 );
 
-it('leaves the thread that asks free for everything else while a mail is read', async () => {
+it('reading a mail in a thread does not block the process', async () => {
 	const order: string[] = [];
 	const reading = open()
 		.read(expensive)
@@ -31,7 +31,7 @@ it('leaves the thread that asks free for everything else while a mail is read', 
 	expect(order).toEqual(['answered', 'read']);
 });
 
-it('says of each mail what reading it here says', async () => {
+it('a thread reads each mail like the process', async () => {
 	const { read } = open();
 	const mails = [
 		bounce,
@@ -42,7 +42,7 @@ it('says of each mail what reading it here says', async () => {
 	expect(await Promise.all(mails.map(read))).toEqual(mails.map(readMail));
 });
 
-it('rejects when its thread dies, and reads the next mail in another', async () => {
+it('a dead thread rejects its mail, and another one reads the next', async () => {
 	let started = 0;
 	const { read } = open({
 		spawn: () => {

@@ -36,16 +36,16 @@ function open(deadlineMs: number): RequestThread<string, string> {
 	return thread;
 }
 
-it('has not passed for a thread that waits for the processor', async () => {
+it('the deadline does not pass for a thread that waits for the processor', async () => {
 	expect(await open(1000).ask('wait')).toBe('wait');
 });
 
-it('has passed for one that computes, and for one that waits a dozen times as long', async () => {
+it('the deadline passes for a thread that computes, or waits a dozen times as long', async () => {
 	await expect(open(300).ask('compute')).rejects.toThrow('it took longer than 300 ms');
 	await expect(open(20).ask('waitForever')).rejects.toThrow('it took longer than 20 ms');
 });
 
-it('has not passed while the thread that asks does not look', async () => {
+it('the deadline does not pass while the process is blocked', async () => {
 	const { ask } = open(100);
 	await ask('answer');
 	const before = Atomics.load(answered, 0);

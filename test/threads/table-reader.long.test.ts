@@ -64,7 +64,7 @@ function contentOf(bundle: Bundle) {
 }
 
 describe('a table read in a thread', () => {
-	it('gives the bundles that this thread would make of it', async () => {
+	it('gives the same batches as the process', async () => {
 		const path = await file(people(3_000));
 		const order = await orderOf(path, 'cells');
 		const { rows } = await openTable(path);
@@ -74,7 +74,7 @@ describe('a table read in a thread', () => {
 		expect(there[0]?.originals[1]).toEqual({ line: 3, original: ['P1@Example.com', 'Name, 1', '', ''] });
 	});
 
-	it('writes over the bytes of a bundle that were given back, and of no other', async () => {
+	it('reuses the memory of returned batches only', async () => {
 		const order = await orderOf(await file(people(40_000)), 'cells');
 		const whole = (await all(readInThread(order, never))).map(contentOf);
 		const held: LentBundle[] = [];
@@ -92,7 +92,7 @@ describe('a table read in a thread', () => {
 		expect([...seen, ...held.map(contentOf)]).toEqual(whole);
 	});
 
-	it('holds refused rows of thousands of cells in bundles of a few megabytes', async () => {
+	it('keeps rejected rows with thousands of cells in small batches', async () => {
 		const header = Array.from({ length: 1_900 }, (_, n) => `c${n}`).join(',');
 		const path = await file(`email,${header}\n${`${','.repeat(1_901)}\n`.repeat(1_000)}`);
 		const bundles = await all(readInThread(await orderOf(path, 'checked', 5_000), never));
@@ -100,7 +100,7 @@ describe('a table read in a thread', () => {
 		expect(bundles.flatMap(({ rejects }) => rejects)).toHaveLength(1_000);
 	});
 
-	it('ends with the error of the table, as what it was', async () => {
+	it('ends with the table’s error', async () => {
 		const path = await file('email\na@x.org\n');
 		const order = { ...(await orderOf(path, 'cells')), path: `${path}.gone` };
 		const error = await all(readInThread(order, never)).catch((thrown: unknown) => thrown);
@@ -123,7 +123,7 @@ describe('a table read in a thread', () => {
 	});
 });
 
-describe('an import from such a table', () => {
+describe('an import from a table read in a thread', () => {
 	async function importOf(
 		path: string,
 		{ inThread, stopAt }: { inThread: 'yes' | 'no'; stopAt: number | null },
@@ -171,14 +171,14 @@ describe('an import from such a table', () => {
 		return { totals, rejects, kept };
 	}
 
-	it('comes to the same rows, totals and rejects as without the thread', async () => {
+	it('has the same rows, totals and rejects as without the thread', async () => {
 		const path = await file(people(2_000));
 		const here = await importOf(path, { inThread: 'no', stopAt: null });
 		expect(here.totals).toMatchObject({ read: 2_000, created: 1_200, duplicate: 200, rejected: 600 });
 		expect(await importOf(path, { inThread: 'yes', stopAt: null })).toEqual(here);
 	});
 
-	it('goes on where it was broken off, nothing lost and nothing twice', async () => {
+	it('continues where it was interrupted, with nothing lost or repeated', async () => {
 		const path = await file(people(8_000));
 		const whole = await importOf(path, { inThread: 'yes', stopAt: null });
 		for (const stopAt of [0, 1_000, 5_000])

@@ -82,7 +82,7 @@ storeSuite('a SQLite file, in threads', async (clock) =>
 );
 
 describe('opening a store in threads', () => {
-	it('rejects with the same errors as without, and leaves no thread', async () => {
+	it('rejects with the same errors, and leaves no thread', async () => {
 		const path = newPath();
 		const missing = await failure(open(path, { mode: 'existing' }));
 		expect(missing).toBeInstanceOf(DatabaseMissing);
@@ -98,7 +98,7 @@ describe('opening a store in threads', () => {
 });
 
 describe('a store in threads', () => {
-	it('sends what is asked in one tick as one message', async () => {
+	it('sends the operations of one tick as one message', async () => {
 		const { sent, spawn } = watched();
 		const store = await opened(newPath(), { spawn });
 		const list_id = await newList(store);
@@ -120,7 +120,7 @@ describe('a store in threads', () => {
 		}
 	});
 
-	it('reads while another process holds the lock, and says so when a write waited too long', async () => {
+	it('reads while another process holds the lock, and reports a write that waited too long', async () => {
 		const path = newPath();
 		const store = await opened(path, { lockTimeoutMs: 100 });
 		await newList(store);
@@ -134,7 +134,7 @@ describe('a store in threads', () => {
 		await newList(store, 'Third');
 	});
 
-	it('commits what was asked before it is closed, and refuses what comes after', async () => {
+	it('commits earlier operations when it is closed, and rejects later ones', async () => {
 		const path = newPath();
 		const store = await opened(path);
 		const making = Array.from({ length: 20 }, (_, i) => newList(store, `List ${i}`));
@@ -149,7 +149,7 @@ describe('a store in threads', () => {
 
 	it.each([
 		0, 1,
-	])('tells its owner when thread %i ends, and rejects what waits and what comes', async (which) => {
+	])('tells its owner that thread %i ended, and rejects waiting and later operations', async (which) => {
 		const { threads, spawn } = watched();
 		const told: StoreError[] = [];
 		const store = await opened(newPath(), { spawn, onFailure: (error) => told.push(error) });

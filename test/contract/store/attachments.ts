@@ -45,7 +45,7 @@ export function describeAttachments(open: OpenEmpty): void {
 		const isFound = async (text: string, now: number) =>
 			(await store.reads.findAttachment({ sha256: shaOf(text), now })) !== null;
 
-		it('drops an upload that no content named within 24 hours, and none that one names', async () => {
+		it('are deleted after 24 hours if no content names them', async () => {
 			await put('named');
 			await put('unused');
 			await send(store, ['a@example.org'], withFiles('named'));
@@ -58,7 +58,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await isFound('named', noon + 400 * day)).toBe(true);
 		});
 
-		it('is there for another client once it uploads the bytes too, and not by the hash alone', async () => {
+		it('exist for another client only after it uploads the bytes', async () => {
 			const file = { sha256: shaOf('a'), now: noon };
 			const bytes = Buffer.from('a');
 			const tries = async (seen: object) => {
@@ -78,7 +78,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await tries({ only_of: 'bob' })).toEqual([true, 'accepted', 'opened']);
 		});
 
-		it('is deleted with the last person whose mails have it', async () => {
+		it('are deleted with the last message that uses them', async () => {
 			await put('own');
 			await put('shared');
 			await send(store, ['ann@example.org'], withFiles('own', 'shared'));
@@ -90,7 +90,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await read('shared')).toBeNull();
 		});
 
-		it('is deleted with a campaign that was never released', async () => {
+		it('are deleted with a campaign that was never released', async () => {
 			await put('file');
 			const campaign = campaignOf('news', withFiles('file'));
 			expect(await store.writes.openCampaign(campaign)).toMatchObject({ kind: 'opened' });
@@ -101,7 +101,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await read('file')).toBeNull();
 		});
 
-		it('may be checked before it is uploaded', async () => {
+		it('can be checked before an upload', async () => {
 			const campaign = { ...campaignOf('news', withFiles('never')), id: newUuid() };
 			expect(await store.writes.openCampaign({ ...campaign, is_trial: true })).toMatchObject({
 				kind: 'opened',

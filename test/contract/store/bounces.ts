@@ -37,7 +37,7 @@ function report(
 }
 
 export function describeBounces(open: OpenEmpty): void {
-	describe('what came back', () => {
+	describe('a bounce or complaint', () => {
 		let store: Store;
 		let list_id: number;
 		beforeEach(async () => {
@@ -61,7 +61,7 @@ export function describeBounces(open: OpenEmpty): void {
 		};
 		const suppressions = async () => (await store.reads.status()).suppressions;
 
-		it('of a hard bounce: the message, its figures, the address and its subscriber', async () => {
+		it('that is hard changes message, figures, address and subscriber', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
@@ -74,7 +74,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
 		});
 
-		it('counts once, whether the same mail comes again or another about the same message', async () => {
+		it('counts once, for the same mail and for another about the same message', async () => {
 			const message = await sent('ann@example.org');
 			const first = report(message, [failed('ann@example.org')]);
 			await store.writes.recordReport(first);
@@ -84,7 +84,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
-		it('is foreseen as it will be recorded, and nothing is changed by that', async () => {
+		it('is predicted as it will be recorded, without a change', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const hard = report(message, [failed('ann@example.org')]);
@@ -109,7 +109,7 @@ export function describeBounces(open: OpenEmpty): void {
 			});
 		});
 
-		it('of a complaint: the address is suppressed, the message stays sent', async () => {
+		it('suppresses the address of a complaint, and the message stays sent', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const complaint = report(message, [], { kind: 'complaint' });
@@ -125,7 +125,7 @@ export function describeBounces(open: OpenEmpty): void {
 			});
 		});
 
-		it('suppresses nobody the message was not sent to', async () => {
+		it('suppresses only recipients of the message', async () => {
 			const victim = await subscriber('victim@example.org');
 			const message = await sent('ann@example.org');
 			const hostile = report(message, [failed('victim@example.org')], { matched: 'message_id' });
@@ -142,7 +142,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('takes the same mailbox at a host of its domain for the recipient, and no other there', async () => {
+		it('matches the same mailbox at a host of its domain, and no other', async () => {
 			const byHost = async (address: string) =>
 				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
 			expect(await byHost('joann@mx1.example.org')).toMatchObject({ effect: 'soft_bounce' });
@@ -150,14 +150,14 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await byHost('ann@mx1.example.org')).toMatchObject({ effect: 'hard_bounce' });
 		});
 
-		it('takes one of two dead forwards for a soft bounce', async () => {
+		it('is soft if one of two forwards failed', async () => {
 			const message = await sent('ann@example.org');
 			const half = [failed('one@example.net'), failed('two@example.net', { hard: false })];
 			expect(await store.writes.recordReport(report(message, half))).toMatchObject({ effect: 'soft_bounce' });
 			expect(await suppressions()).toBe(0);
 		});
 
-		it('tells a copy that bounced from the message, which stays sent', async () => {
+		it('of a copy leaves the message sent', async () => {
 			const message = await sent('ann@example.org', withCopies);
 			expect(await store.writes.recordReport(report(message, [failed('bob@example.org')]))).toMatchObject({
 				effect: 'hard_bounce',
@@ -167,13 +167,13 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('does not guess which of several recipients a report on somebody else is about', async () => {
+		it('about another address is not assigned to one of several recipients', async () => {
 			const message = await sent('ann@example.org', withCopies);
 			const outcome = await store.writes.recordReport(report(message, [failed('someone@example.net')]));
 			expect(outcome).toEqual({ kind: 'unmatched' });
 		});
 
-		it('waits for a message in a worker’s hands, and knows none that was never sent', async () => {
+		it('waits for a leased message, and ignores one never sent', async () => {
 			await send(store, ['ann@example.org']);
 			const [waiting] = (await store.reads.pageMessages({ page: 1, page_size: 1, filter: {} })).results;
 			const early = report(waiting?.id ?? '', [failed('ann@example.org')]);
@@ -184,7 +184,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await store.writes.recordReport(stranger)).toEqual({ kind: 'unmatched' });
 		});
 
-		it('records nothing of an erased person', async () => {
+		it('records nothing about an erased person', async () => {
 			const message = await sent('ann@example.org');
 			const fresh = { id: 1, secret: Buffer.alloc(32, 1).toString('base64url') };
 			await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });
@@ -193,7 +193,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await suppressions()).toBe(0);
 		});
 
-		it('disables a subscriber after five soft bounces in a row over seven days, once', async () => {
+		it('makes a subscriber inactive once after five soft ones in a row over seven days', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const bounceAt = async (at: Micros) => {
 				const message = await sent('ann@example.org', {}, at);

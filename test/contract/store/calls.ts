@@ -57,7 +57,7 @@ export function describeCalls(open: OpenEmpty): void {
 		const leftOutOf = (id: string, more: object = {}) =>
 			store.reads.sliceLeftOut({ id, after: 0, limit: 100, ...more });
 
-		it('is all the calls that name its UUID, and tells type, subject and list of the newest', async () => {
+		it('contains all calls with its UUID, and shows type, subject and list of the newest', async () => {
 			const campaign = newUuid();
 			await send(store, ['a@example.org'], { campaign, type: 'TRANSACTIONAL' });
 			const content = { ...plainContent, subject: 'Second' };
@@ -72,14 +72,14 @@ export function describeCalls(open: OpenEmpty): void {
 			]);
 		});
 
-		it('gives way to a campaign that is opened with its UUID, which it joins', async () => {
+		it('joins a campaign that is opened with its UUID', async () => {
 			const id = await sendBulk(['a@example.org']);
 			await store.writes.openCampaign({ ...campaignOf('named'), id });
 			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);
 			expect(await statusOf(id)).toMatchObject({ key: 'named', messages: {}, joined: { queued: 1 } });
 		});
 
-		it('gives way to no campaign of a client where another one has called', async () => {
+		it('joins no client’s campaign if another client has called', async () => {
 			const [own, both] = [newUuid(), newUuid()];
 			await sendBulk(['a@example.org'], { campaign: own, owner: 'news' });
 			for (const owner of ['shop', 'news'])
@@ -94,7 +94,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
-		it('cancels what waits, leaves what is being sent, and counts as finished then', async () => {
+		it('cancels what waits, leaves what is being sent, and then counts as finished', async () => {
 			const campaign = newUuid();
 			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
 			await sendBulk(['d@example.org', 'e@example.org'], { campaign });
@@ -120,7 +120,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(other)).toMatchObject({ messages: { leased: 1 } });
 		});
 
-		it('cancels what a worker held that has died', async () => {
+		it('cancels messages of a dead worker', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			const [leased] = await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });
@@ -128,7 +128,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
-		it('is not forgotten: it was released', async () => {
+		it('cannot be forgotten, because it was released', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			expect(await store.writes.cancelCampaign({ campaign, forget: true, now: noon })).toEqual({
 				kind: 'released',
@@ -136,7 +136,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(campaign)).toMatchObject({ messages: { queued: 1 } });
 		});
 
-		it('is to a client its own calls alone, and unknown without any', async () => {
+		it('shows a client only its own calls', async () => {
 			const campaign = newUuid();
 			await suppress('gone@example.org');
 			await sendBulk(['a@example.org', 'gone@example.org'], { campaign, owner: 'shop' });

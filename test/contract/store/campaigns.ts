@@ -43,7 +43,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 		const release = (campaign: string, expect_count: number) =>
 			store.writes.releaseCampaign({ campaign, expect_count, now: noon + hour });
 
-		it('gives the key of what was canceled before its release back, and of nothing else', async () => {
+		it('free the key of one canceled before its release only', async () => {
 			const first = await staged('job');
 			await store.writes.cancelCampaign({ campaign: first, now: noon });
 			const plain = campaignOf('job');
@@ -59,7 +59,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.writes.openCampaign(campaignOf('job'))).toEqual({ kind: 'conflict' });
 		});
 
-		it('refuses an unverified sender, and a campaign that another job is', async () => {
+		it('reject an unverified sender, and a UUID of another campaign', async () => {
 			const eve = campaignOf('eve', { from_key: 'eve@example.org' });
 			expect(await store.writes.openCampaign(eve)).toMatchObject({ kind: 'refused', errors: { from: [{}] } });
 			const id = await staged('job');
@@ -70,7 +70,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 		});
 
-		it('cancels what a released campaign has not sent, and records what was on its way', async () => {
+		it('cancel unsent messages after a release, and record those in flight', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await deliver(store, { kind: 'sent', reply: accepted250 });
 			const [leased] = await lease(store, { max: 1 });
@@ -87,7 +87,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ sent: 2, canceled: 1 });
 		});
 
-		it('ends the leases of a worker that died before a campaign was canceled', async () => {
+		it('end the leases of a dead worker when canceled', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon });
@@ -95,7 +95,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
-		it('ends the leases of a process of this machine that is gone at once when it is canceled', async () => {
+		it('end the leases of a dead local process at once when canceled', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			const [host, pid, mark] = leaseOwner('x').split(':');
 			await lease(store, { max: 1, owner: leaseOwner('x') });
@@ -109,7 +109,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
 			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
-		])('has leases of %s that goes revoked: what has not begun is not sent', async (what, cancel) => {
+		])('revoke leases of %s that is gone, so that nothing new is sent', async (what, cancel) => {
 			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
 			if (what === 'send calls')
 				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('tells what joined it by its UUID apart, in its figures too, before and after its release', async () => {
+		it('report added messages separately, before and after a release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({
@@ -146,7 +146,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await told()).toMatchObject({ messages: { sent: 3 }, joined: { sent: 2 }, is_finished: true });
 		});
 
-		it('counts states as its messages have them, whatever became of them, and of no other campaign', async () => {
+		it('count states of their own messages only', async () => {
 			const other = campaignOf('other');
 			await store.writes.openCampaign(other);
 			await put(store, other.id, 0, ['x@example.org', 'y@example.org']);
@@ -220,7 +220,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
 		};
 
-		it('number their rows apart from those of lists, and stage nobody twice beside one', async () => {
+		it('number their rows apart from those of lists, and stage nobody twice', async () => {
 			const list_id = await newList(store);
 			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
 			const id = await opened();
@@ -238,7 +238,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			expect(await countsOf(id)).toEqual({ staged: 3, suppressed: 0, rejected: 1, left_out: 1 });
 		});
 
-		it('look for the subscriber in the list of the campaign, and leave out whom it has inactive', async () => {
+		it('use the subscriber in the list of the campaign, and skip inactive ones', async () => {
 			await newField(store, 'city');
 			const [news, other] = [await newList(store), await newList(store, 'Other')];
 			await newSubscriber(store, news, 'a@example.org', { meta: { city: 'Oslo' } });
@@ -253,7 +253,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			]);
 		});
 
-		it('refuse a campaign that is meant for a list that is not there', async () => {
+		it('reject a campaign for a missing list', async () => {
 			const command = campaignOf('job', { list_id: 99 });
 			expect(await store.writes.openCampaign(command)).toMatchObject({
 				kind: 'refused',

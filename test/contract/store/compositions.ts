@@ -41,14 +41,14 @@ export function describeCompositions(open: OpenEmpty): void {
 		};
 		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
 
-		it('is suspect when its lease was lost, and goes on when it was not begun', async () => {
+		it('is suspect if its lease was lost after it began', async () => {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 			for (const times of [1, 2, 3])
 				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('waits a minute after each death, and is named', async () => {
+		it('waits a minute after each death, and is reported', async () => {
 			const again = await dieAt(noon);
 			expect(await stateOf(store, id)).toBe('queued');
 			expect(await unfinished()).toEqual([{ message: id, state: 'queued', deaths: 1, due_at: again }]);
@@ -56,7 +56,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(again)).toMatchObject({ message: id, is_suspect: true, attempts: 0 });
 		});
 
-		it('fails at the third with the reason, one attempt kept', async () => {
+		it('fails after the third death with the reason, and one attempt is kept', async () => {
 			await dieAt(await dieAt(await dieAt(noon)));
 			const found = await store.reads.getMessage({ id });
 			expect(found?.message).toMatchObject({ state: 'failed', attempts: 1, last_reply: reason });
@@ -68,7 +68,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await store.reads.nextDue({ scope: null })).toBeNull();
 		});
 
-		it('is as before when it was composed, though the worker ended afterwards', async () => {
+		it('is not suspect if the worker died after composing it', async () => {
 			const first = await leased(noon);
 			await store.queue.beginComposing(first);
 			await store.queue.endComposing(first);
@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('has no death by a slow worker that lives: it comes back and says so', async () => {
+		it('is not suspect after a slow worker that is alive', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);
@@ -85,7 +85,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toMatchObject([{ state: 'queued', deaths: 1 }]);
 		});
 
-		it('has no death when it is given back', async () => {
+		it('is not suspect when it is given back', async () => {
 			const { message, fence } = await leased(noon);
 			await store.queue.beginComposing({ message, fence });
 			const outcome = { kind: 'released', why: 'drain' } as const;
@@ -93,14 +93,14 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 		});
 
-		it('begins nothing under a lease that is lost', async () => {
+		it('is not started under a lost lease', async () => {
 			const first = await leased(noon);
 			await leased(noon + hour);
 			await store.queue.beginComposing(first);
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('is tried as if none had ended on it when a person says retry', async () => {
+		it('is not suspect after a retry by a person', async () => {
 			const again = await dieAt(noon);
 			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
 			expect(await unfinished()).toEqual([]);
@@ -108,7 +108,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('queued');
 		});
 
-		it('is forgotten once it went, however it went', async () => {
+		it('is not suspect once it has left', async () => {
 			const { message, fence } = await leased(await dieAt(noon));
 			await store.queue.beginComposing({ message, fence });
 			await store.queue.endComposing({ message, fence });

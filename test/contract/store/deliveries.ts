@@ -59,7 +59,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			return { hook, message, leased };
 		};
 
-		it('are made with the event, for webhooks of its type alone, in the words of the contract (32)', async () => {
+		it('are created with the event, for webhooks of its type, with the documented body (32)', async () => {
 			await hookOf('UNSUBSCRIBED');
 			const hook = await hookOf('OPENED');
 			const message = await sent({ tag: 'spring' });
@@ -91,7 +91,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			});
 		});
 
-		it('are made once for the first event of machines and of people, and of each link', async () => {
+		it('are created once for the first event of people and of bots, and of each link', async () => {
 			await hookOf('REDIRECTED');
 			const message = await sent();
 			const click = (link: number, machine: boolean) =>
@@ -106,7 +106,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			]);
 		});
 
-		it('keep what each attempt came to, and wait for the next', async () => {
+		it('record each attempt, and wait for the next', async () => {
 			const { hook, message, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
 			expect(await lease()).toEqual([]);
@@ -139,7 +139,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await store.reads.getDelivery({ webhook_id: hook + 1, id: leased.delivery })).toBeNull();
 		});
 
-		it('are shared out by webhook, so that one with many keeps no other waiting', async () => {
+		it('are leased evenly by webhook', async () => {
 			const crowded = await hookOf('OPENED', 'https://crowded.example.com/');
 			for (let count = 0; count < 5; count++) await opened(await sent());
 			const quiet = await hookOf('UNSUBSCRIBED', 'https://quiet.example.com/');
@@ -149,7 +149,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(hooksOf(await lease({ each: 9, shares: [[crowded, 1]] }))).toEqual([crowded]);
 		});
 
-		it('stop with their webhook, whether they wait or are under way', async () => {
+		it('stop with their webhook, waiting or in flight', async () => {
 			const { hook, leased } = await one();
 			await opened(await sent());
 			await store.writes.deleteWebhook({ id: hook });
@@ -158,7 +158,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await page(hook)).toEqual([]);
 		});
 
-		it('stop when the target says that it is gone, until somebody changes the webhook', async () => {
+		it('stop if the target answers 410, until the webhook changes', async () => {
 			const { hook, leased } = await one();
 			await opened(await sent());
 			const gone = { ...failing, status: 410 };
@@ -174,7 +174,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + day })).toHaveLength(1);
 		});
 
-		it('go to where their webhook leads by now, when it was changed while the one before said that it is gone', async () => {
+		it('go to the new URL of a webhook that changed before the 410 was recorded', async () => {
 			const { hook, leased } = await one();
 			const url = 'https://elsewhere.example.com/';
 			await store.writes.patchWebhook({ id: hook, patch: { url } });
@@ -191,14 +191,14 @@ export function describeDeliveries(open: OpenEmpty): void {
 				...more,
 			});
 
-		it('that are due already keep their turn when they are named', async () => {
+		it('keep their turn if they are due already', async () => {
 			const { hook, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
 			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });
 			expect(await lease({ now: noon + hour })).toHaveLength(1);
 		});
 
-		it('are replayed in slices, and what a webhook had stopped goes on', async () => {
+		it('are replayed in slices, and start a stopped webhook again', async () => {
 			const { hook, leased } = await one();
 			for (let count = 0; count < 3; count++) await opened(await sent());
 			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 }, url: leased.url });
@@ -209,7 +209,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + day })).toHaveLength(4);
 		});
 
-		it('are not replayed while they are being sent, nor for another webhook', async () => {
+		it('are not replayed while in flight, nor for another webhook', async () => {
 			const { hook, leased } = await one();
 			const deliveries = [leased.delivery];
 			expect(await again(hook, { deliveries })).toEqual({
@@ -222,7 +222,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await again(hook, { deliveries })).toMatchObject({ kind: 'replayed', count: 1 });
 		});
 
-		it('go with the person they tell of', async () => {
+		it('are deleted with the person', async () => {
 			const { hook, leased } = await one();
 			const fresh = { id: 1, secret: 'c2VjcmV0' };
 			await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });

@@ -39,7 +39,7 @@ export function describeErasures(open: OpenEmpty): void {
 		const create = (email: string) => store.writes.createSubscriber({ list_id, input: { email }, now: noon });
 		const refusal = { kind: 'refused', errors: { email: [{ code: 'erased' }] } };
 
-		it('keeps one key for all erasures, so that later ones do not undo earlier ones', async () => {
+		it('uses one key for all erasures', async () => {
 			await erase();
 			const another = { id: 1, secret: Buffer.alloc(32, 9).toString('base64url') };
 			await store.writes.erasePerson({ email_key: 'bob@example.org', fresh: another, now: noon + day });
@@ -47,7 +47,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await create('bob@example.org')).toMatchObject(refusal);
 		});
 
-		it('empties messages that were sent, and keeps them as figures', async () => {
+		it('clears sent messages and keeps them in figures', async () => {
 			await newField(store, 'city');
 			await newSubscriber(store, list_id, ann, { name: 'Ann', meta: { city: 'Oslo' } });
 			await send(store, [ann], { list_id, variables: ['city'], context: { order: '77' } });
@@ -68,7 +68,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual(before);
 		});
 
-		it('records nothing of who follows an old link, and gives nobody a suppression', async () => {
+		it('records nothing about an old link that is followed', async () => {
 			await send(store, [ann], { type: 'BULK' });
 			const id = await deliver(store, { kind: 'sent', reply: accepted250 });
 			await erase();
@@ -78,7 +78,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect((await store.reads.status()).suppressions).toBe(0);
 		});
 
-		it('cancels what waits, and takes what a worker holds out of its hands', async () => {
+		it('cancels waiting messages and revokes leased ones', async () => {
 			await send(store, [ann]);
 			const [held] = await lease(store, { max: 1 });
 			await send(store, [ann]);
@@ -92,7 +92,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + day })).toEqual([]);
 		});
 
-		it('leaves content, context and the messages of others alone', async () => {
+		it('keeps content, context and messages of others', async () => {
 			const answer = await send(store, [ann, 'bob@example.org'], { context: { issue: '7' } });
 			await erase();
 			const submission = await store.reads.getSubmission({ id: answer.submission });
@@ -100,7 +100,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect((await lease(store)).map(({ to }) => to)).toEqual(['bob@example.org']);
 		});
 
-		it('takes the address out of the copies and answers of other people', async () => {
+		it('removes the address from copies and Reply-To of other messages', async () => {
 			const envelope = { from: 'desk@example.org', headers: {} };
 			const copies = { reply_to: ['Ann <Ann@example.org>'], cc: ['joann@example.org'], bcc: [ann] };
 			const { submission } = await send(store, ['bob@example.org'], { envelope: { ...envelope, ...copies } });
@@ -113,7 +113,7 @@ export function describeErasures(open: OpenEmpty): void {
 			});
 		});
 
-		it('takes the address out of the results of campaigns, whether there was a message or not', async () => {
+		it('removes the address from results of campaigns, with or without a message', async () => {
 			const campaign = campaignOf('job');
 			await store.writes.openCampaign(campaign);
 			await put(store, campaign.id, 0, [ann, 'Ann@example.org', 'bob@example.org']);
@@ -127,7 +127,7 @@ export function describeErasures(open: OpenEmpty): void {
 			]);
 		});
 
-		it('gives the messages of a campaign ids that no longer follow from the address', async () => {
+		it('gives messages of a campaign ids that do not reveal the address', async () => {
 			await newSubscriber(store, list_id, ann);
 			const campaign = await releasedCampaign(store, list_id, 'monthly');
 			const [leased] = await lease(store);

@@ -29,7 +29,7 @@ export function describeFigures(open: OpenEmpty): void {
 		};
 		const record = (...events: ReturnType<typeof eventOf>[]) => store.writes.recordEvents({ events });
 
-		it('counts a bounce that is reported before the sending as one of a sent message', async () => {
+		it('count a bounce reported before the sending as one of a sent message', async () => {
 			await send(store, ['a@example.org'], { tag: 't', campaign: 'c' });
 			const [leased] = await lease(store);
 			if (leased === undefined) throw new Error('nothing was leased');
@@ -53,7 +53,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect((await store.reads.checkCounts({})).figures).toBe(0);
 		});
 
-		it('counts clicks by link, and each message once a link and audience', async () => {
+		it('count clicks by link, and each message once for each link and audience', async () => {
 			const first = await sent({ campaign: 'c' });
 			const second = await sent({ campaign: 'c' });
 			const other = await sent({ campaign: 'other' });
@@ -74,7 +74,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect(await store.reads.linkFigures({ campaign: 'unknown' })).toBeNull();
 		});
 
-		it('counts by the days of the time zone, anew when it changes', async () => {
+		it('count by days of the time zone, anew after a change', async () => {
 			await send(store, ['a@example.org'], { now: noon + 11 * hour });
 			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1']);
 			await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now: noon });

@@ -61,7 +61,7 @@ export function describeImports(open: OpenEmpty): void {
 			await store.writes.recordEvents({ events: [eventOf(message, 'UNSUBSCRIBED')] });
 		};
 
-		it('skips or refuses who is there already when asked to', async () => {
+		it('skip or reject existing people on request', async () => {
 			await newSubscriber(store, list_id, 'a@example.org', { name: 'Ann' });
 			const rows = [['a@example.org', 'Other']];
 			expect(await load('email name', rows, { on_conflict: 'skip' })).toEqual([0, 0, 1, 0, 0]);
@@ -69,7 +69,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all())[0]?.name).toBe('Ann');
 		});
 
-		it('takes the first of an address and calls the others duplicates, over batches too', async () => {
+		it('use the first row of an address and count others as duplicates, across batches', async () => {
 			await newSubscriber(store, list_id, 'old@example.org');
 			for (const on_conflict of ['update', 'skip'] as const) {
 				const { id } = await session({ on_conflict });
@@ -97,7 +97,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all()).filter(({ name }) => name === 'Second')).toEqual([]);
 		});
 
-		it('takes whom it meets behind batches of new rows alone, twice in one batch too', async () => {
+		it('update existing people after batches of new rows, also twice in one batch', async () => {
 			await newSubscriber(store, list_id, 'old@example.org');
 			const { id } = await session();
 			const batches = [['a', 'b'], ['c', 'd'], ['e', 'old', 'a', 'f'], ['g', 'g'], ['h']];
@@ -127,20 +127,20 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
 		});
 
-		it('says when its list is gone', async () => {
+		it('report a deleted list', async () => {
 			const { id } = await session();
 			await store.writes.deleteList({ id: list_id, now: noon });
 			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });
 		});
 
-		it('starts suppressed addresses inactive with their reason', async () => {
+		it('start suppressed addresses inactive with their reason', async () => {
 			await unsubscribed('u@example.org');
 			expect(await load('email is_active', [['u@example.org', 'true']])).toEqual([1, 0, 0, 0, 0]);
 			expect((await all())[0]).toMatchObject({ is_active: false, disable_reason: 'UNSUBSCRIBED' });
 			expect((await store.reads.getList({ id: list_id }))?.inactive_subscribers_count).toBe(1);
 		});
 
-		it('reactivates nobody unless asked to, and never a hard bounce', async () => {
+		it('reactivate only on request, and never after a hard bounce', async () => {
 			for (const who of ['u', 'h', 'i']) await newSubscriber(store, list_id, `${who}@example.org`);
 			await unsubscribed('u@example.org');
 			await send(store, ['h@example.org']);
@@ -156,7 +156,7 @@ export function describeImports(open: OpenEmpty): void {
 			]);
 		});
 
-		it('takes values other than texts from a meta cell, row by row', async () => {
+		it('read typed values from a meta cell, row by row', async () => {
 			for (const variable of ['city', 'age', 'vip']) await newField(store, variable);
 			const columns = 'email meta meta.city';
 			expect(
@@ -204,7 +204,7 @@ export function describeImports(open: OpenEmpty): void {
 				['u@example.org', ' unsubscribed '],
 			];
 
-			it('stops mail to the address as if it had happened here, and for good', async () => {
+			it('suppress the address for good, as an event would', async () => {
 				expect(await load(columns, rows)).toEqual([3, 0, 0, 0, 0]);
 				expect(await standing()).toEqual([
 					'c@example.org COMPLAINED IMPORT null',
@@ -228,7 +228,7 @@ export function describeImports(open: OpenEmpty): void {
 				for (const email of to) expect((await newSubscriber(store, list_id, email)).is_active).toBe(false);
 			});
 
-			it('does so for rows that are there already, and changed by nothing else', async () => {
+			it('suppress existing rows too, without another change', async () => {
 				await load(columns, rows);
 				for (const [email_key = ''] of rows)
 					await store.writes.removeSuppressions({
@@ -244,7 +244,7 @@ export function describeImports(open: OpenEmpty): void {
 			it.each([
 				['skip', [0, 2, 3, 0, 0]],
 				['error', [0, 0, 0, 0, 5]],
-			] as const)('does so with %s, which leaves all else of a row as it is', async (on_conflict, counts) => {
+			] as const)('suppress with %s, which keeps the rest of a row', async (on_conflict, counts) => {
 				for (const who of ['c', 'h', 'u', 'x']) await newSubscriber(store, list_id, `${who}@example.org`);
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				await load(columns, [['x@example.org', 'moved away']]);
@@ -278,7 +278,7 @@ export function describeImports(open: OpenEmpty): void {
 				});
 			});
 
-			it('is of all lists where the setting says so', async () => {
+			it('apply to all lists if the setting says so', async () => {
 				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				expect(await elsewhere('u@example.org')).toEqual([false, 'UNSUBSCRIBED']);

@@ -42,7 +42,7 @@ export function describeLimits(open: OpenEmpty): void {
 		const domains = (leased: readonly Leased[]) => leased.map(({ to }) => to.split('@')[1]).sort();
 		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now });
 
-		it('let so many pass, and the next when those have left the window', async () => {
+		it('allow so many, and the next when those left the window', async () => {
 			await limit({ send_limit: '3/1h' });
 			await send(store, people('a.test', 5));
 			const first = await lease(store);
@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('do not count what was given back unsent, and count what was refused', async () => {
+		it('do not count unsent messages, and count refused ones', async () => {
 			await limit({ send_limit: '2/1h' });
 			await send(store, people('a.test', 3));
 			const [one, other] = await lease(store);
@@ -69,7 +69,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
 		});
 
-		it('of one domain hold up no other, and cost no attempt', async () => {
+		it('of one domain hold no other domain, and cost no attempt', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=2/1h' });
 			const { answer } = await send(store, [...people('slow.test', 5), ...people('fast.test', 3)]);
 			expect(domains(await lease(store))).toEqual([
@@ -81,7 +81,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toEqual([]);
 		});
 
-		it('of * hold for each domain that has no limit', async () => {
+		it('of * apply to each domain without its own limit', async () => {
 			await limit({ recipient_domain_limits: 'big.test=3/1h, *=1/1h' });
 			await send(
 				store,
@@ -90,7 +90,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
 		});
 
-		it('of one domain all hold, where there are several', async () => {
+		it('of one domain all apply', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=3/1h, slow.test=1/10s' });
 			await send(store, people('slow.test', 5));
 			const counts: number[] = [];
@@ -103,7 +103,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(counts).toEqual([1, 1, 1, 0, 0]);
 		});
 
-		it('say when the next turn comes, and nothing where they hold nothing back', async () => {
+		it('report the next turn, and nothing if they hold nothing', async () => {
 			expect(await turn(noon)).toBeNull();
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			expect(await turn(noon)).toBeNull();
@@ -119,7 +119,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look + second)).toBeNull();
 		});
 
-		it('wake as many as there is room for, and leave the others aside', async () => {
+		it('wake as many as fit, and leave the others', async () => {
 			await limit({ recipient_domain_limits: '*=10/10s' });
 			await send(store, people('a.test', 200));
 			await settleSent(await lease(store), noon);
@@ -130,7 +130,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await due(later)).toBe(0);
 		});
 
-		it('wake a thousand at a time of those that a lifted limit held', async () => {
+		it('wake a thousand at a time after a limit is removed', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			for (const block of ['a', 'b', 'c'])
 				await send(
@@ -158,7 +158,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(noon + 2 * hour)).toBeNull();
 		});
 
-		it('let transactional mail pass before bulk mail that waited longer', async () => {
+		it('let transactional mail pass before older bulk mail', async () => {
 			await limit({ recipient_domain_limits: '*=1/10s' });
 			await send(store, people('a.test', 50), { type: 'BULK' });
 			await settleSent(await lease(store), noon);
@@ -190,7 +190,7 @@ export function describeLimits(open: OpenEmpty): void {
 			['send_limit', { send_limit: '2/10s' }, undefined],
 			['a limit per sender', { sender_domain_limits: '*=2/10s' }, undefined],
 			['a limit per domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
-		])('count what a killed worker held until its lease is over and one window later: %s', async (_, values, perSecond) => {
+		])('count messages of a killed worker until its lease and one window end: %s', async (_, values, perSecond) => {
 			await limit(values);
 			await send(store, people('a.test', 4));
 			const pace = perSecond === undefined ? {} : { perSecond };
@@ -202,7 +202,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await leaseAt(left + second)).toHaveLength(2);
 		});
 
-		it('hold nothing back when the leases of a killed worker left the window', async () => {
+		it('hold nothing once the leases of a killed worker left the window', async () => {
 			await limit({ send_limit: '2/10s' });
 			const { answer } = await send(store, people('a.test', 4));
 			await lease(store);
@@ -220,7 +220,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await at(noon + hour + 11 * second)).toEqual([0, 0, noon + hour + 11 * second]);
 		});
 
-		it.each([1, 2, 3])('are never passed in any window, whatever workers do (%i)', async (seed) => {
+		it.each([1, 2, 3])('are never exceeded in any window by concurrent workers (%i)', async (seed) => {
 			await limit({ send_limit: '20/10s', recipient_domain_limits: 'a.test=5/7s, *=9/3s' });
 			const random = randomFrom(seed);
 			await send(store, [...people('a.test', 120), ...people('b.test', 120), ...people('c.test', 60)]);
@@ -261,7 +261,7 @@ export function describeLimits(open: OpenEmpty): void {
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('is nothing where no limit is set, or none is used up', async () => {
+			it('are empty without limits, or if none is used up', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);
@@ -274,7 +274,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
 			});
 
-			it('is counted by limit, with the turns of the first and of the last', async () => {
+			it('are counted by limit, with the first and last turn', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
 				await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);
 				await settleSent(await lease(store), noon);
@@ -307,14 +307,14 @@ export function describeLimits(open: OpenEmpty): void {
 				]);
 			});
 
-			it('counts what is in a worker’s hands against the limit, and not as waiting', async () => {
+			it('count leased messages against the limit, not as waiting', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h' });
 				await ids('a.test', 3);
 				await lease(store);
 				expect(await holding(noon + second)).toMatchObject([{ messages: 1, next_at: noon + second + hour }]);
 			});
 
-			it('is shown for one message: which limit, and until when', async () => {
+			it('are shown for one message with limit and time', async () => {
 				await limit({ recipient_domain_limits: 'a.test=1/1h, *=9/1s' });
 				const [first = '', second_ = '', third = ''] = await ids('a.test', 3);
 				const [other = ''] = await ids('b.test', 1);
@@ -334,7 +334,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id: other, now: noon + second })).toEqual([]);
 			});
 
-			it('is nothing once the limit is lifted', async () => {
+			it('are empty once the limit is removed', async () => {
 				await limit({ recipient_domain_limits: '*=1/1h' });
 				const [, waiting = ''] = await ids('a.test', 2);
 				await settleSent(await lease(store), noon);
@@ -346,8 +346,8 @@ export function describeLimits(open: OpenEmpty): void {
 		});
 	});
 
-	describe('keys that sign', () => {
-		it('are kept by domain and selector, each once', async () => {
+	describe('DKIM keys', () => {
+		it('are stored once for each domain and selector', async () => {
 			const store = await open(fixedClock);
 			const key = { domain: 'example.org', selector: 's1', type: 'rsa' as const, secret: 'c2VjcmV0' };
 			expect(await store.writes.addDkimKey({ ...key, now: noon })).toBe(true);

@@ -10,7 +10,7 @@ export function describeLists(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('counts who came, by the time of it, as long as they are there', async () => {
+		it('count new subscribers by time, while they exist', async () => {
 			const day = { from: '2026-03-10', to: '2026-03-11', campaign: null, lists: true } as const;
 			expect((await store.reads.reportDetails(day)).lists).toEqual([]);
 			const id = await newList(store);

@@ -56,7 +56,7 @@ const table: Readonly<Record<'cancel' | 'retry', Readonly<Partial<Record<Message
 };
 
 export function describeMessageActions(open: OpenEmpty): void {
-	describe('what a person does to a message', () => {
+	describe('an action on a message', () => {
 		let store: Store;
 		beforeEach(async () => {
 			store = await open(fixedClock);
@@ -79,14 +79,14 @@ export function describeMessageActions(open: OpenEmpty): void {
 			}
 		}
 
-		it('leases what is retried at once, with its attempts and a new fence', async () => {
+		it('leases a retried message at once, with its attempts and a new fence', async () => {
 			const deferred = await into.deferred(store);
 			expect(await lease(store)).toEqual([]);
 			await act(deferred, 'retry');
 			expect(await lease(store)).toMatchObject([{ message: deferred, attempts: 1, fence: 2 }]);
 		});
 
-		it('sends again what a report said had failed, and counts it as sent once', async () => {
+		it('sends again what a report called failed, and counts it as sent once', async () => {
 			const id = await into.sent(store);
 			await store.writes.recordReport({
 				...{ sha256: newUuid(), at: noon, message: id, matched: 'return_path', kind: 'bounce' },
@@ -120,7 +120,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(daily.find(({ type }) => type === 'SENT')?.count).toBe(1);
 		});
 
-		it('finds a retried message of a campaign that was through', async () => {
+		it('finds a retried message of a finished campaign', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org');
 			await releasedCampaign(store, list_id, 'news');
@@ -130,7 +130,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await lease(store)).toMatchObject([{ message: id }]);
 		});
 
-		it('retries nothing of a campaign that was canceled', async () => {
+		it('retries nothing of a canceled campaign', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org');
 			const campaign = await releasedCampaign(store, list_id, 'news');
@@ -140,7 +140,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('uncertain');
 		});
 
-		it('retries nothing that went to a person who was erased', async () => {
+		it('retries nothing to an erased person', async () => {
 			const id = await into.uncertain(store);
 			const fresh = { id: 1, secret: 'c2VjcmV0' };
 			await store.writes.erasePerson({ email_key: 'a@example.org', fresh, now: noon });

@@ -86,7 +86,7 @@ export function describeMessagePages(open: OpenEmpty): void {
 			return [early, late.id, staged.id, dropped];
 		}
 
-		it('have what their filters select, in their order, and count it', async () => {
+		it('contain what the filters select, in order, and count it', async () => {
 			const campaigns = await mixed();
 			const all = (await store.reads.pageMessages({ page: 1, page_size: 100, filter: {} })).results;
 			const states = new Set(all.map(({ state }) => state));

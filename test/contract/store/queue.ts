@@ -37,7 +37,7 @@ export function describeQueue(open: OpenEmpty): void {
 			{ outcome: { kind: 'uncertain', reply: busy451 }, state: 'uncertain' },
 		];
 		for (const { outcome, state } of finals) {
-			it(`goes from leased to ${state}, which is final`, async () => {
+			it(`moves from leased to ${state}, which is final`, async () => {
 				const id = await one();
 				await deliver(store, outcome);
 				expect(await stateOf(store, id)).toBe(state);
@@ -46,7 +46,7 @@ export function describeQueue(open: OpenEmpty): void {
 			});
 		}
 
-		it('goes from queued to leased, and to nobody else meanwhile', async () => {
+		it('moves from queued to leased, for one worker only', async () => {
 			const id = await one();
 			expect(await stateOf(store, id)).toBe('queued');
 			expect(await lease(store)).toMatchObject([{ message: id, fence: 1, attempts: 0, to: 'a@example.org' }]);
@@ -54,7 +54,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await lease(store, { owner: 'another' })).toEqual([]);
 		});
 
-		it('goes from leased to deferred, and comes back when it is due', async () => {
+		it('moves from leased to deferred, and back when it is due', async () => {
 			const id = await one();
 			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
 			expect((await store.reads.getMessage({ id }))?.message).toMatchObject({
@@ -70,7 +70,7 @@ export function describeQueue(open: OpenEmpty): void {
 			]);
 		});
 
-		it('returns an expired lease to the queue, and takes nothing from who held it', async () => {
+		it('returns an expired lease, and rejects its former owner', async () => {
 			const id = await one();
 			const [late] = await lease(store);
 			const [next] = await lease(store, { now: noon + hour, owner: 'another' });
@@ -86,7 +86,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await settle(2)).toEqual(['lost_lease']);
 		});
 
-		it('keeps a lease that is renewed, for its owner and fence only', async () => {
+		it('keeps a renewed lease for its owner and fence only', async () => {
 			const id = await one();
 			await lease(store);
 			const until = noon + 3 * hour;
@@ -98,7 +98,7 @@ export function describeQueue(open: OpenEmpty): void {
 
 		const replyOf = async (id = '') => (await store.reads.getMessage({ id }))?.message.last_reply;
 
-		it('cancels bulk mail at the lease to who unsubscribed since, and fills the place', async () => {
+		it('cancels bulk mail at the lease after an unsubscription, and leases another', async () => {
 			const bulk = await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK' });
 			const ids = bulk.answer.messages.map(({ id }) => id);
 			await store.writes.recordEvents({ events: [eventOf(ids[0] ?? '', 'UNSUBSCRIBED')] });
@@ -109,7 +109,7 @@ export function describeQueue(open: OpenEmpty): void {
 			);
 		});
 
-		it('cancels deferred bulk mail to who unsubscribed since', async () => {
+		it('cancels deferred bulk mail after an unsubscription', async () => {
 			await send(store, ['a@example.org'], { type: 'BULK' });
 			const id = await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + 1 });
 			await store.writes.recordEvents({ events: [eventOf(id, 'UNSUBSCRIBED')] });
@@ -117,7 +117,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('canceled');
 		});
 
-		it('cancels waiting bulk mail to who is deleted or made inactive, and keeps personal mail', async () => {
+		it('cancels bulk mail to deleted or inactive people, and keeps transactional mail', async () => {
 			const list_id = await newList(store);
 			const ann = await newSubscriber(store, list_id, 'a@example.org');
 			const bob = await newSubscriber(store, list_id, 'b@example.org');
@@ -135,7 +135,7 @@ export function describeQueue(open: OpenEmpty): void {
 			]);
 		});
 
-		it('answers settlements in their order, unknown messages too', async () => {
+		it('answers outcomes in order, including unknown messages', async () => {
 			const id = await one();
 			await lease(store);
 			const outcome = { kind: 'sent', reply: accepted250 } as const;
@@ -143,7 +143,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await store.queue.settle({ settlements })).toEqual(['lost_lease', 'recorded']);
 		});
 
-		it('leases personal mail first, then each campaign its share', async () => {
+		it('leases transactional mail first, then a share of each campaign', async () => {
 			const [small, large] = [await newList(store), await newList(store, 'Large')];
 			for (let index = 0; index < 8; index++) await newSubscriber(store, large, `l${index}@example.org`);
 			for (let index = 0; index < 2; index++) await newSubscriber(store, small, `s${index}@example.org`);
@@ -156,7 +156,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(initials.filter((letter) => letter === 'l')).toHaveLength(3);
 		});
 
-		it('lets every campaign have its turn when places are fewer than campaigns', async () => {
+		it('gives every campaign a turn if campaigns outnumber places', async () => {
 			for (const name of ['a', 'b', 'c']) {
 				const list = await newList(store, name);
 				for (const index of [1, 2]) await newSubscriber(store, list, `${name}${index}@example.org`);
@@ -170,7 +170,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(turns.sort()).toEqual(['a', 'b', 'c']);
 		});
 
-		it('leases only what a scope names', async () => {
+		it('leases only messages of its scope', async () => {
 			const list = await newList(store);
 			await newSubscriber(store, list, 'm@example.org');
 			const campaign = await releasedCampaign(store, list, 'job');
@@ -188,7 +188,7 @@ export function describeQueue(open: OpenEmpty): void {
 }
 
 export function describeQueuePauses(open: OpenEmpty): void {
-	describe('a queue that is held up', () => {
+	describe('a paused queue', () => {
 		let store: Store;
 		beforeEach(async () => {
 			store = await open(fixedClock);
@@ -200,7 +200,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 		const fault = (reason: string, retry_at: number, now = noon) =>
 			store.queue.pause({ kind: 'fault', reason, retry_at, now });
 
-		it('gives nothing to lease until it is resumed, and loses nothing', async () => {
+		it('leases nothing until it is resumed, and loses nothing', async () => {
 			await send(store, ['a@example.org']);
 			await pause('moving house');
 			expect(await lease(store)).toEqual([]);
@@ -212,7 +212,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await lease(store)).toMatchObject([{ to: 'a@example.org', attempts: 0 }]);
 		});
 
-		it('counts faults in a row and keeps the latest time to try again, and lets whoever tries', async () => {
+		it('counts faults in a row and keeps the latest retry time', async () => {
 			await send(store, ['a@example.org']);
 			await fault('connect: refused', noon + hour);
 			await fault('auth: 535 No', noon + 1, noon + hour);
@@ -224,7 +224,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('counts refusals of the sender, which hold nothing up and are forgotten with a fault', async () => {
+		it('counts refusals of the sender, which hold nothing and end with a fault', async () => {
 			const refuse = (reason: string) =>
 				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
 			await refuse('mail: 553 No');
@@ -238,7 +238,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('makes what was deferred for its sender due when a person resumes it, and nothing else', async () => {
+		it('makes only messages deferred for their sender due when resumed', async () => {
 			const said = (code: number, enhanced: string | null) =>
 				({ phase: 'rcpt', code, enhanced, text: 'No' }) as const;
 			const replies = [said(550, '5.7.1'), said(554, null), said(552, '5.7.0'), said(552, null), busy451];
@@ -256,7 +256,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
 		});
 
-		it('gives back a message with another time', async () => {
+		it('returns a message with another time', async () => {
 			await send(store, ['a@example.org']);
 			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
 			expect(await lease(store)).toEqual([]);

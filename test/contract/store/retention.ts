@@ -126,14 +126,14 @@ async function statusOf(store: Store, c: Parameters<Store['reads']['campaignStat
 }
 
 export function retentionSuite(open: () => Promise<Kept>): void {
-	it('deletes nothing without a setting', async () => {
+	it('retention deletes nothing without a setting', async () => {
 		const { store, expire } = await open();
 		const { sent } = await happened(store);
 		await expire(noon + 4000 * day);
 		expect(await messageIds(store)).toHaveLength(sent.length);
 	});
 
-	it('leaves every figure as it was, in reports, in a recount, in a repair and in days of another zone', async () => {
+	it('retention keeps every figure in reports, recounts, repairs and other zones', async () => {
 		const { store, expire, run, count } = await open();
 		const { campaign } = await happened(store);
 		const before = await told(store, campaign);
@@ -156,7 +156,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await told(store, campaign)).toEqual(before);
 	});
 
-	it('touches no message that waits, and no campaign that is not over', async () => {
+	it('retention keeps waiting messages and unfinished campaigns', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -191,7 +191,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.checkCounts({})).figures).toBe(0);
 	});
 
-	it('deletes the messages of a campaign with who was left out and rejected, and keeps its name and counts', async () => {
+	it('retention deletes messages of a campaign with its left-out and rejected rows, and keeps name and counts', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const command = campaignOf('rows', { ...bulk, variables: ['name'] });
@@ -219,7 +219,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		});
 	});
 
-	it('keeps the states of a campaign, after an erasure too', async () => {
+	it('retention keeps the states of a campaign, after an erasure too', async () => {
 		const { store, expire } = await open();
 		const { campaign, outcomes } = await campaignOfAllEnds(store);
 		const status = () => statusOf(store, { id: campaign, now: noon });
@@ -239,7 +239,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status()).toEqual(before);
 	});
 
-	it('keeps the states of a campaign of send calls, to the client that made all of them too', async () => {
+	it('retention keeps the states of a campaign of send calls, and shows them to its client', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const campaign = newUuid();
@@ -260,7 +260,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status()).toMatchObject({ messages: { bounced: 1, queued: 1, sent: 1 } });
 	});
 
-	it('deletes by age who was left out of send calls, one after the other', async () => {
+	it('retention deletes left-out people of send calls by age', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const campaign = newUuid();
@@ -282,7 +282,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await kept()).toBe(0);
 	});
 
-	it('keeps what the links of a mail need: person, list, sender, targets and the values in them', async () => {
+	it('retention keeps person, list, sender, targets and values for old links', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -324,7 +324,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(results.map(({ email }) => email).sort()).toEqual(['ann@example.org', 'bob@example.org']);
 	});
 
-	it('erases a person from what stays', async () => {
+	it('an erasure removes the person from what retention kept', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -339,7 +339,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
 	});
 
-	it('unsubscribes a person who was deleted and came back, and both addresses of one who moved', async () => {
+	it('an old link unsubscribes a person who came back, and both addresses of one who moved', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -367,7 +367,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		]);
 	});
 
-	it('deletes single opens and clicks by themselves, and keeps when a message was first opened', async () => {
+	it('keep_events deletes single opens and clicks, and keeps the first open', async () => {
 		const { store, expire, count } = await open();
 		const { campaign, sent } = await happened(store);
 		const before = await told(store, campaign);
@@ -380,7 +380,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await told(store, campaign)).toEqual(before);
 	});
 
-	it('deletes bodies that were sent last before, and brings one back with the same content', async () => {
+	it('keep_bodies deletes bodies by their last send, and restores one with the same content', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const first = await send(store, ['ann@example.org'], bulk);
@@ -406,7 +406,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
 	});
 
-	it('deletes opens behind more bounces of one moment than a slice has', async () => {
+	it('keep_events passes many bounces of one moment', async () => {
 		const { store, expire, run, count } = await open();
 		const { sent } = await happened(store);
 		const [message] = sent;
@@ -421,7 +421,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await count('SELECT count(*) FROM events')).toBe(4 + rows.length);
 	});
 
-	it('keeps a file for a day after what named it is gone: it may be uploaded again, or found', async () => {
+	it('a file stays for a day after its last use', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const bytes = Buffer.from('file');
@@ -449,7 +449,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		}
 	});
 
-	it('keeps no body in a campaign whose bodies are gone, which is still the same campaign', async () => {
+	it('a campaign without stored bodies is still recognized', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const command = campaignOf('rows');

@@ -14,7 +14,7 @@ import {
 } from './fixture.js';
 
 export function describeSubmissions(open: OpenEmpty): void {
-	describe('accepting', () => {
+	describe('accepting a send call', () => {
 		let store: Store;
 		beforeEach(async () => {
 			store = await open(fixedClock);
@@ -24,14 +24,14 @@ export function describeSubmissions(open: OpenEmpty): void {
 		const recipients = async (to: string[], more: object) =>
 			(await send(store, to, more)).answer.messages.map((message) => message.to);
 
-		it('sends no bulk mail of a list to who is inactive in it, but personal mail', async () => {
+		it('skips inactive people for bulk mail of a list, not for transactional mail', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org', { is_active: false });
 			expect(await recipients(['a@example.org'], { type: 'BULK', list_id })).toEqual([]);
 			expect(await recipients(['a@example.org'], { list_id })).toEqual(['a@example.org']);
 		});
 
-		it('answers the same key and body again for a day, and makes nothing twice', async () => {
+		it('repeats the answer to a key and body for a day', async () => {
 			const key = { scope: 'token', key: 'k', fingerprint: 'f' };
 			const first = submissionOf(['a@example.org'], { type: 'BULK' });
 			const accepted = await store.writes.acceptSubmission({ ...first, key });
@@ -46,7 +46,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 			expect(await messageIds(store)).toHaveLength(3);
 		});
 
-		it('keeps no key of a refused call', async () => {
+		it('stores no key of a rejected call', async () => {
 			const key = { scope: '', key: 'k', fingerprint: 'f' };
 			const refused = submissionOf(['a@example.org'], { from_key: 'eve@example.org' });
 			await store.writes.acceptSubmission({ ...refused, key });

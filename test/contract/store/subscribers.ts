@@ -14,7 +14,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('encodes pages, slices and tuples as the JSON of their records, whatever these hold', async () => {
+		it('are encoded in pages, slices and tuples as the JSON of their records', async () => {
 			await addOdd(store, list_id);
 			for (const filter of [{}, { is_active: false }, { email__icontains: 'p1' }, { email__exact: 'p9' }]) {
 				const page = { list_id, filter, page: 2, page_size: 3 };
@@ -40,7 +40,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect(await store.reads.encodeSubscriberTuples({ ...slice, keys: 'all' })).toBeNull();
 		});
 
-		it('replaces, merges and unsets meta, even under hostile names', async () => {
+		it('replace, merge and unset meta, even with hostile names', async () => {
 			for (const variable of ['city', 'age', '__proto__']) await newField(store, variable);
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org', {
 				meta: { city: 'Oslo', age: '5' },
@@ -55,7 +55,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect(await patch({ meta: { age: '6' } })).toEqual({ age: '6' });
 		});
 
-		it('never gives an id of a deleted subscriber again', async () => {
+		it('never reuse an id', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			await store.writes.deleteSubscriber({ list_id, id, now: noon });
 			expect((await newSubscriber(store, list_id, 'ann@example.org')).id).toBeGreaterThan(id);

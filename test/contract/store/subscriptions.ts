@@ -21,7 +21,7 @@ import {
 } from './fixture.js';
 
 export function describeSubscriptions(open: OpenEmpty): void {
-	describe('who gets mail', () => {
+	describe('subscriptions', () => {
 		let store: Store;
 		let list_id: number;
 		beforeEach(async () => {
@@ -43,7 +43,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			return message;
 		};
 
-		it('remembers an address when its row or its list is gone', async () => {
+		it('remember an address after its row or list is deleted', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			await unsubscribe('ann@example.org');
 			await store.writes.deleteSubscriber({ list_id, id, now: noon });
@@ -55,7 +55,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			expect(await activity(elsewhere.id, other)).toEqual([false, 'UNSUBSCRIBED']);
 		});
 
-		describe('with several lists', () => {
+		describe('to several lists', () => {
 			const ann = 'ann@example.org';
 			let other: number;
 			let here: number;
@@ -84,7 +84,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				return results.map((one) => one.list_id);
 			};
 
-			it('leaves the list whose mail carried the link, and goes on in the others', async () => {
+			it('end in the list of the mail, and continue in the others', async () => {
 				await unsubscribe(ann);
 				expect(await both()).toEqual([off, on]);
 				expect([await counts(list_id), await counts(other)]).toEqual([
@@ -98,7 +98,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await left()).toEqual([list_id]);
 			});
 
-			it('leaves all lists where the person says so, or the setting', async () => {
+			it('end in all lists by choice of the person or by the setting', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });
@@ -112,7 +112,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(elsewhere.id, other)).toEqual(off);
 			});
 
-			it('is taken back into one list alone after leaving all', async () => {
+			it('can start again in one list after leaving all', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });
@@ -124,7 +124,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(there, other)).toEqual(off);
 			});
 
-			it('leaves with the address the subscriber has by now, too', async () => {
+			it('end for the subscriber’s present address too', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const move = { email: 'anna@example.org' };
@@ -137,7 +137,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			});
 		});
 
-		it('counts no refusal of the sender or the content, from a server or in a report', async () => {
+		it('do not end for refusals of the sender or content', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			for (const days of [0, 2, 4, 6, 8, 10]) {
 				const at = noon + days * day;

@@ -23,7 +23,7 @@ const ann = 'ann@example.org';
 const bob = 'bob@example.org';
 
 export function describeSuppressions(open: OpenEmpty): void {
-	describe('suppressions by name', () => {
+	describe('suppressions of an address', () => {
 		let store: Store;
 		let list_id: number;
 		beforeEach(async () => {
@@ -55,7 +55,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			return [one?.is_active, one?.disable_reason];
 		};
 
-		it('are never weakened by adding: of two ends the later one stands', async () => {
+		it('are never weakened by an addition: the later end counts', async () => {
 			const until = (at: number | null) => add([row(ann, { expires_at: at })]);
 			expect(await until(noon + day)).toMatchObject({ created: 1 });
 			expect(await until(noon + hour)).toMatchObject({ unchanged: 1 });
@@ -65,7 +65,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await found({}, noon + 9 * day)).toEqual([`${ann} MANUAL`]);
 		});
 
-		it('count for nothing once they have expired, and are made anew then', async () => {
+		it('have no effect after their end, and can be created again', async () => {
 			await add([row(ann, { reason: 'HARDBOUNCED', expires_at: noon + day })]);
 			const sent = async (now: number) => (await send(store, [ann], { now })).answer.messages_created;
 			expect(await sent(noon + day - 1)).toBe(0);
@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('are compared one after the other, as they would be added', async () => {
+		it('are compared in order, as they would be added', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });
@@ -93,13 +93,13 @@ export function describeSuppressions(open: OpenEmpty): void {
 			['UNSUBSCRIBED', 1, 0],
 			['SOFTBOUNCED', 1, 0],
 			['MANUAL', 1, 0],
-		] as const)('for %s let %d transactional and %d bulk messages through (22)', async (reason, single, bulk) => {
+		] as const)('for %s allow %d transactional and %d bulk messages (22)', async (reason, single, bulk) => {
 			await add([row(ann, { reason })]);
 			expect((await send(store, [ann])).answer.messages_created).toBe(single);
 			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);
 		});
 
-		it('take out of the queue at the lease what was accepted before: all mail or bulk alone', async () => {
+		it('cancel accepted messages at the lease, all or bulk only', async () => {
 			const queued = async (reason: NewSuppression['reason'], type: 'TRANSACTIONAL' | 'BULK') => {
 				const to = `${newUuid()}@example.org`;
 				const { answer } = await send(store, [to], { type });
@@ -114,7 +114,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await queued('MANUAL', 'BULK')).toBe('canceled');
 		});
 
-		it('keep copies of a message from the hard-bounced and those who complained, at acceptance', async () => {
+		it('skip copies to hard-bounced addresses and complaints, on acceptance', async () => {
 			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
 			const envelope = {
 				from: 'desk@example.org',
@@ -129,7 +129,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(submission?.envelope).toMatchObject({ cc: [bob], bcc: [] });
 		});
 
-		it('name at the lease the copies that may not go any more', async () => {
+		it('name blocked copies at the lease', async () => {
 			const cc = [`Ann <${ann}>`, bob];
 			const envelope = { from: 'desk@example.org', reply_to: [], cc, bcc: [], headers: {} };
 			const to = ['carl@example.org', 'dora@example.org'];
@@ -140,7 +140,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
 		});
 
-		it('of soft bounces need five in a row over a week, for one address and the same one', async () => {
+		it('of soft bounces need five in a row over a week for one address', async () => {
 			const { id } = await newSubscriber(store, list_id, ann);
 			const fail = async (to: string, at: number) => {
 				await send(store, [to], { now: at });

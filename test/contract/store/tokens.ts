@@ -12,7 +12,7 @@ export function describeTokens(open: OpenEmpty): void {
 		const create = (sha256: string, name: string, more: { scopes?: string[]; now?: number } = {}) =>
 			store.writes.createToken({ sha256, name, scopes: ['read'], now: noon, ...more });
 
-		it('finds a token by the hash of its secret, with its scopes', async () => {
+		it('are found by the hash of the secret, with scopes', async () => {
 			expect(await create('a1', 'shop', { scopes: ['read', 'send'] })).toBe(true);
 			expect(await store.reads.findToken({ sha256: 'a1' })).toEqual({
 				name: 'shop',
@@ -24,7 +24,7 @@ export function describeTokens(open: OpenEmpty): void {
 			expect(await store.reads.findToken({ sha256: '' })).toBeNull();
 		});
 
-		it('finds a revoked token no more, but lists it', async () => {
+		it('are listed but not found after a revocation', async () => {
 			await create('a1', 'shop');
 			await create('b1', 'desk', { now: noon + 1 });
 			expect(await store.writes.revokeToken({ name: 'shop', now: noon + hour })).toBe(true);
@@ -36,7 +36,7 @@ export function describeTokens(open: OpenEmpty): void {
 			]);
 		});
 
-		it('puts a new key first when the newest has become old, and keeps the others', async () => {
+		it('put a new key first when the newest is old, and keep the others', async () => {
 			const ensure = (id: number, now: number) =>
 				store.writes.ensureKey({
 					purpose: 'tracking',

@@ -22,8 +22,8 @@ function answered(status: number): ApiError {
 	return new ApiError('invalid', 'The quota is used up.', { http });
 }
 
-describe('a refused call of a job', () => {
-	it.each(['shared', 'own'] as const)('ends the run where payment is required: %s content', (content) => {
+describe('a refused call of a campaign', () => {
+	it.each(['shared', 'own'] as const)('ends the run if payment is required: %s content', (content) => {
 		const error = answered(402);
 		const outcome = { kind: 'released', why: 'infrastructure' };
 		expect(settleError(group, content, error)).toEqual({
@@ -36,7 +36,7 @@ describe('a refused call of a job', () => {
 		});
 	});
 
-	it('is asked about in halves where it does not say whom it is about', () => {
+	it('is bisected if it names no recipient', () => {
 		expect(settleError(group, 'shared', answered(422))).toEqual({
 			outcomes: [],
 			again: [[ann], [bob]],

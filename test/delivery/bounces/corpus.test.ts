@@ -49,7 +49,7 @@ const pairs = bounces.flatMap((file) => {
 });
 
 describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () => {
-	it('are recognised, at least 98 of 100, with as many recipients as they name', () => {
+	it('are recognized, at least 98 of 100, with all their recipients', () => {
 		const missed = bounces.filter((file) => {
 			const found = recipientsOf(file);
 			return found.length !== file.recorded?.length || !found.every((one) => isPlausible(file, one));
@@ -58,7 +58,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(missed.length / bounces.length, missed.map(({ name }) => name).join()).toBeLessThanOrEqual(0.02);
 	});
 
-	it('are judged as decision 31 has it, at least 90 of 100, and of unknown addresses 85', () => {
+	it('are classified by decision 31, at least 90 of 100, and 85 of unknown addresses', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard !== isHard(recorded));
 		expect(pairs.length).toBeGreaterThan(250);
 		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);
@@ -66,21 +66,21 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(unknown.filter(({ ours }) => ours.hard).length / unknown.length).toBeGreaterThanOrEqual(0.85);
 	});
 
-	it('make no address bad against codes and words', () => {
+	it('suppress no address against codes and words', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !isHard(recorded));
 		const said =
 			/user unknown|unknown user|no such user|recipient not found|doesn't have an? \S+ account|does not exist/i;
 		expect(wrong.filter(({ ours }) => !said.test(ours.diagnostic ?? '')).map(({ name }) => name)).toEqual([]);
 	});
 
-	it('no other mail is taken for a bounce', () => {
+	it('are the only mails recognized as bounces', () => {
 		const others = files.filter((file) => !bounces.includes(file));
 		const taken = others.filter((file) => recipientsOf(file).length > 0);
 		expect(others.length).toBeGreaterThan(8);
 		expect(taken.map(({ name }) => name)).toEqual([]);
 	});
 
-	it('feedback and automatic answers are told apart', () => {
+	it('are distinguished from feedback and automatic replies', () => {
 		const kinds = (reason: string) =>
 			files
 				.filter(({ recorded }) => recorded?.[0]?.reason === reason)
@@ -103,7 +103,7 @@ function namesOf({ bytes }: { bytes: Buffer }, original: boolean): string[] {
 describe.skipIf(!hasOtherCorpus)('reports of older and rarer systems (needs the corpora)', () => {
 	const others = namingFiles();
 
-	it('name the right recipients, at least 95 of 100, and no mail of another kind names any', () => {
+	it('name the right recipients, at least 95 of 100, and other mails name none', () => {
 		const wrong = others.filter((file) => {
 			const expected = file.recipients.join();
 			const found = [namesOf(file, false), namesOf(file, true)];

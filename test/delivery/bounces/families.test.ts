@@ -10,7 +10,7 @@ function named(bytes: Buffer): string[] {
 
 const namedBy = (body: string) => named(informal(body));
 
-describe('a recipient is named', () => {
+describe('a recipient of a report', () => {
 	it.each([
 		['by a label', 'Intended recipient: ann@example.org\n\nThe mail has been returned because of an error.'],
 		['behind an arrow', 'An error was detected while delivering.\n--> ann@example.org\n'],
@@ -43,7 +43,7 @@ describe('a recipient is named', () => {
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('with a local part as it stands: a leading =, an apostrophe, quotes, X.400', () => {
+	it('keeps its local part: a leading =, an apostrophe, quotes, X.400', () => {
 		for (const address of [
 			'=ann@example.org',
 			"o'brien@example.org",
@@ -56,14 +56,14 @@ describe('a recipient is named', () => {
 		}
 	});
 
-	it('together with another one of the same list', () => {
+	it('is named beside another one of the same list', () => {
 		expect(namedBy('Delivery failed.\nRecipients: ann@example.org, bob@example.org\n')).toEqual([
 			'ann@example.org',
 			'bob@example.org',
 		]);
 	});
 
-	it('but not by who helps, who wrote, or what the refusing server repeats', () => {
+	it('is not the helper, the author or an address that the server repeats', () => {
 		const body = `Your message from news@example.com could not be delivered.
 
 <ann@example.org>: host mx.example.org said: 550 5.1.1
@@ -74,7 +74,7 @@ For questions please contact help@example.net or visit us.
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('as a name alone at the reporting host, of which nothing is judged', () => {
+	it('is not judged if it is only a name at the reporting host', () => {
 		const bytes = mail(
 			['From: Mail Delivery Subsystem <MAILER-DAEMON@example.org>', 'Subject: Mail Delivery Problem'],
 			'550 5.1.1 Your mail to the following recipients could not be delivered:\n\nann\n',
@@ -85,7 +85,7 @@ For questions please contact help@example.net or visit us.
 		});
 	});
 
-	it('by the returned message alone is noted, and not judged', () => {
+	it('is not judged if only the returned message names it', () => {
 		const returned = 'To: ann@example.org\nMessage-ID: <3@example.com>';
 		const recipients = [
 			{
@@ -104,7 +104,7 @@ For questions please contact help@example.net or visit us.
 	});
 });
 
-describe('a report is recognised', () => {
+describe('a report is recognized', () => {
 	const body =
 		'Your message could not be delivered to the following recipients:\n\n<ann@example.org>: 550 unknown\n';
 
@@ -135,7 +135,7 @@ describe('a report is recognised', () => {
 		expect(named(mail(header, body))).toEqual(['ann@example.org']);
 	});
 
-	it('as a notice, where it tells of a delivery that succeeded', () => {
+	it('as a notice if it reports a delivery', () => {
 		const body =
 			'Your message has been successfully relayed to the following recipients.\n\n   ann@example.org\n';
 		const header = ['From: MAILER-DAEMON@example.net', 'Subject: Delivery Status Notification (Relay)'];
@@ -145,14 +145,14 @@ describe('a report is recognised', () => {
 		});
 	});
 
-	it('behind empty lines, and with CR alone at the ends of its lines', () => {
+	it('after empty lines, and with CR line ends', () => {
 		const status = 'Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1';
 		const text = dsn(status).toString().replaceAll('\r\n', '\n');
 		expect(named(Buffer.from(`\n\r\n\n${text}`))).toEqual(['ann@example.org']);
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('where it bounces a bounce, by the outer one', () => {
+	it('if it bounces a bounce, by the outer one', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(
@@ -161,7 +161,7 @@ describe('a report is recognised', () => {
 		).toEqual(['ann@example.org']);
 	});
 
-	it('where a filter has put it into a mail of the same header', () => {
+	it('inside a mail that a filter made with the same header', () => {
 		const inner = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const wrap = (from: string) =>
 			mail(
@@ -172,7 +172,7 @@ describe('a report is recognised', () => {
 		expect(named(wrap('Bob <bob@example.com>'))).toEqual(['not_a_report']);
 	});
 
-	it('where a server without room says so by a disposition notification', () => {
+	it('if a server without space uses a disposition notification', () => {
 		const disposition = (text: string) =>
 			mail(
 				[
@@ -192,7 +192,7 @@ describe('a report is recognised', () => {
 		]);
 	});
 
-	it('where SNS sends what SES publishes as a mail, its lines broken on the way', () => {
+	it('in a mail from SNS with broken lines', () => {
 		const bounce = {
 			bounceType: 'Permanent',
 			bouncedRecipients: [
@@ -222,7 +222,7 @@ describe('a report is recognised', () => {
 		]);
 	});
 
-	it('as a complaint, where Outlook.com returns the message in its own way', () => {
+	it('as a complaint in the form of Outlook.com', () => {
 		const bytes = mail(
 			[
 				'From: staff@hotmail.com',
@@ -342,7 +342,7 @@ describe('any other mail', () => {
 		expect(['not_a_report', 'auto_reply']).toContain(readReport(mail(header, body)).kind);
 	});
 
-	it('a report whose parts a person hands on', () => {
+	it('is not a report if a person forwards one', () => {
 		const [, parts] = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1')
 			.toString()
 			.split('\r\n\r\n--b 1');

@@ -6,7 +6,7 @@ import { dsn } from './build.js';
 import { corpusFiles, hasCorpus } from './corpus.js';
 
 describe('the fields of a recipient group', () => {
-	it('stand in any order, with Status before Original-Recipient too', () => {
+	it('can have any order, even Status before Original-Recipient', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'',
@@ -28,7 +28,7 @@ describe('the fields of a recipient group', () => {
 		});
 	});
 
-	it.skipIf(!hasCorpus)('of every DSN of the corpora may be shuffled (needs the corpora)', () => {
+	it.skipIf(!hasCorpus)('can be shuffled in every DSN of the corpora (needs the corpora)', () => {
 		const reports = corpusFiles().filter(({ bytes }) => groupsIn(bytes.toString('latin1')).length > 0);
 		expect(reports.length).toBeGreaterThan(140);
 		for (const { name, bytes } of reports) {

@@ -24,7 +24,7 @@ Status: ${status}`;
 };
 
 describe('a report of a delay', () => {
-	it('is a bounce, and no hard one, where OpenSMTPD says that the envelope expired', () => {
+	it('is a soft bounce if OpenSMTPD says that the envelope expired', () => {
 		const { mail, notice } = openSmtpd('Envelope expired', '4.4.7');
 		const recipient = {
 			address: 'ann@example.org',
@@ -43,7 +43,7 @@ describe('a report of a delay', () => {
 		['450 4.2.1 later', '4.2.1'],
 		['Network error on destination MXs', '4.0.0'],
 		['450 4.4.7 <ann@example.org>: Envelope expired, they say', '4.4.7'],
-	])('is a warning as long as it is tried: %s', (told, status) => {
+	])('is a warning while delivery is tried: %s', (told, status) => {
 		const { mail, notice } = openSmtpd(told, status);
 		const recipient = { action: 'delayed', diagnostic: told };
 		expect(readReport(mail)).toMatchObject({ kind: 'delivery_notice', recipients: [recipient] });

@@ -78,7 +78,7 @@ describe('hostile mail', () => {
 		);
 	});
 
-	it('of any bytes is read', () => {
+	it('of random bytes is read', () => {
 		fc.assert(
 			fc.property(fc.uint8Array({ maxLength: 4000 }), (bytes) => {
 				expect(readReport(Buffer.from(bytes)).kind).toMatch(/^(?:not_a_report|auto_reply|feedback)$/);
@@ -86,7 +86,7 @@ describe('hostile mail', () => {
 		);
 	});
 
-	it('of many parts, many levels or many recipients is cut short', () => {
+	it('with many parts, levels or recipients is cut', () => {
 		const flat = mail(['Content-Type: multipart/mixed; boundary=x'], '--x\n\na\n'.repeat(50_000));
 		expect(parseMail(flat).parts.length).toBe(100);
 		const deep = Array.from(
@@ -102,7 +102,7 @@ describe('hostile mail', () => {
 		expect(report.kind === 'bounce' ? report.recipients.length : 0).toBeGreaterThan(500);
 	});
 
-	it('a report of ours that is bounced itself stays one report', () => {
+	it('that bounces a bounce is one report', () => {
 		const inner = dsn('Final-Recipient: rfc822; bob@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const outer = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.2.2', {
 			returned: inner,
@@ -111,25 +111,25 @@ describe('hostile mail', () => {
 	});
 });
 
-describe('a mail made to be expensive', () => {
+describe('a mail that is expensive to read', () => {
 	const partsOf = (parts: readonly string[]) =>
 		parseMail(
 			Buffer.from(`Content-Type: multipart/mixed; boundary=b\n\n${parts.join('\n')}\n--b--\n`, 'latin1'),
 		).parts;
 
-	it('has 256 KiB translated from other charsets, and the rest read as it stands', () => {
+	it('has 256 KiB decoded from other charsets, and the rest left as is', () => {
 		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
 		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
 		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);
 	});
 
-	it('has its words looked through for recipients once, though a thousand of them are asked for', () => {
+	it('is searched for recipients once, for a thousand of them', () => {
 		const notice = findNotice(parseMail(informal('<ann@example.org>:\n550 5.1.1 no\n')));
 		expect(notice?.recipients()).toMatchObject([{ address: 'ann@example.org' }]);
 		expect(notice?.recipients()).toBe(notice?.recipients());
 	});
 
-	it('is parted in its first 200,000 lines, of which no real one has as many in 4 MiB', () => {
+	it('is split in its first 200,000 lines', () => {
 		const lines = (count: number) => `--b\n\n${'x\n'.repeat(count)}`;
 		const paths = (count: number) => partsOf([lines(count), lines(1)]).map(({ path }) => path);
 		expect(paths(199_900)).toEqual(['1', '1.1', '1.2']);
@@ -150,7 +150,7 @@ describe('each expression over 100 kB of hostile text', () => {
 		],
 	];
 
-	it.each(tables)('%s: takes linear time', (_, use) => {
+	it.each(tables)('%s takes linear time', (_, use) => {
 		for (const piece of pieces) {
 			const [small, large] = [
 				msOf(use, piece.repeat(50_000 / piece.length)),
@@ -163,7 +163,7 @@ describe('each expression over 100 kB of hostile text', () => {
 		}
 	});
 
-	it.each(pieces.map((piece) => [piece]))('a whole mail of %j', (piece) => {
+	it.each(pieces.map((piece) => [piece]))('a whole mail of %j takes linear time', (piece) => {
 		const text = piece.repeat(100_000 / piece.length);
 		const read = () =>
 			[

@@ -112,7 +112,7 @@ describe('a report in a private form', () => {
 		expect(recipientsOf(informal(body))).toEqual(expected);
 	});
 
-	it('names its recipients in a header field, which leaves out others that the text names', () => {
+	it('names its recipients in a header field, and other addresses do not count', () => {
 		const body =
 			'A message sent by\n\n  <news@lists.example.com>\n\ncould not be delivered:\n\n  ann@example.org\n    retry timeout exceeded\n';
 		expect(recipientsOf(informal(body, ['X-Failed-Recipients: ann@example.org']))).toEqual([
@@ -132,7 +132,7 @@ describe('a report in a private form', () => {
 		expect(recipientsOf(japanese)).toEqual([['ann@example.org', 'failed', '5.1.1', 550, true]]);
 	});
 
-	it('says where it was found: part, type and line of the file', () => {
+	it('reports its place: part, type and line', () => {
 		const report = readReport(informal('It was undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n'));
 		expect(report).toMatchObject({
 			recipients: [{ place: { part: '1', type: 'text/plain', line: 7 }, diagnostic: '550 5.1.1 no' }],

@@ -39,8 +39,8 @@ const recorded: ReportOutcome = {
 	address: emailKey('ann@example.org'),
 };
 
-describe('a mail that came back', () => {
-	it('is matched by the return path it was taken for, whatever else it says', async () => {
+describe('a returned mail', () => {
+	it('is matched by the return path it arrived at, whatever its content', async () => {
 		const { asked, ingest } = store(recorded);
 		const bytes = dsn(status, { returned: `Return-Path: <${otherPath}>\nMessage-ID: <${another}@x>` });
 		expect(await ingest(bytes, message)).toBe('bounce');
@@ -67,26 +67,26 @@ describe('a mail that came back', () => {
 		['Status: 5.0.0\nDiagnostic-Code: smtp; 550 no such user', '550'],
 		['Status: 5.0.0', '5.0.0'],
 		['Status: 5.2.2\nDiagnostic-Code: smtp; 552 full', '5.2.2'],
-	])('tells of %j the code that says more', async (fields, smtp_code) => {
+	])('with %j has the more specific code', async (fields, smtp_code) => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status.replace(/Status:.*/s, `${fields}\n`)), message);
 		expect(asked).toMatchObject([{ recipients: [{ smtp_code }] }]);
 	});
 
-	it('is matched by the return path within what was returned, in any case', async () => {
+	it('is matched by a return path inside, in any case', async () => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status, { returned: `Return-Path: <${path.toUpperCase()}>\nSubject: Hi` }));
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
 	});
 
-	it('is matched by our Message-ID where no return path is signed', async () => {
+	it('is matched by Message-ID if return paths are not signed', async () => {
 		const { asked, ingest } = store(recorded);
 		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;
 		await ingest(dsn(status, { returned }));
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
 	});
 
-	it('by its Message-ID alone makes no address bad where return paths are signed, and may where they are not', async () => {
+	it('matched by Message-ID alone is never hard if return paths are signed', async () => {
 		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
 		const signed = store(recorded);
 		await signed.ingest(dsn(status, { returned }));
@@ -99,7 +99,7 @@ describe('a mail that came back', () => {
 		expect(unsigned.asked[0]?.recipients.map(({ hard }) => hard)).toEqual([true]);
 	});
 
-	it('that names no recipient but in the returned message is noted, and nothing is recorded', async () => {
+	it('that names a recipient only in the returned message records nothing', async () => {
 		const { asked, ingest } = store(recorded);
 		const silent = 'Final-Recipient: LOCAL; root\nAction: failed\nStatus: 5.1.1';
 		expect(await ingest(dsn(silent, { returned: 'To: ann@example.org\nSubject: Hi' }), message)).toBe(
@@ -108,7 +108,7 @@ describe('a mail that came back', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('about somebody else’s message is not even asked for', async () => {
+	it('about another sender’s message is not looked up', async () => {
 		const { asked, ingest } = store(recorded);
 		expect(await ingest(dsn(status, { returned: 'Message-ID: <1234@example.net>\nSubject: Hi' }))).toBe(
 			'unmatched',
@@ -116,7 +116,7 @@ describe('a mail that came back', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('does nothing when it is an answer, a notice or an ordinary mail, to whatever return path', async () => {
+	it('has no effect if it is a reply, a notice or an ordinary mail', async () => {
 		const { asked, ingest } = store(recorded);
 		const header = ['From: ann@example.org', `To: ${path}`];
 		expect(await ingest(mail([...header, 'Subject: Lunch'], 'At noon.'), message)).toBe('not_report');
@@ -126,20 +126,20 @@ describe('a mail that came back', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('of which one recipient was reached speaks of the other alone', async () => {
+	it('that reports one delivery concerns only the other recipient', async () => {
 		const { asked, ingest } = store(recorded);
 		const both = `${status}\nFinal-Recipient: rfc822; bob@example.org\nAction: relayed\nStatus: 2.0.0\n`;
 		await ingest(dsn(both), message);
 		expect(asked[0]?.recipients.map(({ addresses }) => addresses[0])).toEqual(['ann@inner.example.org']);
 	});
 
-	it('waits a moment for a message that is being sent', async () => {
+	it('waits briefly for a message that is being sent', async () => {
 		const { asked, slept, ingest } = store({ kind: 'in_flight' }, { kind: 'in_flight' }, recorded);
 		expect(await ingest(dsn(status), message)).toBe('bounce');
 		expect({ asked: asked.length, slept }).toEqual({ asked: 3, slept: [250, 250] });
 	});
 
-	it('is to be brought again when the message is being sent for long', async () => {
+	it('is asked for again if the message is in flight for long', async () => {
 		const { slept, ingest } = store({ kind: 'in_flight' });
 		expect(await ingest(dsn(status), message)).toBe('in_flight');
 		expect(slept).toHaveLength(20);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { IntakeLimits } from '../../../src/delivery/bounces/intake-limits.js';
 
-describe('what one address may bring', () => {
-	it('has an end for connections at once, each of which frees its place', () => {
+describe('the limits of one network', () => {
+	it('allow a number of connections at once', () => {
 		const limits = new IntakeLimits({ maxConnections: 2 });
 		expect([limits.connect('a'), limits.connect('a'), limits.connect('a')]).toEqual([true, true, false]);
 		expect(limits.connect('b')).toBe(true);
@@ -11,7 +11,7 @@ describe('what one address may bring', () => {
 		expect(limits.connect('a')).toBe(true);
 	});
 
-	it('takes the addresses of an IPv6 network for one, and an IPv4 address for itself however it is written', () => {
+	it('count an IPv6 network as one, and an IPv4 address in any form', () => {
 		const limits = new IntakeLimits({ maxConnections: 1, maxMails: 1 });
 		const ofOne = ['2001:db8:0:1::1', '2001:0db8::1:ffff:0:0:2', '2001:db8:0:1:a:b:c:d'];
 		expect(ofOne.map((ip) => limits.connect(ip))).toEqual([true, false, false]);
@@ -26,7 +26,7 @@ describe('what one address may bring', () => {
 		expect(limits.connect('2001:db8:0:1::9')).toBe(true);
 	});
 
-	it('has an end for mails within a minute', () => {
+	it('allow a number of mails a minute', () => {
 		let now = 0;
 		const limits = new IntakeLimits({ maxMails: 2, now: () => now });
 		expect([limits.mail('a'), limits.mail('a'), limits.mail('a')]).toEqual([true, true, false]);
@@ -35,7 +35,7 @@ describe('what one address may bring', () => {
 		expect(limits.mail('a')).toBe(true);
 	});
 
-	it('lets nothing in for the rest of a minute in which too much was refused, or too often connected', () => {
+	it('reject everything for the rest of a minute after too many refusals or connections', () => {
 		let now = 0;
 		const limits = new IntakeLimits({ maxRefused: 2, maxOpened: 3, now: () => now });
 		limits.refused('a');

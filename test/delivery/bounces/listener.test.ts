@@ -45,8 +45,8 @@ async function hear(
 	return { replies: await talkSmtp(listener.address, ['EHLO mx.example.org', ...texts]), log };
 }
 
-describe('a mail server for bounces', () => {
-	it('hands over each mail with the message whose return path it came to', async () => {
+describe('the SMTP listener for bounces', () => {
+	it('passes on each mail with the message of its return path', async () => {
 		const taken: ReturnedMail[] = [];
 		const { replies } = await hear(
 			{
@@ -64,7 +64,7 @@ describe('a mail server for bounces', () => {
 		]);
 	});
 
-	it('says 451 when the database fails, says so in the log, and goes on', async () => {
+	it('answers 451 if the database fails, logs it, and continues', async () => {
 		let tries = 0;
 		const { replies, log } = await hear(
 			{
@@ -85,13 +85,13 @@ describe('a mail server for bounces', () => {
 		]);
 	});
 
-	it('tells of each mail when it came, which message it was about and what became of it, and no address', async () => {
+	it('logs time, message and result of each mail, without addresses', async () => {
 		const { log } = await hear({}, ['Subject: one\r\n\r\nHello']);
 		const known = { time, recipient: 'return_path', message, ms: 0, ip: '127.0.0.1' };
 		expect(log).toEqual([{ ...known, bounce_smtp: 'bounce', status: 250, bytes: 23 }]);
 	});
 
-	it('tells of each recipient it refuses what kind it was', async () => {
+	it('logs the kind of each refused recipient', async () => {
 		const { log } = await hear({}, []);
 		const forged = `bounces+${'a'.repeat(48)}@example.com`;
 		const words = ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${forged}>`, 'RCPT TO:<ann@example.org>'];
@@ -103,7 +103,7 @@ describe('a mail server for bounces', () => {
 		]);
 	});
 
-	it('ends a connection behind ten refused recipients, and tells them as two lines', async () => {
+	it('ends a connection after ten refused recipients, in two log lines', async () => {
 		const { log } = await hear({}, []);
 		const forged = (at: number) =>
 			`RCPT TO:<bounces+${String(at).padStart(48, 'a').replace(/\d/g, 'b')}@example.com>`;
@@ -121,7 +121,7 @@ describe('a mail server for bounces', () => {
 		listener = null;
 	});
 
-	it('stays quick for others, and quiet, under a flood of recipients that it refuses', async () => {
+	it('stays fast for others under a flood of refused recipients', async () => {
 		const { log } = await hear({}, []);
 		const port = Number(listener?.address.split(':').at(-1));
 		let isOver = false;
@@ -159,7 +159,7 @@ describe('a mail server for bounces', () => {
 		expect(process.memoryUsage().rss - heapBefore).toBeLessThan(200 * 1024 * 1024);
 	});
 
-	it('tells of a mail that is too large, of which nothing is recorded', async () => {
+	it('logs a mail that is too large, and records nothing', async () => {
 		let ingested = 0;
 		const { replies, log } = await hear(
 			{
@@ -175,7 +175,7 @@ describe('a mail server for bounces', () => {
 		expect(log).toMatchObject([{ bounce_smtp: 'refused', recipient: 'return_path', message, status: 552 }]);
 	});
 
-	it('says 451 for a message that is being sent', async () => {
+	it('answers 451 for a message that is being sent', async () => {
 		const { replies, log } = await hear({ ingest: async () => 'in_flight' });
 		expect(replies.at(-1)).toMatch(/^451 4\.3\.0 /);
 		expect(log).toMatchObject([{ bounce_smtp: 'in_flight', status: 451 }]);
@@ -188,7 +188,7 @@ describe('a mail server for bounces', () => {
 		expect(replies[3]).toBe('550 5.7.1 Relaying denied');
 	});
 
-	it('lets one address have twenty connections at once', async () => {
+	it('allows one address twenty connections at once', async () => {
 		await hear({}, []);
 		const address = listener?.address ?? '';
 		const port = Number(address.split(':').at(-1));
@@ -199,7 +199,7 @@ describe('a mail server for bounces', () => {
 		await eventually(async () => expect((await talkSmtp(address, []))[0]).toMatch(/^220 /));
 	});
 
-	it('ends a connection after its time, in the middle of a mail too', async () => {
+	it('ends a connection after its time, even in the middle of a mail', async () => {
 		let ingested = 0;
 		const count = async () => {
 			ingested += 1;
@@ -218,7 +218,7 @@ describe('a mail server for bounces', () => {
 		expect(ingested).toBe(0);
 	});
 
-	it('rejects with the system’s error where the port is taken', async () => {
+	it('rejects with the system’s error if the port is taken', async () => {
 		await hear({});
 		const port = Number(listener?.address.split(':').at(-1));
 		const first = listener;

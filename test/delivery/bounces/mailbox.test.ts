@@ -15,13 +15,13 @@ async function mailsOf(text: string, pieceSize = 10_000): Promise<string[]> {
 const line = 'From MAILER-DAEMON Fri Jul  8 12:08:34 2011\n';
 
 describe('an mbox', () => {
-	it('is known by its first line', () => {
+	it('is recognized by its first line', () => {
 		expect(isMbox(Buffer.from(line))).toBe(true);
 		expect(isMbox(Buffer.from('From: a@example.com\n'))).toBe(false);
 		expect(isMbox(Buffer.alloc(0))).toBe(false);
 	});
 
-	it('is cut at its From lines, which belong to no mail', async () => {
+	it('is split at its From lines, which belong to no mail', async () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n\n${line}B: 2\n\ntwo\n`)).toEqual([
 			'A: 1\n\none\n',
 			'B: 2\n\ntwo\n',
@@ -30,22 +30,22 @@ describe('an mbox', () => {
 		expect(await mailsOf(crlf)).toEqual(['A: 1\r\n\r\none\r\n', 'B: 2\r\n\r\ntwo\r\n']);
 	});
 
-	it('has one mail where a pipe wrote one', async () => {
+	it('contains one mail if a pipe wrote one', async () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n`)).toEqual(['A: 1\n\none\n']);
 	});
 
-	it('gets back the lines that were quoted, one mark each', async () => {
+	it('unquotes quoted lines by one mark', async () => {
 		expect(await mailsOf(`${line}A: 1\n\n>From here\n>>From there\n> From\n`)).toEqual([
 			'A: 1\n\nFrom here\n>From there\n> From\n',
 		]);
 	});
 
-	it('is not cut where a sentence begins with From', async () => {
+	it('is not split at a sentence that begins with From', async () => {
 		const text = 'A: 1\n\nFrom now on all is well.\nFrom me at 10:15\n\nFrom you\n';
 		expect(await mailsOf(`${line}${text}`)).toEqual([text]);
 	});
 
-	it('is cut at a whole From line without an empty line before it, where a header follows', async () => {
+	it('is split at a whole From line without an empty line before it, if a header follows', async () => {
 		const lines = [
 			line,
 			'From ann@example.org Fri Jul  8 12:08:34 2011\n',
@@ -61,7 +61,7 @@ describe('an mbox', () => {
 			]);
 	});
 
-	it('is cut behind the end of a multipart, where no empty line follows that', async () => {
+	it('is split after the end of a multipart without an empty line', async () => {
 		expect(await mailsOf(`${line}A: 1\n\n--b--\n${line}B: 2\n`)).toEqual(['A: 1\n\n--b--\n', 'B: 2\n']);
 	});
 
@@ -73,11 +73,11 @@ describe('an mbox', () => {
 		['the time is none', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
 		['it is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
 		['it is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
-	])('without an empty line is not cut where %s', async (_, text) => {
+	])('without an empty line is not split if %s', async (_, text) => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 
-	it('is cut alike however its bytes come', async () => {
+	it('is split alike for any chunks', async () => {
 		const text = `${line}A: 1\n\none\n\n${line}B: 2\n\n${'x'.repeat(3_000)}\n\n${line}C: 3\n\nthree\n${line}D: 4\n`;
 		const whole = await mailsOf(text);
 		expect(whole).toHaveLength(4);
@@ -88,12 +88,12 @@ describe('an mbox', () => {
 		);
 	});
 
-	it('keeps 4 MiB of a mail, and goes on with the next', async () => {
+	it('keeps 4 MiB of a mail, and continues with the next', async () => {
 		const mails = await mailsOf(`${line}${'y'.repeat(5 * 1024 * 1024)}\n\n${line}B: 2\n`, 65_536);
 		expect(mails.map(({ length }) => length)).toEqual([4 * 1024 * 1024, 5]);
 	});
 
-	it('has no mails when it is empty', async () => {
+	it('is empty without bytes', async () => {
 		expect(await mailsOf('')).toEqual([]);
 		expect(await mailsOf('\n\n')).toEqual([]);
 	});

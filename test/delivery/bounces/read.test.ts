@@ -23,7 +23,7 @@ const entry = (...lines: string[]) =>
 	['Reporting-MTA: dns; mx.example.net', '', 'Final-Recipient: rfc822; ann@example.org', ...lines].join('\n');
 
 describe('a delivery status (RFC 3464)', () => {
-	it('is read whole: servers, envelope id, codes, the message that came back, and where it all stands', () => {
+	it('is read in full: servers, envelope id, codes, returned message, and places', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Original-Envelope-Id: job+3D7',
@@ -109,7 +109,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);
 	});
 
-	it('its words decide behind a vague code, at whatever command they were said', () => {
+	it('with a vague code is judged by its words, at any command', () => {
 		const status = entry('Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown');
 		const notice =
 			'<ann@example.org>: host in.example.org said: 550 User unknown (in reply to RCPT TO command)';
@@ -118,7 +118,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(short(dsn(status))).toEqual(expected);
 	});
 
-	it('a refusal of the sender or the content is not a bounce', () => {
+	it('that refuses the sender or the content is not a bounce', () => {
 		for (const said of [
 			'550 5.7.1 Rejected as spam',
 			'550 5.7.26 Unauthenticated email',
@@ -131,7 +131,7 @@ describe('a delivery status (RFC 3464)', () => {
 		}
 	});
 
-	it('an address in UTF-8 (RFC 6533), a local name, and recipients without a blank line between them', () => {
+	it('may have UTF-8 addresses (RFC 6533), a local name, and no blank lines between recipients', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Final-Recipient: utf-8; \\x{E9}ric@example.org',
@@ -152,7 +152,7 @@ describe('a delivery status (RFC 3464)', () => {
 		]);
 	});
 
-	it('written into the text of a mail without parts, it is read too', () => {
+	it('is read in the text of a mail without parts, too', () => {
 		const body = `Sorry.\n\n${entry('Action: failed', 'Status: 5.1.1')}\n\nReturn-Path: <news@example.com>\nMessage-ID: <1@example.com>\n`;
 		const report = delivery(informal(body));
 		expect(report.recipients.map(({ address, hard }) => [address, hard])).toEqual([
@@ -197,7 +197,7 @@ describe('a feedback report (RFC 5965)', () => {
 		}
 	});
 
-	it('that names nobody is about who the returned message went to', () => {
+	it('without a recipient concerns that of the returned message', () => {
 		const bytes = feedback('Feedback-Type: abuse', 'To: Ann <ann@example.org>\nMessage-ID: <9@example.com>');
 		expect(readReport(bytes)).toMatchObject({
 			recipients: ['ann@example.org'],
@@ -209,7 +209,7 @@ describe('a feedback report (RFC 5965)', () => {
 	});
 });
 
-describe('an automatic answer (RFC 3834)', () => {
+describe('an automatic reply (RFC 3834)', () => {
 	it.each([
 		['Auto-Submitted: auto-replied'],
 		['Subject: Automatic reply: News'],
@@ -225,7 +225,7 @@ describe('an automatic answer (RFC 3834)', () => {
 		expect(readReport(bytes).kind).toBe('auto_reply');
 	});
 
-	it('of a mail system is a bounce when it says so: Exim marks its reports as answers', () => {
+	it('of a mail system is a bounce if its text is one, as with Exim', () => {
 		const body =
 			'A message that you sent could not be delivered to one or more of its\nrecipients.\n\n  ann@example.org\n    host in.example.org: 550 5.1.1 no\n';
 		expect(readReport(informal(body, ['Auto-Submitted: auto-replied'])).kind).toBe('bounce');

@@ -43,8 +43,8 @@ const bySns = (value: unknown) => ({
 	Message: JSON.stringify(value),
 });
 
-describe('what SES publishes', () => {
-	it('of an unknown address is a hard bounce, with the message as we wrote it', () => {
+describe('a notification of Amazon SES', () => {
+	it('about an unknown address is a hard bounce with the original message', () => {
 		const report = read(bounce());
 		expect(report).toEqual({
 			kind: 'bounce',
@@ -80,11 +80,11 @@ describe('what SES publishes', () => {
 		['without any code is a soft one', { emailAddress: 'ann@example.org' }, false],
 		['with a status alone goes by that', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
 		['of a full mailbox is a soft one', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
-	])('a permanent bounce %s', (_, recipient, hard) => {
+	])('about a permanent bounce %s', (_, recipient, hard) => {
 		expect(read(bounce({}, recipient))).toMatchObject({ kind: 'bounce', recipients: [{ hard }] });
 	});
 
-	it('of a transient bounce that the receiver says nothing of is a notice', () => {
+	it('about a transient bounce without a reply is a notice', () => {
 		const silent = { emailAddress: 'ann@example.org' };
 		expect(read(bounce({ bounceType: 'Transient' }, silent))).toMatchObject({ kind: 'delivery_notice' });
 		const full = { ...unknown, status: '4.2.2', diagnosticCode: 'smtp; 452 4.2.2 full' };
@@ -94,7 +94,7 @@ describe('what SES publishes', () => {
 		});
 	});
 
-	it('of a complaint names who complained', () => {
+	it('about a complaint names the complainer', () => {
 		expect(read(complaint())).toMatchObject({
 			kind: 'complaint',
 			feedback_type: 'abuse',
@@ -117,12 +117,12 @@ describe('what SES publishes', () => {
 		expect(read(value)).toMatchObject({ kind: 'not_a_report' });
 	});
 
-	it('may begin with a mark of UTF-8', () => {
+	it('may begin with a byte order mark', () => {
 		const marked = Buffer.from(`\uFEFF${JSON.stringify(bounce())}`);
 		expect(readReport(marked)).toEqual(read(bounce()));
 	});
 
-	it('with headers of another shape does not break', () => {
+	it('with malformed headers does not fail', () => {
 		const odd = {
 			...bounce(),
 			mail: { commonHeaders: { to: [{ toString: 1 }, 'ann@example.org'], subject: 7 } },

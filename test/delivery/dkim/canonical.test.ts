@@ -5,7 +5,7 @@ const latin1 = (text: string) => Buffer.from(text, 'latin1');
 const relaxed = (text: string) => relaxedBody(latin1(text)).toString('latin1');
 
 describe('relaxed canonicalization', () => {
-	it('turns the example of RFC 6376 s.3.4.5 into what stands there', () => {
+	it('reproduces the example of RFC 6376 s.3.4.5', () => {
 		const { fields, body } = splitMessage(
 			latin1('A: X\r\nB : Y\t\r\n\tZ  \r\n\r\n C \r\nD \t E\r\n\r\n\r\n'),
 		);
@@ -26,7 +26,7 @@ describe('relaxed canonicalization', () => {
 		['  a', ' a\r\n'],
 		['a\rb\nc\r\n', 'a\rb\nc\r\n'],
 		['x\r\n ', 'x\r\n'],
-	])('makes of the body %j %j', (body, expected) => {
+	])('turns the body %j into %j', (body, expected) => {
 		expect(relaxed(body)).toBe(expected);
 	});
 
@@ -44,11 +44,11 @@ describe('relaxed canonicalization', () => {
 		['A :', 'a:'],
 		['A: ', 'a:'],
 		['A: \t ', 'a:'],
-	])('makes of the field %j %j', (field, expected) => {
+	])('turns the field %j into %j', (field, expected) => {
 		expect(relaxedField(field)).toBe(expected);
 	});
 
-	it('does not depend on how a field is folded or spelled', () => {
+	it('is independent of folding and case', () => {
 		expect(relaxedField('SUBJECT  :  a\r\n\tb \t c ')).toBe('subject:a b c');
 	});
 });
@@ -56,13 +56,13 @@ describe('relaxed canonicalization', () => {
 describe('the fields that a signature names', () => {
 	const of = (header: string) => signedFields(splitMessage(latin1(`${header}\r\n\r\n`)).fields);
 
-	it('names From once more than it is there, and what is absent but would mislead', () => {
+	it('include From once more than it occurs, and absent fields that could mislead', () => {
 		const { names } = of('From: a@example.com\r\nSubject: x');
 		expect(names.filter((name) => name === 'From')).toHaveLength(2);
 		expect(names.filter((name) => name === 'Reply-To')).toHaveLength(1);
 	});
 
-	it('names both fields of the one-click unsubscription where they are there, and only there', () => {
+	it('include both fields of one-click unsubscribing if present', () => {
 		const oneClick = of(
 			'From: a@example.com\r\nList-Unsubscribe: <https://x.test/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click',
 		);
@@ -72,12 +72,12 @@ describe('the fields that a signature names', () => {
 		expect(of('From: a@example.com').names).not.toContain('List-Unsubscribe');
 	});
 
-	it('leaves out what relays change and what nobody reads', () => {
+	it('omit fields that relays change', () => {
 		const { names } = of('Received: by x\r\nReturn-Path: <a@b>\r\nX-Mailer: y\r\nFrom: a@example.com');
 		expect(names.join(' ')).not.toMatch(/received|return-path|x-mailer/i);
 	});
 
-	it('takes the lowest first of several with one name', () => {
+	it('start with the lowest of several with one name', () => {
 		const { texts } = of('From: a@example.com\r\nTo: first@x.test\r\nTo: second@x.test');
 		expect(texts).toEqual(['From: a@example.com', 'To: second@x.test', 'To: first@x.test']);
 	});

@@ -72,7 +72,7 @@ function tamperings(signed: Buffer): Record<string, Buffer> {
 }
 
 describe('a signed message', () => {
-	it('is the message with a signature a key on top, and the same again the next time', async () => {
+	it('has a signature for each key on top, and is deterministic', async () => {
 		const { keys } = await makeKeys();
 		const signed = await signMessage(message, keys);
 		expect(signed.subarray(-message.length).equals(message)).toBe(true);
@@ -83,13 +83,13 @@ describe('a signed message', () => {
 		expect(signMessageHere(message, keys).equals(signed)).toBe(true);
 	});
 
-	it('is the message itself without keys', async () => {
+	it('is unchanged without keys', async () => {
 		expect(await signMessage(message, [])).toBe(message);
 	});
 });
 
-describe.each(dkimVerifiers)('$name (needs $missing)', ({ missing, verify }) => {
-	it.skipIf(missing !== null)('takes RSA, Ed25519 and both', async () => {
+describe.each(dkimVerifiers)('verifies with $name (needs $missing)', ({ missing, verify }) => {
+	it.skipIf(missing !== null)('with RSA, Ed25519 and both', async () => {
 		const { keys, records } = await makeKeys();
 		const messages = await Promise.all(
 			[keys.slice(0, 1), keys.slice(1), keys].map((some) => signMessage(message, some)),
@@ -97,14 +97,14 @@ describe.each(dkimVerifiers)('$name (needs $missing)', ({ missing, verify }) => 
 		expect(verify(records, messages)).toEqual([true, true, true]);
 	});
 
-	it.skipIf(missing !== null)('takes what a relay may do: other folding, its own fields on top', async () => {
+	it.skipIf(missing !== null)('after a relay folds and adds fields', async () => {
 		const { keys, records } = await makeKeys();
 		const text = (await signMessage(message, keys)).toString('latin1');
 		const relayed = `Received: by mx.example.net; Fri, 11 Jul 2003 21:00:37 -0700\r\n${change(text, /enough\r\n to/, 'enough to')}`;
 		expect(verify(records, [Buffer.from(relayed, 'latin1')])).toEqual([true]);
 	});
 
-	it.skipIf(missing !== null)('refuses every tampering, by either key', async () => {
+	it.skipIf(missing !== null)('fails after any tampering, by either key', async () => {
 		const { keys, records } = await makeKeys();
 		for (const key of keys) {
 			const tampered = tamperings(await signMessage(message, [key]));
@@ -115,7 +115,7 @@ describe.each(dkimVerifiers)('$name (needs $missing)', ({ missing, verify }) => 
 });
 
 describe('the published example of RFC 8463', () => {
-	it('has the signature that our Ed25519 makes', async () => {
+	it('equals our Ed25519 signature', async () => {
 		const pkcs8 = `302e020100300506032b657004220420${Buffer.from('nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=', 'base64').toString('hex')}`;
 		const key = createPrivateKey({ key: Buffer.from(pkcs8, 'hex'), format: 'der', type: 'pkcs8' });
 		const signature = await signFields(
@@ -148,7 +148,7 @@ describe('a key from a file', () => {
 	const pem = (bits: number, type: 'pkcs1' | 'pkcs8') =>
 		generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ format: 'pem', type }).toString();
 
-	it.each(['pkcs1', 'pkcs8'] as const)('is taken as %s', (type) => {
+	it.each(['pkcs1', 'pkcs8'] as const)('is accepted as %s', (type) => {
 		expect(parseKey(pem(2048, type))).toMatchObject({ kind: 'key', material: { type: 'rsa' } });
 	});
 
@@ -169,7 +169,7 @@ describe('a key from a file', () => {
 					.privateKey.export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'x' })
 					.toString(),
 		],
-	])('is refused: %s', (why, make) => {
+	])('is rejected: %s', (why, make) => {
 		expect(parseKey(make())).toEqual({ kind: 'error', message: why });
 	});
 

@@ -91,7 +91,7 @@ describe('the sender of notifications', () => {
 		return (await store.reads.pageDeliveries(asked)).results;
 	};
 
-	it('signs what it sends, so that the reference implementation verifies it', async () => {
+	it('signs calls that the reference implementation verifies', async () => {
 		const { calls, url } = await target(status(204));
 		await hookTo(url, { is_auth_enabled: true, login: 'ann', password: 'p' });
 		await openedBy('a@example.org');
@@ -106,7 +106,7 @@ describe('the sender of notifications', () => {
 		expect(call?.headers.authorization).toBe(`Basic ${Buffer.from('ann:p').toString('base64')}`);
 	});
 
-	it('tries ten times, at the times of the schedule, with one id and one body, and then gives up', async () => {
+	it('tries ten times by the schedule, with one id and one body, then fails', async () => {
 		const { calls, url } = await target(status(500));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -127,7 +127,7 @@ describe('the sender of notifications', () => {
 		]);
 	});
 
-	it('waits for as long as the target asks, if that is longer than the schedule', async () => {
+	it('waits longer than the schedule if the target asks for it', async () => {
 		const { url } = await target(status(429, { 'retry-after': '7200' }));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -135,7 +135,7 @@ describe('the sender of notifications', () => {
 		expect(await log(hook)).toMatchObject([{ state: 'pending', due_at: '2026-03-10T14:00:00.000000' }]);
 	});
 
-	it('takes a redirect for a failure, and goes nowhere', async () => {
+	it('treats a redirect as a failure', async () => {
 		const elsewhere = await target(status(204));
 		const { url } = await target(status(302, { location: elsewhere.url }));
 		const hook = await hookTo(url);
@@ -145,7 +145,7 @@ describe('the sender of notifications', () => {
 		expect(elsewhere.calls).toEqual([]);
 	});
 
-	it('stops a webhook whose target answers 410, and says which', async () => {
+	it('stops a webhook whose target answers 410, and names it', async () => {
 		const { calls, url } = await target(status(410));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -157,7 +157,7 @@ describe('the sender of notifications', () => {
 		expect(events).toContainEqual({ kind: 'webhook_stopped', webhook_id: hook, url });
 	});
 
-	it('goes to the new URL of a webhook that was changed before its old target answered 410', async () => {
+	it('uses the new URL of a webhook that changed before its old target answered 410', async () => {
 		const fine = await target(status(200));
 		const gone = await target((response) => {
 			const patched = store.writes.patchWebhook({ id: hook, patch: { url: fine.url } });
@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('is not done while what was just recorded is due again, which it had asked for too early', async () => {
+	it('continues while a delivery that it just recorded is due again', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();
@@ -200,7 +200,7 @@ describe('the sender of notifications', () => {
 		expect(fine.calls).toHaveLength(1);
 	});
 
-	it('delivers to everybody else while one target is silent and another is gone', async () => {
+	it('delivers to others while one target is silent and another is gone', async () => {
 		const held: ServerResponse[] = [];
 		const silent = await target((response) => held.push(response));
 		const fine = await target(status(200));
@@ -223,7 +223,7 @@ describe('the sender of notifications', () => {
 		expect((await running).delivered).toBe(60);
 	});
 
-	it('gives back what it holds at the signal, without counting an attempt', async () => {
+	it('returns what it holds at the signal, without an attempt', async () => {
 		const silent = await target(() => {});
 		const hook = await hookTo(silent.url);
 		for (let count = 0; count < 40; count++) await openedBy(`p${count}@example.org`);
@@ -244,7 +244,7 @@ describe('the sender of notifications', () => {
 		);
 	});
 
-	it('goes on when the store fails to lease or to record for a while, and calls nobody twice', async () => {
+	it('continues after the store fails for a while, and calls nobody twice', async () => {
 		const { calls, url } = await target(status(200));
 		const hook = await hookTo(url);
 		for (let count = 0; count < 3; count++) await openedBy(`p${count}@example.org`);
@@ -261,7 +261,7 @@ describe('the sender of notifications', () => {
 		expect((await log(hook)).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
 	});
 
-	it('calls nobody on this machine unless the setting allows it', async () => {
+	it('calls local addresses only if the setting allows it', async () => {
 		const { calls, url } = await target(status(200));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');

@@ -54,8 +54,8 @@ function talk(extensions = ['PIPELINING']) {
 
 const envelopeTo = (to: string) => `MAIL FROM:<news@example.com>\r\nRCPT TO:<${to}>\r\nDATA\r\n`;
 
-describe('a server that takes PIPELINING', () => {
-	it('gets an envelope in one packet, and the next one behind the body', async () => {
+describe('a server with PIPELINING', () => {
+	it('gets an envelope in one packet, and the next one after the body', async () => {
 		const { send, hear, packets, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -67,7 +67,7 @@ describe('a server that takes PIPELINING', () => {
 		expect(ended).toMatchObject([{ kind: 'accepted', reply: { code: 250, text: 'Taken' } }, undefined]);
 	});
 
-	it('gets the envelope of a mail that comes while an answer is awaited at once', async () => {
+	it('gets the next envelope while an answer is awaited', async () => {
 		const { send, hear, packets, waits } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -76,7 +76,7 @@ describe('a server that takes PIPELINING', () => {
 		expect(waits.at(-1)).toBe('answer');
 	});
 
-	it('may cut its replies into packets as it likes', async () => {
+	it('may split its replies into packets', async () => {
 		const said =
 			'250-2.1.0 One\r\n250 2.1.0 two\r\n250 2.1.5 Ok\r\n354 Go\r\n250 2.0.0 Taken für a\r\n550 5.1.0 No\r\n503 No\r\n503 No\r\n';
 		// Up to the 354 and after it: what is said after it answers a body that must have left.
@@ -103,7 +103,7 @@ describe('a server that takes PIPELINING', () => {
 		);
 	});
 
-	it('that asks for a body nobody is to get is given an empty one, and goes on', async () => {
+	it('that asks for a body without recipients gets an empty one, and continues', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -125,7 +125,7 @@ describe('a server that takes PIPELINING', () => {
 		expect(packets[1]).toBe(`RSET\r\n${envelopeTo('b@example.net')}`);
 	});
 
-	it('that would give the body to the copies alone is left', async () => {
+	it('that would deliver to the copies only is disconnected', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net', ['c@example.net']));
 		send(mailTo('b@example.net'));
@@ -151,7 +151,7 @@ describe('replies that are out of step', () => {
 		['one too many', ['250 Ok', '250 Ok', '250 Ok', '354 Go'], 'data'],
 		['one too few', ['250 Ok', '354 Go'], 'rcpt'],
 		['DATA answered like a command', ['250 Ok', '250 Ok', '250 Ok'], 'data'],
-	])('never let a body out: %s', async (_name, lines, phase) => {
+	])('never release a body: %s', async (_name, lines, phase) => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -160,7 +160,7 @@ describe('replies that are out of step', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('do not accept a body that has not left', async () => {
+	it('do not accept a body before it is sent', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -168,7 +168,7 @@ describe('replies that are out of step', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that nobody asked for end the connection and touch no mail', async () => {
+	it('without a command end the connection and concern no mail', async () => {
 		const { send, hear, ended, state, dialogue } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -178,7 +178,7 @@ describe('replies that are out of step', () => {
 		expect(await dialogue.send(mailTo('b@example.net'))).toBeNull();
 	});
 
-	it('that go on without an end close the connection where it stands', async () => {
+	it('without an end close the connection', async () => {
 		const { send, hear, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', `250-${'x'.repeat(70_000)}`);
@@ -218,7 +218,7 @@ describe('a connection that ends', () => {
 		expect(ended[0]).toMatchObject({ kind: 'refused', reply: { phase: 'rcpt', code: 550 } });
 	});
 
-	it('while the server does not read a long body has not written the dot', async () => {
+	it('while the server reads a long body has not sent the dot', async () => {
 		const { send, hear, dialogue, ended, packets, state } = talk();
 		send({ ...mailTo('a@example.net'), bytes: Buffer.alloc(200_000, `${'x'.repeat(70)}\r\n`) });
 		state.isFull = true;
@@ -232,7 +232,7 @@ describe('a connection that ends', () => {
 });
 
 describe('a server without PIPELINING', () => {
-	it('hears one command at a time', async () => {
+	it('gets one command at a time', async () => {
 		const { send, hear, packets, ended } = talk([]);
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -249,14 +249,14 @@ describe('a server without PIPELINING', () => {
 	});
 });
 
-describe('what a server announced', () => {
-	it('is used: SIZE, 8BITMIME, SMTPUTF8', () => {
+describe('the extensions of a server', () => {
+	it('are used: SIZE, 8BITMIME, SMTPUTF8', () => {
 		const { send, packets } = talk(['SIZE 1000', '8BITMIME', 'SMTPUTF8']);
 		send({ ...mailTo('bé@example.net'), bytes: Buffer.from('é\r\n') });
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SMTPUTF8 BODY=8BITMIME SIZE=4\r\n']);
 	});
 
-	it('keeps away what is too large, and a SIZE of 0 does not', async () => {
+	it('reject a message that is too large, and SIZE 0 does not', async () => {
 		const large = { ...mailTo('a@example.net'), bytes: Buffer.alloc(20, 'x') };
 		expect(await talk(['SIZE 10']).dialogue.send(large)).toMatchObject({ kind: 'unsendable' });
 		const { send, packets } = talk(['SIZE 0']);
@@ -264,7 +264,7 @@ describe('what a server announced', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SIZE=20\r\n']);
 	});
 
-	it('does not let an address add a command', async () => {
+	it('do not let an address add a command', async () => {
 		const { dialogue, packets } = talk();
 		const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
 		expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });

@@ -21,6 +21,6 @@ it.each<[string, string | null, string, string | null, string | null, string]>([
 	],
 	['no URL with an IPv6 address', null, 'web', 'http://[::1]:8080', 'a@example.com', 'example.com'],
 	['an address where nothing else is', null, 'web', null, null, '[127.0.0.1]'],
-])('is %s', (_, smtpEhloName, machine, publicUrl, sender, name) => {
+])('the EHLO name is %s', (_, smtpEhloName, machine, publicUrl, sender, name) => {
 	expect(ehloName({ smtpEhloName, publicUrl }, sender, machine)).toBe(name);
 });

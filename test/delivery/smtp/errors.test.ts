@@ -8,7 +8,7 @@ function failed(code: string, originalCode: string, message: string, more = {}) 
 	return replyOf(error, { phase: 'connect', settings, offersTls: false, hide: (text) => text }).reply.text;
 }
 
-describe('a connection that the system does not make', () => {
+describe('a failed connection', () => {
 	it.each([
 		[
 			failed('EDNS', 'ENOTFOUND', 'getaddrinfo ENOTFOUND mail.example.invalid', { syscall: 'getaddrinfo' }),
@@ -30,7 +30,7 @@ describe('a connection that the system does not make', () => {
 			failed('ETIMEDOUT', 'ETIMEDOUT', 'Connection timeout'),
 			'connect ETIMEDOUT mail.example.invalid:25: there was no answer in time',
 		],
-	])('reads %s', (told, expected) => {
+	])('is reported as %s', (told, expected) => {
 		expect(told).toBe(expected);
 	});
 });

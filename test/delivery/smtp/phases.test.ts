@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PhaseTracker } from '../../../src/delivery/smtp/opening.js';
 
 describe('the opening of a session', () => {
-	it('knows its phase from what is said', () => {
+	it('reads its phase from the trace', () => {
 		const phases: string[] = [];
 		const tracker = new PhaseTracker((phase) => phases.push(phase));
 		expect(tracker.phase).toBe('connect');
@@ -11,7 +11,7 @@ describe('the opening of a session', () => {
 		expect(phases).toEqual(['ehlo', 'tls', 'ehlo', 'auth']);
 	});
 
-	it('keeps the keywords of EHLO with their parameters', () => {
+	it('keeps the keywords of EHLO with parameters', () => {
 		const tracker = new PhaseTracker(() => undefined);
 		tracker.note({ from: 'client', line: 'EHLO me' });
 		tracker.note({
@@ -25,7 +25,7 @@ describe('the opening of a session', () => {
 		]);
 	});
 
-	it('forgets what was offered before STARTTLS and is not offered after it', () => {
+	it('forgets extensions offered before STARTTLS', () => {
 		const tracker = new PhaseTracker(() => undefined);
 		tracker.note({ from: 'client', line: 'EHLO me' });
 		tracker.note({ from: 'server', line: '250-mx.test\n250-PIPELINING\n250 STARTTLS' });

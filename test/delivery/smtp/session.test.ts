@@ -5,7 +5,7 @@ import { plainSettings } from '../../support/delivery.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
 /** The last is a name to Node, and to the system's resolver the first. */
-it.each(['127.0.0.1', 'localhost', '127.1'])('of many connections at once, to %s', async (host) => {
+it.each(['127.0.0.1', 'localhost', '127.1'])('many connections at once open to %s', async (host) => {
 	const sink = await startSmtpSink({
 		onData: (stream, { envelope }, callback) => {
 			stream.resume();

@@ -35,18 +35,18 @@ describe('an SMTP URL', () => {
 		['smtp://mail.test?x=1', /only parameter is tls/],
 		['smtp://me@mail.test?tls=opportunistic', /with a user, tls is required or never/],
 		['smtp://me%0d%0aRSET@mail.test', /control character/],
-	])('%s is refused', (text, message) => {
+	])('%s is rejected', (text, message) => {
 		expect(parsed(text)).toMatch(message);
 	});
 
-	it('takes no password, and does not repeat it', () => {
+	it('rejects a password, and does not repeat it', () => {
 		const message = parsed('smtp://me:s3cret@mail.test');
 		expect(message).toMatch(/--smtp-password-file/);
 		expect(message).not.toContain('s3cret');
 	});
 });
 
-describe('the one form of what a person writes', () => {
+describe('the normal form of an SMTP URL', () => {
 	it.each([
 		['127.0.0.1:2525', 'smtp://127.0.0.1:2525'],
 		[' Mail.Test:587 ', 'smtp://mail.test:587'],
@@ -55,5 +55,5 @@ describe('the one form of what a person writes', () => {
 		['SMTP://Mail.Test/', 'smtp://mail.test'],
 		['mail.test', 'mail.test'],
 		['me:pass@mail.test:25', 'smtp://me:pass@mail.test:25'],
-	])('%s is %s', (text, url) => expect(normalSmtpUrl(text)).toBe(url));
+	])('of %s is %s', (text, url) => expect(normalSmtpUrl(text)).toBe(url));
 });

@@ -17,7 +17,7 @@ function written(answer: () => Promise<void> = async () => undefined) {
 	return { record, sizes: () => batches.map((events) => events.length) };
 }
 
-it('events of one moment are one batch, in their order, and each resolves when it is recorded', async () => {
+it('events of one moment are one batch in order, and each resolves when recorded', async () => {
 	const { record, sizes } = written();
 	await Promise.all(['a', 'b', 'c'].map((message) => record(event('OPENED', message))));
 	await record(event('REDIRECTED'));
@@ -30,7 +30,7 @@ it('a batch is sent when it is full', async () => {
 	expect(sizes()).toEqual([200, 200, 50]);
 });
 
-it('unsubscribing goes at once and alone', async () => {
+it('an unsubscription is sent at once and alone', async () => {
 	const { record, sizes } = written();
 	const opened = record(event('OPENED'));
 	const left = record(event('UNSUBSCRIBED'));
@@ -39,7 +39,7 @@ it('unsubscribing goes at once and alone', async () => {
 	expect(sizes()).toEqual([1, 1]);
 });
 
-it('a store that fails fails each of its events, and the next are tried again', async () => {
+it('a failing store fails each event of the batch, and later ones are tried', async () => {
 	let isDown = true;
 	const { record } = written(() => (isDown ? Promise.reject(new Error('disk full')) : Promise.resolve()));
 	const outcomes = await Promise.allSettled([record(event('OPENED')), record(event('OPENED'))]);

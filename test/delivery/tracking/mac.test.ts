@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createMac } from '../../../src/delivery/tracking/tokens.js';
 
-describe('a code of a message', () => {
-	it('is that of HMAC-SHA256 over the label and the message, for keys of any length', () => {
+describe('the HMAC of a message', () => {
+	it('equals HMAC-SHA256 over label and message, for keys of any length', () => {
 		fc.assert(
 			fc.property(
 				fc.uint8Array({ maxLength: 200 }),
@@ -20,7 +20,7 @@ describe('a code of a message', () => {
 		);
 	});
 
-	it('is that of RFC 4231, test cases 2 and 6', () => {
+	it('equals RFC 4231, test cases 2 and 6', () => {
 		const jefe = createMac(Buffer.from('Jefe'), { label: '', length: 28 });
 		expect(jefe(Buffer.from('what do ya want for nothing?')).toString('hex')).toBe(
 			'5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
@@ -31,7 +31,7 @@ describe('a code of a message', () => {
 		);
 	});
 
-	it('refuses a message of another length', () => {
+	it('rejects a message of another length', () => {
 		expect(() => createMac(Buffer.from('k'), { label: '', length: 3 })(Buffer.from('four'))).toThrow(
 			RangeError,
 		);

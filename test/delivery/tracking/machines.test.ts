@@ -26,7 +26,7 @@ describe('a request', () => {
 		['Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17126; Pro)'],
 		['Mozilla/4.0 (compatible; ms-office; MSOffice 16)'],
 		['NodeMail/2 (Javanese edition)'],
-	])('of %s may be a person’s', (userAgent) => {
+	])('of %s may be by a person', (userAgent) => {
 		expect(reasonOf(userAgent)).toBeNull();
 	});
 
@@ -52,17 +52,17 @@ describe('a request', () => {
 		['program', 'node'],
 		['robot', 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'],
 		['robot', 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5'],
-	])('is a machine’s (%s) by %j', (reason, userAgent) => {
+	])('is by a bot (%s) with %j', (reason, userAgent) => {
 		expect(reasonOf(userAgent)).toBe(reason);
 	});
 
-	it('of Office for a link is a look ahead; for the pixel it is Outlook', () => {
+	it('by Office is a prefetch of a link, and a person’s open', () => {
 		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
 		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
 	});
 
-	it('is a machine’s when it is HEAD, or says that it comes before anybody wants it', () => {
+	it('is by a bot for HEAD or a prefetch header', () => {
 		expect(reasonOf(chrome, { method: 'HEAD' })).toBe('head');
 		for (const headers of [
 			{ purpose: 'prefetch' },
@@ -74,7 +74,7 @@ describe('a request', () => {
 		}
 	});
 
-	it('is judged in no time however long its user agent', () => {
+	it('is judged quickly with any user agent', () => {
 		for (const part of ['bot', 'a', ' ', 'Mozilla/5.0', 'cubot ', '\u0000']) {
 			const userAgent = part.repeat(100_000 / part.length);
 			expect(['robot', 'program', null]).toContain(reasonOf(userAgent));
@@ -85,7 +85,7 @@ describe('a request', () => {
 describe('clicks on several links of one message', () => {
 	const second = 1_000_000;
 
-	it('are a machine’s from the third different link within ten seconds on', () => {
+	it('are by a bot from the third link within ten seconds on', () => {
 		const window = createClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),
@@ -93,7 +93,7 @@ describe('clicks on several links of one message', () => {
 		expect(clicks).toEqual([false, false, false, false, true, true, true]);
 	});
 
-	it('are a person’s when they take their time, and count for each message alone', () => {
+	it('are by a person if they are slow, and count for each message alone', () => {
 		const window = createClickWindow();
 		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
 			[false, false, false, false],

@@ -59,7 +59,7 @@ async function mailed() {
 it.each([
 	{ keep_messages: '30d' },
 	{ keep_bodies: '30d' },
-])('lead where they led, and the mail is not shown any more, with %o', async (values) => {
+])('old links keep their targets without the mail, with %o', async (values) => {
 	const { store, message, list_id, ann, tracking, contents, expire } = await mailed();
 	expire(values, noon + 31 * day);
 	const found = await tracking.find(message);
@@ -80,7 +80,7 @@ it.each([
 	expect(compiled.preview({ variables: { name: 'Bob' } }).html).toContain('Hello Bob');
 });
 
-it('are links of a subscriber who is gone, until the person is erased', async () => {
+it('old links belong to a deleted subscriber until an erasure', async () => {
 	const { store, message, list_id, ann, tracking, expire } = await mailed();
 	expire({ keep_messages: '30d' }, noon + 31 * day);
 	await store.writes.deleteSubscriber({ list_id, id: ann.id, now: noon });

@@ -19,7 +19,7 @@ const ring: Keyring = [old];
 const purposes = fc.constantFrom(...tokenPurposes);
 
 describe('a token', () => {
-	it('gives back its message for its purpose, and is 50 characters', () => {
+	it('identifies its message for its purpose, in 50 characters', () => {
 		fc.assert(
 			fc.property(fc.uuid(), purposes, purposes, (id, purpose, other) => {
 				const token = signToken(ring, purpose, id);
@@ -28,7 +28,7 @@ describe('a token', () => {
 			}),
 		);
 	});
-	it('is refused when any single bit is flipped', () => {
+	it('is rejected if any bit is flipped', () => {
 		const token = Buffer.from(signToken(ring, 'u', message), 'base64url');
 		for (let bit = 0; bit < token.length * 8; bit += 1) {
 			const bent = Buffer.from(token);
@@ -44,13 +44,13 @@ describe('a token', () => {
 		);
 		expect(accepted).toEqual([token.slice(-1)]);
 	});
-	it('lives as long as its key is in the ring', () => {
+	it('is valid while its key is in the ring', () => {
 		const token = signToken(ring, 'o', message);
 		expect(verifyToken([young, old], 'o', token)).toBe(message);
 		expect(verifyToken([young], 'o', token)).toBeNull();
 		expect(signToken([young, old], 'o', message)).not.toBe(token);
 	});
-	it('is refused quietly whatever it is', () => {
+	it('is rejected without an error on any input', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => verifyToken(ring, 'u', text) === null));
 		expect(verifyToken(ring, 'u', 'é'.repeat(50))).toBeNull();
 	});
@@ -65,7 +65,7 @@ describe('a click token', () => {
 	const tokens = clickTokens(ring, message, 41);
 	const token = tokens[7] ?? '';
 
-	it('gives back its message and its link, and is 58 characters that begin as the message’s', () => {
+	it('identifies message and link, in 58 characters that begin like the message’s', () => {
 		expect(tokens).toHaveLength(41);
 		expect(new Set(tokens).size).toBe(41);
 		for (const [link, one] of tokens.entries()) {
@@ -81,11 +81,11 @@ describe('a click token', () => {
 		);
 		expect(clickTokens(ring, message, 0)).toEqual([]);
 	});
-	it('reaches the last of 65,536 links', () => {
+	it('supports 65,536 links', () => {
 		const last = clickTokens(ring, message, 65_536).at(-1) ?? '';
 		expect(verifyClickToken(ring, last)).toEqual({ message, link: 65_535 });
 	});
-	it('is refused when any single bit of what it carries is flipped', () => {
+	it('is rejected if any bit is flipped', () => {
 		const parts = [Buffer.from(token.slice(0, 50), 'base64url'), Buffer.from(token.slice(50), 'base64url')];
 		for (const [index, part] of parts.entries()) {
 			for (let bit = 0; bit < part.length * 8; bit += 1) {
@@ -96,7 +96,7 @@ describe('a click token', () => {
 			}
 		}
 	});
-	it('does not carry the links of another message, another purpose or another key', () => {
+	it('is not valid for another message, purpose or key', () => {
 		const other = clickTokens(ring, '0b7f9d4e-6c1a-4f3e-9a55-2f6f1c9b8d11', 8)[7] ?? '';
 		expect(verifyClickToken(ring, token.slice(0, 50) + other.slice(50))).toBeNull();
 		for (const purpose of tokenPurposes) {
@@ -107,11 +107,11 @@ describe('a click token', () => {
 		const younger = clickTokens([young, old], message, 8)[7] ?? '';
 		expect(verifyClickToken([young, old], token.slice(0, 50) + younger.slice(50))).toBeNull();
 	});
-	it('lives as long as its key is in the ring', () => {
+	it('is valid while its key is in the ring', () => {
 		expect(verifyClickToken([young, old], token)).toEqual({ message, link: 7 });
 		expect(verifyClickToken([young], token)).toBeNull();
 	});
-	it('is refused quietly whatever it is', () => {
+	it('is rejected without an error on any input', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 70 }), (text) => verifyClickToken(ring, text) === null));
 		for (const text of ['', token.slice(0, 50), `${token}A`, `${token} `, `${token.slice(0, 57)}=`]) {
 			expect(verifyClickToken(ring, text)).toBeNull();
@@ -120,7 +120,7 @@ describe('a click token', () => {
 });
 
 describe('links', () => {
-	it('stand below the public URL', () => {
+	it('are below the public URL', () => {
 		const links = publicLinks({ publicUrl: 'https://m.test/news/', keyring: ring, message });
 		expect(links.unsubscribe_url).toBe(`https://m.test/news/u/${signToken(ring, 'u', message)}`);
 		expect(links.view_url).toBe(`https://m.test/news/v/${signToken(ring, 'v', message)}`);

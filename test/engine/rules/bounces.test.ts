@@ -25,8 +25,8 @@ const copies = fc.uniqueArray(
 	{ maxLength: 2 },
 );
 
-describe('findings of a report', () => {
-	it('are about recipients of the message and nobody else, whatever the report says', () => {
+describe('outcomes of a bounce report', () => {
+	it('concern recipients of the message only', () => {
 		fc.assert(
 			fc.property(report, copies, (said, others) => {
 				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);
@@ -38,7 +38,7 @@ describe('findings of a report', () => {
 		);
 	});
 
-	it('are hard only where the report says so of every entry that counts', () => {
+	it('are hard only if every entry that counts is hard', () => {
 		fc.assert(
 			fc.property(report, copies, (said, others) => {
 				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);
@@ -51,7 +51,7 @@ describe('findings of a report', () => {
 		);
 	});
 
-	it('of a bounce are hard only where the recipient himself is named', () => {
+	it('are hard only if the recipient is named', () => {
 		fc.assert(
 			fc.property(report, copies, (said, others) => {
 				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);

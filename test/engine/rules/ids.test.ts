@@ -4,7 +4,7 @@ import { messageUuid, newUuid } from '../../../src/engine/rules/campaign-rows.js
 const noon = Date.UTC(2026, 2, 10, 12) * 1000;
 
 describe('a new id', () => {
-	it('is a UUID of version 7, in the order of time', () => {
+	it('is a UUID of version 7, in order of time', () => {
 		const ids = [0, 1, 2, 60_000, 86_400_000].map((ms) => newUuid(noon + ms * 1000));
 		for (const id of ids)
 			expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -17,7 +17,7 @@ describe('the id of a message of a campaign', () => {
 	const campaign = newUuid(noon);
 	const address = (at: number) => `p${at}@example.org`;
 
-	it('is a UUID of version 8 that begins as the campaign’s, the same for the same address and no other', () => {
+	it('is a UUID of version 8 that starts like the campaign’s and depends on the address', () => {
 		const ids = Array.from({ length: 1000 }, (_, at) => messageUuid(campaign, address(at)));
 		for (const id of ids)
 			expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

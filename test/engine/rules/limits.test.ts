@@ -17,7 +17,7 @@ function parsed(scope: SendLimit['scope'], text: string): SendLimit[] {
 	return result.limits;
 }
 
-describe('limits as they are written', () => {
+describe('limits', () => {
 	it.each([
 		['100/1m', 100, 60 * second],
 		['5/s', 5, second],
@@ -27,7 +27,7 @@ describe('limits as they are written', () => {
 		expect(parsed('all', text)).toEqual([{ scope: 'all', domain: '', count, window }]);
 	});
 
-	it('names domains, in ASCII and lower case, one or many', () => {
+	it('name one or many domains, in ASCII and lower case', () => {
 		expect(parsed('recipient', 'Gmail.com=100/1h,BÜCHER.example=2/s, *=10/s')).toEqual([
 			{ scope: 'recipient', domain: 'gmail.com', count: 100, window: hour },
 			{ scope: 'recipient', domain: 'xn--bcher-kva.example', count: 2, window: second },
@@ -45,14 +45,14 @@ describe('limits as they are written', () => {
 		['recipient', '100/1m'],
 		['recipient', 'gmail.com=100/1h, yahoo.com'],
 		['sender', 'a b=1/s'],
-	] as const)('of %s are none: "%s"', (scope, text) => {
+	] as const)('of %s are rejected: "%s"', (scope, text) => {
 		expect(parseLimits(scope, text)).toMatchObject({
 			kind: 'error',
 			message: expect.stringContaining('such as'),
 		});
 	});
 
-	it('say of two for the same time that one of them is enough, however that is written', () => {
+	it('are rejected if two have the same time', () => {
 		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, *=3/s, GMAIL.com=3/60m'))).toBe(
 			'"gmail.com=100/h" and "gmail.com=3/h" are for the same time; give one of them',
 		);
@@ -63,11 +63,11 @@ describe('limits as they are written', () => {
 	it.each([
 		['gmail=10/m', '"gmail=10/m": no address ends in @gmail'],
 		['gmail.com=10/m, *.example.com=1/s', '"*.example.com=1/s": no address ends in @*.example.com'],
-	])('say of a domain that no address can be of what is wrong: %s', (text, why) => {
+	])('for an impossible domain are rejected with the reason: %s', (text, why) => {
 		expect(whyNeverMet(parsed('recipient', text))).toContain(why);
 	});
 
-	it.each(['localhost=1/s', '*=1/s', 'bücher.example=1/s'])('may be met: %s', (text) => {
+	it.each(['localhost=1/s', '*=1/s', 'bücher.example=1/s'])('may be combined: %s', (text) => {
 		expect(whyNeverMet(parsed('sender', text))).toBeNull();
 	});
 
@@ -81,7 +81,7 @@ describe('limits as they are written', () => {
 	});
 });
 
-describe('the limits that a message counts against', () => {
+describe('the limits that apply to a message', () => {
 	const limits = [
 		...parsed('all', '100/1m'),
 		...parsed('sender', 'example.com=5/s'),
@@ -99,7 +99,7 @@ describe('the limits that a message counts against', () => {
 		]);
 	});
 
-	it('are those of every domain by itself without one by name', () => {
+	it('apply to each domain separately if it is not named', () => {
 		expect(keys('example.org', 'yahoo.com')).toEqual(['all  60000000', 'recipient yahoo.com 1000000']);
 	});
 });

@@ -8,7 +8,7 @@ it.each([
 	{ code: 250, enhanced: null, text: '' },
 	{ code: null, enhanced: null, text: '' },
 	{ code: null, enhanced: null, text: 'handed over' },
-])('a line says all of the reply %o', (reply) => {
+])('an attempt in one line keeps the reply %o', (reply) => {
 	const whole = { phase: 'answer', ...reply } as const;
 	expect(readReplyLine(replyLine(whole))).toEqual(whole);
 });

@@ -15,7 +15,7 @@ const fieldsOf = ({ fields }: ApiError) => (fields === null ? null : errorBody(f
 const codes = ({ fields }: ApiError) =>
 	fields === null ? [] : listFieldErrors(fields).map(({ path, code }) => [path, code]);
 
-describe('complaints about fields', () => {
+describe('field errors', () => {
 	it.each<[string, unknown, Record<string, unknown>]>([
 		['by name', { name: ['This field is required.'] }, { name: ['This field is required.'] }],
 		['a text in place of a list', { name: 'No.' }, { name: ['No.'] }],
@@ -45,18 +45,18 @@ describe('complaints about fields', () => {
 		expect(fieldsOf(error)).toEqual(expected);
 	});
 
-	it('the first one is the message', () => {
+	it('use the first one as message', () => {
 		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
 			'to.1: Enter a valid email address.',
 		);
 	});
 
-	it('a hostile depth ends', () => {
+	it('are read to a limited depth', () => {
 		const deep = `${'{"a":'.repeat(10_000)}["Bad."]${'}'.repeat(10_000)}`;
 		expect(refusal(400, deep)).toMatchObject({ code: 'invalid', fields: null });
 	});
 
-	it('the code of the header is that of the only complaint', () => {
+	it('have the code of the header if there is one error', () => {
 		const header = { 'x-error-code': 'reserved' };
 		expect(codes(refusal(400, { name: ['No.'] }, header))).toEqual([['name', 'reserved']]);
 		expect(codes(refusal(400, { name: ['No.', 'Never.'] }, header))).toEqual([
@@ -69,7 +69,7 @@ describe('complaints about fields', () => {
 	});
 });
 
-describe('a word for the whole request', () => {
+describe('an error for the whole request', () => {
 	it.each<[string, unknown]>([
 		['detail', { detail: 'No such thing.' }],
 		['RFC 7807', { type: 'about:blank', title: 'Gone', status: 404, detail: 'No such thing.' }],
@@ -97,7 +97,7 @@ describe('a word for the whole request', () => {
 		['nothing', '', 'The service answered 502 without a word.'],
 		['JSON of ours', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
 		['JSON that says nothing', '{"ok": false}', 'The service answered 502 without a word.'],
-	])('%s from something in front', (_, body, message) => {
+	])('from a proxy in front is read: %s', (_, body, message) => {
 		expect(refusal(502, body)).toMatchObject({ code: 'server_error', message });
 	});
 
@@ -117,11 +117,11 @@ describe('a word for the whole request', () => {
 		[500, 'server_error'],
 		[503, 'unavailable'],
 		[507, 'storage_full'],
-	])('a %d is %s', (status, code) => {
+	])('with status %d is %s', (status, code) => {
 		expect(refusal(status, { detail: 'x' }).code).toBe(code);
 	});
 
-	it('the header tells broken JSON from bad input', () => {
+	it('has a header that separates broken JSON from bad input', () => {
 		const header = { 'x-error-code': 'parse_error' };
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');
@@ -132,7 +132,7 @@ describe('a word for the whole request', () => {
 		['admin', 'read send', 'admin; it has read and send', [['admin']], ['read', 'send']],
 		['send read', 'send', 'send and read, or admin; it has send', [['send', 'read']], ['send']],
 		['send, read', '', 'send, or read, or admin; it has none', [['send'], ['read']], []],
-	])('a 403 names the scopes of its headers: %j of %j', (accepted, held, told, sets, scopes) => {
+	])('with status 403 names the scopes of its headers: %j of %j', (accepted, held, told, sets, scopes) => {
 		const header = { 'x-accepted-scopes': accepted, 'x-token-scopes': held };
 		expect(refusal(403, { detail: 'No.' }, header)).toMatchObject({
 			code: 'permission_denied',
@@ -146,13 +146,13 @@ describe('a word for the whole request', () => {
 		{ 'x-accepted-scopes': 'read' },
 		{ 'x-accepted-scopes': '\u001b[2J', 'x-token-scopes': 'send' },
 		{ 'x-accepted-scopes': 'owner', 'x-token-scopes': 'send' },
-	])('a 403 without scopes of ours is as it was said: %j', (header) => {
+	])('with status 403 without mailctl’s scopes is unchanged: %j', (header) => {
 		expect(refusal(403, { detail: 'No.' }, header)).toMatchObject({ message: 'No.', scopes: null });
 	});
 });
 
-describe('whatever comes', () => {
-	it('is an ApiError with texts in it', () => {
+describe('any error answer', () => {
+	it('becomes an ApiError with texts', () => {
 		const status = fc.constantFrom(301, 400, 404, 409, 422, 429, 500, 503);
 		fc.assert(
 			fc.property(status, fc.oneof(fc.jsonValue(), fc.string()), (code, body) => {
@@ -175,7 +175,7 @@ describe('whatever comes', () => {
 		' ',
 		'\u202e',
 		'must be unique',
-	])('100 kB of %j are read in no time', (text) => {
+	])('with 100 kB of %j is read quickly', (text) => {
 		const body = text.repeat(Math.ceil(100_000 / text.length));
 		const cpuMs = startCpuClock();
 		refusal(500, `<html>${body}`);
@@ -184,8 +184,8 @@ describe('whatever comes', () => {
 	});
 });
 
-describe('what is quoted', () => {
-	it('is short, on one line, without controls', () => {
+describe('quoted text', () => {
+	it('is one short line without control characters', () => {
 		const { message } = refusal(500, `a\n\tb \x1b[31m\u202e\u0007${'x'.repeat(100_000)}`);
 		expect(message).toMatch(/^The service answered 500: a b \\x1b\[31m\\u\{202e\}\\x07x+…$/);
 		expect(message.length).toBeLessThanOrEqual(530);
@@ -197,7 +197,7 @@ describe('what is quoted', () => {
 		[500, 'Request: {"password": "hunter2", "x": 1} X-Secure-Token: a-secret-token'],
 		[500, '<html><title>a-secret-token</title>'],
 		[403, { a: { b: ['a-secret-token'] } }],
-	])('never holds the token or a password: %d %j', (status, body) => {
+	])('never contains the token or a password: %d %j', (status, body) => {
 		const error = refusal(status, body);
 		const told = JSON.stringify([error.message, error.fields, error.http]);
 		expect(told).not.toMatch(/a-secret-token|hunter2/);

@@ -34,7 +34,7 @@ const list = { id: 1, name: 'News' };
 const page = (more: object) => ({ ...emptyPage, ...more });
 const json = (body: unknown): Act => ({ kind: 'json', body });
 
-describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
+describe('an answer outside the contract is bad_answer, exit 7', () => {
 	it.each<[string, Act]>([
 		['a page of HTML', { kind: 'text', type: 'text/html', text: '<html><title>Log in</title></html>' }],
 		['no body', { kind: 'empty', status: 200 }],
@@ -66,7 +66,7 @@ describe('an answer that is not the contract’s is bad_answer, exit 7', () => {
 		expect(service.asked()).toHaveLength(1);
 	});
 
-	it('says where and what', async () => {
+	it('names the place and the problem', async () => {
 		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
 		const error = await failure(client().api.lists.page({}));
 		expect(error.message).toBe('The answer has no results.0.name that is a text (GET /sub/lists/).');
@@ -92,7 +92,7 @@ describe('a redirect', () => {
 		expect(service.asked()).toHaveLength(1);
 	});
 
-	it('to a foreign origin takes no token there', async () => {
+	it('to another origin gets no token', async () => {
 		const foreign = await startHostileService();
 		service.answer({ kind: 'empty', status: 302, headers: { location: `${foreign.url}/sub/lists/` } });
 		await failure(client().api.lists.page({}));
@@ -102,7 +102,7 @@ describe('a redirect', () => {
 		await foreign.close();
 	});
 
-	it('names its target cleaned and without our token', async () => {
+	it('names its target cleaned and without the token', async () => {
 		const location = `https://elsewhere.example/?token=${token}&x=\u0085`;
 		service.answer({ kind: 'empty', status: 302, headers: { location } });
 		const { message } = await failure(client().api.lists.page({}));
@@ -111,8 +111,8 @@ describe('a redirect', () => {
 	});
 });
 
-describe('pages that lead nowhere', () => {
-	it('a foreign next is a query on our own base URL, and the token stays at home', async () => {
+describe('pages with a foreign next', () => {
+	it('continue on the base URL, so that the token stays there', async () => {
 		const foreign = await startHostileService();
 		service.answer(
 			json(page({ count: 2, next: `${foreign.url}/stolen/?page=2&shard=7`, results: [list] })),
@@ -130,8 +130,8 @@ describe('pages that lead nowhere', () => {
 	});
 });
 
-describe('no whole answer is network, exit 6', () => {
-	it('nobody listens: nothing was sent, so nothing is uncertain', async () => {
+describe('an incomplete answer is a network error, exit 6', () => {
+	it('from a closed port is certain: nothing was sent', async () => {
 		const url = service.url;
 		await service.close();
 		const error = await failure(client({ baseUrl: url }).api.lists.create({ name: 'a', email_reason: 'b' }));
@@ -141,7 +141,7 @@ describe('no whole answer is network, exit 6', () => {
 		service = await startHostileService();
 	});
 
-	it('a host that does not exist', async () => {
+	it('from a missing host is certain', async () => {
 		const error = await failure(client({ baseUrl: 'http://nobody.invalid' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(classify(error).exit).toBe(6);
@@ -150,7 +150,7 @@ describe('no whole answer is network, exit 6', () => {
 	it.each<[string, Act]>([
 		['cut after the request was written', { kind: 'cut' }],
 		['cut within the answer', { kind: 'truncated', text: '{"id": 1, "name": "Ne' }],
-	])('%s: it may have been carried out', async (_, act) => {
+	])('after %s is uncertain', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client().api.lists.create({ name: 'a', email_reason: 'b' }));
 		expect(error).toMatchObject({ code: 'network', unanswered: true, http: null });
@@ -161,7 +161,7 @@ describe('no whole answer is network, exit 6', () => {
 	it.each<[string, Act]>([
 		['a server that says nothing', { kind: 'silent' }],
 		['a server that drips, however long it goes on', { kind: 'drip' }],
-	])('%s meets the deadline', async (_, act) => {
+	])('when %s meets the deadline', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
@@ -169,7 +169,7 @@ describe('no whole answer is network, exit 6', () => {
 		expect(classify(error).exit).toBe(6);
 	});
 
-	it('a file has a second more for each 256 KiB', async () => {
+	it('for a file has a second more for each 256 KiB', async () => {
 		service.introduce(json({ service: 'mailctl', version: '1.2.3', extensions: ['attachments'] }));
 		service.answer({ kind: 'silent' });
 		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });
@@ -178,14 +178,14 @@ describe('no whole answer is network, exit 6', () => {
 		expect(error.message).toBe(`${service.url}: no whole answer within 750 ms`);
 	});
 
-	it('a token that no header can hold is not sent, and not shown', async () => {
+	it('has no token that a header cannot contain', async () => {
 		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).not.toContain('two');
 		expect(service.seen).toEqual([]);
 	});
 
-	it('a call that is given up ends at once, with the reason it was given up for', async () => {
+	it('ends at once when the call is aborted, with its reason', async () => {
 		service.answer({ kind: 'drip' });
 		const stop = new AbortController();
 		const { api } = client();

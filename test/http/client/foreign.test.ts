@@ -35,7 +35,7 @@ const sent = {
 };
 
 describe('every request', () => {
-	it('has the headers of the document, and compressed answers are welcome', async () => {
+	it('has the documented headers, and accepts compression', async () => {
 		service.answer(json({ id: 1, name: 'n' }, 201));
 		await client.api.lists.create({ name: 'n', email_reason: 'r' });
 		expect(service.asked()[0]?.headers).toMatchObject({
@@ -79,8 +79,8 @@ describe('every request', () => {
 	});
 });
 
-describe('bodies', () => {
-	it('hold meta as a string of JSON (13)', async () => {
+describe('request bodies', () => {
+	it('contain meta as JSON text (13)', async () => {
 		service.answer(json(subscriber));
 		const subscribers = client.api.subscribers(3);
 		const input = { email: 'a@example.com', meta: { city: 'Oslo', n: 1 } };
@@ -96,7 +96,7 @@ describe('bodies', () => {
 		expect(last()[2]).toEqual({ is_active: false });
 	});
 
-	it('of a PUT are whole, so that nothing of what was stays (11)', async () => {
+	it('of a PUT are complete, so that no old value stays (11)', async () => {
 		const { api } = client;
 		service.answer(json(subscriber));
 		await api.subscribers(3).replace(5, { email: 'a@example.com' });
@@ -128,7 +128,7 @@ describe('bodies', () => {
 		campaign_unique_id: '6ff3e4d0-0000-4000-8000-000000000002',
 	};
 
-	it('of a send name each recipient once, and hold no key of ours', async () => {
+	it('of a send name each recipient once, without mailctl’s keys', async () => {
 		service.answer(json(sent));
 		expect(await client.api.send(message)).toEqual(sent);
 		expect(last()).toEqual([
@@ -139,7 +139,7 @@ describe('bodies', () => {
 		expect(service.asked()[0]?.headers).not.toHaveProperty('idempotency-key');
 	});
 
-	it('of a send to a deployment of ours hold them', async () => {
+	it('of a send to a mailctl server contain its keys', async () => {
 		service.introduce(ours);
 		service.answer(json(sent));
 		await client.api.send(message);
@@ -148,7 +148,7 @@ describe('bodies', () => {
 });
 
 describe('answers', () => {
-	it('are the deployment’s own objects, with all their keys', async () => {
+	it('are the service’s objects with all keys', async () => {
 		const { api } = client;
 		const list = { id: 1, name: 'News', colour: 'red', date_created: '2026-11-01T10:00:00' };
 		service.answer(json(list));
@@ -158,7 +158,7 @@ describe('answers', () => {
 		expect(await api.lists.page({})).toEqual(page);
 	});
 
-	it('have any 2xx with the right shape', async () => {
+	it('may have any 2xx status with the right shape', async () => {
 		const { api } = client;
 		service.answer(json({ id: 1, name: 'n' }, 200));
 		expect(await api.lists.create({ name: 'n', email_reason: 'r' })).toEqual({ id: 1, name: 'n' });
@@ -183,7 +183,7 @@ describe('answers', () => {
 		['{"city": "Oslo"}', { city: 'Oslo' }],
 		['', {}],
 		['[1]', {}],
-	])('with meta %j hold the object %j', async (meta, expected) => {
+	])('with meta %j contain the object %j', async (meta, expected) => {
 		const subscribers = client.api.subscribers(3);
 		service.answer(json({ ...subscriber, meta }));
 		expect((await subscribers.get(5)).meta).toEqual(expected);
@@ -213,7 +213,7 @@ describe('answers', () => {
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});
 
-	it('tell what a send was accepted as, where they do', async () => {
+	it('report what a send was accepted as, if they contain it', async () => {
 		const accepted: unknown[] = [];
 		const onAccepted = (one: unknown) => accepted.push(one);
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
@@ -251,7 +251,7 @@ describe('the test of a webhook', () => {
 			json({ result: false, status_code: 500, error: 'x', duration_ms: 3, more: 1 }),
 			{ result: false, status_code: 500, error: 'x', duration_ms: 3, more: 1 },
 		],
-	])('is done with %s', async (_, act, expected) => {
+	])('succeeds with %s', async (_, act, expected) => {
 		service.answer(act);
 		expect(await client.api.webhooks.test(6)).toEqual(expected);
 		expect(last()).toEqual(['GET', '/webhooks/6/run_test/', null]);

@@ -74,8 +74,8 @@ afterEach(async () => {
 
 const messagesStored = async () => (await (await need(served.engine, 'messages')).page({})).count;
 
-describe('an answer that was lost', () => {
-	it('to a send: the message exists once, and the client gets its id', async () => {
+describe('a lost answer', () => {
+	it('to a send creates one message, and the client gets its id', async () => {
 		wire.lose('POST /message/send/', 2);
 		const replayed: boolean[] = [];
 		const { messages } = await client.api.send(
@@ -89,7 +89,7 @@ describe('an answer that was lost', () => {
 		expect(stored.to).toBe('a@example.com');
 	});
 
-	it('to a batch of an import: its rows exist once, and the client gets their figures', async () => {
+	it('to a batch of an import stores its rows once, and the client gets the counts', async () => {
 		const list = await client.api.lists.create({ name: 'News', email_reason: 'asked' });
 		const imports = await need(client.api, 'imports');
 		const spec = { list_id: list.id, on_conflict: 'update' as const, reactivate: false };

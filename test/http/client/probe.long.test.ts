@@ -24,7 +24,7 @@ function client(wishes: Partial<ClientWishes> = {}): Client {
 
 const nobody = { service: 'unknown', idempotentSend: false, ext: {} };
 
-describe('a deployment that is', () => {
+describe('a server that', () => {
 	it.each<[string, Act]>([
 		['a page', { kind: 'text', type: 'text/html', text: '<html>Welcome</html>' }],
 		['a 401', { kind: 'json', status: 401, body: { detail: 'x' } }],
@@ -35,7 +35,7 @@ describe('a deployment that is', () => {
 		['somebody else', { kind: 'json', body: { service: 'other', extensions: ['imports'] } }],
 		['a list', { kind: 'json', body: ['mailctl'] }],
 		['null', { kind: 'json', body: null }],
-	])('%s is unknown, and asked once', async (_, act) => {
+	])('%s is not mailctl, and is asked once', async (_, act) => {
 		service.introduce(act);
 		const { api } = client({ remote: { retries: 3 } });
 		expect(await api.capabilities()).toEqual(nobody);
@@ -60,7 +60,7 @@ describe('a deployment that is', () => {
 		['silence', { kind: 'silent' }, 'network', 2],
 		['a drip', { kind: 'drip' }, 'network', 2],
 		['a bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
-	])('%s does not tell, is asked as every GET, and never counts as a send that may have happened', async (_, act, code, asked) => {
+	])('%s does not tell, is asked like every GET, and never counts as an uncertain send', async (_, act, code, asked) => {
 		service.introduce(act);
 		const timeoutMs = act.kind === 'silent' || act.kind === 'drip' ? 1_500 : 60_000;
 		const { api } = client({ remote: { retries: 1, timeoutMs } });
@@ -86,7 +86,7 @@ describe('a deployment that is', () => {
 	});
 });
 
-it('is asked below the base URL, and gets no token', async () => {
+it('is asked below the base URL gets no token', async () => {
 	service.introduce(ours);
 	const { api } = client({ baseUrl: `${service.url}/prefix/` });
 	expect((await api.capabilities()).service).toBe('mailctl');
@@ -94,7 +94,7 @@ it('is asked below the base URL, and gets no token', async () => {
 	expect(service.seen[0]?.headers).not.toHaveProperty('x-secure-token');
 });
 
-it('is asked once, however long the command runs', async () => {
+it('is asked once during a command', async () => {
 	service.introduce(ours);
 	const { api } = client();
 	await api.capabilities();

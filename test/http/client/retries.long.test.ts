@@ -45,7 +45,7 @@ const input = { name: 'News', email_reason: 'asked' };
 
 const asked = () => service.asked().map(({ method }) => method);
 
-describe('what was not processed is tried again with every method', () => {
+describe('a request that was not processed is repeated with every method', () => {
 	it.each<[string, Act]>([
 		['a 429 without Retry-After', throttled()],
 		['a 429 with Retry-After', throttled('0')],
@@ -70,17 +70,13 @@ describe('what was not processed is tried again with every method', () => {
 		expect(await api.send(message)).toMatchObject({ messages_created: 1 });
 	});
 
-	it.each([
-		throttled('0'),
-		unavailable('0'),
-		broken(502),
-	])('a test of a webhook is never repeated', async (act) => {
+	it.each([throttled('0'), unavailable('0'), broken(502)])('except the test of a webhook', async (act) => {
 		service.answer(act, { kind: 'empty', status: 204 });
 		await failure(client.api.webhooks.test(1));
 		expect(asked()).toEqual(['GET']);
 	});
 
-	it('ends after its retries, with what the service said last: exit 7', async () => {
+	it('until its retries end with the service’s last words: exit 7', async () => {
 		service.answer(throttled('0'));
 		const error = await failure(client.api.lists.create(input));
 		expect(error).toMatchObject({ code: 'throttled', message: 'Request was throttled.', retryAfterMs: 0 });
@@ -93,14 +89,14 @@ describe('what was not processed is tried again with every method', () => {
 		'86400',
 		'999999999999',
 		'Fri, 20 Nov 2099 08:00:00 GMT',
-	])('gives up at once when it is to wait for %s', async (retryAfter) => {
+	])('unless the service asks to wait for %s', async (retryAfter) => {
 		service.answer(throttled(retryAfter));
 		const error = await failure(client.api.lists.get(1));
 		expect(error.retryAfterMs).toBeGreaterThan(60_000);
 		expect(asked()).toHaveLength(1);
 	});
 
-	it('nothing is tried again when no retries are wanted', async () => {
+	it('unless retries are turned off', async () => {
 		const patient = createClient(clientOptions({ baseUrl: service.url, remote: { retries: 0 } }));
 		service.answer(throttled('0'), fine);
 		await failure(patient.api.lists.get(1));
@@ -109,7 +105,7 @@ describe('what was not processed is tried again with every method', () => {
 	});
 });
 
-describe('what may have been processed is tried again where twice is once', () => {
+describe('a request that may have been processed is repeated if that has no other effect', () => {
 	const faults: [string, Act][] = [
 		['a 500', broken(500)],
 		['a 502', broken(502)],
@@ -119,7 +115,7 @@ describe('what may have been processed is tried again where twice is once', () =
 		['a cut within the answer', { kind: 'truncated', text: '{' }],
 	];
 
-	it.each(faults)('%s: GET, PUT and DELETE', async (_, act) => {
+	it.each(faults)('after %s: GET, PUT and DELETE', async (_, act) => {
 		const { api } = client;
 		service.answer(act, fine);
 		expect(await api.lists.get(1)).toEqual(list);
@@ -147,7 +143,7 @@ describe('what may have been processed is tried again where twice is once', () =
 		}
 	});
 
-	it.each(faults)('%s: a send to a deployment of ours, with one key', async (_, act) => {
+	it.each(faults)('after %s: a send to a mailctl server, with one key', async (_, act) => {
 		service.introduce(ours);
 		service.answer(act, act, sent);
 		expect(await client.api.send(message)).toMatchObject({ result: true });
@@ -157,7 +153,7 @@ describe('what may have been processed is tried again where twice is once', () =
 		expect(new Set(keys).size).toBe(1);
 	});
 
-	it('a send whose first try is still at work waits for its answer', async () => {
+	it('while the first try is still being processed', async () => {
 		const running: Act = { kind: 'json', status: 409, body: { detail: 'Still running.' } };
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, running, running, sent);
@@ -166,7 +162,7 @@ describe('what may have been processed is tried again where twice is once', () =
 		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
 	});
 
-	it('what was cut off once stays uncertain, whatever later tries meet', async () => {
+	it('and stays uncertain whatever later tries return', async () => {
 		const { api } = client;
 		service.answer({ kind: 'cut' }, throttled('61'));
 		expect(await failure(api.lists.delete(1))).toMatchObject({ code: 'throttled', unanswered: true });
@@ -183,14 +179,14 @@ describe('what may have been processed is tried again where twice is once', () =
 		expect(await failure(api.send(message))).toMatchObject({ code: 'throttled', unanswered: false });
 	});
 
-	it('the caller’s key is the key', async () => {
+	it('with the key of the caller', async () => {
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, sent);
 		await client.api.send(message, { idempotencyKey: 'mine' });
 		expect(service.asked().map(({ headers }) => headers['idempotency-key'])).toEqual(['mine', 'mine']);
 	});
 
-	it('a timeout, each try with its own', async () => {
+	it('after a timeout, with a new one for each try', async () => {
 		const hasty = createClient(
 			clientOptions({ baseUrl: service.url, remote: { retries: 1, timeoutMs: 2_000 } }),
 		);
@@ -201,7 +197,7 @@ describe('what may have been processed is tried again where twice is once', () =
 		await hasty.close();
 	});
 
-	it('a DELETE that finds nothing after a cut has done its work', async () => {
+	it('and a DELETE that finds nothing after a cut has succeeded', async () => {
 		const gone: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
 		service.answer({ kind: 'cut' }, gone);
 		await client.api.lists.delete(1);
@@ -209,7 +205,7 @@ describe('what may have been processed is tried again where twice is once', () =
 		expect(await failure(client.api.lists.delete(1))).toMatchObject({ code: 'not_found' });
 	});
 
-	it('stops waiting when the call is given up', async () => {
+	it('until the call is aborted', async () => {
 		service.answer(throttled('30'));
 		const stop = new AbortController();
 		const reason = new Error('enough');
@@ -230,7 +226,7 @@ describe('what may have been processed is tried again where twice is once', () =
 	});
 });
 
-it('an empty page needs no second try', async () => {
+it('and an empty page is not repeated', async () => {
 	service.answer({ kind: 'json', body: emptyPage });
 	await client.api.lists.page({});
 	expect(asked()).toEqual(['GET']);

@@ -25,7 +25,7 @@ describe('the trace', () => {
 		expect(untimed()).toEqual(['> GET /sub/lists/?page=1', '< 200 in N ms, 52 bytes']);
 	});
 
-	it('quotes what a service complains about, and tells what never came', async () => {
+	it('quotes errors of a service, and reports a missing answer', async () => {
 		service.answer({ kind: 'text', status: 500, text: `Oops\n${'x'.repeat(2_000)}` }, { kind: 'cut' });
 		await client.api.lists.get(1).catch(() => null);
 		await client.api.lists.get(1).catch(() => null);
@@ -36,7 +36,7 @@ describe('the trace', () => {
 		expect(lost).toMatch(/^< nothing: .* cut the connection/);
 	});
 
-	it('never holds the token, a password or a webhook’s secret', async () => {
+	it('never contains the token, a password or a webhook’s secret', async () => {
 		const input = { url: 'https://a.example/', type: 'OPENED' as const, login: 'ann', password: 'hunter2' };
 		service.answer({
 			kind: 'json',
@@ -49,8 +49,8 @@ describe('the trace', () => {
 	});
 });
 
-describe('a raw exchange', () => {
-	it('gives back whatever was answered, redirects and errors too, and tries once', async () => {
+describe('a raw request', () => {
+	it('returns any answer, including redirects and errors, and tries once', async () => {
 		for (const status of [200, 204, 302, 404, 429, 503]) {
 			service.seen.length = 0;
 			service.answer({ kind: 'empty', status, headers: { 'retry-after': '0', location: '/x/' } });
@@ -61,7 +61,7 @@ describe('a raw exchange', () => {
 		expect(service.seen[0]).toMatchObject({ method: 'GET', url: '/sub/lists/?a=b' });
 	});
 
-	it('sends the given texts: method, headers over our own, body', async () => {
+	it('sends the given method, headers and body', async () => {
 		service.answer({ kind: 'json', body: emptyPage });
 		const body = Buffer.from([0, 1, 255]);
 		await client.exchange({
@@ -87,7 +87,7 @@ describe('a raw exchange', () => {
 		expect(lines.join('\n')).not.toContain('another');
 	});
 
-	it('decodes what came compressed, and joins repeated headers', async () => {
+	it('decodes a compressed answer, and joins repeated headers', async () => {
 		service.answer({ kind: 'bomb', bytes: 1_000 });
 		const { body, durationMs } = await client.exchange({ method: 'GET', path: '/x' });
 		expect(body.length).toBe(1_000);
@@ -96,7 +96,7 @@ describe('a raw exchange', () => {
 		expect((await client.exchange({ method: 'GET', path: '/x' })).headers['x-a']).toBe('1, 2');
 	});
 
-	it('is an ApiError when nothing, or too much, comes back', async () => {
+	it('throws an ApiError for an answer that is missing or too large', async () => {
 		service.answer({ kind: 'cut' });
 		await expect(client.exchange({ method: 'GET', path: '/x' })).rejects.toMatchObject({
 			name: 'ApiError',

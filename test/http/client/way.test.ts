@@ -43,7 +43,7 @@ describe('certificates', () => {
 		]);
 	});
 
-	it('are refused from strangers, exit 6; nothing was sent', async () => {
+	it('are rejected if unknown, exit 6, and nothing was sent', async () => {
 		const { url, seen } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url, remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
@@ -52,21 +52,21 @@ describe('certificates', () => {
 		expect(seen).toEqual([]);
 	});
 
-	it('are taken from --ca-cert', async () => {
+	it('are accepted with --ca-cert', async () => {
 		const { url, seen } = await service({ tls: trusted });
 		const { api } = client({ baseUrl: url, remote: { caCert: trusted.ca } });
 		expect(await api.lists.page({})).toEqual(emptyPage);
 		expect(seen[0]?.headers['x-secure-token']).toBe('a-secret-token');
 	});
 
-	it('must be for the host that was asked, whoever signed them', async () => {
+	it('must match the host, whoever signed them', async () => {
 		const { url, seen } = await service({ tls: other });
 		const error = await failure(client({ baseUrl: url, remote: { caCert: other.ca } }).api.lists.page({}));
 		expect(error.message).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
 		expect(seen).toEqual([]);
 	});
 
-	it('are not looked at with --insecure, which is said once', async () => {
+	it('are not checked with --insecure, which prints a warning', async () => {
 		const warnings: string[] = [];
 		const { url } = await service({ tls: other });
 		const { api } = client({
@@ -79,7 +79,7 @@ describe('certificates', () => {
 		expect(warnings).toEqual([`--insecure: the certificate of ${new URL(url).host} is not checked`]);
 	});
 
-	it('a --ca-cert that is none is an error of ours, not a crash', async () => {
+	it('in a bad --ca-cert are a clear error', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(
 			client({ baseUrl: url, remote: { caCert: '-----BEGIN CERTIFICATE-----\nnonsense' } }).api.lists.page(
@@ -89,13 +89,13 @@ describe('certificates', () => {
 		expect(error.code).toBe('network');
 	});
 
-	it('plain http on a TLS port is not an answer', async () => {
+	it('are missing with plain http on a TLS port', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url.replace('https:', 'http:') }).api.lists.page({}));
 		expect([6, 7]).toContain(classify(error).exit);
 	});
 
-	it('hold through a proxy, for the host behind it', async () => {
+	it('are checked through a proxy, for the host behind it', async () => {
 		const { url, seen } = await service({ tls: trusted });
 		const { url: proxyUrl, tunnels } = await proxy({ to: portOf(url) });
 		const through = (remote: ClientWishes['remote']) =>
@@ -126,7 +126,7 @@ describe('a proxy', () => {
 		['http_proxy over HTTP_PROXY', (url) => ({ env: { http_proxy: url, HTTP_PROXY: 'http://127.0.0.1:9' } })],
 		['a proxy without a scheme', (url) => ({ env: { HTTP_PROXY: new URL(url).host } })],
 		['--proxy over the environment', (url) => ({ remote: { proxy: url }, env: { NO_PROXY: '*' } })],
-	])('is gone through for %s', async (_, wishes) => {
+	])('is used for %s', async (_, wishes) => {
 		const { url, tunnels, plain } = await proxy({ to: portOf(target.url) });
 		const { api } = client({ baseUrl: 'http://mail.example.com', ...wishes(url) });
 		expect(await api.lists.page({})).toEqual(emptyPage);
@@ -135,7 +135,7 @@ describe('a proxy', () => {
 		expect(target.seen[0]).toMatchObject({ url: '/sub/lists/', headers: { host: 'mail.example.com' } });
 	});
 
-	it('gets its own credentials, which go no further', async () => {
+	it('gets its own credentials, and the server does not', async () => {
 		const { host, plain } = await proxy({ to: portOf(target.url) });
 		const { api } = client({
 			baseUrl: 'http://mail.example.com',
@@ -155,7 +155,7 @@ describe('a proxy', () => {
 		['https://127.9.9.9'],
 		['http://2130706433'],
 		['http://[::ffff:127.0.0.1]'],
-	])('is never asked for loopback: %s', (url) => {
+	])('is never used for loopback: %s', (url) => {
 		const env = { HTTP_PROXY: 'http://p.example', HTTPS_PROXY: 'http://p.example' };
 		expect(proxyFor({ baseUrl: new URL(url), proxy: 'http://p.example', env })).toBeNull();
 	});
@@ -165,7 +165,7 @@ describe('a proxy', () => {
 		[403, 'https://mail.example.com'],
 		[502, 'https://mail.example.com'],
 		[407, 'http://mail.example.com'],
-	])('that answers %d for %s: network, exit 6, nothing was sent', async (refuse, baseUrl) => {
+	])('that answers %d for %s is a network error, exit 6, and nothing was sent', async (refuse, baseUrl) => {
 		const { url } = await proxy({ to: portOf(target.url), refuse });
 		const { api } = client({ baseUrl, remote: { proxy: url, retries: 3 } });
 		const error = await failure(api.lists.create({ name: 'a', email_reason: 'b' }));
@@ -175,7 +175,7 @@ describe('a proxy', () => {
 		expect(target.seen).toEqual([]);
 	});
 
-	it('that is not there, or no URL: its password is not shown', async () => {
+	it('that is missing or malformed is named without its password', async () => {
 		for (const url of ['http://ann:hidden@127.0.0.1:9', 'ann:hidden@', 'ftp://ann:hidden@127.0.0.1']) {
 			const { api } = client({ baseUrl: 'http://mail.example.com', remote: { proxy: url } });
 			const error = await failure(api.lists.page({}));
@@ -215,14 +215,14 @@ describe('a base URL', () => {
 });
 
 describe('connections', () => {
-	it('are kept for the next call', async () => {
+	it('are reused for the next call', async () => {
 		const { url, connections } = await service();
 		const { api } = client({ baseUrl: url });
 		for (let i = 0; i < 5; i++) await api.lists.page({});
 		expect(connections()).toBe(1);
 	});
 
-	it('that the service closes without a word are not taken for the next call', async () => {
+	it('that the service closed are not reused', async () => {
 		const { url, answer, connections } = await service();
 		const body = JSON.stringify({ id: 1, name: 'n' });
 		answer({ kind: 'raw', text: `HTTP/1.1 201 Created\r\ncontent-length: ${body.length}\r\n\r\n${body}` });
@@ -231,7 +231,7 @@ describe('connections', () => {
 		expect(connections()).toBe(30);
 	});
 
-	it('are at most 16 at a time, for any number of calls', async () => {
+	it('are at most 16 for any number of calls', async () => {
 		const { url, connections, seen } = await service();
 		const { api } = client({ baseUrl: url });
 		await Promise.all(Array.from({ length: 100 }, () => api.lists.page({})));
@@ -239,7 +239,7 @@ describe('connections', () => {
 		expect(connections()).toBeLessThanOrEqual(16);
 	});
 
-	it('end with the client, and what is under way with them', async () => {
+	it('end with the client, and so do their calls', async () => {
 		const { url, answer } = await service();
 		answer({ kind: 'silent' });
 		const one = client({ baseUrl: url });

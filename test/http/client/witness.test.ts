@@ -34,7 +34,7 @@ async function deploy(options: WitnessOptions, wishes: Partial<ClientWishes> = {
 	return { witness, client: another({}), another, stop };
 }
 
-describe.skipIf(missing !== null)('the client on a Django deployment', () => {
+describe.skipIf(missing !== null)('the client on a Django service', () => {
 	let deployment: Deployment;
 	let api: Client['api'];
 	let counter = 0;
@@ -47,7 +47,7 @@ describe.skipIf(missing !== null)('the client on a Django deployment', () => {
 	});
 	afterAll(() => deployment.stop());
 
-	it('walks pages of ten, whatever size it wishes for', async () => {
+	it('reads pages of ten, whatever size it asks for', async () => {
 		const { id } = await newList();
 		const subscribers = api.subscribers(id);
 		for (let i = 0; i < 23; i++) {
@@ -73,8 +73,8 @@ describe.skipIf(missing !== null)('the client on a Django deployment', () => {
 	});
 });
 
-describe.skipIf(missing !== null)('the client on a Django deployment of another make', () => {
-	it('gets its wish where page_size is honoured, and 403 counts as 401', async () => {
+describe.skipIf(missing !== null)('the client on a second Django service', () => {
+	it('gets its page_size, and reads 403 as 401', async () => {
 		const { client, another, stop } = await deploy({ maxPageSize: 50, noChallenge: true });
 		for (let i = 0; i < 12; i++) await client.api.fields.create({ variable: `v${i}`, name: 'V' });
 		expect((await client.api.fields.page({ page_size: 12 })).results).toHaveLength(12);
@@ -84,7 +84,7 @@ describe.skipIf(missing !== null)('the client on a Django deployment of another 
 		await stop();
 	});
 
-	it('carries on where it is throttled or away for a moment, with nothing lost or made twice', async () => {
+	it('continues through throttling and outages without loss or repetition', async () => {
 		const { client, another, stop } = await deploy({ flaky: true }, { remote: { retries: 3 } });
 		const { api } = client;
 		for (let i = 0; i < 4; i++) await api.lists.create({ name: `List ${i}`, email_reason: 'r' });

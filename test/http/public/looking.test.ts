@@ -14,7 +14,7 @@ const agents = {
 };
 const tables = ['lists', 'subscribers', 'suppressions', 'erased', 'campaigns', 'submissions'];
 
-describe('looking at what is public', () => {
+describe('a link scanner', () => {
 	let served: Served;
 	let path: string;
 	let mail: Delivered;
@@ -54,7 +54,7 @@ describe('looking at what is public', () => {
 		];
 	};
 
-	it('has every kind of address to look at', () => {
+	it('sees every kind of address', () => {
 		const kinds = new Set(addresses().map((url) => new URL(url).pathname.split('/')[1]));
 		expect([...kinds].sort()).toEqual(['c', 'o', 'u', 'v']);
 	});
@@ -78,7 +78,7 @@ describe('looking at what is public', () => {
 		expect(messages_created).toBe(1);
 	});
 
-	it('differs from leaving by this test: a POST is seen', async () => {
+	it('changes nothing, unlike a POST', async () => {
 		const before = snapshot();
 		expect((await fetch(unsubscribeUrl(mail), { method: 'POST' })).status).toBe(200);
 		expect(snapshot()).not.toBe(before);

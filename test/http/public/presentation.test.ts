@@ -32,7 +32,7 @@ describe('the language of a page', () => {
 		expect(chooseLanguage(header)).toBe(language);
 	});
 
-	it('is looked for among the first fifty, and chosen in no time', () => {
+	it('is chosen among the first fifty, quickly', () => {
 		const many = (count: number) => Array.from({ length: count }, (_, index) => `x${'abcdefgh'[index % 8]}`);
 		expect(chooseLanguage([...many(49), 'fr'].join(','))).toBe('fr');
 		expect(chooseLanguage([...many(50), 'fr'].join(','))).toBe('en');
@@ -50,7 +50,7 @@ describe('the language of a page', () => {
 		expect(cpuMs() / (100 * hostile.length)).toBeLessThan(1);
 	});
 
-	it('has texts that are filled in, and differ from those of English', () => {
+	it('has texts that are filled in and differ from English', () => {
 		const { en, ...others } = texts;
 		const filled = ({ question, ofList, ofAll, doneOfList, doneOfAll, ...plain }: typeof en) => ({
 			...plain,

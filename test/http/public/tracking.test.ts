@@ -64,7 +64,7 @@ function events(): EventRow[] {
 const recorded = (count: number) => eventually(async () => expect(await events()).toHaveLength(count));
 
 describe('the pixel', () => {
-	it('is always the same picture, and an open by a good token', async () => {
+	it('is always the same picture, and counts an open with a valid token', async () => {
 		const { pixel } = await mail();
 		const answer = await ask(pixel);
 		expect(answer.status).toBe(200);
@@ -88,7 +88,7 @@ describe('the pixel', () => {
 		expect(events()).toHaveLength(1);
 	});
 
-	it('answers HEAD without a body, as a machine’s open', async () => {
+	it('counts HEAD as an open by a bot, without a body', async () => {
 		const { pixel } = await mail();
 		const answer = await ask(pixel, { method: 'HEAD' });
 		expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '43']);
@@ -96,7 +96,7 @@ describe('the pixel', () => {
 		expect(events()[0]).toMatchObject({ type: 'OPENED', machine: 1 });
 	});
 
-	it('is a picture when the store fails, and the failure is logged', async () => {
+	it('is a picture even if the store fails, which is logged', async () => {
 		const { pixel } = await mail();
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		expect((await ask(pixel)).status).toBe(200);
@@ -106,7 +106,7 @@ describe('the pixel', () => {
 		expect(served.failures).toHaveLength(2);
 	});
 
-	it('is recorded before its server may end', async () => {
+	it('is recorded before the server ends', async () => {
 		const { pixel } = await mail();
 		const answers = await Promise.all(Array.from({ length: 20 }, () => ask(pixel)));
 		expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
@@ -119,7 +119,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('is shown with its message, with clicks by their links, once each kind', async () => {
+	it('appears with its message and clicks, once for each kind', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -138,7 +138,7 @@ describe('the pixel', () => {
 		expect(times).toEqual([...times].sort());
 	});
 
-	it('is lost, and told as such, when tens of thousands wait for a store that does not answer', async () => {
+	it('is dropped with a log line if tens of thousands wait for the store', async () => {
 		const lost: unknown[] = [];
 		let answer: () => void = () => undefined;
 		const silent = new Promise<void>((resolve) => {
@@ -169,8 +169,8 @@ describe('the pixel', () => {
 	});
 });
 
-describe('a link', () => {
-	it('leads where its author wanted, values filled in', async () => {
+describe('a tracked link', () => {
+	it('leads to its author’s target with values', async () => {
 		const { links } = await mail();
 		expect(links).toHaveLength(3);
 		const targets = [];
@@ -194,7 +194,7 @@ describe('a link', () => {
 		]);
 	});
 
-	it('that is not exactly one of ours is a 404 page, never a redirect', async () => {
+	it('that is not exactly one of the mail is a 404 page, never a redirect', async () => {
 		const { links, pixel, id } = await mail();
 		const [first = '', second = ''] = links;
 		const o = /\/o\/([\w-]+)/.exec(pixel)?.[1] ?? '';
@@ -219,7 +219,7 @@ describe('a link', () => {
 		expect(events()).toEqual([]);
 	});
 
-	it('whose values make it no web address stays as it is in the mail, and is a 404 when asked for', async () => {
+	it('without a valid target stays as written, and is a 404', async () => {
 		const { email, links, id } = await mail({ context: { site: 'javascript:alert(1)' } });
 		expect(links).toHaveLength(2);
 		expect(email.html).toContain('<a href="#">three</a>');
@@ -230,7 +230,7 @@ describe('a link', () => {
 		for (const token of signed.slice(2)) expect((await ask(`${served.url}/c/${token}`)).status).toBe(404);
 	});
 
-	it('leads on when the click cannot be recorded, and says so when its target cannot be read', async () => {
+	it('redirects if the click cannot be recorded, and reports an unreadable target', async () => {
 		const { links } = await mail();
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		expect((await ask(links[0] ?? '')).status).toBe(302);
@@ -240,7 +240,7 @@ describe('a link', () => {
 		expect(await answer.text()).toContain('This did not work');
 	});
 
-	it('goes on working when its list, its subscriber and the day are gone', async () => {
+	it('works after its list and subscriber are deleted', async () => {
 		const list = await served.engine.lists.create({ name: 'People', email_reason: 'x' });
 		await served.engine.subscribers(list.id).create({ email: 'ada@example.org', name: 'Ada' });
 		const { links } = await mail({ context: { site: 'https://three.example/' } });
@@ -264,7 +264,7 @@ describe('unsubscribing', () => {
 		return messages.length === 0;
 	};
 
-	it('is done by the form, is durable when answered, and may be done twice', async () => {
+	it('by the form is on disk before the answer, and can be repeated', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (let time = 1; time <= 2; time++) {
 			const answer = await ask(url, { method: 'POST' });
@@ -290,7 +290,7 @@ describe('unsubscribing', () => {
 				return form;
 			},
 		],
-	])('is done with one click of the mail program (RFC 8058), %s', async (_kind, body) => {
+	])('by one click of the mail program (RFC 8058) works, %s', async (_kind, body) => {
 		const url = unsubscribeUrl(await mail());
 		const answer = await ask(url, { method: 'POST', body: body() ?? null });
 		expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
@@ -317,7 +317,7 @@ describe('unsubscribing', () => {
 		const post = async (fields: Record<string, string>) =>
 			(await ask(url, { method: 'POST', body: new URLSearchParams(fields) })).text();
 
-		it('offers that list, which is chosen, and all', async () => {
+		it('offers that list, preselected, and all', async () => {
 			const page = await (await ask(url)).text();
 			expect(page).toContain(
 				'<input type="radio" name="scope" value="list" checked><span>This list: “Birds &amp; &lt;bees&gt;”</span>',
@@ -327,7 +327,7 @@ describe('unsubscribing', () => {
 			);
 		});
 
-		it('calls it by its public name, in the question and in the answer', async () => {
+		it('uses the public name in question and answer', async () => {
 			const [id = 0] = lists;
 			await served.engine.ext.lists.patch(id, { public_name: 'Bird & tree' });
 			expect((await (await fetch(url)).text()).split('\n').filter((line) => /bees/.test(line))).toEqual([]);
@@ -337,7 +337,7 @@ describe('unsubscribing', () => {
 			expect(await (await fetch(url)).text()).toContain('This list: “Birds &amp; &lt;bees&gt;”');
 		});
 
-		it('leaves that list alone unless all is chosen, and says which', async () => {
+		it('ends that list only unless all is chosen, and names it', async () => {
 			expect(await post({ scope: 'list' })).toContain(
 				'a…\u2060@example.org will get no more mail from the list “Birds &amp; &lt;bees&gt;”. Other lists are not affected.',
 			);
@@ -353,12 +353,12 @@ describe('unsubscribing', () => {
 			[{ 'List-Unsubscribe': 'One-Click', scope: 'all' }],
 			[{ scope: 'nonsense' }],
 			[{}],
-		])('leaves that list alone by %j', async (fields) => {
+		])('ends that list only by %j', async (fields) => {
 			await post(fields);
 			expect(await active()).toEqual([0, 1]);
 		});
 
-		it('has no choice where the setting says all, or the list is deleted', async () => {
+		it('has no choice if the setting says all, or the list is deleted', async () => {
 			const settings = (unsubscribe_scope: string | null) =>
 				served.store.writes.putSettings({ values: { unsubscribe_scope }, now: 0 });
 			await settings('all');
@@ -372,13 +372,13 @@ describe('unsubscribing', () => {
 			expect(await active()).toEqual([0]);
 		});
 
-		it('that could not be stored is tried again for the same', async () => {
+		it('tries the same choice again after a failure', async () => {
 			served.ports.record = () => Promise.reject(new Error('disk full'));
 			expect(await post({ scope: 'all' })).toContain('<input type="hidden" name="scope" value="all">');
 		});
 	});
 
-	it('that could not be stored says that it did not work', async () => {
+	it('reports that it could not be stored', async () => {
 		const url = unsubscribeUrl(await mail());
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		const answer = await ask(url, { method: 'POST' });
@@ -396,7 +396,7 @@ describe('unsubscribing', () => {
 });
 
 describe('every page', () => {
-	it('is in the language of its reader, and says that it depends on it', async () => {
+	it('has the reader’s language, and declares that it depends on it', async () => {
 		const { id } = await served.engine.lists.create({ name: 'Birds', email_reason: 'x' });
 		await served.engine.subscribers(id).create({ email: 'ada@example.org' });
 		const url = unsubscribeUrl(await mail({ list_id: id }));
@@ -443,10 +443,10 @@ describe('every page', () => {
 	});
 });
 
-describe('the mail in a browser', () => {
+describe('the browser view of a mail', () => {
 	const viewUrl = ({ email }: Delivered) => /href="([^"]*\/v\/[^"]*)"/.exec(email.html ?? '')?.[1] ?? '';
 
-	it('is what its recipient got, links as written, and no open', async () => {
+	it('is the recipient’s content with links as written, and no open', async () => {
 		const answer = await ask(viewUrl(await mail()));
 		const body = await answer.text();
 		expect(answer.status).toBe(200);

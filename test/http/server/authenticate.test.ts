@@ -21,8 +21,8 @@ beforeEach(() => {
 	});
 });
 
-describe('who a token belongs to', () => {
-	it('is asked once a second at most, good or bad, and at once by many', async () => {
+describe('the lookup of a token', () => {
+	it('happens once a second, and once for concurrent requests', async () => {
 		await Promise.all([authenticate('good'), authenticate('good'), authenticate('bad'), authenticate('bad')]);
 		now = 999_999;
 		await authenticate('good');
@@ -33,7 +33,7 @@ describe('who a token belongs to', () => {
 		expect(asked.length).toBe(3);
 	});
 
-	it('is asked again after a failure, which is the caller’s', async () => {
+	it('is repeated after a failure, which is returned', async () => {
 		let isBroken = true;
 		const shaky = createAuthenticator({
 			findToken: async () => {

@@ -70,7 +70,7 @@ function allowed(header: string | undefined, path: string): string | null {
 beforeAll(start);
 afterAll(() => deployment.close());
 
-describe('the recorded answers', () => {
+describe('the recorded answers of Django', () => {
 	test('are many', () => expect(cases.length).toBeGreaterThan(500));
 
 	test.each(cases)('$request.method $request.path: $name', async (one) => {

@@ -29,7 +29,7 @@ const letter = { from: 'news@example.com', to: ['a@example.com'], subject: 'Hi',
 const unknown = '7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11';
 
 describe('bodies', () => {
-	it('are read as UTF-8 and written as UTF-8, compact, with U+2028 escaped', async () => {
+	it('are read and written as compact UTF-8 with U+2028 escaped', async () => {
 		const answer = await wire('POST', '/sub/lists/', { body: { name: 'Ærø \u2028 😀', email_reason: 'ж' } });
 		expect(answer.status).toBe(201);
 		expect(answer.text).toMatch(/^\{"id":1,"name":"Ærø \\u2028 😀","email_reason":"ж","active_/);
@@ -37,7 +37,7 @@ describe('bodies', () => {
 		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
 	});
 
-	it('escape U+2028 in pages and slices that the database has encoded, too', async () => {
+	it('escape U+2028 in pages and slices encoded by the database', async () => {
 		await wire('POST', '/sub/lists/', { body: list });
 		const person = { email: 'a@example.com', name: 'é"\u2028\u2029"results":[]' };
 		await wire('POST', '/sub/lists/1/subscribers/', { body: person });
@@ -64,14 +64,14 @@ describe('bodies', () => {
 		expect(answer.headers.get('x-error-code')).toBe('parse_error');
 	});
 
-	it('with lone surrogates and NUL are refused by the field', async () => {
+	it('with lone surrogates and NUL are rejected by field', async () => {
 		const raw = '{"name": "a\\ud800b", "email_reason": "x\\u0000y"}';
 		const answer = await wire('POST', '/sub/lists/', { raw });
 		expect(answer.status).toBe(400);
 		expect(Object.keys(answer.body as object)).toEqual(['name', 'email_reason']);
 	});
 
-	it('with keys like __proto__ change nothing but themselves', async () => {
+	it('with keys like __proto__ change only themselves', async () => {
 		const raw = '{"__proto__": {"name": "x"}, "constructor": 1, "email_reason": "y"}';
 		expect(await wire('POST', '/sub/lists/', { raw })).toMatchObject({
 			status: 400,
@@ -80,8 +80,8 @@ describe('bodies', () => {
 	});
 });
 
-describe('who asks', () => {
-	it('names in headers which scopes the call takes and which the token has', async () => {
+describe('authorization', () => {
+	it('names in headers the required and the given scopes', async () => {
 		const told = async (method: string, path: string, token: string) => {
 			const { status, headers } = await wire(method, path, { token });
 			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];
@@ -94,7 +94,7 @@ describe('who asks', () => {
 		expect(await told('GET', '/sub/lists/', tokens.read)).toEqual([200, null, null]);
 	});
 
-	it('may do what the scopes of the token say', async () => {
+	it('allows what the scopes allow', async () => {
 		const may = async (token: string, method: string, path: string) =>
 			(await wire(method, path, { token, ...(method === 'POST' && { body: {} }) })).status !== 403;
 		const paths: [string, string][] = [
@@ -112,7 +112,7 @@ describe('who asks', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('gives tuples of the keys that are asked for, and refuses a word that names none', async () => {
+	it('limits tuples to requested keys, and rejects an unknown key', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -133,7 +133,7 @@ describe('who asks', () => {
 		...['messages/?status', 'messages/slice/?ordering', 'mailings/?state', 'mailings/?ordering'],
 		...['suppressions/?reason', 'suppressions/?source', 'webhooks/1/deliveries/?state'],
 		...['webhooks/1/deliveries/?ordering', `mailings/${unknown}/results/?only`],
-	])('refuses a word that %s= does not know, and none', async (path) => {
+	])('rejects an unknown word for %s=, and an empty one', async (path) => {
 		for (const word of ['bogus', '']) {
 			const { status, text } = await wire('GET', `/ext/${path}=${word}`);
 			const body = { [path.split('?')[1] ?? '']: [`"${word}" is not a valid choice.`] };
@@ -141,7 +141,7 @@ describe('who asks', () => {
 		}
 	});
 
-	it('is throttled by the name of the token', async () => {
+	it('throttles by the name of the token', async () => {
 		let now = 0;
 		await restart({
 			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
@@ -181,11 +181,11 @@ describe('paths', () => {
 		`/ext/templates/${unknown}0/`,
 		'/o/abc.gif',
 		'/%2e%2e/etc/passwd',
-	])('that lead nowhere are a 404 in JSON: %s', async (path) => {
+	])('that are unknown are a 404 in JSON: %s', async (path) => {
 		expect(await wire('GET', path)).toMatchObject({ status: 404, text: '{"detail":"Not found."}' });
 	});
 
-	it('are compared decoded; UUIDs in any case', async () => {
+	it('are compared decoded, and UUIDs in any case', async () => {
 		await wire('POST', '/sub/l%69sts/', { body: list });
 		expect((await wire('GET', '/sub/lists/%31/')).status).toBe(200);
 		const { body } = await wire('POST', '/ext/templates/', { body: { name: 'T', text_body: 'x' } });
@@ -193,7 +193,7 @@ describe('paths', () => {
 		expect((await wire('GET', `/ext/templates/${id.toUpperCase()}/`)).status).toBe(200);
 	});
 
-	it('answer HEAD as GET without the body, but a test of a webhook', async () => {
+	it('answer HEAD as GET without the body, except the test of a webhook', async () => {
 		let tests = 0;
 		await restart({
 			ports: {
@@ -222,7 +222,7 @@ describe('paths', () => {
 });
 
 describe('collections', () => {
-	it('link with the public URL and keep what else the query holds, sorted and encoded as DRF does', async () => {
+	it('link with the public URL and keep other parameters, sorted and encoded as in DRF', async () => {
 		for (let i = 0; i < 5; i++) await wire('POST', '/sub/lists/', { body: list });
 		const links = async (query: string) => {
 			const { next, previous } = (
@@ -256,7 +256,7 @@ describe('sending', () => {
 			...(key !== null && { headers: { 'Idempotency-Key': key } }),
 		});
 
-	it('says in headers what the call was accepted as', async () => {
+	it('reports in headers what the call was accepted as', async () => {
 		await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
 		const one = await send(null);
 		expect(one.status).toBe(200);
@@ -267,7 +267,7 @@ describe('sending', () => {
 		expect(bulk.headers.get('x-campaign-id')).toMatch(/^[0-9a-f-]{36}$/);
 	});
 
-	it('keeps the keys of one token apart from those of another', async () => {
+	it('separates the keys of tokens', async () => {
 		const asSender = { body: letter, token: tokens.send, headers: { 'Idempotency-Key': 'same' } };
 		const mine = await send('same');
 		const theirs = await wire('POST', '/message/send/', asSender);
@@ -275,7 +275,7 @@ describe('sending', () => {
 		expect(theirs.text).not.toBe(mine.text);
 	});
 
-	it.each(['a b', 'é', 'x'.repeat(256), ''])('refuses the key "%s"', async (key) => {
+	it.each(['a b', 'é', 'x'.repeat(256), ''])('rejects the key "%s"', async (key) => {
 		const answer = await send(key);
 		expect(answer.status).toBe(400);
 		expect(answer.body).toEqual({ 'Idempotency-Key': ['Use 1 to 255 visible ASCII characters.'] });
@@ -304,7 +304,7 @@ describe('sessions', () => {
 		['PATCH', '/ext/lists/1/subscribers/1/', { patch: [] }],
 		['GET', '/ext/messages/progress/', undefined],
 		['GET', '/ext/messages/?since=yesterday', undefined],
-	])('refuse a wrong shape: %s %s %j', async (method, path, body) => {
+	])('reject a malformed body: %s %s %j', async (method, path, body) => {
 		const answer = await wire(method, path, body === undefined ? {} : { body });
 		expect(answer.status).toBe(400);
 		expect(answer.body).toEqual(expect.any(Object));
@@ -317,18 +317,18 @@ describe('failures of the service', () => {
 		return wire('GET', '/sub/lists/');
 	};
 
-	it('are 503 with Retry-After when the database is locked too long', async () => {
+	it('are 503 with Retry-After if the database is locked too long', async () => {
 		const answer = await failing(new StoreError('locked', '/var/lib/news.db is locked'));
 		expect(answer).toMatchObject({ status: 503, text: '{"detail":"The database is busy. Try again."}' });
 		expect(answer.headers.get('retry-after')).toBe('1');
 	});
 
-	it('are 507 when the disk is full', async () => {
+	it('are 507 if the disk is full', async () => {
 		const answer = await failing(new StoreError('disk_full', 'no room beside /var/lib/news.db'));
 		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
 	});
 
-	it('are 503 with a time where the database takes no writes, and the log says which', async () => {
+	it('are 503 with a time if writes fail, and the log names the failure', async () => {
 		const answer = await failing(new StoreError('read_only', '/var/lib/news.db'));
 		expect(answer).toMatchObject({
 			status: 503,
@@ -360,7 +360,7 @@ describe('failures of the service', () => {
 		[new TypeError('cannot read secret'), unknown],
 		['a text', unknown],
 		[null, unknown],
-	] as const)('say nothing of %s, but the log does', async (error, [code, detail]) => {
+	] as const)('hide %s, and log it', async (error, [code, detail]) => {
 		const answer = await failing(error);
 		expect(answer).toMatchObject({ status: 500, text: JSON.stringify({ detail }) });
 		expect(answer.headers.get('x-error-code')).toBe(code);
@@ -372,13 +372,13 @@ describe('failures of the service', () => {
 		]);
 	});
 
-	it('pass on what the service asks to wait', async () => {
+	it('pass on the service’s Retry-After', async () => {
 		const answer = await failing(new ApiError('throttled', 'Slow down.', { retryAfterMs: 2500 }));
 		expect(answer.status).toBe(429);
 		expect(answer.headers.get('retry-after')).toBe('3');
 	});
 
-	it('are a reason not to be ready, while being alive', async () => {
+	it('make the server not ready, but alive', async () => {
 		await restart({ handler: { ready: async () => 'the disk is full' } });
 		const answer = await wire('GET', '/readyz', { token: null });
 		expect(answer).toMatchObject({
@@ -393,8 +393,8 @@ describe('failures of the service', () => {
 	});
 });
 
-describe('what is counted and logged', () => {
-	it('shows to Prometheus, which brings its token in its own way', async () => {
+describe('metrics and logs', () => {
+	it('are readable by Prometheus with its form of the token', async () => {
 		await restart({
 			handler: {
 				gauges: async () => ({
@@ -435,7 +435,7 @@ describe('what is counted and logged', () => {
 		).toBe(true);
 	});
 
-	it('is one line a request, without query, token or body', async () => {
+	it('have one line for each request, without query, token or body', async () => {
 		await wire('GET', '/sub/lists/?email=secret@example.com');
 		await wire('GET', `/${tokens.admin}/sub`, { token: null });
 		await wire('GET', `/sub/lists/${tokens.admin}/`);

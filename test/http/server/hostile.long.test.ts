@@ -65,7 +65,7 @@ function heapInUse(): number {
 }
 
 describe('a hostile client', () => {
-	it('gets no 5xx, no secret and no memory for thousands of requests', async () => {
+	it('gets no 5xx, no secret and no memory in thousands of requests', async () => {
 		let connections = 0;
 		let heapWhenWarm = 0;
 		const work = async () => {
@@ -113,7 +113,7 @@ describe('a hostile client', () => {
 		],
 		['a bare line feed', (inner: string) => `X: y\nContent-Length: 0\r\n\r\n${inner}`],
 		['a blank before the colon', (inner: string) => `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${inner}`],
-	])('smuggles nothing with %s', async (_, frame) => {
+	])('cannot smuggle a request with %s', async (_, frame) => {
 		const body = '{"name":"smuggled","email_reason":"x"}';
 		const head = (target: string) =>
 			`POST ${target} HTTP/1.1\r\nHost: x\r\nX-Secure-Token: ${tokens.admin}\r\nContent-Type: application/json\r\n`;

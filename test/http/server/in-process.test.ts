@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.close());
 
-describe('the wire without a socket', () => {
-	it('answers what a server over the same database answers', async () => {
+describe('a request without a socket', () => {
+	it('is answered like one over HTTP', async () => {
 		const body = JSON.stringify({ name: 'Ærø', email_reason: 'x' });
 		const headers = { 'Content-Type': 'application/json' };
 		const made = await exchange({ method: 'POST', path: '/sub/lists/', headers, body });
@@ -37,7 +37,7 @@ describe('the wire without a socket', () => {
 		}
 	});
 
-	it('carries another token, or none, when asked to', async () => {
+	it('can have another token, or none', async () => {
 		const request = { method: 'GET', path: '/sub/lists/' };
 		expect((await exchange({ ...request, token: 'wrong' })).status).toBe(401);
 		const none = await exchange({ ...request, token: null });

@@ -35,8 +35,8 @@ function post(body: string, more = ''): string {
 }
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${host}${token}${more}\r\n`;
 
-describe('what is too large', () => {
-	it('refuses a URL of more than 8 KiB with 414, and goes on with the connection', async () => {
+describe('a request that is too large', () => {
+	it('gets 414 for a URL over 8 KiB, and the connection continues', async () => {
 		await start();
 		const wire = await open();
 		wire.write(get(`/sub/lists/?x=${'a'.repeat(8192)}`));
@@ -48,7 +48,7 @@ describe('what is too large', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('refuses headers of more than 16 KiB with 431 in JSON and ends the connection', async () => {
+	it('gets 431 in JSON for headers over 16 KiB, and the connection ends', async () => {
 		await start();
 		const wire = await open();
 		wire.write(get('/', `X-Long: ${'a'.repeat(20_000)}\r\n`));
@@ -61,7 +61,7 @@ describe('what is too large', () => {
 		]);
 	});
 
-	it('reads all headers of 16 KiB, however many', async () => {
+	it('may have any number of headers up to 16 KiB', async () => {
 		await start();
 		const wire = await open();
 		const many = Array.from({ length: 1_900 }, (_, at) => `x${at}:\r\n`).join('');
@@ -69,7 +69,7 @@ describe('what is too large', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('refuses a body announced past 10 MiB before it is sent, past 4 MiB for a batch', async () => {
+	it('gets 413 for an announced body over 10 MiB, or 4 MiB for a batch', async () => {
 		await start();
 		for (const [path, size, limit] of [
 			['POST /message/send/', 10 * 1024 * 1024 + 1, 10],
@@ -88,7 +88,7 @@ describe('what is too large', () => {
 		}
 	});
 
-	it('stops reading a chunked body at the limit, and the answer arrives although more was sent', async () => {
+	it('is cut at the limit of a chunked body, and the answer arrives', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\n`);
@@ -102,7 +102,7 @@ describe('what is too large', () => {
 		await wire.closed();
 	});
 
-	it('takes a body of exactly 10 MiB', async () => {
+	it('may have a body of exactly 10 MiB', async () => {
 		await start();
 		const mail = JSON.stringify({
 			from: 'news@example.com',
@@ -116,7 +116,7 @@ describe('what is too large', () => {
 		});
 	});
 
-	it('answers 503 with Retry-After when the bodies of all requests together are too much, and takes them again later', async () => {
+	it('gets 503 with Retry-After if all bodies together are too large', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 100_000 } } });
 		const [first, second] = [await open(), await open()];
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 90000\r\n\r\n`;
@@ -133,7 +133,7 @@ describe('what is too large', () => {
 		expect(await third.read()).toMatchObject({ status: 201 });
 	});
 
-	it('reads the rest of a short body it had no room for, and goes on with the connection', async () => {
+	it('has the rest of a short rejected body read, and the connection continues', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
@@ -143,7 +143,7 @@ describe('what is too large', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('answers 503 to requests past the number it will hold at once', async () => {
+	it('gets 503 above the number of concurrent requests', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxRequests: 2 } },
@@ -159,8 +159,8 @@ describe('what is too large', () => {
 	});
 });
 
-describe('what one address may have', () => {
-	it('lets a request past its share wait until another is answered', async () => {
+describe('the limits of one address', () => {
+	it('delay a request until another is answered', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxRequestsPerAddress: 2 } },
@@ -180,14 +180,14 @@ describe('what one address may have', () => {
 		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
 	});
 
-	it('holds only so much of its bodies', async () => {
+	it('include the size of its bodies', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1000 } } });
 		const answer = await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(1001) });
 		expect(answer.status).toBe(503);
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
 	});
 
-	it('reads its files one after another where two have no room', async () => {
+	it('read its files one after another if two do not fit', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
 		const wires = [await open(), await open(), await open()];
 		const halves = wires.map((wire, index) => {
@@ -202,7 +202,7 @@ describe('what one address may have', () => {
 		for (const { wire } of halves) expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('does not wait for a file whose client has left', async () => {
+	it('ignore a file whose client has left', async () => {
 		await start();
 		const sha256 = createHash('sha256').update('whole').digest('hex');
 		const put = (length: number) =>
@@ -215,7 +215,7 @@ describe('what one address may have', () => {
 		expect(await last.read()).toMatchObject({ status: 200 });
 	});
 
-	it('ends the connection that has rested longest for one more, and none that is being answered', async () => {
+	it('end the connection that was idle longest, and none with a request', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxConnectionsPerAddress: 3 } },
@@ -235,7 +235,7 @@ describe('what one address may have', () => {
 		expect(await busy.read()).toMatchObject({ status: 200 });
 	});
 
-	it('is counted by what a trusted proxy says, and the connections of the proxy are not', async () => {
+	it('use the address from a trusted proxy, and do not limit the proxy', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { trustProxy: true, limits: { maxConnectionsPerAddress: 1, maxRequestsPerAddress: 1 } },
@@ -254,15 +254,15 @@ describe('what one address may have', () => {
 		['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
 		['2001:db8:1:2::9', '2001:db8:1:2'],
 		['::1', '0:0:0:0'],
-	])('is for %s the address, or the /64 of IPv6', (address, name) => {
+	])('count %s by address, or by the /64 of IPv6', (address, name) => {
 		expect(peerName(address)).toBe(name);
 	});
 });
 
-describe('what is too slow', () => {
+describe('a client that is too slow', () => {
 	const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, checkIntervalMs: 50 };
 
-	it('refuses headers that drip with 408 in JSON', async () => {
+	it('gets 408 in JSON for slow headers', async () => {
 		await start({ server: { limits } });
 		const wire = await open();
 		wire.write('GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
@@ -273,7 +273,7 @@ describe('what is too slow', () => {
 		await wire.closed();
 	});
 
-	it('refuses a body that never ends with 408, and lets go of what it held', async () => {
+	it('gets 408 for an endless body, whose memory is freed', async () => {
 		await start({ server: { limits: { ...limits, maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		wire.write(
@@ -290,7 +290,7 @@ describe('what is too slow', () => {
 		});
 	});
 
-	it('refuses a form of a public page that is not whole in its time with 408', async () => {
+	it('gets 408 for a slow form of a public page', async () => {
 		await start({
 			server: {
 				limits: { formTimeoutMs: 200 },
@@ -303,13 +303,13 @@ describe('what is too slow', () => {
 		await wire.closed();
 	});
 
-	it('closes a connection that says nothing', async () => {
+	it('is disconnected if it sends nothing', async () => {
 		await start({ server: { limits } });
 		const wire = await open();
 		await wire.closed();
 	});
 
-	it('closes an idle connection after its time', async () => {
+	it('is disconnected when idle', async () => {
 		await start({ server: { limits: { keepAliveTimeoutMs: 200 } } });
 		const wire = await open();
 		wire.write(get('/'));
@@ -317,7 +317,7 @@ describe('what is too slow', () => {
 		await wire.closed();
 	});
 
-	it('gives up a client that does not take its answer', async () => {
+	it('is dropped if it does not read its answer', async () => {
 		const large: HttpResponse = { status: 200, headers: {}, body: Buffer.alloc(32 * 1024 * 1024) };
 		await start({ server: { limits: { writeTimeoutMs: 200 }, publicPages: async () => large } });
 		const wire = await open();
@@ -327,7 +327,7 @@ describe('what is too slow', () => {
 	});
 });
 
-describe('what is not a request', () => {
+describe('a malformed request', () => {
 	it.each([
 		['garbage', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n'],
 		[
@@ -344,7 +344,7 @@ describe('what is not a request', () => {
 		['another version', `GET / HTTP/3.7\r\n${host}\r\n`],
 		['no Host', 'GET / HTTP/1.1\r\n\r\n'],
 		['a blank in the target', `GET / x HTTP/1.1\r\n${host}\r\n`],
-	])('refuses %s with 400 in JSON', async (_, text) => {
+	])('with %s gets 400 in JSON', async (_, text) => {
 		await start();
 		const wire = await open();
 		wire.write(text);
@@ -354,7 +354,7 @@ describe('what is not a request', () => {
 		expect(JSON.parse(answer?.body ?? '')).toEqual({ detail: expect.any(String) });
 	});
 
-	it('refuses a broken chunk of a body it is reading, once, and ends', async () => {
+	it('with a broken chunk gets one answer and ends', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
@@ -369,7 +369,7 @@ describe('what is not a request', () => {
 		headers: { allow: 'GET, POST, HEAD, OPTIONS', connection: 'close' },
 	};
 
-	it('answers an unknown method of a client that says no more', async () => {
+	it('with an unknown method is answered', async () => {
 		await start();
 		const wire = await open();
 		wire.socket.end(unknown);
@@ -391,7 +391,7 @@ describe('what is not a request', () => {
 		});
 	});
 
-	it('answers unknown methods with a large body, and among a pipeline in their turn', async () => {
+	it('with an unknown method and large body is answered in pipeline order', async () => {
 		await start();
 		const wire = await open();
 		const body = 'x'.repeat(50_000);
@@ -407,7 +407,7 @@ describe('what is not a request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('answers a method that nobody knows as any that is not there: %s', async (method, with_, status, says) => {
+	])('with an invalid method is answered like an unknown path: %s', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(
@@ -421,7 +421,7 @@ describe('what is not a request', () => {
 		expect(deployment.lines.at(-1)).toMatchObject({ method, path: '/sub/lists/', status });
 	});
 
-	it('answers what came before the garbage first', async () => {
+	it('is answered after the requests before it', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`${get('/sub/lists/')}${get('/sub/fields/')}NONSENSE\r\n\r\n`);
@@ -432,8 +432,8 @@ describe('what is not a request', () => {
 	});
 });
 
-describe('what HTTP allows', () => {
-	it('answers a pipeline in order, one after another', async () => {
+describe('HTTP features', () => {
+	it('include pipelines, answered in order', async () => {
 		await start();
 		const wire = await open();
 		wire.write(post(list) + get('/sub/lists/1/') + post('{') + get('/sub/lists/'));
@@ -443,7 +443,7 @@ describe('what HTTP allows', () => {
 		expect(JSON.parse((await wire.read())?.body ?? '')).toMatchObject({ count: 1 });
 	});
 
-	it('answers a pipeline of any length, some at a time', async () => {
+	it('include pipelines of any length', async () => {
 		await start();
 		const wire = await open();
 		const paths = Array.from(
@@ -455,7 +455,7 @@ describe('what HTTP allows', () => {
 		expect(await wire.read()).toMatchObject({ status: 201 });
 	});
 
-	it('asks for the body of Expect: 100-continue only from who may send it', async () => {
+	it('include Expect: 100-continue, for authorized clients only', async () => {
 		await start();
 		const head = (secret: string) =>
 			`POST /sub/lists/ HTTP/1.1\r\n${host}X-Secure-Token: ${secret}\r\n${json}Expect: 100-continue\r\nContent-Length: ${list.length}\r\n\r\n`;
@@ -473,7 +473,7 @@ describe('what HTTP allows', () => {
 		expect(await other.read()).toMatchObject({ status: 417 });
 	});
 
-	it('keeps the connection when a short body was not wanted', async () => {
+	it('keep the connection if a short body was not needed', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /nope/ HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nhello${get('/sub/lists/')}`);
@@ -481,14 +481,14 @@ describe('what HTTP allows', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('lets who is not let in send nothing: the answer does not wait for the body', async () => {
+	it('answer an unauthorized client before its body', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${json}Content-Length: 10000000\r\n\r\n`);
 		expect(await wire.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
 	});
 
-	it('takes the whole URL as a proxy sends it, and HTTP/1.0', async () => {
+	it('include absolute URLs and HTTP/1.0', async () => {
 		await start();
 		const wire = await open();
 		wire.write(get('http://elsewhere.example/sub/lists/?page=1'));
@@ -505,7 +505,7 @@ describe('what HTTP allows', () => {
 		await old.closed();
 	});
 
-	it('refuses TRACE like any method that is not there', async () => {
+	it('exclude TRACE, like any unknown method', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`TRACE /sub/lists/ HTTP/1.1\r\n${host}${token}\r\n`);
@@ -516,7 +516,7 @@ describe('what HTTP allows', () => {
 		});
 	});
 
-	it('tells the call when the client has left', async () => {
+	it('tell the handler when the client has left', async () => {
 		let signal: AbortSignal | undefined;
 		await start();
 		deployment.engine.webhooks.test = (_id, call) => {
@@ -533,7 +533,7 @@ describe('what HTTP allows', () => {
 });
 
 describe('public pages', () => {
-	it('are asked first, with the address of the client, and their token is in no log', async () => {
+	it('are handled first with the client’s address, and their token is not logged', async () => {
 		const seen: unknown[] = [];
 		await start({
 			server: {
@@ -571,7 +571,7 @@ describe('public pages', () => {
 		expect(deployment.lines.map(({ path }) => path)).toEqual(['/u/…', '/u/…', '/u/…']);
 	});
 
-	it('that wait for nothing are answered in their turn, also in a pipeline, and logged as the others', async () => {
+	it('are answered in turn in a pipeline, and logged like others', async () => {
 		const asked: string[] = [];
 		const publicPages = Object.assign(
 			async ({ path }: { path: string }) => ({ status: 200, headers: {}, body: `later ${path}` }),
@@ -606,7 +606,7 @@ describe('public pages', () => {
 		]);
 	});
 
-	it('that wait for nothing are refused as others are: a URL too long, no Host', async () => {
+	it('have the same limits for the URL and the Host header', async () => {
 		const synchronously = () => ({ status: 200, headers: {}, body: 'page' });
 		await start({ server: { publicPages: Object.assign(async () => null, { synchronously }) } });
 		const wire = await open();
@@ -617,7 +617,7 @@ describe('public pages', () => {
 		expect(await bare.read()).toMatchObject({ status: 400 });
 	});
 
-	it('are the last of their connection when the server was told to stop meanwhile', async () => {
+	it('close their connection if the server is stopping', async () => {
 		let closing: Promise<void> | null = null;
 		const synchronously = () => {
 			queueMicrotask(() => {
@@ -632,7 +632,7 @@ describe('public pages', () => {
 		await closing;
 	});
 
-	it('are counted with the API when both share their figures, and so is what is not a request', async () => {
+	it('are counted with the API if both share metrics', async () => {
 		const metrics = createMetrics();
 		const publicPages = async () => ({ status: 200, headers: {}, body: 'page' });
 		await start({ server: { publicPages, metrics }, handler: { metrics } });
@@ -647,14 +647,14 @@ describe('public pages', () => {
 		expect(text).not.toContain('secret');
 	});
 
-	it('that fail are a 500 that says nothing', async () => {
+	it('that fail are a 500 without details', async () => {
 		await start({ server: { publicPages: () => Promise.reject(new Error('SELECT token FROM secrets')) } });
 		const answer = await ask(deployment, 'GET', '/o/abc.gif', { token: null });
 		expect(answer).toMatchObject({ status: 500, text: detail('A server error occurred.') });
 		expect(deployment.lines[0]).toMatchObject({ level: 'error', path: '/o/…' });
 	});
 
-	it('whose headers cannot be written end that connection, and nothing else', async () => {
+	it('with bad headers end their connection only', async () => {
 		const headers = { Location: 'https://example.com/\r\nX-Injected: 1' };
 		await start({ server: { publicPages: async () => ({ status: 302, headers, body: null }) } });
 		const wire = await open();
@@ -667,7 +667,7 @@ describe('public pages', () => {
 		expect(await ask(deployment, 'GET', '/healthz')).toMatchObject({ status: 200 });
 	});
 
-	it('believe a proxy about the address only when told to', async () => {
+	it('use a proxy’s address header only if told to', async () => {
 		const ips: (string | null)[] = [];
 		const publicPages = async ({ ip }: { ip: string | null }) => {
 			ips.push(ip);
@@ -684,8 +684,8 @@ describe('public pages', () => {
 	});
 });
 
-describe('closing', () => {
-	it('answers what is under way, ends idle connections, and takes nothing new', async () => {
+describe('closing a server', () => {
+	it('answers running requests, ends idle connections, and accepts nothing new', async () => {
 		let release = () => {};
 		const ready = () =>
 			new Promise<null>((resolve) => {
@@ -706,7 +706,7 @@ describe('closing', () => {
 		await closing;
 	});
 
-	it('ends a connection whose answer was ready, and not out, when it was told to stop', async () => {
+	it('ends a connection whose answer was not yet sent', async () => {
 		let closing: Promise<void> | null = null;
 		const ready = async () => {
 			setImmediate(() => {
@@ -722,7 +722,7 @@ describe('closing', () => {
 		await closing;
 	});
 
-	it('behind a proxy takes connections and requests until it was told, and answers each as the last one', async () => {
+	it('behind a proxy accepts requests until told, and answers each as the last', async () => {
 		await start({ server: { trustProxy: true } });
 		const [kept, idle] = [await open(), await open()];
 		for (const wire of [kept, idle]) {
@@ -741,7 +741,7 @@ describe('closing', () => {
 		await expect(dial(deployment.server.url)).rejects.toThrow('ECONNREFUSED');
 	});
 
-	it('cuts what is still under way when the grace is over', async () => {
+	it('cuts running requests when the grace ends', async () => {
 		let isAsked = false;
 		const ready = () => {
 			isAsked = true;
@@ -755,7 +755,7 @@ describe('closing', () => {
 		expect(await wire.read()).toBe(null);
 	});
 
-	it('rejects an address that is taken', async () => {
+	it('rejects an address in use', async () => {
 		await start();
 		const port = Number(new URL(deployment.server.url).port);
 		await expect(deploy({ server: { port } })).rejects.toThrow('EADDRINUSE');

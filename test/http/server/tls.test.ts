@@ -61,7 +61,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		expect(await get('/healthz')).toMatchObject({ status: 200 });
 	});
 
-	it('closes although somebody never finished the handshake', async () => {
+	it('closes although a handshake never finished', async () => {
 		const other = await deploy({ server: { tls } });
 		const socket = connect(Number(new URL(other.server.url).port), '127.0.0.1');
 		socket.on('error', () => {});
@@ -71,7 +71,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		await other.engine.close();
 	});
 
-	it('rejects what is not a certificate', async () => {
+	it('rejects an invalid certificate', async () => {
 		await expect(deploy({ server: { tls: { cert: 'x', key: 'y' } } })).rejects.toThrow();
 	});
 });

@@ -51,7 +51,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	}
 
-	it('by kill -9, again and again, loses no send call and sends nothing twice', async () => {
+	it('by kill -9 again and again loses no send call and sends nothing twice', async () => {
 		const server = await start();
 		const url = await server.createDatabase();
 		const sink = await startCountingSink();
@@ -113,7 +113,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect(writing.made.length).toBe(240);
 	}
 
-	it('leaves everything acknowledged to the synchronous replica that is promoted', async () => {
+	it('loses nothing on its promoted synchronous replica', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		const replica = await primary.replicate();
@@ -126,7 +126,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		});
 	});
 
-	it('acknowledges nothing that its replica may lack because the wait for it was canceled', async () => {
+	it('acknowledges nothing that its replica may lack after a canceled wait', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
@@ -150,7 +150,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('is not written to while it is a replica, and doctor tells whether commits wait for one', async () => {
+	it('is not written to as a replica, and doctor checks that commits wait for one', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();

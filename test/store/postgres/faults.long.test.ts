@@ -25,7 +25,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			(error: unknown) => error,
 		);
 
-	it('names the way out, and never the password', async () => {
+	it('an unreachable database names the fix, and never the password', async () => {
 		const url = await server.createDatabase();
 		const withPassword = with_(url, (place) => {
 			place.password = 'geheim';
@@ -59,7 +59,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		}
 	});
 
-	it('names missing rights, a replica, and tables of another program', async () => {
+	it('an unusable database names missing rights, a replica, and foreign tables', async () => {
 		const url = await server.createDatabase();
 		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
 		const poor = with_(url, (place) => (place.username = 'poor'));
@@ -82,13 +82,13 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		});
 	});
 
-	it('makes nothing where a database was to be there', async () => {
+	it('a missing database gets no tables', async () => {
 		const url = await server.createDatabase();
 		expect(await failure(url, 'existing')).toMatchObject({ name: 'DatabaseMissing' });
 		await ask(url, 'CREATE TABLE lists (x int)');
 	});
 
-	it('loses nothing acknowledged and makes nothing twice while its connections are ended', async () => {
+	it('broken connections lose nothing acknowledged and repeat nothing', async () => {
 		const url = await server.createDatabase();
 		const store = await openPostgresStore({
 			...{ url: `${url}?pool=4`, clock: systemClock, mode: 'create', lockTimeoutMs: 120_000 },
@@ -130,7 +130,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	});
 
-	it('says that a write may be done where the server stays away after it was asked to end it', async () => {
+	it('a write is uncertain if the server stays away during its commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -145,7 +145,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(results.map(({ name }) => name)).toEqual(['Once']);
 	});
 
-	it('runs again what lost its connection before its end', async () => {
+	it('an operation runs again if its connection broke before its commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -157,7 +157,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(count).toBe(1);
 	});
 
-	it('is found out where its connections are open and silent, and each write is done once', async () => {
+	it('a silent connection is detected, and each write happens once', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -179,7 +179,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(page?.count).toBe(9);
 	});
 
-	it('is waited for while it works on a statement, however long it says nothing', async () => {
+	it('a long statement is waited for, however long it is silent', async () => {
 		const url = await server.createDatabase();
 		// Looked into every second, which a busy server answers within one.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });
@@ -193,7 +193,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('is rid of a transaction whose process is gone without a word', async () => {
+	it('a transaction of a vanished process is ended', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);

@@ -28,7 +28,7 @@ afterEach(() => {
 	server.close();
 });
 
-it('is left without an open connection', async () => {
+it('a failed login leaves no open connection', async () => {
 	server.listen(0, '127.0.0.1');
 	await once(server, 'listening');
 	const { port } = server.address() as AddressInfo;

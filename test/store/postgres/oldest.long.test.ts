@@ -13,7 +13,7 @@ function serverOf(number: number): Sql {
 }
 
 describe('the oldest PostgreSQL', () => {
-	it('is taken, and one that is older is refused by name', async () => {
+	it('is accepted, and an older one is rejected by number', async () => {
 		const name = 'postgres://db/mail';
 		expect(await readVersion(serverOf(oldestPostgres * 10_000), name)).toBe(0);
 		await expect(readVersion(serverOf(last * 10_000 + 22), name)).rejects.toMatchObject({
@@ -22,7 +22,7 @@ describe('the oldest PostgreSQL', () => {
 		});
 	});
 
-	it.each(['docs/deploying.md', 'docs/scaling.md'])('is the one of %s', async (page) => {
+	it.each(['docs/deploying.md', 'docs/scaling.md'])('is documented in %s', async (page) => {
 		const text = await readFile(join(root, page), 'utf8');
 		const named = text.matchAll(/PostgreSQL (?:of yours \()?(\d+) or newer|PostgreSQL older than (\d+)/g);
 		expect([...named].map(([, from, than]) => from ?? than)).toEqual([String(oldestPostgres)]);

@@ -22,7 +22,7 @@ describePostgres('a store that is not told how its writes end', (server) => {
 		return store;
 	});
 
-	it('loses and doubles nothing when every other answer is lost, and that of the question about it too', async () => {
+	it('lost answers lose and repeat nothing, even if the check is lost too', async () => {
 		const { url, proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -45,7 +45,7 @@ describePostgres('a store that is not told how its writes end', (server) => {
 		expect(left?.['n']).toBeLessThan(3);
 	});
 
-	it('repeats patches and batches, which answer what they did', async () => {
+	it('repeated patches and batches answer what they did', async () => {
 		const { proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -63,7 +63,7 @@ describePostgres('a store that is not told how its writes end', (server) => {
 		expect(proxy.cuts()).toBe(3);
 	});
 
-	it('keeps answers that nobody else can read', async () => {
+	it('stored answers cannot be read by others', async () => {
 		const { url, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		await newSubscriber(store, await newList(store), 'ann@example.org');

@@ -48,7 +48,9 @@ describePostgres('a write without an answer', (server) => {
 		],
 	];
 
-	it.each(ways)('that fails %s undoes its transaction, with its own error', async (_, operate) => {
+	it.each(
+		ways,
+	)('a pipelined statement that fails %s undoes its transaction, with its own error', async (_, operate) => {
 		const { database, names } = await open();
 		await expect(database.write(({ sql }) => operate(sql))).rejects.toMatchObject(refused);
 		expect(await names()).toEqual([{ name: 'taken' }]);
@@ -56,7 +58,7 @@ describePostgres('a write without an answer', (server) => {
 		expect(await names()).toHaveLength(2);
 	});
 
-	it('is under way before the next is asked, if it is large', async () => {
+	it('a large pipelined statement is sent before the next', async () => {
 		const { database } = await open();
 		const clock = (sql: Sql, given: string) =>
 			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', [
@@ -79,7 +81,7 @@ describePostgres('a write without an answer', (server) => {
 		expect(second).toBeGreaterThan(first);
 	});
 
-	it('loses nothing of large and small ones that are asked together', async () => {
+	it('large and small pipelined statements lose nothing', async () => {
 		const { database, names } = await open();
 		const large = Array.from({ length: 5 }, (_, at) => `${at}`.repeat(100_000));
 		await database.write(async ({ sql }) => {
@@ -94,7 +96,7 @@ describePostgres('a write without an answer', (server) => {
 		);
 	});
 
-	it('undoes large ones before one that fails, with its error', async () => {
+	it('a failing statement undoes large ones before it, with its error', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

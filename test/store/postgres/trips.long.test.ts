@@ -48,7 +48,7 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
-	it('of a page are one, whatever it shows: its questions share the first packet', async () => {
+	it('a page takes one round trip, whatever it shows', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -74,7 +74,7 @@ describePostgres('round trips', (server) => {
 
 	const people = (count: number) => Array.from({ length: count }, (_, at) => `p${at}@example.org`);
 
-	it('are at most three for what a request waits for', async () => {
+	it('a request takes three round trips at most', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		await newField(store, 'city');
@@ -109,7 +109,7 @@ describePostgres('round trips', (server) => {
 		expect(Object.fromEntries(Object.entries(counted).filter(([, trips]) => trips > request))).toEqual({});
 	});
 
-	it('of a send call do not grow with those that it leaves out', async () => {
+	it('a send call takes no more round trips for recipients it skips', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		await suppress(store, people(50));
@@ -120,7 +120,7 @@ describePostgres('round trips', (server) => {
 		expect((await store.reads.getPerson({ email_key: 'p0@example.org' })).left_out).toHaveLength(1);
 	});
 
-	it('do not grow with the number of messages that are leased, settled and read', async () => {
+	it('leasing, settling and reading take no more round trips for more messages', async () => {
 		const [few, many] = await Promise.all([10, 200].map((count) => tripsOfSending(count)));
 		expect(many).toEqual(few);
 	});
@@ -147,7 +147,7 @@ describePostgres('round trips', (server) => {
 		return { leasing, settling, opening };
 	}
 
-	it.each(Object.entries(growing))('of %s do not grow with the rows', async (_, { most, prepare }) => {
+	it.each(Object.entries(growing))('%s takes no more round trips for more rows', async (_, { most, prepare }) => {
 		const [few = 0, many = 0] = await Promise.all(
 			[3, 30].map(async (count) => {
 				const { store, tripsOf } = await open();
@@ -159,7 +159,7 @@ describePostgres('round trips', (server) => {
 		expect([few, many].map((trips) => Math.max(trips, most))).toEqual([most, most]);
 	});
 
-	it('of a lease do not grow with the campaigns that have nothing due', async () => {
+	it('a lease takes no more round trips for campaigns without due messages', async () => {
 		const trips = await Promise.all(
 			[1, 5].map(async (count) => {
 				const { store, tripsOf } = await open();
@@ -174,7 +174,7 @@ describePostgres('round trips', (server) => {
 		expect(trips).toEqual([2, 2]);
 	});
 
-	it('of an import are those of one batch', async () => {
+	it('an import takes those of one batch', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));
@@ -182,7 +182,7 @@ describePostgres('round trips', (server) => {
 		expect(many).toBeLessThanOrEqual(few + 2);
 	});
 
-	it('of an import do not grow with the addresses that are suppressed', async () => {
+	it('an import takes no more round trips for suppressed addresses', async () => {
 		const trips = await Promise.all(
 			[2, 20].map(async (suppressed) => {
 				const { store, tripsOf } = await open();

@@ -30,7 +30,7 @@ async function open() {
 	return { store, kept, attempts };
 }
 
-it('has no row, and is listed with the others, before and after its mail came back', async () => {
+it('a first attempt that succeeds has no row, and is listed with the others', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const id = await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
@@ -53,7 +53,7 @@ it('has no row, and is listed with the others, before and after its mail came ba
 	expect(await attempts(id)).toEqual(told);
 });
 
-it('has a row where the line of its reply does not say all of it', async () => {
+it('an attempt has a row if its reply does not fit in a line', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const reply = { phase: 'answer', code: 250, enhanced: null, text: '2.0.0 is in the text' } as const;

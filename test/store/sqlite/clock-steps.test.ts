@@ -61,7 +61,7 @@ describe('a clock that was set back by days', () => {
 	});
 });
 
-describe('a clock that is set while a process runs', () => {
+describe('a clock that changes while a process runs', () => {
 	const second: Micros = 1_000_000;
 	const minute: Micros = 60 * second;
 	let steady: Micros;
@@ -87,7 +87,7 @@ describe('a clock that is set while a process runs', () => {
 		['a day back', -day],
 	];
 	describe.each(steps)('%s', (_what, step) => {
-		it('a lease lasts as long as it would have, whichever process looks first', async () => {
+		it('keeps the length of a lease, whichever process looks first', async () => {
 			const [one, other] = [await begin(), await begin()];
 			await verify(one);
 			await send(one, ['ann@example.org'], { now });
@@ -102,7 +102,7 @@ describe('a clock that is set while a process runs', () => {
 			await one.close();
 		});
 
-		it('a lease that was asked for by the clock before lasts no longer and no shorter', async () => {
+		it('keeps the length of a lease requested before the change', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });
@@ -122,7 +122,7 @@ describe('a clock that is set while a process runs', () => {
 			await store.close();
 		});
 
-		it('what was queued is due, and what was deferred waits as long as it would have', async () => {
+		it('keeps queued messages due and deferred ones waiting', async () => {
 			const store = await begin();
 			await deferred(store, 30 * minute);
 			await send(store, ['bob@example.org'], { now });
@@ -135,7 +135,7 @@ describe('a clock that is set while a process runs', () => {
 			await store.close();
 		});
 
-		it('an outcome that was told by the clock before makes no message wait for it', async () => {
+		it('delays no message by an outcome from before the change', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });
@@ -149,7 +149,7 @@ describe('a clock that is set while a process runs', () => {
 			await store.close();
 		});
 
-		it('a planned campaign stays planned', async () => {
+		it('keeps a planned campaign planned', async () => {
 			const store = await begin();
 			const id = await released(store, { starts_at: noon + 7 * day });
 			now += step;
@@ -159,7 +159,7 @@ describe('a clock that is set while a process runs', () => {
 			await store.close();
 		});
 
-		it('a limit allows no more and no less', async () => {
+		it('keeps the limits exact', async () => {
 			const store = await begin();
 			await verify(store);
 			await store.writes.putSettings({ values: { send_limit: '1/10m' }, now });
@@ -179,7 +179,7 @@ describe('a clock that is set while a process runs', () => {
 		});
 	});
 
-	it('slowly, it is followed without a step', async () => {
+	it('slowly is followed without a step', async () => {
 		const store = await begin();
 		for (let times = 0; times < 30; times += 1) {
 			pass(5 * second);
@@ -192,7 +192,7 @@ describe('a clock that is set while a process runs', () => {
 		found.close();
 	});
 
-	it('is written down, for those who look', async () => {
+	it('is recorded for later reading', async () => {
 		const store = await begin();
 		await store.writes.recordEvents({ events: [] });
 		now -= 8 * hour;

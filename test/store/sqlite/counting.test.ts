@@ -51,7 +51,7 @@ it.each([
 	['countWaiting', {}],
 	['countMessages', { scope: null }],
 	['queueState', { now: noon }],
-] as const)('of messages by state: %s', (operation, command) => {
+] as const)('counting messages by state is fast: %s', (operation, command) => {
 	const plan = planOf(operation, command);
 	const waiting = plan.filter((step) => step.includes('messages_due'));
 	expect(waiting).not.toEqual([]);
@@ -59,14 +59,14 @@ it.each([
 	expect(walks(plan)).toEqual([]);
 });
 
-it('of those who came to a list, up to now', async () => {
+it('counting new subscribers of a list is fast', async () => {
 	const range = { from: '2026-01-01', to: '2026-12-31', campaign: null, lists: true };
 	const plan = planOf('reportDetails', range);
 	expect(plan).toContain('SEARCH list_joined USING PRIMARY KEY (list_id=? AND quarter>?)');
 	expect(plan.filter((step) => /(SCAN|SEARCH) subscribers\b/.test(step))).toEqual([]);
 });
 
-it('a client uploads no more than 5,000 files or 1 GiB that no content names', () => {
+it('a client uploads at most 5,000 files or 1 GiB that no content names', () => {
 	const operations = createCore(createSql(db)) as Record<string, (command: object) => unknown>;
 	const put = (owner?: string, sha256 = 'new') =>
 		operations['putAttachment']?.({ sha256, bytes: Buffer.from('x'), owner, now: noon }) !== null;

@@ -54,7 +54,7 @@ describe('a list with many subscribers', () => {
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(false);
 	});
 
-	it('is there with the rest of them after a kill, gets no mail, and is deleted by the next call', async () => {
+	it('keeps the rest after a kill, gets no mail, and is deleted by the next call', async () => {
 		const { core, steps, failAfter, left, sound } = startLists();
 		failAfter(2);
 		await expect(deleteInSlices(steps, deletion, 2)).rejects.toThrow('the process was killed');
@@ -65,7 +65,7 @@ describe('a list with many subscribers', () => {
 		sound();
 	});
 
-	it('stops behind a slice once its caller has gone, and the next call goes on', async () => {
+	it('keeps the rest after its caller has left, and the next call continues', async () => {
 		const { core, writer, steps, left, sound } = startLists();
 		const gone = new AbortController();
 		const deleting = deleteInSlices(stoppable(steps, { signal: gone.signal }), deletion, 2);
@@ -79,8 +79,8 @@ describe('a list with many subscribers', () => {
 	});
 });
 
-describe('a field that many people have', () => {
-	it('is there until the last of them has lost it, and a repeated deletion ends one that was killed', async () => {
+describe('a field with many values', () => {
+	it('exists until the last value is removed, and a repeated deletion continues', async () => {
 		const { core, steps, failAfter, left } = startLists();
 		const kept = () =>
 			[1, second].flatMap((list) => left(list) ?? []).filter(([, meta]) => meta?.length === 2);

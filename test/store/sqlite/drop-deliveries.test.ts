@@ -5,7 +5,7 @@ import { memoryStore } from '../../support/memory-store.js';
 
 const now = 100 * microsPerDay;
 
-it('keeps the log of notifications for 30 days, and of deleted webhooks nothing, a slice at a time', () => {
+it('the log of notifications is kept for 30 days, and deleted in slices', () => {
 	const { sql } = memoryStore();
 	const hook = (id: number, stopped_at: number | null) =>
 		sql.run(

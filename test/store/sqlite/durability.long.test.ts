@@ -9,7 +9,7 @@ import { isInstalled, runProgram } from '../../support/run-program.js';
 
 const hasStrace = isInstalled('strace');
 
-describe.skipIf(!hasStrace)('commits (needs strace)', () => {
+describe.skipIf(!hasStrace)('a commit (needs strace)', () => {
 	let folder: string;
 	beforeAll(async () => {
 		folder = mkdtempSync(join(process.cwd(), 'node_modules/.cache/durability-'));
@@ -45,11 +45,11 @@ describe.skipIf(!hasStrace)('commits (needs strace)', () => {
 		}
 	};
 
-	it('waits for the disk once for each commit, in the connection that made the file too', () => {
+	it('waits for the disk once, in the connection that created the file too', () => {
 		for (const isNew of [true, false]) expect(syncs(30, 1, isNew) - syncs(10, 1, isNew)).toBe(20);
 	});
 
-	it('waits once for all that comes together', () => {
+	it('waits once for all concurrent writes', () => {
 		expect(syncs(10, 50, false) - syncs(10, 1, false)).toBe(0);
 	});
 });

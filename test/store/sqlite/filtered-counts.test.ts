@@ -34,8 +34,8 @@ function scanned() {
 	return { db, other, read: (least: number) => ({ count: read.deferred(least), calls }) };
 }
 
-describe('a count of a filter', () => {
-	it('is made once for each filter', () => {
+describe('the count of a filter', () => {
+	it('is computed once for each filter', () => {
 		const { read } = scanned();
 		expect([read(1), read(1), read(2), read(1)]).toEqual([
 			{ count: 2, calls: 2 },
@@ -45,7 +45,7 @@ describe('a count of a filter', () => {
 		]);
 	});
 
-	it('is made again after a change by another connection', () => {
+	it('is computed again after a change by another connection', () => {
 		const { read, other } = scanned();
 		read(1);
 		other.exec('INSERT INTO subscribers VALUES (3)');
@@ -55,7 +55,7 @@ describe('a count of a filter', () => {
 		]);
 	});
 
-	it('does not come from a state that others have not committed', () => {
+	it('does not use uncommitted changes of others', () => {
 		const { read, other } = scanned();
 		read(1);
 		other.exec('BEGIN; INSERT INTO subscribers VALUES (3)');

@@ -25,8 +25,8 @@ const big = (at: number) =>
 		id: newUuid(),
 	});
 
-describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log copied back %s)', (upkeep) => {
-	it('takes writes again as soon as 1 MiB is free, and has lost nothing', async (context) => {
+describe.each(['with_commits', 'apart'] as const)('a full disk (log copied back %s)', (upkeep) => {
+	it('accepts writes again with 1 MiB free, and has lost nothing', async (context) => {
 		const folder = smallDisk(48);
 		if (folder === null) return context.skip('no disk can be mounted here');
 		const path = join(folder, 'news.db');
@@ -57,7 +57,7 @@ describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log cop
 		await store.close();
 	});
 
-	it('filled by others: what was committed is copied back first', async (context) => {
+	it('filled by others has committed data copied back first', async (context) => {
 		const folder = smallDisk(96);
 		if (folder === null) return context.skip('no disk can be mounted here');
 		const path = join(folder, 'news.db');
@@ -88,7 +88,7 @@ describe.each(['with_commits', 'apart'] as const)('a disk that fills up (log cop
 	});
 });
 
-it('says that no database can be opened on it, not even to read', async (context) => {
+it('cannot open a database, not even to read', async (context) => {
 	const folder = smallDisk(4);
 	if (folder === null) return context.skip('no disk can be mounted here');
 	const db = join(folder, 'news.db');

@@ -10,7 +10,7 @@ import { inspectSqlite } from '../../../src/store/sqlite/inspect.js';
 import { schemaVersion } from '../../../src/store/sqlite/migrations.js';
 import { fixedClock, noon } from '../../contract/store/fixture.js';
 
-describe('looking at a SQLite database', () => {
+describe('inspecting a SQLite database', () => {
 	let folder: string;
 	let path: string;
 	beforeEach(async () => {
@@ -22,7 +22,7 @@ describe('looking at a SQLite database', () => {
 		return () => rmSync(folder, { recursive: true, force: true });
 	});
 
-	it('reads what is there, and leaves neither a log nor a trace', async () => {
+	it('reads it without a log or a trace', async () => {
 		const before = readFileSync(path);
 		const found = inspectSqlite(path);
 		expect({
@@ -45,7 +45,7 @@ describe('looking at a SQLite database', () => {
 		expect(readFileSync(path)).toEqual(before);
 	});
 
-	it('reads a log that was left beside the file itself, through a link to it too, and does not copy it back', async () => {
+	it('reads a log beside the file, through a link too, and does not copy it back', async () => {
 		const writer = new Database(path);
 		writer.exec("UPDATE settings SET value = 'UTC'");
 		const left = join(folder, 'left.db');
@@ -61,7 +61,7 @@ describe('looking at a SQLite database', () => {
 		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('refuses foreign files, and makes none', () => {
+	it('rejects foreign files, and creates none', () => {
 		const other = join(folder, 'other.db');
 		new Database(other).exec('CREATE TABLE t (a)').close();
 		expect(failure(other)).toMatchObject({ code: 'not_a_database' });

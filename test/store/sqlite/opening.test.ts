@@ -44,7 +44,7 @@ describe('opening a SQLite database', () => {
 		return error instanceof StoreError ? error.code : error;
 	};
 
-	it('makes the file 0600 and a new folder 0700 under any umask', async () => {
+	it('creates the file 0600 and a new folder 0700 with any umask', async () => {
 		for (const umask of [0o000, 0o022, 0o777]) {
 			const before = process.umask(umask);
 			const place = join(folder, `new-${umask}`, 'mailctl.db');
@@ -62,14 +62,14 @@ describe('opening a SQLite database', () => {
 		}
 	});
 
-	it('refuses a named database that is missing, and makes nothing', async () => {
+	it('rejects a missing named database, and creates nothing', async () => {
 		const error = await failure(open('existing'));
 		expect(error).toBeInstanceOf(DatabaseMissing);
 		expect(String(error)).toBe(`DatabaseMissing: there is no database at ${path}`);
 		expect(existsSync(path)).toBe(false);
 	});
 
-	it('takes nothing for missing but what is: no link that leads nowhere, no folder that is a file', async () => {
+	it('distinguishes a missing file from a dangling link or a file as folder', async () => {
 		const dead = join(folder, 'dead.db');
 		symlinkSync(join(folder, 'elsewhere.db'), dead);
 		const file = join(folder, 'file');
@@ -86,7 +86,7 @@ describe('opening a SQLite database', () => {
 		expect(readdirSync(folder).sort()).toEqual(['dead.db', 'file']);
 	});
 
-	it('tells one of several openings at once that it made the file', async () => {
+	it('reports to one of several processes that it created the file', async () => {
 		const made: number[] = [];
 		for (const at of [0, 1])
 			await openStore(path, {
@@ -96,7 +96,7 @@ describe('opening a SQLite database', () => {
 		expect(made).toEqual([0]);
 	});
 
-	it('refuses a text file, a directory, and a database of another program', async () => {
+	it('rejects a text file, a directory, and a database of another program', async () => {
 		writeFileSync(path, 'email,name\nann@example.org,Ann\n'.repeat(100));
 		expect(await codeOf(open())).toBe('not_a_database');
 		expect(await codeOf(open('create', folder))).toBe('not_a_database');
@@ -107,7 +107,7 @@ describe('opening a SQLite database', () => {
 		expect(readFileSync(other).equals(before), 'it is left as it was').toBe(true);
 	});
 
-	it('migrates once no living process uses the older schema, and refuses a newer one', async () => {
+	it('migrates once no live process uses the older schema, and rejects a newer one', async () => {
 		const store = await open();
 		await newList(store);
 		const db = new Database(path);
@@ -134,7 +134,7 @@ describe('opening a SQLite database', () => {
 		);
 	});
 
-	it('does not wait for the heartbeat of a process that is dead', async () => {
+	it('does not wait for a dead process', async () => {
 		await (await open()).close();
 		const db = new Database(path);
 		const dead = runProgram(process.execPath, ['-e', '0']).pid;
@@ -145,7 +145,7 @@ describe('opening a SQLite database', () => {
 		db.close();
 	});
 
-	it('says that the database is locked when another process keeps it so', async () => {
+	it('reports a database that another process keeps locked', async () => {
 		const store = await open();
 		const holder = new Database(path);
 		holder.exec('BEGIN IMMEDIATE');
@@ -158,7 +158,7 @@ describe('opening a SQLite database', () => {
 		await store.close();
 	});
 
-	it('waits for a lock that is let go in time', async () => {
+	it('waits for a lock that is released in time', async () => {
 		const store = await openStore(path, { clock: fixedClock, mode: 'create', lockTimeoutMs: 10_000 });
 		const holder = new Database(path);
 		holder.exec('BEGIN IMMEDIATE');
@@ -168,7 +168,7 @@ describe('opening a SQLite database', () => {
 		await store.close();
 	});
 
-	it('sets every pragma on every connection, and reads them back so', () => {
+	it('sets every pragma on every connection', () => {
 		const db = openConnection({ path, role: 'writer', mode: 'create', busyTimeoutMs: 50 });
 		const read = (name: string) => db.pragma(name, { simple: true });
 		expect([

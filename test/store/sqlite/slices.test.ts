@@ -19,13 +19,13 @@ describe('a batch in slices', () => {
 		},
 	};
 
-	it('takes a commit a slice and one answer', async () => {
+	it('uses a commit for each slice and one answer', async () => {
 		const { line, command, groups } = startLine(twoRows);
 		expect(await line.put(command(0, ...people))).toMatchObject(whole);
 		expect(groups()).toBe(3);
 	});
 
-	it('is answered the same when it is put again, and the next one follows it', async () => {
+	it('is answered the same when repeated, and the next one follows', async () => {
 		const { line, command } = startLine(twoRows);
 		const answer = await line.put(command(0, ...people));
 		expect(await line.put(command(0, ...people))).toEqual(answer);
@@ -35,7 +35,7 @@ describe('a batch in slices', () => {
 		expect(await line.put(command(9, 'e@x.org'))).toEqual({ kind: 'gap', position: 6 });
 	});
 
-	it('goes on where it was broken off', async () => {
+	it('continues where it was interrupted', async () => {
 		const { core, line, command, failAfter } = startLine(twoRows);
 		failAfter(1);
 		await expect(line.put(command(0, ...people))).rejects.toThrow('the process was killed');
@@ -45,10 +45,10 @@ describe('a batch in slices', () => {
 	});
 });
 
-describe('batches put before the one ahead is answered', () => {
+describe('batches sent before the previous answer', () => {
 	const setup = () => startLine({ rows: () => 100, took: () => undefined });
 
-	it('are taken in order and share a commit', async () => {
+	it('are stored in order in one commit', async () => {
 		const { line, command, groups } = setup();
 		const before = groups();
 		const acks = await Promise.all([
@@ -64,7 +64,7 @@ describe('batches put before the one ahead is answered', () => {
 		expect(groups() - before).toBe(1);
 	});
 
-	it('do not share a commit behind ten thousand rows that were refused', async () => {
+	it('do not share a commit after ten thousand rejected rows', async () => {
 		const { line, command, groups } = startLine({ rows: () => 100_000, took: () => undefined });
 		const before = groups();
 		const bad = Array.from({ length: 5_000 }, () => 'no address');
@@ -81,7 +81,7 @@ describe('batches put before the one ahead is answered', () => {
 		expect(groups() - before).toBe(2);
 	});
 
-	it('are answered the same when one is put twice at once', async () => {
+	it('are answered the same if one is sent twice', async () => {
 		const { line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'a@x.org', 'a@x.org')),
@@ -93,7 +93,7 @@ describe('batches put before the one ahead is answered', () => {
 		expect(acks[2]).toMatchObject({ ack: { position: 3, counts: { created: 1 } } });
 	});
 
-	it('are put in the order of the index, and it shows in no id, count or answer', async () => {
+	it('are sorted by the index without a change of ids, counts and answers', async () => {
 		const { core, line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'Z@x.org', 'b@x.org', 'no address', 'ß@x.org')),
@@ -128,7 +128,7 @@ describe('batches put before the one ahead is answered', () => {
 		]);
 	});
 
-	it('are not taken after one that failed, and those of another session are', async () => {
+	it('are rejected after one that failed, unlike those of another session', async () => {
 		const { line, command, failAfter } = setup();
 		const other = newUuid();
 		failAfter(0);
@@ -147,7 +147,7 @@ describe('batches put before the one ahead is answered', () => {
 });
 
 describe('the size of a slice', () => {
-	it('follows what rows took, by halves and doubles at most, and never vanishes', () => {
+	it('follows the time of rows, by halves and doubles, above zero', () => {
 		const size = createSliceSize(() => 200);
 		const learned = (rows: number, heldMs: number) => {
 			size.took(rows, heldMs);
@@ -161,7 +161,7 @@ describe('the size of a slice', () => {
 		expect(learned(100, 4_000)).toBe(250);
 	});
 
-	it('of a campaign grows to ten thousand recipients, which are in memory', async () => {
+	it('of a campaign grows to ten thousand recipients', async () => {
 		const limits: number[] = [];
 		const size = createSliceSize(() => 2_000);
 		const step = async (_: string, { limit = 0 }: { limit?: number }) => {

@@ -92,7 +92,7 @@ describe('suppressions over any history', () => {
 	});
 	afterAll(() => store.close());
 
-	it('are those that a model of the rules says, and so is who is active, refused and given mail', async () => {
+	it('equal a model of the rules, with active, rejected and mailed people', async () => {
 		const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
 			histories_begun += 1;
 			const history = new History(store, histories_begun);

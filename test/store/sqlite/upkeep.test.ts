@@ -32,7 +32,7 @@ describe('upkeep', () => {
 	};
 	const copied = () => (db.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[])[0]?.checkpointed;
 
-	it('copies a long log back, and lets it be while somebody writes', () => {
+	it('copies a long log back, unless somebody writes', () => {
 		writePages(1_500);
 		const before = logBytes();
 		const length = tendLog(db, 0);
@@ -40,13 +40,13 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(before);
 	});
 
-	it('cuts off a log to which nothing was added since the last time', () => {
+	it('truncates a log without new writes', () => {
 		writePages(500);
 		tendLog(db, tendLog(db, 0));
 		expect(logBytes()).toBe(0);
 	});
 
-	it('neither waits for a reader of the old state nor fails, and cuts the log off when he is gone', () => {
+	it('does not wait for a reader, and truncates the log later', () => {
 		writePages(500);
 		const reader = new Database(path);
 		reader.exec('BEGIN');
@@ -59,7 +59,7 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(0);
 	});
 
-	it('deletes keys and uploads after 24 hours and dead processes, however many, and nothing younger', async () => {
+	it('deletes keys and uploads after 24 hours, and dead processes', async () => {
 		const sql = createSql(db);
 		const remember = (key: string, created_at: number) =>
 			sql.run(

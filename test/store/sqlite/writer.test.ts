@@ -37,12 +37,12 @@ describe('the writer', () => {
 	const insert = (x: number) => writer.write(() => db.prepare('INSERT INTO t VALUES (?)').run(x).changes);
 	const rows = () => db.prepare('SELECT x FROM t ORDER BY x').pluck().all();
 
-	it('commits what comes in one tick together', async () => {
+	it('commits the operations of one tick together', async () => {
 		expect(await Promise.all([insert(1), insert(2), insert(3)])).toEqual([1, 1, 1]);
 		expect(groups).toBe(1);
 	});
 
-	it('rejects a failing operation alone, with all it changed', async () => {
+	it('rejects a failing operation alone, and undoes it', async () => {
 		const failing = writer.write(() => {
 			db.exec('INSERT INTO t VALUES (9)');
 			throw new Error('no');
@@ -53,7 +53,7 @@ describe('the writer', () => {
 		expect(groups).toBe(1);
 	});
 
-	it('rejects all that waits when what comes before the group fails, and tries anew for the next', async () => {
+	it('rejects all waiting operations if a group cannot start, and tries anew for the next', async () => {
 		beforeGroup = () => {
 			groups += 1;
 			if (groups === 1) throw new Error('damaged');
@@ -67,7 +67,7 @@ describe('the writer', () => {
 		expect(groups).toBe(2);
 	});
 
-	it('rejects the whole group when the disk is full', async () => {
+	it('rejects the whole group if the disk is full', async () => {
 		const pages = Number(db.pragma('page_count', { simple: true }));
 		db.pragma(`max_page_count = ${pages}`);
 		const huge = () => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(100_000));
@@ -79,7 +79,7 @@ describe('the writer', () => {
 		expect(rows()).toEqual([2]);
 	});
 
-	it('gives a bulk operation a separate transaction, so that it fails alone, with all it changed', async () => {
+	it('gives a bulk operation a separate transaction', async () => {
 		const bulk = (x: number, outcome: () => void) =>
 			writer.write(
 				() => {
@@ -102,7 +102,7 @@ describe('the writer', () => {
 		expect(groups).toBe(4);
 	});
 
-	it('checks no foreign keys in a load, and checks them again after it, however it ends', async () => {
+	it('turns foreign keys off during a bulk load only', async () => {
 		const areChecked = () => db.pragma('foreign_keys', { simple: true }) === 1;
 		db.pragma('foreign_keys = ON');
 		const load = (operate: () => unknown) => writer.write(operate, { group: 'load' });
@@ -118,7 +118,7 @@ describe('the writer', () => {
 		expect(rows()).toEqual([]);
 	});
 
-	it('ends a group that takes longer than its commit is worth, and answers before the next', async () => {
+	it('ends a group that takes too long, and answers before the next', async () => {
 		maxGroupCosts = 4;
 		await insert(0);
 		const order: string[] = [];
@@ -135,7 +135,7 @@ describe('the writer', () => {
 		expect(groups).toBeGreaterThan(2);
 	});
 
-	it('leaves the lock alone for a moment each time it has held it for long', async () => {
+	it('pauses after it has held the lock for long', async () => {
 		pause = { pauseMs: 15, pauseEveryMs: 100 };
 		const gaps: number[] = [];
 		let endedAt = Number.NaN;
@@ -158,7 +158,7 @@ describe('the writer', () => {
 		expect(groups).toBe(1);
 	});
 
-	it('commits what waits when it is closed, and refuses what comes after', async () => {
+	it('commits waiting operations when it is closed, and rejects later ones', async () => {
 		const patient = writer.write(() => 'patient', { maxDelayMs: 60_000 });
 		await writer.close();
 		expect(await patient).toBe('patient');
