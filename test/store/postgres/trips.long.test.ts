@@ -147,7 +147,10 @@ describePostgres('round trips', (server) => {
 		return { leasing, settling, opening };
 	}
 
-	it.each(Object.entries(growing))('%s takes no more round trips for more rows', async (_, { most, prepare }) => {
+	it.each(Object.entries(growing))('%s takes no more round trips for more rows', async (_, {
+		most,
+		prepare,
+	}) => {
 		const [few = 0, many = 0] = await Promise.all(
 			[3, 30].map(async (count) => {
 				const { store, tripsOf } = await open();
