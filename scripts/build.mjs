@@ -242,6 +242,8 @@ const usual = {
 	platform: 'node',
 	target: 'node20.19',
 	external: ['better-sqlite3'],
+	// Its main file also fetches pages and guesses encodings, with 1.6 MB of libraries that nothing here asks for.
+	alias: { cheerio: resolve('node_modules/cheerio/dist/browser/index.js') },
 	loader: { '.sql': 'text' },
 	define: { __VERSION__: JSON.stringify(version) },
 	// Names stay, so that a stack says something; what is not read is not parsed.
