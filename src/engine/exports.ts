@@ -13,7 +13,7 @@ import {
 } from '../api/exports.js';
 import { isRecord } from '../api/json.js';
 import { texts } from '../api/schema/texts.js';
-import { damaged, parseStored } from '../store/errors.js';
+import { damaged } from '../store/errors.js';
 import type { Command } from '../store/operations.js';
 import { type EngineContext, found, refuse } from './context.js';
 import { readSubscribers } from './subscribers.js';
@@ -47,11 +47,15 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 }
 
 function parseTuples({ json, length }: EncodedSubscribers, keys: TupleKeys): SubscriberTuple[] {
-	const tuples = parseStored(json) as SubscriberTuple[];
 	const { length: width } = tupleKeys[keys];
 	const metaAt = tupleKeys[keys].indexOf('meta');
 	const isWhole = (tuple: SubscriberTuple) => tuple.length === width && isRecord(tuple[metaAt]);
-	if (tuples.length === length && tuples.every(isWhole)) return tuples;
+	try {
+		const tuples = JSON.parse(json) as SubscriberTuple[];
+		if (tuples.length === length && tuples.every(isWhole)) return tuples;
+	} catch (cause) {
+		throw damaged(cause);
+	}
 	throw damaged(new TypeError('a stored meta is not an object'));
 }
 

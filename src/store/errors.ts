@@ -32,11 +32,3 @@ export function damaged(cause: unknown): StoreError {
 		cause,
 	});
 }
-
-export function parseStored(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch (cause) {
-		throw damaged(cause);
-	}
-}

@@ -205,6 +205,12 @@ export function holdsOf(operation: string, command: unknown): readonly Hold[] {
 	return rows[operation]?.holds?.(command as never) ?? projectAlone;
 }
 
+export function carryOut(core: object, name: string, command: unknown): unknown {
+	const operation: ((command: unknown) => unknown) | undefined = Reflect.get(core, name);
+	if (operation === undefined) throw new Error(`the store has no operation ${name}`);
+	return operation(command);
+}
+
 export type Run = (operation: string, command: unknown, means?: Means) => Promise<unknown>;
 
 export function driverOf<Part extends keyof Parts>(part: Part, run: Run): Parts[Part] {

@@ -1,9 +1,10 @@
-/** Writes at the same time, from two processes on one database, end as some order of them would: see `holds.ts`. */
+/** Writes at the same time, from two processes on one database, end as some order of them would: see `store/operations.ts`. */
 import Database from 'better-sqlite3';
 import { afterAll, expect, it } from 'vitest';
+import { carryOut } from '../../src/store/operations.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
 import { inSlices, leaseInSlices } from '../../src/store/slices.js';
-import { carryOut, createCore } from '../../src/store/sqlite/core.js';
+import { createCore } from '../../src/store/sqlite/core.js';
 import { createSql } from '../../src/store/sqlite/sql.js';
 import { fixedClock, noon } from '../contract/store/fixture.js';
 import { migrated } from '../support/memory-store.js';

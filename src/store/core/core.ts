@@ -1,5 +1,6 @@
 import type { Command, Operations } from '../operations.js';
 import { createAttachments } from './attachments.js';
+import { createCompositions } from './attempts.js';
 import { createEvents } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
 import type { Slices } from './campaigns/rows.js';
@@ -11,7 +12,7 @@ import { BatchRows } from './imports/run.js';
 import { createKeys } from './keys.js';
 import { createLists, type Emptying } from './lists.js';
 import { createMaintenance } from './maintenance.js';
-import { createCompositions, createMessageActions } from './messages/actions.js';
+import { createMessageActions } from './messages/actions.js';
 import { createMessages } from './messages/messages.js';
 import { createNotifications } from './notifications.js';
 import { createErasures, createPeople } from './people.js';
@@ -70,10 +71,4 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createMessageActions(sql),
 		prepareBatch: ({ batch }) => batchRows.prepare(batch),
 	};
-}
-
-export function carryOut(core: Core, name: string, command: unknown): unknown {
-	const operation: ((command: unknown) => unknown) | undefined = Reflect.get(core, name);
-	if (operation === undefined) throw new Error(`the store has no operation ${name}`);
-	return operation(command);
 }

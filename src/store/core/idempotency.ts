@@ -1,8 +1,7 @@
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { SendResult, Uuid } from '../../api/records.js';
 import type { IdempotencyKey } from '../campaigns.js';
-import { parseStored } from '../errors.js';
-import { insertInto, type Sql } from './sql.js';
+import { insertInto, parseStored, type Sql } from './sql.js';
 
 type EarlierCall<Answer> =
 	| { kind: 'answered'; answer: Answer; submission: Uuid; campaign: Uuid | null }

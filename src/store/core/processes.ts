@@ -2,9 +2,8 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { codeOf } from '../../api/errors.js';
-import { parseStored } from '../errors.js';
 import type { Operations } from '../operations.js';
-import { column, insertInto, type Sql } from './sql.js';
+import { column, insertInto, parseStored, type Sql } from './sql.js';
 import { openLanes } from './submissions.js';
 
 export const heartbeatFreshMicros: Micros = 15 * microsPerSecond;

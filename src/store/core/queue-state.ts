@@ -9,7 +9,7 @@ import type {
 	QueueState,
 	QueueWorker,
 } from '../queue.js';
-import { commonReplies, isSendersRefusal } from './attempts.js';
+import { commonReplies, isSendersRefusal, unfinishedMessages } from './attempts.js';
 import { type WaitingLane, waitingLanes } from './campaigns/rows.js';
 import {
 	isAnyAside,
@@ -20,7 +20,6 @@ import {
 	Used,
 	type UseRow,
 } from './limits.js';
-import { unfinishedMessages } from './messages/actions.js';
 import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros, isLost } from './processes.js';
 import { column, exists, type Sql } from './sql.js';

@@ -5,10 +5,9 @@ import type { Reply } from '../../engine/rules/outcomes.js';
 import { effectOf, isBounce, type OutcomeEffect, replyLine } from '../../engine/rules/outcomes.js';
 import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
-import { writeAttempts } from './attempts.js';
+import { forgetCompositions, writeAttempts } from './attempts.js';
 import { type Counting, openCounting } from './events.js';
 import type { BouncedMessage, Tally } from './figures/tally.js';
-import { forgetCompositions } from './messages/actions.js';
 import { endSoftBounces, readRecipients } from './recipients.js';
 import { type Change, flag, type Sql } from './sql.js';
 

@@ -2,7 +2,7 @@ import { formatDateTime, type Micros } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
 import type { Envelope } from '../../api/messages.js';
 import { filledSubject } from '../../api/variables.js';
-import { damaged, parseStored } from '../errors.js';
+import { damaged } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 
 /** The database as an operation uses it: statements by their text, in the transaction that its driver has begun. */
@@ -205,6 +205,14 @@ export function subjectOf(
 ): string {
 	if (own === null || shared === null || !subject.includes('#')) return subject;
 	return filledSubject(subject, { email: to, ...parseTexts(shared), ...parseTexts(own) });
+}
+
+export function parseStored(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch (cause) {
+		throw damaged(cause);
+	}
 }
 
 export function parseRecord(text: string): Record<string, unknown> {

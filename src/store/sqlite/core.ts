@@ -29,7 +29,6 @@ export const createCore = core.createCore as unknown as (
 	sql: Sql,
 	options?: Parameters<typeof core.createCore>[1],
 ) => Core;
-export const carryOut = core.carryOut as unknown as (core: Core, name: string, command: unknown) => unknown;
 
 export const assertKeys = twin(assertKeysAsync);
 export const countSecrets = twin(countSecretsAsync);

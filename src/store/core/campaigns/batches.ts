@@ -9,10 +9,9 @@ import { texts } from '../../../api/schema/texts.js';
 import type { RecipientRow } from '../../../engine/rules/campaign-rows.js';
 import { missingVariables } from '../../../engine/rules/subscribers.js';
 import type { CampaignAck, ListedPeople, PeopleAck, RequestedRow } from '../../campaigns.js';
-import { parseStored } from '../../errors.js';
 import type { Seen } from '../../store.js';
 import { findList } from '../lists.js';
-import { each, exists, insertInto, type Sql } from '../sql.js';
+import { each, exists, insertInto, parseStored, type Sql } from '../sql.js';
 import { checkParts, countMessages, findPerson, insertSubmission, type KnownPerson } from '../submissions.js';
 import { openSuppressions } from '../suppressions.js';
 import {

@@ -17,7 +17,6 @@ import {
 	personVariables,
 	stopping,
 } from '../../../engine/rules/subscribers.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import { findList, hasList } from '../lists.js';
 import {
@@ -26,6 +25,7 @@ import {
 	emailColumn,
 	insertInto,
 	parseRecord,
+	parseStored,
 	parseTexts,
 	parseUsed,
 	type Sql,

@@ -10,7 +10,6 @@ import { type CheckedAudience, maxRecipients } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentsOf } from '../attachments.js';
@@ -25,6 +24,7 @@ import {
 	exists,
 	type Insertion,
 	parseRecord,
+	parseStored,
 	type Sql,
 	selectPage,
 	sliceOf,

@@ -14,11 +14,18 @@ import { closing, opening, parseWindow } from '../../../api/schema/sending-times
 import type { SuppressionReason } from '../../../api/suppressions.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { CampaignCanceled } from '../../campaigns.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Leased } from '../../queue.js';
 import type { ImportAck, Seen } from '../../store.js';
-import { type Conditions, conditionsOf, type Insertion, type Sql, sliceOf, timeOf } from '../sql.js';
+import {
+	type Conditions,
+	conditionsOf,
+	type Insertion,
+	parseStored,
+	type Sql,
+	sliceOf,
+	timeOf,
+} from '../sql.js';
 
 export type CancelCalls = Command<'cancelCampaign'> & { after: number; limit: number };
 

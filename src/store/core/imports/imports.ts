@@ -6,13 +6,12 @@ import { canonicalJson } from '../../../api/json.js';
 import type { Uuid } from '../../../api/records.js';
 import { importedReason } from '../../../api/suppressions.js';
 import type { ImportRow } from '../../../engine/rules/import-rows.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import type { ImportAck, RowImport, RowImportReads, RowImportWrites, RowIntent } from '../../store.js';
 import type { Slices } from '../campaigns/rows.js';
 import { moveCounters } from '../list-counters.js';
 import { hasList } from '../lists.js';
-import { column, each, insertInto, insertNumbered, parseRecord, type Sql } from '../sql.js';
+import { column, each, insertInto, insertNumbered, parseRecord, parseStored, type Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
 import {
 	type BatchRows,

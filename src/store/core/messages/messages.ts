@@ -10,7 +10,6 @@ import type {
 } from '../../../api/records.js';
 import { joinVariables } from '../../../engine/rules/subscribers.js';
 import type { StoredCall, StoredSubmission } from '../../campaigns.js';
-import { parseStored } from '../../errors.js';
 import type { Command, Operations } from '../../operations.js';
 import type { Leased } from '../../queue.js';
 import type { MessagePlace, Seen } from '../../store.js';
@@ -31,6 +30,7 @@ import {
 	column,
 	conditionsOf,
 	parseRecord,
+	parseStored,
 	parseTexts,
 	parseUsed,
 	readEnvelope,
