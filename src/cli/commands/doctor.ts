@@ -3,24 +3,25 @@ import { command } from '../frame/command.js';
 
 const doctor = command({
 	name: 'doctor',
-	summary: 'what is wrong with this set-up, and the fix',
+	summary: 'find problems with this set-up',
 	description:
-		'Checks the configuration, and then the target. For a local database: the file (read whole up to 128 MiB), settings, mail server, queue and webhooks. It also checks the DNS of the sender domains (DKIM, SPF, DMARC). For a remote service: connection, certificate, token and clock. It changes nothing and sends no mail. ' +
-		'A "problem" is broken or will break: exit 11. A "warning" works but needs attention: exit 11 with --strict.',
+		'Checks the configuration, then the target. On a database: the file (up to 128 MiB), settings, mail server, queue, ' +
+		'webhooks and the DNS of sender domains. On a service: connection, certificate, token and clock. Changes nothing ' +
+		'and sends no mail. A "problem" exits with 11.',
 	options: {
-		offline: { kind: 'flag', summary: 'ask no other machine: no mail server, no DNS, no deployment' },
-		full: { kind: 'flag', summary: 'read the whole database, however large, and compare its indexes' },
-		strict: { kind: 'flag', summary: 'warnings are exit 11 too' },
+		offline: { kind: 'flag', summary: 'contact no mail server, name server or service' },
+		full: { kind: 'flag', summary: 'read the whole database and compare its indexes' },
+		strict: { kind: 'flag', summary: 'exit with 11 for warnings too' },
 		only: {
 			kind: 'choices',
 			choices: groups,
-			summary: 'these groups of checks: one, or several with commas',
+			summary: 'run only these groups of checks, such as queue,dns',
 		},
-		skip: { kind: 'choices', choices: groups, summary: 'all but these groups' },
+		skip: { kind: 'choices', choices: groups, summary: 'leave these groups of checks out' },
 		nameServer: {
 			kind: 'text',
 			placeholder: 'IP[:PORT]',
-			summary: 'the DNS server to ask, such as that of the domain itself',
+			summary: 'ask this DNS server',
 		},
 	},
 	columns,

@@ -8,29 +8,32 @@ import { groups, reporterNames } from '../smoke/model.js';
 
 const smoke = command({
 	name: 'smoke',
-	summary: 'checks against a deployment, for CI',
+	summary: 'check a service in CI',
 	description:
-		'Reads only, unless --full or --send-to is given. --full creates, reads, changes, filters and deletes lists, ' +
-		'subscribers, fields and webhooks named mailctl-smoke-… and removes them in the end, on Ctrl-C and past the ' +
-		'deadline (2m) too. An answer that breaks the documented contract fails. A difference that the document leaves open is listed as a ' +
-		'deviation.',
+		'Only reads, unless you pass --full or --send-to. --full also creates, changes and deletes records named ' +
+		'mailctl-smoke-…, and removes them at the end, on Ctrl-C and after the deadline (2m). An answer that breaks the ' +
+		'service document fails a check. A difference that the document allows is listed as a deviation.',
 	options: {
 		full: { kind: 'flag', summary: 'also create, change and delete temporary records' },
 		only: {
 			kind: 'choices',
 			choices: groups,
-			summary: 'these groups of checks: one, or several with commas',
+			summary: 'run only these groups of checks, such as lists,fields',
 		},
-		skip: { kind: 'choices', choices: groups, summary: 'all but these groups' },
-		sendTo: { kind: 'text', placeholder: 'ADDRESS', summary: 'send one message there; needs --from' },
-		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'the sender of that message' },
+		skip: { kind: 'choices', choices: groups, summary: 'leave these groups of checks out' },
+		sendTo: {
+			kind: 'text',
+			placeholder: 'ADDRESS',
+			summary: 'send one message to this address (needs --from)',
+		},
+		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'send that message from this address' },
 		reporter: {
 			kind: 'choice',
 			choices: reporterNames,
-			summary: 'form of the report: text, or json with -o json',
+			summary: 'print the report in this format',
 		},
-		reportFile: { kind: 'path', summary: 'write the report there, whole or not at all' },
-		cleanupOnly: { kind: 'flag', summary: 'only delete what runs that were killed have left' },
+		reportFile: { kind: 'path', summary: 'write the report to a file' },
+		cleanupOnly: { kind: 'flag', summary: 'only delete records that killed runs left behind' },
 	},
 	writes: true,
 	createsDatabase: false,
@@ -52,7 +55,7 @@ const smoke = command({
 	run: async (cx, { options }): Promise<ExitCode> => {
 		assertSensible(options);
 		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
-			throw new UsageError('--fields does not go with --reporter and --report-file: their form is fixed');
+			throw new UsageError('use either --fields, or --reporter and --report-file');
 		// A database that is made for the checks would pass them all.
 		await cx.connection();
 		await assertAllowedToChange(cx, options);
@@ -67,14 +70,10 @@ type Options = Pick<
 >;
 
 function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options): void {
-	if (from === undefined && sendTo !== undefined)
-		throw new UsageError('--send-to alone sends nothing: it needs --from');
-	if (from !== undefined && sendTo === undefined)
-		throw new UsageError('--from alone sends nothing: it needs --send-to');
+	if (from === undefined && sendTo !== undefined) throw new UsageError('--send-to needs --from');
+	if (from !== undefined && sendTo === undefined) throw new UsageError('--from needs --send-to');
 	if (cleanupOnly && (full || sendTo !== undefined || only.length > 0 || skip.length > 0))
-		throw new UsageError(
-			'--cleanup-only checks nothing: it goes without --full, --only, --skip and --send-to',
-		);
+		throw new UsageError('use --cleanup-only without --full, --only, --skip and --send-to');
 }
 
 /** Reading needs no consent; a protected profile asks first, and names the change. */

@@ -6,7 +6,7 @@ import type { WrappingKey } from '../../store/maintenance.js';
 import { inspectStore } from '../../store/open.js';
 import type { Reads } from '../../store/store.js';
 import { isMissingFile, isPostgres } from '../../store/url.js';
-import { type Answer, once, type Run } from '../doctor/checks.js';
+import { once } from '../doctor/checks.js';
 import type { SecretCount } from '../frame/connection.js';
 import type { LocalTarget } from './local.js';
 
@@ -20,7 +20,6 @@ export type Contents = ReturnType<typeof contentsOf>;
 export type InspectedFile = ReturnType<typeof inspectFile>;
 export type InspectedServer = Awaited<ReturnType<typeof inspectServer>>;
 export type Inspected = InspectedFile | InspectedServer;
-export type OfContents = (judge: (contents: Contents) => Answer | Promise<Answer>) => Run;
 export type Webhook = Awaited<ReturnType<Contents['webhooks']>>[number];
 
 /**
@@ -32,29 +31,27 @@ export async function inspect(url: string, options: InspectOptions): Promise<Ins
 }
 
 function inspectFile(url: string, options: InspectOptions) {
-	const { reads, newest, clockStep, ...found } = inspectStore(url, { keys: options.keys });
+	const { reads, newest, ...found } = inspectStore(url, { keys: options.keys });
 	const isReadable = found.schema.found === found.schema.known;
-	return { ...found, contents: isReadable ? contentsOf(reads, { newest, clockStep, ...options }) : null };
+	return { ...found, contents: isReadable ? contentsOf(reads, { newest, ...options }) : null };
 }
 
 async function inspectServer(url: string, options: InspectOptions) {
 	const { inspectPostgres } = await import('../../store/postgres/inspect.js');
 	const { reads, ...found } = await inspectPostgres(url, options);
 	const isReadable = found.schema.found === found.schema.known;
-	const moments = { newest: () => null, clockStep: () => null };
-	return { ...found, contents: isReadable ? contentsOf(reads, { ...moments, ...options }) : null };
+	return { ...found, contents: isReadable ? contentsOf(reads, { newest: () => null, ...options }) : null };
 }
 
 const atMost = { page: 1, page_size: 1_000 };
 
-type Moments = Pick<ReturnType<typeof inspectStore>, 'newest' | 'clockStep'>;
+type Moments = Pick<ReturnType<typeof inspectStore>, 'newest'>;
 
-function contentsOf(reads: Reads, { newest, clockStep, clock, trace }: InspectOptions & Moments) {
+function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Moments) {
 	const now = () => clock.now();
 	const settings = once(() => readSettings({ reads }));
 	return {
 		newest: async () => newest('records and heartbeats'),
-		clockStep: async () => clockStep(),
 		clockAhead: () => reads.clockAhead({ now: now() }),
 		secrets: () => reads.secretCounts(),
 		settings,

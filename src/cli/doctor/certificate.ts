@@ -4,23 +4,17 @@ import { type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
 import { spanText } from '../render/units.js';
 import { firstError, ok, problem, type Verdict, warning } from './checks.js';
 
-/**
- * Makes a TLS handshake, closes the connection, and resolves to the end of the certificate. Rejects when TLS fails, and
- * with the signal's reason. `ca`: PEM of authorities beside those of this machine.
- */
-export function validityOf({
-	host,
-	port,
-	ca,
-	isChecked,
-	signal,
-}: {
+interface Asked {
 	host: string;
 	port: number;
+	/** PEM of authorities beside those of this machine. */
 	ca: string | null;
 	isChecked: boolean;
 	signal: AbortSignal;
-}): Promise<Micros> {
+}
+
+/** The end of the certificate, by a handshake alone. Rejects when TLS fails, and with the signal's reason. */
+export function validityOf({ host, port, ca, isChecked, signal }: Asked): Promise<Micros> {
 	return new Promise((resolve, reject) => {
 		const tls = connect({
 			...{ host, port, rejectUnauthorized: isChecked },
@@ -52,6 +46,6 @@ export function judgeValidity(
 	const left = spanText(validTo - now);
 	if (validTo < now)
 		return (isChecked ? problem : warning)(`the certificate of ${name} expired ${left} ago`, renew);
-	if (validTo < now + soon) return warning(`the certificate of ${name} expires in ${left}`, renew);
-	return ok(`the certificate of ${name} is good for ${left}`);
+	const expires = `the certificate of ${name} expires in ${left}`;
+	return validTo < now + soon ? warning(expires, renew) : ok(expires);
 }

@@ -1,5 +1,5 @@
 import type { Micros } from '../../api/datetime.js';
-import { StoreError, tlsReason } from '../../api/errors.js';
+import { tlsReason } from '../../api/errors.js';
 import type { Hint } from '../frame/command-line.js';
 import { UsageError } from '../frame/errors.js';
 import { type Columns, column } from '../render/columns.js';
@@ -34,14 +34,26 @@ export const columns: Columns<Finding> = [
 	column('fix', 'FIX', { value: ({ fix }) => fix?.replaceAll(':\n', ': ').replaceAll('\n', '; ') ?? null }),
 ];
 
+export const ok = (message: string): Verdict => ({ level: 'ok', message, fix: null });
+export const skipped = (message: string): Verdict => ({ level: 'skipped', message, fix: null });
+export const warning = (message: string, fix: string | null = null): Verdict => ({
+	...{ level: 'warning', message, fix },
+});
+export const problem = (message: string, fix: string | null = null): Verdict => ({
+	...{ level: 'problem', message, fix },
+});
+
+/** Thrown within a check that cannot be made: it is skipped for this reason. */
+export class Skip extends Error {}
+
 export type Answer = Verdict | readonly Verdict[];
-export type Run = () => Answer | Promise<Answer>;
 export type CheckName = `${Group}.${string}`;
 
-/** Names are stable, for scripts; a report has them by group, and within it in the order of the table. */
-export type Checks = Readonly<Record<CheckName, Run>>;
+/** Scripts rely on the names. A report has them by group, and within it in the order of the table. */
+export type Checks = Readonly<Record<CheckName, () => Answer | Promise<Answer>>>;
 
 export interface Surroundings {
+	/** A command of mailctl with the target of this call, to be pasted. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	now(): Micros;
@@ -50,28 +62,8 @@ export interface Surroundings {
 	isFull: boolean;
 	/** Ends one question to another machine after so many milliseconds (5 s) or `--timeout`, and with the run. */
 	timeout(ms?: number): AbortSignal;
-	online(run: Run): Run;
-}
-
-export function ok(message: string): Verdict {
-	return { level: 'ok', message, fix: null };
-}
-
-export function warning(message: string, fix: string | null = null): Verdict {
-	return { level: 'warning', message, fix };
-}
-
-export function problem(message: string, fix: string | null = null): Verdict {
-	return { level: 'problem', message, fix };
-}
-
-export function skipped(message: string): Verdict {
-	return { level: 'skipped', message, fix: null };
-}
-
-/** For a check of a database that is not open: the check of the file or the server has the reason. */
-export function unopened(found: unknown): Verdict {
-	return skipped(found instanceof StoreError ? 'the database cannot be opened' : 'no database is open');
+	/** Called before another machine is asked. Throws `Skip` under --offline. */
+	goOnline(): void;
 }
 
 export function once<T>(ask: () => Promise<T>): () => Promise<T> {
@@ -93,18 +85,16 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
-export type Chosen = readonly (readonly [name: CheckName, run: Run])[];
+export type Chosen = readonly (readonly [name: CheckName, run: Checks[CheckName]])[];
 
 export function chooseChecks(checks: Checks, { only, skip }: Selection): Chosen {
-	const all = Object.entries(checks) as [CheckName, Run][]; // the type of the table
+	const all = Object.entries(checks) as [CheckName, Checks[CheckName]][]; // the type of the table
 	all.sort(([one], [other]) => groups.indexOf(groupOf(one)) - groups.indexOf(groupOf(other)));
 	const isChosen = (group: Group) => (only.length === 0 || only.includes(group)) && !skip.includes(group);
 	const chosen = all.filter(([name]) => isChosen(groupOf(name)));
 	if (chosen.length > 0) return chosen;
-	const there = [...new Set(all.map(([name]) => groupOf(name)))];
-	throw new UsageError('--only and --skip leave nothing to check', {
-		hint: `groups here: ${there.join(', ')}`,
-	});
+	const there = [...new Set(all.map(([name]) => groupOf(name)))].join(', ');
+	throw new UsageError('--only and --skip leave no checks', { hint: `groups for this target: ${there}` });
 }
 
 /**
@@ -112,26 +102,23 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Chosen 
  * thread reads a large database, a machine that answers would seem silent. A check without a result when `signal` aborts
  * is skipped.
  */
-export async function runChecks(
-	checks: Chosen,
-	{ signal, onDone }: { signal: AbortSignal; onDone?: () => void },
-): Promise<Finding[]> {
+export async function runChecks(checks: Chosen, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
 	const late = new Promise<Verdict>((resolve) => {
-		const stop = () => resolve(skipped('the time ran out'));
+		const stop = () => resolve(skipped('not finished in time'));
 		if (signal.aborted) stop();
 		else signal.addEventListener('abort', stop, { once: true });
 	});
 	const found = new Map<CheckName, Finding[]>();
 	const runOne = async ([check, run]: Chosen[number]) => {
 		const attempt = (async () => run())().catch((error: unknown) =>
-			problem(`not checked: ${firstError(error)}`),
+			error instanceof Skip ? skipped(error.message) : problem(`this check failed: ${firstError(error)}`),
 		);
 		const verdicts = [await Promise.race([late, attempt])].flat();
 		found.set(
 			check,
 			verdicts.map((verdict) => ({ check, ...verdict })),
 		);
-		onDone?.();
+		onDone();
 	};
 	for (const check of checks) if (!waiting.has(groupOf(check[0])) && !signal.aborted) await runOne(check);
 	await Promise.all(checks.filter(([name]) => !found.has(name)).map(runOne));

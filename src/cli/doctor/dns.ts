@@ -1,22 +1,21 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { domainOf } from '../../api/address.js';
-import { codeOf } from '../../api/errors.js';
-import { isLoopback } from '../../api/schema/url.js';
-import type { Contents, OfContents } from '../connect/inspect.js';
+import { codeOf, whyUnreachable } from '../../api/errors.js';
+import type { Contents } from '../connect/inspect.js';
 import { UsageError } from '../frame/errors.js';
 import {
 	type Answer,
 	type Checks,
+	firstError,
 	ok,
 	problem,
+	Skip,
 	type Surroundings,
 	skipped,
 	type Verdict,
 	warning,
 } from './checks.js';
-
-class Unanswered extends Error {}
 
 export type Names = ReturnType<typeof createNames>;
 
@@ -63,124 +62,108 @@ async function asked(ask: () => Promise<string[]>): Promise<string[] | null> {
 	try {
 		return await ask();
 	} catch (error) {
-		const code = codeOf(error) || String(error);
+		const code = codeOf(error);
 		if (code === 'ENODATA') return [];
 		if (code === 'ENOTFOUND') return null;
-		throw new Unanswered(`DNS did not answer: ${code}`);
+		throw new Skip(`DNS did not answer: ${code || firstError(error)}`);
 	}
 }
 
-export function dnsChecks(of: OfContents, names: Names, { line, online }: Surroundings): Checks {
-	const check = (
-		find: (contents: Contents) => Promise<readonly string[]>,
-		judge: (domain: string, contents: Contents) => Promise<Answer>,
-		none = 'no sender is known',
-	) =>
-		of((contents) =>
-			online(async () => {
-				const ones = await find(contents);
-				return ones.length === 0 ? skipped(none) : each(ones, (one) => judge(one, contents));
-			})(),
-		);
-	/** Judges a domain that exists: until it does, no record helps. */
-	const existing = async (domain: string, judge: (texts: readonly string[]) => Answer | Promise<Answer>) => {
-		const texts = await names.txt(domain);
-		return texts === null ? skipped(`${domain} does not exist`) : judge(texts);
+export function dnsChecks(contents: () => Contents, names: Names, around: Surroundings): Checks {
+	const { line, goOnline } = around;
+	const set = async (name: 'bounceAddress' | 'publicUrl', none: string) => {
+		goOnline();
+		const value = (await contents().settings())[name];
+		if (value === null) throw new Skip(none);
+		return value;
 	};
-	const setting = (name: 'bounceAddress' | 'publicUrl') => async (contents: Contents) => {
-		const value = (await contents.settings())[name];
-		return value === null ? [] : [value];
-	};
-	const bounceAddress = setting('bounceAddress');
-	const senderDomains = async ({ senders }: Contents) => domainsOf(await senders());
-	const signedDomains = async (contents: Contents) => [
-		...(await senderDomains(contents)),
-		...(await contents.dkimKeys()).map(({ domain }) => domain),
+	const senderDomains = async () => domainsOf(await contents().senders());
+	const signedDomains = async () => [
+		...(await senderDomains()),
+		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	return {
-		'dns.domain': check(
-			async (contents) => [...domainsOf(await bounceAddress(contents)), ...(await signedDomains(contents))],
-			async (domain) =>
-				(await names.txt(domain)) === null
-					? problem(
-							`${domain} does not exist (is it misspelled?): receivers that check it refuse mail from there`,
-							'register it and publish its zone, or use another domain',
-						)
-					: ok(`${domain} exists`),
-		),
-		'dns.dkim': check(signedDomains, async (domain, { dkimKeys }) => {
-			const own = (await dkimKeys()).filter((key) => key.domain === domain);
-			const publish = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
-			return existing(domain, () =>
-				own.length > 0
-					? Promise.all(own.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], publish)))
-					: warning(
-							`mail of ${domain} is not signed here: large providers want a signature, unless the mail server adds it`,
-							line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
-						),
-			);
-		}),
-		// Receivers look at the domain of the return path (RFC 7208 s.2.4).
-		'dns.spf': check(
-			async (contents) => {
-				const [bounces] = await bounceAddress(contents);
-				return bounces === undefined ? senderDomains(contents) : domainsOf([bounces]);
-			},
-			(domain) => existing(domain, (texts) => judgeSpf(domain, texts)),
-		),
-		'dns.dmarc': check(senderDomains, async (domain) => {
-			// The record of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989).
-			for (const one of [domain, ...parentsOf(domain)]) {
-				const record = (await names.txt(`_dmarc.${one}`))?.find((text) => /^v=DMARC1\b/i.test(text));
-				if (record !== undefined) return ok(`_dmarc.${one}: ${record}`);
-			}
-			return existing(domain, () =>
-				warning(
-					`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
-					`_dmarc.${domain}. IN TXT "v=DMARC1; p=none"`,
-				),
-			);
-		}),
-		'dns.bounces': check(
-			bounceAddress,
-			(address) => judgeBounces(address, names),
-			'no bounce address is set',
-		),
-		'dns.public-url': check(
-			setting('publicUrl'),
-			(url) => judgeHost(new URL(url).hostname, names),
-			'no public URL is set',
-		),
-	};
-}
-
-const mostDomains = 20;
-
-async function each(all: readonly string[], judge: (one: string) => Promise<Answer>): Promise<Verdict[]> {
-	const ones = [...new Set(all)];
-	const found = await Promise.all(
-		ones.slice(0, mostDomains).map((one) =>
-			judge(one).catch((error: unknown) => {
-				if (error instanceof Unanswered) return skipped(error.message);
+	const bounceDomains = async () => domainsOf([(await contents().settings()).bounceAddress ?? '']);
+	const missing = (domain: string) => skipped(`${domain} does not exist`);
+	/** Domains that do not exist are skipped: until they do, no record helps. */
+	const each = async (find: () => Promise<readonly string[]>, judge: Judge, otherwise = missing) => {
+		goOnline();
+		const ones = [...new Set(await find())];
+		if (ones.length === 0) throw new Skip('no sender');
+		const judgeOne = async (domain: string): Promise<Answer> => {
+			const texts = await names.txt(domain);
+			return texts === null ? otherwise(domain) : judge(domain, texts);
+		};
+		const found = ones.slice(0, mostDomains).map((one) =>
+			judgeOne(one).catch((error: unknown) => {
+				if (error instanceof Skip) return skipped(error.message);
 				throw error;
 			}),
-		),
-	);
-	const left = ones.length - mostDomains;
-	return [...found.flat(), ...(left > 0 ? [skipped(`${left} more domains were not asked about`)] : [])];
+		);
+		const left = ones.length - mostDomains;
+		const rest = left > 0 ? [skipped(`${left} more domains were not checked`)] : [];
+		return [...(await Promise.all(found)).flat(), ...rest];
+	};
+	return {
+		'dns.domain': () =>
+			each(
+				async () => [...(await bounceDomains()), ...(await signedDomains())],
+				(domain) => ok(`${domain} exists`),
+				(domain) =>
+					problem(
+						`${domain} does not exist: receivers refuse mail from it`,
+						'correct its spelling, register it, or use another domain',
+					),
+			),
+		'dns.dkim': () =>
+			each(signedDomains, async (domain) => {
+				const keys = (await contents().dkimKeys()).filter((key) => key.domain === domain);
+				if (keys.length === 0)
+					return warning(
+						`mail of ${domain} is not signed here, and large providers want a signature`,
+						line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
+					);
+				const publish = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
+				return Promise.all(
+					keys.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], publish)),
+				);
+			}),
+		// Receivers look at the domain of the return path (RFC 7208 s.2.4).
+		'dns.spf': () =>
+			each(async () => {
+				const bounces = await bounceDomains();
+				return bounces.length > 0 ? bounces : senderDomains();
+			}, judgeSpf),
+		'dns.dmarc': () =>
+			each(senderDomains, async (domain) => {
+				// The record of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989).
+				for (const one of [domain, ...parentsOf(domain)]) {
+					const record = (await names.txt(`_dmarc.${one}`))?.find((text) => /^v=DMARC1\b/i.test(text));
+					if (record !== undefined) return ok(`_dmarc.${one}: ${record}`);
+				}
+				return warning(
+					`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
+					`_dmarc.${domain}. IN TXT "v=DMARC1; p=none"`,
+				);
+			}),
+		'dns.bounces': async () => judgeBounces(await set('bounceAddress', 'no bounce address is set'), names),
+		'connection.public-url': async () => visit(await set('publicUrl', 'no public URL is set'), around),
+	};
 }
+
+type Judge = (domain: string, texts: readonly string[]) => Answer | Promise<Answer>;
+
+const mostDomains = 20;
 
 function judgeKey(
 	{ name, value }: { name: string; value: string },
 	records: readonly string[],
 	fix: string,
 ): Verdict {
-	if (records.length === 0)
-		return problem(`mail is signed, and ${name} has no TXT record to verify it with: publish it`, fix);
+	if (records.length === 0) return problem(`${name} has no TXT record, so no signature can be verified`, fix);
 	const published = records.map(keyIn);
 	if (published.includes(keyIn(value))) return ok(`${name} is the key that signs`);
-	if (published.every((key) => key === '')) return problem(`${name} says that the key is revoked`, fix);
-	return problem(`${name} is another key than the one that signs: every signature fails`, fix);
+	if (published.every((key) => key === '')) return problem(`the TXT record of ${name} revokes the key`, fix);
+	return problem(`the TXT record of ${name} has another key, so every signature fails`, fix);
 }
 
 function keyIn(record: string): string | undefined {
@@ -192,8 +175,8 @@ function judgeSpf(domain: string, texts: readonly string[]): Verdict {
 	const [record, ...others] = texts.filter((text) => /^v=spf1( |$)/i.test(text));
 	if (others.length > 0)
 		return problem(
-			`${domain} has ${others.length + 1} SPF records: receivers take none of them`,
-			'make one of them (RFC 7208 s.3.2)',
+			`${domain} has ${others.length + 1} SPF records: receivers ignore all of them`,
+			'merge them into one (RFC 7208 s.3.2)',
 		);
 	if (record !== undefined) return ok(`${domain}: ${record}`);
 	return warning(
@@ -204,26 +187,35 @@ function judgeSpf(domain: string, texts: readonly string[]): Verdict {
 
 async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 	const domain = domainOf(address);
-	const fix = `${domain}. IN MX 10 mail.${domain}. ; the host that takes them`;
 	const mx = (await names.mx(domain)) ?? [];
 	const hosts = mx.filter((host) => host !== '');
 	if (hosts.length > 0) return ok(`bounces to ${address} arrive at ${hosts.join(', ')}`);
-	// Without MX records the host itself is meant (RFC 5321 s.5.1).
+	// Without MX records mail goes to the host itself (RFC 5321 s.5.1).
 	const host = mx.length > 0 ? [] : await names.addresses(domain);
-	if (host === null) return skipped(`${domain} does not exist`);
+	if (host === null) throw new Skip(`${domain} does not exist`);
 	if (host.length > 0) return ok(`bounces to ${address} arrive at ${domain} itself`);
 	const why = mx.length > 0 ? 'says that it accepts no mail' : 'has neither an MX record nor an address';
-	return problem(`${domain} ${why}: bounces to ${address} are lost`, fix);
+	const fix = `${domain}. IN MX 10 mail.${domain}. ; the host that accepts them`;
+	return problem(`${domain} ${why}, so bounces to ${address} are lost`, fix);
 }
 
-async function judgeHost(host: string, names: Names): Promise<Verdict> {
-	if (isLoopback(host) || /^\[|^[\d.]+$/.test(host)) return skipped('the public URL has no name to look up');
-	const found = (await names.addresses(host)) ?? [];
-	if (found.length > 0) return ok(`${host} is ${found.join(', ')}`);
-	return problem(
-		`links in mails lead to ${host}, which does not exist`,
-		`${host}. IN A 192.0.2.1 ; the address of the service`,
-	);
+/**
+ * Any answer will do, except that of a gateway without a server behind it: a proxy may let through only the pages of
+ * mails. A warning at most: a network often cannot reach its own public address from within.
+ */
+async function visit(publicUrl: string, { line, timeout }: Surroundings): Promise<Verdict> {
+	const limit = timeout();
+	try {
+		const { status, body } = await fetch(`${publicUrl}/healthz`, { redirect: 'manual', signal: limit });
+		await body?.cancel();
+		if (status < 500) return ok(`${publicUrl} answers`);
+		return warning(`${publicUrl} answers ${status}, so links in mails do not work`, line('serve'));
+	} catch (error) {
+		// The error of `fetch` itself always says "fetch failed".
+		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
+		const why = whyUnreachable(codeOf(cause)) ?? firstError(cause);
+		return warning(`${publicUrl} does not answer this machine: ${why}`, line('serve'));
+	}
 }
 
 function domainsOf(addresses: readonly string[]): string[] {

@@ -4,9 +4,9 @@ import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { isPostgres } from '../../store/url.js';
 import { readConfig } from '../config/config.js';
-import type { OfContents } from '../connect/inspect.js';
+import type { Contents } from '../connect/inspect.js';
 import type { CommandContext } from '../frame/context.js';
-import { type Checks, type Surroundings, skipped, unopened } from './checks.js';
+import { type Checks, firstError, Skip, type Surroundings } from './checks.js';
 import { configChecks } from './config.js';
 import { fileChecks, serverChecks } from './database.js';
 import { createNames, dnsChecks } from './dns.js';
@@ -26,13 +26,16 @@ export async function localChecks(
 	const keys = await readKeys(cx);
 	const { inspect } = await import('../connect/inspect.js');
 	const found = isNamed(cx)
-		? await inspect(url, { clock: cx.clock, trace: cx.trace, keys: keys.given }).catch(expected)
+		? await inspect(url, { clock: cx.clock, trace: cx.trace, keys: keys.given }).catch((error: unknown) => {
+				if (error instanceof StoreError || error instanceof DatabaseMissing) return error;
+				throw error;
+			})
 		: null;
 	const opened = found instanceof Error ? null : found;
-	const of: OfContents = (judge) => () => {
-		if (opened === null) return unopened(found);
-		if (opened.contents === null) return skipped('its schema is not the one of this version');
-		return judge(opened.contents);
+	const contents = (): Contents => {
+		if (opened === null) throw new Skip('the database is not open');
+		if (opened.contents === null) throw new Skip('the database has the schema of another version');
+		return opened.contents;
 	};
 	const keyFile = cx.io.env['MAILCTL_KEY_FILE'];
 	const secrets = [
@@ -44,21 +47,16 @@ export async function localChecks(
 	return {
 		checks: {
 			...configChecks(cx.paths, secrets, folder),
-			...(isOnServer ? serverChecks : fileChecks)(url, found, around),
-			...sendingChecks(of, keys, around),
-			...queueChecks(of, around),
-			...dnsChecks(of, names, around),
+			...(isOnServer ? serverChecks : fileChecks)(url, found, contents, around),
+			...sendingChecks(contents, keys, around),
+			...queueChecks(contents, around),
+			...dnsChecks(contents, names, around),
 		},
 		close: async () => {
 			names.close();
 			await opened?.close();
 		},
 	};
-}
-
-function expected(error: unknown): Error {
-	if (error instanceof StoreError || error instanceof DatabaseMissing) return error;
-	throw error;
 }
 
 /** A configuration that cannot be read may name another database than the default one. */
@@ -77,7 +75,7 @@ async function readKeys({ io }: CommandContext) {
 	try {
 		return { given: readWrappingKeys(io.env), problem: null };
 	} catch (error) {
-		return { given: [], problem: error instanceof Error ? error.message : String(error) };
+		return { given: [], problem: firstError(error) };
 	}
 }
 

@@ -5,6 +5,7 @@ import { ApiError } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { pauseSentence } from '../../api/pauses.js';
 import { type Message, Report, SendResult } from '../../api/records.js';
+import type { CommandContext } from '../frame/context.js';
 import { type Check, check } from './model.js';
 import {
 	type Answer,
@@ -17,26 +18,43 @@ import {
 	unexpected,
 	withQuery,
 } from './probe.js';
-import { type Given, listsPath, resourceChecks } from './resources.js';
+import type { RunNames } from './records.js';
+import { listsPath, resourceChecks } from './resources.js';
+
+interface Given {
+	readonly names: RunNames;
+	readonly hasToken: boolean;
+	readonly mail: { to: string; from: string } | null;
+	readonly connection: CommandContext['connection'];
+	readonly signal: AbortSignal;
+}
 
 export function allChecks(given: Given): Check[] {
-	return [...accessChecks(given), ...resourceChecks(given), ...reportChecks, ...sendChecks(given)];
+	return [...accessChecks(given), ...resourceChecks(given.names), ...reportChecks, ...sendChecks(given)];
 }
 
 function accessChecks({ connection, hasToken, names }: Given): Check[] {
 	const refuses = (verb: string, what: string, token: string | null): Check =>
 		// Clients treat 401 and 403 alike (api-decisions 3), but 401 names the reason.
-		check('read', `auth.${verb}`, `${what} is refused`, async (probe) =>
+		check('read', 'auth', verb, `${what} is refused`, async (probe) =>
 			probe.refusal(await probe.call({ method: 'GET', path: listsPath, token }), what, 401),
 		);
 	return [
-		check('read', 'connection.reachable', 'the deployment answers', async (probe) => {
+		check('read', 'connection', 'reachable', 'the service answers', async (probe) => {
 			const answer = await reach(probe);
-			const other = otherThanLists(answer);
-			if (other !== null) throw new Halted('elsewhere', `this is not the service: ${said(answer)} ${other}`);
-			return answer.status >= 500 && `with ${answer.status}`;
+			const { status, headers, text, json } = answer;
+			const other =
+				status >= 300 && status < 400
+					? `${status} and redirects to ${headers['location'] ?? 'nowhere'}`
+					: status === 404
+						? '404'
+						: status < 500 && json === undefined && /^\s*</.test(text)
+							? `${status} with a web page`
+							: null;
+			if (other !== null) throw new Halted('elsewhere', `this is another service: ${said(answer)} ${other}`);
+			return status >= 500 && `with ${status}`;
 		}),
-		check('read', 'auth.token', 'the token is accepted', async (probe) => {
+		check('read', 'auth', 'token', 'the token is accepted', async (probe) => {
 			const answer = await probe.get(listsPath);
 			const { status } = answer;
 			// A mailctl server answers 401 to a token that it does not know: its 403 is a missing right.
@@ -48,17 +66,11 @@ function accessChecks({ connection, hasToken, names }: Given): Check[] {
 			}
 			if (status !== 200) throw unexpected(answer, 200);
 			probe.objectOf(answer);
-			return false;
+			return null;
 		}),
 		refuses('wrong', 'a wrong token', `mailctl-smoke-${names.id}`),
 		refuses('none', 'a request without a token', null),
-		check('read', 'connection.slash', 'a path without its last slash is found', async (probe) => {
-			const path = listsPath.slice(0, -1);
-			const answer = await probe.get(path);
-			if (answer.status === 403) throw unexpected(answer, 200);
-			if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
-		}),
-		check('read', 'connection.unknown', 'an unknown path is refused in JSON', async (probe) =>
+		check('read', 'connection', 'unknown', 'an unknown path is refused in JSON', async (probe) =>
 			probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404),
 		),
 	];
@@ -71,30 +83,22 @@ async function reach(probe: Probe): Promise<Answer> {
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'network') throw new Halted('unreachable', error.message);
 		if (error instanceof ApiError && error.code === 'bad_answer' && error.http === null)
-			throw new Halted('elsewhere', `this is not the service: ${error.message}`);
+			throw new Halted('elsewhere', `this is another service: ${error.message}`);
 		throw error;
 	}
-}
-
-/** An answer that no deployment gives to a question for its lists; null: a deployment may answer so. */
-function otherThanLists({ status, headers, text, json }: Answer): string | null {
-	if (status >= 300 && status < 400) return `${status} and redirects to ${headers['location'] ?? 'nowhere'}`;
-	if (status === 404) return '404';
-	if (status >= 500 || json !== undefined) return null;
-	return /^\s*</.test(text) ? `${status} with a web page` : null;
 }
 
 const reportPath = '/stat/reports/events-report/';
 
 /** Sent messages are unknown here: the shape is checked, and the days must be those that were asked for. */
 const reportChecks: readonly Check[] = [
-	check('read', 'report.shape', 'totals and days of the last week', async (probe) => {
+	check('read', 'report', 'shape', 'the report has totals and days of the last week', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
 		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
 	// Three days up to the last one of a report without dates: past or present in every time zone.
-	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
+	check('read', 'report', 'dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
 		if (last === undefined) throw new Broken('the report without dates has no last day to count from');
 		const from = addDays(last, -2);
@@ -103,13 +107,13 @@ const reportChecks: readonly Check[] = [
 		for (const day of days)
 			if (day < from || day > last)
 				probe.fault(`${shown(formatWireDate(day))} is outside of the days asked for`);
-		if (days.length !== 3) probe.deviate(`three days asked for, ${days.length} came`);
+		if (days.length !== 3) probe.deviate(`a report of three days has ${days.length}`);
 		return `${query.date_from} to ${query.date_to}`;
 	}),
-	check('read', 'report.events', 'event_types may be repeated', async (probe) => {
+	check('read', 'report', 'events', 'event_types may be repeated', async (probe) => {
 		await readReport(probe, `${reportPath}?event_types=SENT&event_types=OPENED`);
 	}),
-	check('read', 'report.refusals', 'a date in another format is refused', async (probe) => {
+	check('read', 'report', 'refusals', 'a date in another format is refused', async (probe) => {
 		const answer = await probe.get(withQuery(reportPath, { date_from: '2026-11-01' }));
 		if (answer.status === 200) probe.deviate('a date in another format is ignored, not refused');
 		else probe.refusal(answer, 'a date in another format', 400);
@@ -140,14 +144,14 @@ function sendChecks(given: Given): Check[] {
 	const { from = '', to = '' } = given.mail ?? {};
 	const what = 'a message without subject and body';
 	return [
-		check('send', 'send.requires-body', `${what} is refused`, async (probe) =>
+		check('send', 'send', 'requires-body', `${what} is refused`, async (probe) =>
 			probe.refusal(
 				await probe.call({ method: 'POST', path: sendPath, body: { from, to: [to] } }),
 				what,
 				400,
 			),
 		),
-		check('send', 'send.message', 'one transactional message is accepted', async (probe) => {
+		check('send', 'send', 'message', 'one transactional message is accepted', async (probe) => {
 			const { id: run } = given.names;
 			const text_body = `Sent by mailctl smoke to see whether mail leaves; run ${run}.`;
 			const body = { type: 'TRANSACTIONAL', from, to: [to], subject: `mailctl smoke ${run}`, text_body };
@@ -160,11 +164,11 @@ function sendChecks(given: Given): Check[] {
 			if (count !== messages.length)
 				probe.fault(`messages_created is ${shown(count)} with ${messages.length} messages`);
 			const [first] = messages;
-			if (!isRecord(first)) throw new Broken(`no message was created for ${to}: is the address suppressed?`);
+			if (!isRecord(first)) throw new Broken(`no message was created for ${to}, which may be suppressed`);
 			accepted = { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
 		}),
-		check('send', 'send.delivered', 'the message is sent', async (probe) => {
-			if (accepted === null) throw new Skipped('send.message made nothing to try it with');
+		check('send', 'send', 'delivered', 'the message is sent', async (probe) => {
+			if (accepted === null) throw new Skipped('send.message failed');
 			const { state, last_reply: reply } = await deliver(given, accepted);
 			if (state !== 'sent') probe.fault(`the message is ${state}: ${reply ?? 'no reply'}`);
 			return reply;
@@ -179,10 +183,10 @@ async function deliver(
 	const { api, local } = await connection();
 	const { messages } = (await api.capabilities()).ext;
 	if (messages === undefined || submission === null)
-		throw new Skipped('the deployment does not report the states of messages');
+		throw new Skipped('the service does not tell the states of messages');
 	if (local !== null) {
 		if ((await local.settings.get())['smtp_url'] === undefined)
-			throw new Skipped('no mail server is configured; it is queued');
+			throw new Skipped('no mail server is configured, so the message stays queued');
 		const { kind, reason } = await local.deliver({ scope: { submission }, until: 'settled', signal });
 		if (kind === 'paused') throw new Broken(pauseSentence(reason));
 		return messages.get(id, { signal });
@@ -192,7 +196,7 @@ async function deliver(
 		const message = await messages.get(id, { signal });
 		if (!['staged', 'queued', 'leased'].includes(message.state)) return message;
 		const { paused } = await messages.progress({ submission }, { signal });
-		if (paused !== null) throw new Broken(`the service sends nothing at the moment: ${paused}`);
+		if (paused !== null) throw new Broken(`the service sends nothing: ${paused}`);
 		await sleep(everyMs, signal);
 	}
 	throw new Broken(`the message is not sent after ${(most * everyMs) / 1000} s`);

@@ -7,7 +7,7 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { type Columns, column } from '../render/columns.js';
 import { hasColor, hasUnicode, paint } from '../render/terminal.js';
-import { type CheckResult, groupOf, type ReporterName, type SmokeReport } from './model.js';
+import type { CheckResult, ReporterName, SmokeReport } from './model.js';
 import { Broken } from './probe.js';
 import { describe, nameRun } from './records.js';
 import { render, summaryOf } from './report.js';
@@ -85,8 +85,8 @@ async function tell(cx: CommandContext, options: SmokeOptions, run: RunOptions):
 		return exits.done;
 	}
 	const checks = (await plan(cx, run, options)).flatMap(({ check, isAsked }) => {
-		const { id, title, need } = check;
-		return isAsked ? [{ id, group: groupOf(check), title, changes: need !== 'read' }] : [];
+		const { id, group, title, need } = check;
+		return isAsked ? [{ id, group, title, changes: need !== 'read' }] : [];
 	});
 	if (cx.out.format === 'json') await cx.wouldDo('', { check: checks });
 	else await cx.out.raw(checks.map(({ id, title }) => `${id.padEnd(26)}${title}\n`).join(''));

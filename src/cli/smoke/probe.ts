@@ -1,3 +1,4 @@
+/** How checks ask a deployment, and what they hold against its answers. */
 import type { WireExchange } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
@@ -28,60 +29,62 @@ export type Caller = (ask: Ask) => Promise<Answer>;
 interface CallerOptions {
 	exchange: WireExchange;
 	retries: number;
-	/** Ends everything; changes that are under way have `changeGraceMs` more to be answered. */
 	signal: AbortSignal;
+	/** Masked in answers. */
 	token: string | null;
 	clock: Clock;
 }
 
-/** Milliseconds. A cut POST may have been carried out: an answer is cheaper than a search for its record. */
+/** A cut POST may have been carried out: an answer is cheaper than a search for its record. */
 const changeGraceMs = 2_000;
 const maxWaitMs = 60_000;
-const pauses = { first: 200 };
 
 /**
  * 429, and 503 with Retry-After, mean not processed and are repeated for every method; cuts only for GET, PUT and
  * DELETE. Another 5xx is not: a check is to find it. Throws `ApiError` network, and the signal's reason.
  */
 export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
+	const late = after(signal, changeGraceMs);
+	const askOnce = async ({ method, path, body, token: other }: Ask): Promise<Answer> => {
+		const { status, headers, ...answer } = await exchange({
+			...{ method, path, signal: method === 'GET' ? signal : late },
+			headers: { accept: 'application/json', 'content-type': 'application/json' },
+			...(body !== undefined && { body: JSON.stringify(body) }),
+			...(other !== undefined && { token: other }),
+		});
+		const text = new TextDecoder().decode(answer.body);
+		const shownText = token === null || token.length < 4 ? text : text.replaceAll(token, '********');
+		return { method, path, status, headers, text: shownText, json: parse(text) };
+	};
 	return async (ask) => {
 		const isRepeatable = ['GET', 'PUT', 'DELETE'].includes(ask.method);
 		const most = Math.min(retries, ask.retries ?? retries);
 		for (let attempt = 1; ; attempt += 1) {
 			signal.throwIfAborted();
-			const answer = await exchangeJson(exchange, ask, signal).catch((error: unknown) => {
+			const answer = await askOnce(ask).catch((error: unknown) => {
 				signal.throwIfAborted();
 				if (attempt <= most && isRepeatable && error instanceof ApiError && error.code === 'network')
 					return null;
 				throw error;
 			});
-			const pause = backoff(pauses, attempt);
+			const after = answer?.headers['retry-after'];
+			const waitMs = parseRetryAfter(after, clock.now() / microsPerMs) ?? backoff({ first: 200 }, attempt);
 			if (answer !== null) {
-				const after = answer.headers['retry-after'];
 				const isUnprocessed = answer.status === 429 || (answer.status === 503 && after !== undefined);
-				const waitMs = parseRetryAfter(after, clock.now() / microsPerMs) ?? pause;
-				if (!isUnprocessed || attempt > most || waitMs > maxWaitMs) return withoutToken(answer, token);
-				await sleep(waitMs, signal);
-			} else await sleep(pause, signal);
+				if (!isUnprocessed || attempt > most || waitMs > maxWaitMs) return answer;
+			}
+			await sleep(waitMs, signal);
 		}
 	};
 }
 
-async function exchangeJson(exchange: WireExchange, ask: Ask, signal: AbortSignal): Promise<Answer> {
-	const { method, path, body, token } = ask;
-	const patience = delayed(signal, method === 'GET' ? 0 : changeGraceMs);
-	try {
-		const response = await exchange({
-			...{ method, path, signal: patience.signal },
-			headers: { accept: 'application/json', 'content-type': 'application/json' },
-			...(body !== undefined && { body: JSON.stringify(body) }),
-			...(token !== undefined && { token }),
-		});
-		const text = new TextDecoder().decode(response.body);
-		return { method, path, status: response.status, headers: response.headers, text, json: parse(text) };
-	} finally {
-		patience.stop();
-	}
+/** Aborts so many milliseconds after the other signal. */
+export function after(signal: AbortSignal, ms: number): AbortSignal {
+	const later = new AbortController();
+	const arm = () => void setTimeout(() => later.abort(signal.reason), ms).unref();
+	if (signal.aborted) arm();
+	else signal.addEventListener('abort', arm, { once: true });
+	return later.signal;
 }
 
 function parse(text: string): unknown {
@@ -92,28 +95,6 @@ function parse(text: string): unknown {
 	}
 }
 
-function withoutToken(answer: Answer, token: string | null): Answer {
-	if (token === null || token.length < 4) return answer;
-	return { ...answer, text: answer.text.replaceAll(token, '********') };
-}
-
-export function delayed(signal: AbortSignal, ms: number): { signal: AbortSignal; stop: () => void } {
-	const controller = new AbortController();
-	let timer: NodeJS.Timeout | undefined;
-	const arm = () => {
-		timer = setTimeout(() => controller.abort(signal.reason), ms);
-	};
-	if (signal.aborted) arm();
-	else signal.addEventListener('abort', arm, { once: true });
-	return {
-		signal: controller.signal,
-		stop: () => {
-			clearTimeout(timer);
-			signal.removeEventListener('abort', arm);
-		},
-	};
-}
-
 export class Broken extends Error {}
 
 /** The token lacks a right: checks that only read are skipped for it. */
@@ -121,18 +102,26 @@ export class Denied extends Broken {}
 
 /** Nothing further can be checked: no answer at all, another service's answer, or the token is refused. */
 export class Halted extends Broken {
-	readonly why: HaltReason;
-	constructor(why: HaltReason, message: string) {
+	readonly why: keyof typeof whyHalted;
+	constructor(why: keyof typeof whyHalted, message: string) {
 		super(message);
 		this.why = why;
 	}
 }
-export type HaltReason = 'unreachable' | 'elsewhere' | 'refused';
+
+export const whyHalted = {
+	unreachable: 'the service does not answer',
+	elsewhere: 'another service answers',
+	refused: 'the token is refused',
+};
 
 export class Skipped extends Error {}
 
 export type Json = Readonly<Record<string, unknown>>;
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
+
+/** A `fault` breaks the service document; to `deviate` is within the freedom that it leaves. */
+type Grade = 'fault' | 'deviate';
 
 interface ReadPage {
 	count: number | null;
@@ -143,6 +132,7 @@ interface ReadPage {
 
 const mostComplaints = 8;
 
+/** The requests of one check, with the faults and deviations that it finds. */
 export class Probe {
 	readonly call: Caller;
 	readonly faults: string[] = [];
@@ -175,35 +165,32 @@ export class Probe {
 	}
 
 	objectOf(answer: Answer): Json {
-		const type = answer.headers['content-type'] ?? 'none';
 		if (isRecord(answer.json)) return answer.json;
-		const what =
-			answer.json === undefined ? `a body that is not JSON (${type})` : 'JSON that is not an object';
-		throw new Broken(`${said(answer)} ${what}: ${quoted(answer)}`);
+		const type = answer.headers['content-type'] ?? 'no type';
+		throw new Broken(`${said(answer)} something other than a JSON object (${type}): ${quoted(answer)}`);
 	}
 
 	refusal(answer: Answer, what: string, wanted: number): void {
-		const { status, headers, json } = answer;
+		const { status, json } = answer;
 		if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
 		if (status < 400 || status >= 500 || (status === 403 && wanted !== 401)) throw unexpected(answer, wanted);
 		if (status !== wanted) this.deviate(`${what} is a ${status}, not a ${wanted}`);
-		if (isRecord(json)) return;
-		const type = headers['content-type'] ?? 'no type';
-		this.deviate(`the body of the ${status} for ${what} is not a JSON object (${type})`);
+		if (!isRecord(json)) this.deviate(`the body of the ${status} for ${what} is not a JSON object`);
 	}
 
+	/** Says each complaint once, about the first record that has it. */
 	records(shape: Shapes, records: readonly unknown[], one: string): void {
-		const seen = new Map<string, () => void>();
+		const seen = new Set<string>();
 		for (const record of records)
-			for (const [grade, text] of complaintsAbout(shape, record)) {
+			for (const [grade, key, text] of complaintsAbout(shape, record)) {
+				if (seen.has(key) || seen.size === mostComplaints) continue;
+				seen.add(key);
 				const label = isRecord(record) && 'id' in record ? `${one} ${shown(record['id'])}` : one;
-				const kind = text.replaceAll(/"[^"]*"/g, '"…"');
-				if (!seen.has(kind)) seen.set(kind, () => this[grade](`${label}: ${text}`));
+				this[grade](`${label}: ${text}`);
 			}
-		for (const tell of [...seen.values()].slice(0, mostComplaints)) tell();
 	}
 
-	values(grade: 'fault' | 'deviate', record: Json, expected: Json, when: string): void {
+	values(grade: Grade, record: Json, expected: Json, when: string): void {
 		for (const [key, value] of Object.entries(expected)) {
 			if (isSame(record[key], value)) continue;
 			const [found, wanted] = [record[key], value].map((one) =>
@@ -244,26 +231,6 @@ export class Probe {
 			yield page;
 		}
 	}
-
-	async paging(path: string): Promise<string> {
-		const plain = await this.page(path);
-		const small = plain.next === null && plain.results.length > 1 ? withQuery(path, { page_size: 1 }) : path;
-		const first = small === path ? plain : await this.page(small);
-		if (first.next === null) throw new Skipped(`one page holds all ${first.results.length}`);
-		const number = pageNumber(first.next);
-		if (number !== 2) throw new Broken(`next of the first page leads to page ${number}`);
-		const second = await this.page(withQuery(small, { page: 2 }));
-		if (second.previous === null || pageNumber(second.previous) !== 1)
-			this.fault('previous of the second page does not lead to the first');
-		if (second.next !== null && pageNumber(second.next) !== 3)
-			this.fault(`next of the second page leads to page ${pageNumber(second.next)}`);
-		const known = new Set(first.results.map(({ id }) => id));
-		const again = second.results.find(({ id }) => known.has(id));
-		const ids = [...first.results, ...second.results].map(({ id }) => Number(id));
-		if (again !== undefined) this.fault(`id ${shown(again['id'])} is on both pages`);
-		else if (ids.some((id, at) => at > 0 && id <= (ids[at - 1] ?? 0))) this.deviate('ids are not ascending');
-		return `${first.results.length} a page`;
-	}
 }
 
 export function withQuery(path: string, query: Readonly<Record<string, string | number>>): string {
@@ -272,31 +239,29 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
 }
 
 /** The page of a link; the client uses only its query (api-decisions 8). */
-function pageNumber(link: string): number {
+export function pageNumber(link: string): number {
 	const base = 'http://localhost/';
 	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
 	if (!/^[1-9]\d{0,14}$/.test(text)) throw new Broken(`the link ${shown(link)} names no page`);
 	return Number(text);
 }
 
-/** A `fault` breaks the document; to `deviate` is within its freedom. */
-type Complaint = readonly [grade: 'fault' | 'deviate', text: string];
-
-function complaintsAbout(shape: Shapes, value: unknown): Complaint[] {
-	if (!isRecord(value)) return [['fault', `is ${shown(value)}, not an object`]];
-	const found = Object.entries(shape.keys).flatMap(([key, of]): Complaint[] => {
+function complaintsAbout(shape: Shapes, value: unknown): (readonly [Grade, key: string, text: string])[] {
+	if (!isRecord(value)) return [['fault', '', `is ${shown(value)}, not an object`]];
+	const found = Object.entries(shape.keys).flatMap(([key, of]) => {
 		const one = value[key];
-		if (one === undefined) return of.presence === 'present' ? [['fault', `${key} is missing`]] : [];
-		if (!of.is(one)) return [['fault', `${key} is ${shown(one)}, not ${of.kind}`]];
+		const say = (grade: Grade, what: string) => [[grade, key, `${key} is ${what}`] as const];
+		if (one === undefined) return of.presence === 'present' ? say('fault', 'missing') : [];
+		if (!of.is(one)) return say('fault', `${shown(one)}, not ${of.kind}`);
 		if (typeof one !== 'string') return [];
 		const { enum: words, pattern } = of.schema() as { enum?: readonly unknown[]; pattern?: string };
 		if (words?.includes(one) === false)
-			return [['deviate', `${key} is ${shown(one)}, not one of ${words.join(', ')}`]];
+			return say('deviate', `${shown(one)}, not one of ${words.join(', ')}`);
 		if (pattern === undefined || new RegExp(pattern).test(one)) return [];
-		return [['deviate', `${key} is ${shown(one)}, not <YYYY-MM-DDTHH:MM:SS.ffffff>`]];
+		return say('deviate', `${shown(one)}, not <YYYY-MM-DDTHH:MM:SS.ffffff>`);
 	});
 	const more = Object.keys(value).filter((key) => !Object.hasOwn(shape.keys, key));
-	return [...found, ...more.map((key): Complaint => ['deviate', `${key} is not a key of the document`])];
+	return [...found, ...more.map((key) => ['deviate', key, `${key} is not a key of the document`] as const)];
 }
 
 export function shown(value: unknown): string {
@@ -307,15 +272,10 @@ function cut(text: string, length: number): string {
 	return text.length <= length ? text : `${text.slice(0, length)}…`;
 }
 
-export function isSame(a: unknown, b: unknown): boolean {
-	if (Array.isArray(a) && Array.isArray(b))
-		return a.length === b.length && a.every((item, at) => isSame(item, b[at]));
-	if (!isRecord(a) || !isRecord(b)) return a === b;
-	const keys = Object.keys(a);
-	return (
-		keys.length === Object.keys(b).length &&
-		keys.every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key]))
-	);
+export function isSame(one: unknown, other: unknown): boolean {
+	if (!isRecord(one) || !isRecord(other)) return JSON.stringify(one) === JSON.stringify(other);
+	const keys = Object.keys(one);
+	return keys.length === Object.keys(other).length && keys.every((key) => isSame(one[key], other[key]));
 }
 
 export function said({ method, path }: Answer): string {

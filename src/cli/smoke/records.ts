@@ -1,8 +1,18 @@
 /** Records of runs: how they are named, found and deleted. Nothing else is ever deleted. */
 import { type Clock, formatDateTime } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
-import type { Kind, Leftover } from './model.js';
 import { type Answer, type Caller, Probe, withQuery } from './probe.js';
+
+export const kinds = ['list', 'field', 'webhook'] as const;
+export type Kind = (typeof kinds)[number];
+
+/** A record of a run that could not be deleted. `id` null: its collection could not be searched. */
+export interface Leftover {
+	kind: Kind;
+	id: number | null;
+	name: string;
+	why: string;
+}
 
 /**
  * The place of a kind, and the key that holds the run's name. The whole name counts, not its beginning: a list called

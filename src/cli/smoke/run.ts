@@ -2,32 +2,15 @@ import { formatDateTime, microsPerMs, monotonicMicros } from '../../api/datetime
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { allChecks } from './checks.js';
-import {
-	type Check,
-	type CheckResult,
-	type Group,
-	groupOf,
-	groups,
-	type Kind,
-	kinds,
-	type Leftover,
-	type Outcome,
-	type SmokeReport,
-} from './model.js';
-import {
-	type Caller,
-	createCaller,
-	Denied,
-	delayed,
-	Halted,
-	type HaltReason,
-	Probe,
-	Skipped,
-} from './probe.js';
+import { type Check, type CheckResult, type Group, groups, type SmokeReport } from './model.js';
+import { after, type Caller, createCaller, Denied, Halted, Probe, Skipped, whyHalted } from './probe.js';
 import {
 	collectionOf,
 	describe,
 	findThings,
+	type Kind,
+	kinds,
+	type Leftover,
 	messageOf,
 	type RunNames,
 	removeThing,
@@ -61,19 +44,16 @@ export async function plan(
 	{ full, only, skip }: Selection,
 ): Promise<Planned[]> {
 	const sends = options.mail !== null;
-	if (only.includes('send') && !sends)
-		throw new UsageError('--only send sends a message: it needs --send-to and --from');
+	if (only.includes('send') && !sends) throw new UsageError('--only send needs --send-to and --from');
 	const asked = groups.filter(
 		(group) =>
 			(only.length === 0 || only.includes(group)) && !skip.includes(group) && (group !== 'send' || sends),
 	);
 	if (asked.length === 0)
-		throw new UsageError('--only and --skip leave nothing to check', {
-			hint: `groups: ${groups.join(', ')}`,
-		});
+		throw new UsageError('--only and --skip leave no checks', { hint: `groups: ${groups.join(', ')}` });
 	const isPossible = { read: true, change: full, send: sends };
 	return (await checksOf(cx, options)).flatMap((check) => {
-		const isAsked = asked.includes(groupOf(check));
+		const isAsked = asked.includes(check.group);
 		return isPossible[check.need] && (isAsked || preconditions.has(check.id)) ? [{ check, isAsked }] : [];
 	});
 }
@@ -89,21 +69,19 @@ export interface Finished {
 	halted: Halted | null;
 }
 
-const whyHalted: Readonly<Record<HaltReason, string>> = {
-	unreachable: 'the deployment does not answer',
-	elsewhere: 'it is not this service',
-	refused: 'the token is refused',
-};
+/** Milliseconds. The command as a whole has ten seconds after its signal, and the last deletion takes up to two. */
+const cleanupGrace = 5_000;
 
 class Run {
 	readonly #start = monotonicMicros();
 	readonly #cx: CommandContext;
 	readonly #options: RunOptions;
 	readonly #started: number;
+	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
-	readonly checks: CheckResult[] = [];
 	readonly #leftovers: Leftover[] = [];
-	readonly posted = new Set<string>();
+	/** Paths of POST requests that may have made a record: an unanswered one may have been carried out. */
+	readonly #posted = new Set<string>();
 	#halted: Halted | null = null;
 
 	constructor(cx: CommandContext, options: RunOptions) {
@@ -119,23 +97,19 @@ class Run {
 		return createCaller({ exchange, retries: settings.retries.value, signal, token, clock });
 	}
 
-	/** Notes where a POST may have made a record: an unanswered one may have been carried out. */
-	#noting(call: Caller): Caller {
-		return async (ask) => {
-			const isNew = ask.method === 'POST' && !this.posted.has(ask.path);
-			if (isNew) this.posted.add(ask.path);
+	async check(planned: readonly Planned[]): Promise<void> {
+		const call = await this.caller();
+		const noting: Caller = async (ask) => {
+			const isNew = ask.method === 'POST' && !this.#posted.has(ask.path);
+			if (isNew) this.#posted.add(ask.path);
 			const answer = await call(ask);
-			if (isNew && answer.status >= 400 && answer.status < 500) this.posted.delete(ask.path);
+			if (isNew && answer.status >= 400 && answer.status < 500) this.#posted.delete(ask.path);
 			return answer;
 		};
-	}
-
-	async check(planned: readonly Planned[]): Promise<void> {
-		const call = this.#noting(await this.caller());
 		const progress = this.#cx.progress('checking', planned.length);
 		try {
 			for (const [done, { check, isAsked }] of planned.entries()) {
-				await this.#checkOne(check, isAsked, call);
+				await this.#checkOne(check, isAsked, new Probe(noting));
 				progress.update(done + 1);
 			}
 		} finally {
@@ -143,22 +117,24 @@ class Run {
 		}
 	}
 
-	async #checkOne(check: Check, isAsked: boolean, call: Caller): Promise<void> {
+	async #checkOne(check: Check, isAsked: boolean, probe: Probe): Promise<void> {
 		const start = monotonicMicros();
-		const { id, title, need } = check;
-		const probe = new Probe(call);
+		const { id, title, group, need } = check;
 		const end = await this.#end(check, probe);
 		const isSkipped = end instanceof Skipped || (end instanceof Denied && need === 'read');
-		const faults = end instanceof Error && !isSkipped ? [...probe.faults, end.message] : probe.faults;
-		const outcome: Outcome =
-			faults.length > 0 ? 'fail' : isSkipped ? 'skip' : probe.deviations.length > 0 ? 'deviation' : 'pass';
+		if (end instanceof Error && !isSkipped) probe.fault(end.message);
+		const isFailed = probe.faults.length > 0;
+		if (!isAsked && !isFailed) return;
+		const outcome = isFailed
+			? 'fail'
+			: isSkipped
+				? 'skip'
+				: probe.deviations.length > 0
+					? 'deviation'
+					: 'pass';
 		const observed = end instanceof Error ? end.message : typeof end === 'string' ? end : null;
-		if (!isAsked && outcome !== 'fail') return;
-		this.checks.push({
-			...{ id, title, group: groupOf(check), outcome },
-			detail: faults.length > 0 ? faults.join('\n') : observed,
-			duration_ms: since(start),
-		});
+		const detail = isFailed ? probe.faults.join('\n') : observed;
+		this.#checks.push({ id, title, group, outcome, detail, duration_ms: since(start) });
 		this.#deviations.push(...probe.deviations.map((text) => ({ check: id, text })));
 	}
 
@@ -175,41 +151,59 @@ class Run {
 		}
 	}
 
+	/** Deletes what the run may have made, also after its signal. */
+	async cleanUp(): Promise<void> {
+		const among = kinds.filter((kind) => this.#posted.has(collectionOf(kind)));
+		if (among.length === 0) return;
+		const { id } = this.#options.names;
+		await this.#cleaned('all', 'everything the run made is deleted', async () => {
+			const call = await this.caller(after(this.#options.signal, cleanupGrace));
+			for (const thing of await this.#find(call, among, id)) await this.#remove(call, thing, id);
+		});
+	}
+
+	/** Deletes what any run has left. */
+	async cleanUpAll(): Promise<void> {
+		if (this.#checks.length > 0) return;
+		const call = await this.caller();
+		for (const thing of await this.#find(call, kinds, null))
+			await this.#cleaned(`${thing.kind}-${thing.id}`, `${describe(thing)} is deleted`, () =>
+				this.#remove(call, thing, null),
+			);
+	}
+
 	/** Finds records of a run, or of any when null. A collection that cannot be searched may hold some. */
-	async find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
+	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const found: Thing[] = [];
 		for (const kind of among)
 			try {
 				found.push(...(await findThings(call, run, kind)));
 			} catch (error) {
-				const why = `perhaps there, it could not be looked for: ${messageOf(error)}`;
+				const why = `it may be there: the search failed: ${messageOf(error)}`;
 				this.#leftovers.push({ kind, id: null, name: this.#options.names[kind], why });
 			}
 		return found;
 	}
 
-	async remove(call: Caller, things: readonly Thing[], run: string | null): Promise<void> {
-		for (const thing of things) {
-			const why = await removeThing(call, thing, run);
-			if (why !== null) this.#leftovers.push({ ...thing, why });
-		}
+	async #remove(call: Caller, thing: Thing, run: string | null): Promise<void> {
+		const why = await removeThing(call, thing, run);
+		if (why !== null) this.#leftovers.push({ ...thing, why });
 	}
 
-	async cleaned(id: string, title: string, work: () => Promise<void>): Promise<void> {
+	async #cleaned(id: string, title: string, work: () => Promise<void>): Promise<void> {
 		const [start, before] = [monotonicMicros(), this.#leftovers.length];
 		await work();
 		const whys = this.#leftovers.slice(before).map((one) => `${describe(one)}: ${one.why}`);
 		const [outcome, detail] =
 			whys.length === 0 ? (['pass', null] as const) : (['fail', whys.join('\n')] as const);
 		const duration_ms = since(start);
-		this.checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail, duration_ms });
+		this.#checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail, duration_ms });
 	}
 
 	async finish(): Promise<Finished> {
-		const { checks } = this;
-		const [deviations, leftovers] = [this.#deviations, this.#leftovers];
+		const [checks, deviations, leftovers] = [this.#checks, this.#deviations, this.#leftovers];
 		const { target } = await this.#cx.connection();
-		const number = (...outcomes: Outcome[]) =>
+		const number = (...outcomes: CheckResult['outcome'][]) =>
 			checks.filter(({ outcome }) => outcomes.includes(outcome)).length;
 		const report: SmokeReport = {
 			run: this.#options.names.id,
@@ -235,12 +229,6 @@ function since(start: number): number {
 	return Math.round((monotonicMicros() - start) / microsPerMs);
 }
 
-/**
- * The command as a whole has ten seconds after its signal. A change that is under way takes up to two of them, and so
- * does the last deletion of the clean-up.
- */
-const cleanupGraceMs = 5_000;
-
 export async function runSmoke(
 	cx: CommandContext,
 	options: RunOptions,
@@ -248,16 +236,7 @@ export async function runSmoke(
 ): Promise<Finished> {
 	const run = new Run(cx, options);
 	await run.check(await plan(cx, options, selection));
-	const among = kinds.filter((kind) => run.posted.has(collectionOf(kind)));
-	if (among.length === 0) return run.finish();
-	const patience = delayed(options.signal, cleanupGraceMs);
-	const { id } = options.names;
-	await run
-		.cleaned('all', 'everything the run made is deleted', async () => {
-			const call = await run.caller(patience.signal);
-			await run.remove(call, await run.find(call, among, id), id);
-		})
-		.finally(patience.stop);
+	await run.cleanUp();
 	return run.finish();
 }
 
@@ -265,15 +244,7 @@ export async function runCleanup(cx: CommandContext, options: RunOptions): Promi
 	const run = new Run(cx, options);
 	const all = await checksOf(cx, options);
 	await run.check(all.filter(({ id }) => preconditions.has(id)).map((check) => ({ check, isAsked: false })));
-	if (run.checks.length > 0) return run.finish();
-	const call = await run.caller();
-	for (const kind of kinds) {
-		const things = await run.find(call, [kind], null);
-		for (const thing of things)
-			await run.cleaned(`${kind}-${thing.id}`, `${describe(thing)} is deleted`, () =>
-				run.remove(call, [thing], null),
-			);
-	}
+	await run.cleanUpAll();
 	return run.finish();
 }
 

@@ -29,8 +29,6 @@ CREATE TABLE clock (
 	id BIGINT PRIMARY KEY CHECK (id = 1),
 	boot TEXT COLLATE "C" NOT NULL,
 	ahead BIGINT NOT NULL,
-	step BIGINT,
-	stepped_at BIGINT,
 	proven TEXT COLLATE "C"
 );
 

@@ -71,7 +71,6 @@ function inspectionOf(
 	};
 	return {
 		schema: { found, known: schemaVersion },
-		journalMode: String(db.pragma('journal_mode', { simple: true })),
 		bytes: { file: sizeOf(file), log: sizeOf(`${file}-wal`) },
 		reads: createReads({ db, path, core: createCore(sql) }),
 		newest: (of: 'records' | 'records and heartbeats'): Micros | null => {
@@ -79,10 +78,6 @@ function inspectionOf(
 			return Math.max(sql.number(newestText), sql.number(more)) || null;
 		},
 		usedBy: (now: Micros): OtherProcess[] => (found === 0 ? [] : usersOf(findOthers(sql, watcher, now))),
-		clockStep: (): { by: Micros; at: Micros } | null =>
-			sql.get<{ by: Micros; at: Micros }>(
-				'SELECT step AS by, stepped_at AS at FROM clock WHERE step IS NOT NULL',
-			) ?? null,
 		findDamage: (how: 'quick' | 'whole'): string[] =>
 			told(() => {
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';

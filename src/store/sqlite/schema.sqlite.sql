@@ -28,15 +28,12 @@ CREATE TABLE processes (
 ) STRICT, WITHOUT ROWID;
 
 -- One row: the clock by which the times of the queue were written. `ahead` is the machine's clock less its steady one,
--- which begins anew with each boot. `step` is how far the clock was set last, and `stepped_at` when, by the clock after
--- it; both are NULL while it never was. `proven` is the time that the database has seen pass, as JSON
+-- which begins anew with each boot. `proven` is the time that the database has seen pass, as JSON
 -- (`core/retention/proven-time.ts`).
 CREATE TABLE clock (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
 	boot TEXT NOT NULL,
 	ahead INTEGER NOT NULL,
-	step INTEGER,
-	stepped_at INTEGER,
 	proven TEXT
 ) STRICT;
 

@@ -446,10 +446,9 @@ function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void 
 		return;
 	}
 	const by = ahead - kept.ahead;
-	if (Math.abs(by) >= smallestStep) {
-		moveTimes(sql, { now, by });
-		sql.run('UPDATE clock SET ahead = ?, step = ?, stepped_at = ?', [ahead, by, now]);
-	} else if (isBeat && by !== 0) sql.run('UPDATE clock SET ahead = ?', [ahead]);
+	const isStep = Math.abs(by) >= smallestStep;
+	if (isStep) moveTimes(sql, { now, by });
+	if (isStep || (isBeat && by !== 0)) sql.run('UPDATE clock SET ahead = ?', [ahead]);
 }
 
 /**

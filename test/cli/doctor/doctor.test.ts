@@ -37,7 +37,7 @@ describe('doctor on a database', () => {
 		const { code, stderr } = await project.run(['doctor', '--only', 'service']);
 		expect({ code, stderr }).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('groups here: machine, config'),
+			stderr: expect.stringContaining('groups for this target: machine, config'),
 		});
 	});
 });
@@ -118,7 +118,7 @@ describe('the file of a database', () => {
 	});
 
 	it('is read whole up to 128 MiB, and a larger one on request', async () => {
-		expect(await found('database.sound')).toMatchObject([{ level: 'ok', message: 'every page is sound' }]);
+		expect(await found('database.sound')).toMatchObject([{ level: 'ok', message: 'no damage found' }]);
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO attachments VALUES (?, 1, 1, NULL, zeroblob(?))').run(
 			'0'.repeat(64),
@@ -129,9 +129,7 @@ describe('the file of a database', () => {
 			{
 				check: 'database.sound',
 				level: 'skipped',
-				message: expect.stringMatching(
-					/^130 MiB are read with --full only: .* doctor --only database --full$/,
-				),
+				message: expect.stringMatching(/^the file has 130 MiB, which mailctl .* doctor --full reads$/),
 				fix: null,
 			},
 		]);
@@ -203,7 +201,7 @@ describe('permissions of the database files', () => {
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");
 		for (const suffix of ['', '-wal', '-shm']) await chmod(project.db + suffix, 0o644);
-		const message = `everybody on this machine may read ${project.db}, which holds secrets`;
+		const message = `everyone on this machine can read ${project.db}, which holds secrets`;
 		const fix = `chmod 600 ${project.db} ${project.db}-wal ${project.db}-shm`;
 		expect(await access()).toEqual([{ level: 'problem', message, fix }]);
 		const links = await mkdtemp(join(tmpdir(), 'mailctl-links-'));
@@ -220,11 +218,11 @@ describe('permissions of the database files', () => {
 		await mkdir(folder);
 		await rename(project.db, db);
 		await chmod(folder, 0o757);
-		const says = 'everybody on this machine may';
+		const message = `everyone on this machine can write to the folder ${folder}, which holds secrets`;
 		expect(await access(db)).toEqual([
 			{
 				level: 'problem',
-				message: `${says} change ${folder}, and so replace what is kept in it`,
+				message,
 				fix: `chmod go-w ${folder}`,
 			},
 		]);
@@ -232,7 +230,7 @@ describe('permissions of the database files', () => {
 		expect(await access(db)).toEqual([
 			{
 				level: 'problem',
-				message: `${says} put files into ${folder}`,
+				message,
 				fix: 'use a private folder: mkdir -m 700 FOLDER',
 			},
 		]);

@@ -69,12 +69,9 @@ describe('doctor on a mailctl server', () => {
 				'config.access': 'ok',
 				'config.token': 'ok',
 				'connection.url': 'ok',
-				'connection.name': 'ok',
-				'connection.port': 'ok',
 				'service.answers': 'ok',
 				'service.kind': 'ok',
 				'service.token': 'ok',
-				'service.pace': 'ok',
 				'service.clock': 'ok',
 				'service.ready': 'ok',
 				'service.queue': 'ok',
@@ -85,7 +82,7 @@ describe('doctor on a mailctl server', () => {
 		const shop = (await project.json(words)) as { token: string };
 		expect((await doctor(server.baseUrl, service, shop)).of('service.token')).toMatchObject({
 			level: 'warning',
-			message: 'the token is accepted, and may not read lists (403)',
+			message: 'the token is accepted, but may not read lists (403)',
 		});
 	});
 
@@ -102,7 +99,7 @@ describe('doctor on a mailctl server', () => {
 		});
 		expect((await doctor(served.url, service, { token: null })).of('service.token')).toMatchObject({
 			level: 'problem',
-			message: 'it wants a token, and none is given (401)',
+			message: 'the service needs a token (401)',
 		});
 	});
 
@@ -115,7 +112,7 @@ describe('doctor on a mailctl server', () => {
 			queue: {
 				check: 'service.queue',
 				level: 'warning',
-				message: 'no process sends at the moment: what it accepts waits',
+				message: 'no worker is running, so accepted messages wait',
 				fix: `${there}\nmailctl worker`,
 			},
 		});
@@ -130,8 +127,8 @@ describe('doctor on a mailctl server', () => {
 		await eventually(async () =>
 			expect(await queue()).toMatchObject({
 				level: 'problem',
-				message: 'its queue stands still: no mail server is configured',
-				fix: `${there}\nname a mail server, then try it:\nmailctl engine init --smtp smtp://USER@HOST:587\n${smtp}`,
+				message: 'it sends nothing: no mail server is configured',
+				fix: `${there}\nconfigure a mail server, then test it:\nmailctl engine init --smtp smtp://USER@HOST:587\n${smtp}`,
 			}),
 		);
 		const store = await openStore(project.db, { clock: systemClock, mode: 'existing' });
@@ -141,12 +138,12 @@ describe('doctor on a mailctl server', () => {
 		await store.close();
 		expect(await queue()).toMatchObject({
 			fix: expect.stringMatching(
-				/^on the machine.*\ngive the login .*\n.* --smtp-password-file FILE\n.* smtp-test\n.* queue resume$/,
+				/^on the machine.*\nset the right password.*\n.* --smtp-password-file FILE\n.* smtp-test\n.* queue resume$/,
 			),
 		});
 		await project.json(['engine', 'queue', 'pause', '--reason', 'the mail server moves']);
 		expect(await queue()).toMatchObject({
-			message: expect.stringMatching(/^its queue stands still: .*the mail server moves/),
+			message: expect.stringMatching(/^it sends nothing: .*the mail server moves/),
 			fix: `${there}\nmailctl engine queue resume`,
 		});
 	});
@@ -170,7 +167,7 @@ it('doctor on another service writes nothing, and reports that it is not mailctl
 		levels: { 'service.kind': 'ok', 'service.ready': 'skipped' },
 		writes: [],
 	});
-	expect(of('service.kind')?.message).toMatch(/^not a mailctl server/);
+	expect(of('service.kind')?.message).toMatch(/^another service/);
 });
 
 describe('an answer at a base URL', () => {
@@ -185,31 +182,25 @@ describe('an answer at a base URL', () => {
 	const page = '{"count": 0, "next": null, "previous": null, "results": []}';
 
 	it.each([
-		['<html><title>Welcome</title></html>', 'a web page'],
-		...['', '{"status": "ok"}', '{"results": []}', '{"count": 0, "results": {}}', '[]'].map(
-			(text) => [text, 'something else than lists'] as const,
-		),
-	] as [
-		string,
-		string,
-	][])('that is "%s" is not the service, and says nothing about the token', async (text, what) => {
+		...['<html><title>Welcome</title></html>', '', '{"status": "ok"}', '{"results": []}'],
+		...['{"count": 0, "results": {}}', '[]'],
+	])('that is "%s" is from another service, and the token is not judged', async (text) => {
 		const { code, of } = await asked(text);
 		expect({ code, answers: of('service.answers'), token: of('service.token') }).toMatchObject({
 			code: 11,
 			answers: {
 				level: 'problem',
-				message: `it is not this service: /sub/lists/ answers 200 with ${what}`,
+				message: '/sub/lists/ answers 200 without lists: this is another service',
 				fix: 'check the base URL',
 			},
-			token: { level: 'skipped', message: 'the service does not answer as it should' },
+			token: { level: 'skipped', message: 'the service does not answer with lists' },
 		});
 	});
 
 	it.each([
 		[429, 'warning', 'it answers 429: too many requests'],
-		[418, 'problem', 'it answers 418 to a call that every such service takes'],
 		[503, 'problem', 'it answers 503: the service itself has failed'],
-		[404, 'problem', 'it has no /sub/lists/: this is not the service, or its base URL has a path'],
+		[404, 'problem', '/sub/lists/ answers 404 without lists: this is another service'],
 	])('with %i is a %s', async (status, level, message) => {
 		const { of } = await asked('{}', { status });
 		expect(of('service.answers')).toMatchObject({ level, message });
@@ -335,31 +326,19 @@ describe('doctor with an unreadable configuration', () => {
 });
 
 describe('the connection to a server', () => {
-	it('is reported once for each step, and later steps are skipped', async () => {
+	it('reports its failure once, and skips the checks that need it', async () => {
 		const { code, levels } = await doctor('http://127.0.0.1:9', ['--skip', 'machine,config']);
 		expect({ code, levels }).toEqual({
 			code: 11,
 			levels: {
 				'connection.url': 'ok',
-				'connection.name': 'ok',
-				'connection.port': 'problem',
 				'service.answers': 'problem',
 				'service.kind': 'skipped',
 				'service.token': 'skipped',
-				'service.pace': 'skipped',
 				'service.clock': 'skipped',
 				'service.ready': 'skipped',
 				'service.queue': 'skipped',
 			},
-		});
-	});
-
-	it('ends at a name that does not exist', async () => {
-		expect((await doctor('https://nowhere.invalid', connection)).levels).toEqual({
-			'connection.url': 'ok',
-			'connection.name': 'problem',
-			'connection.port': 'skipped',
-			'connection.certificate': 'skipped',
 		});
 	});
 
@@ -368,7 +347,7 @@ describe('the connection to a server', () => {
 		const { code, levels } = await doctor(baseUrl, ['--only', 'connection,service', '--deadline', '3s']);
 		expect({ code, levels }).toMatchObject({
 			code: 12,
-			levels: { 'connection.port': 'ok', 'service.answers': 'skipped' },
+			levels: { 'connection.url': 'ok', 'service.answers': 'skipped' },
 		});
 	});
 
@@ -379,7 +358,7 @@ describe('the connection to a server', () => {
 			code: 0,
 			url: {
 				level: 'warning',
-				message: 'plain http to mail.example.com: the token and all data go in the clear',
+				message: 'plain http shows the token and all data on the way to mail.example.com',
 				fix: 'use https://mail.example.com',
 			},
 		});
@@ -390,14 +369,16 @@ describe('the connection to a server', () => {
 
 	it('uses the proxy of the environment, except for hosts in NO_PROXY', async () => {
 		const proxy = 'http://127.0.0.1:9';
-		const port = async (env: Record<string, string>, more: readonly string[] = []) =>
-			(await doctor('https://nowhere.invalid', [...connection, ...more], { env })).of('connection.port')
-				?.message;
+		const way = async (env: Record<string, string>, more: readonly string[] = []) =>
+			(await doctor('https://nowhere.invalid', [...connection, ...more], { env })).of(
+				'connection.certificate',
+			)?.message;
+		const proxied = 'the connection goes through a proxy';
 		expect([
-			await port({ HTTPS_PROXY: proxy, HTTP_PROXY: proxy }),
-			await port({ HTTPS_PROXY: proxy, NO_PROXY: 'example.com, .invalid' }),
-			await port({ NO_PROXY: '.invalid' }, ['--proxy', proxy]),
-		]).toEqual(['a proxy is in between', 'the name is unknown', 'a proxy is in between']);
+			await way({ HTTPS_PROXY: proxy, HTTP_PROXY: proxy }),
+			await way({ HTTPS_PROXY: proxy, NO_PROXY: 'example.com, .invalid' }),
+			await way({ NO_PROXY: '.invalid' }, ['--proxy', proxy]),
+		]).toEqual([proxied, 'no connection', proxied]);
 	});
 });
 
@@ -427,7 +408,7 @@ describe('the certificate of a server', () => {
 		expect(await certificate(server)).toMatchObject({
 			level: 'problem',
 			message: expect.stringMatching(message),
-			fix: '--ca-cert FILE names an authority of your own',
+			fix: 'if you run your own authority, name it with --ca-cert FILE',
 		});
 	});
 });

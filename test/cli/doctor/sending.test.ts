@@ -42,14 +42,14 @@ describe('the settings', () => {
 		expect(await found(project.db, 'settings.senders')).toEqual([
 			{
 				level: 'problem',
-				message: 'no sender is known: nothing can be sent',
+				message: 'no sender, so nothing can be sent',
 				fix: `${line} senders add ADDRESS`,
 			},
 		]);
 		expect(await found(project.db, 'settings.smtp')).toEqual([
 			{
 				level: 'problem',
-				message: 'no mail server is set: nothing can be sent',
+				message: 'no mail server, so nothing can be sent',
 				fix: `${line} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);
@@ -60,7 +60,7 @@ describe('the settings', () => {
 		expect(await found(project.db, 'settings.smtp')).toEqual([
 			{
 				level: 'problem',
-				message: 'mail.example.com:587 is to be logged in to as news, and no password is set',
+				message: 'no password is set for news at mail.example.com:587',
 				fix: `mailctl --db ${project.db} engine init --smtp-password-file FILE`,
 			},
 		]);
@@ -69,14 +69,14 @@ describe('the settings', () => {
 	it('cause a warning if the mail server elsewhere gets plain text', async () => {
 		await set('smtp_url', 'smtp://mail.example.com:25?tls=never');
 		expect(await found(project.db, 'settings.smtp')).toMatchObject([
-			{ level: 'warning', message: 'mail.example.com:25 is used without TLS' },
+			{ level: 'warning', message: 'mail goes to mail.example.com:25 without TLS' },
 		]);
 	});
 
 	it.each([
-		[null, 'mail.example.com', /^no public URL is set: mails go without links/],
-		[null, '127.0.0.1:25', /^no public URL is set: links in mails lead to this machine/],
-		['http://localhost:8080', 'mail.example.com', /they work on this machine alone/],
+		[null, 'mail.example.com', /^no public URL is set, so mails have no links/],
+		[null, '127.0.0.1:25', /^no public URL is set, so links in mails lead to this machine/],
+		['http://localhost:8080', 'mail.example.com', /works only on this machine/],
 		['http://mail.example.com', 'mail.example.com', /plain http/],
 	])('with the public URL %s and mail by %s cause a warning', async (url, smtp, says) => {
 		await set('smtp_url', `smtp://${smtp}`);
@@ -104,7 +104,7 @@ describe('the public URL', () => {
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
 			{
 				level: 'warning',
-				message: 'this machine gets no answer from http://127.0.0.1:4: no program takes connections there',
+				message: 'http://127.0.0.1:4 does not answer this machine: no program takes connections there',
 				fix: `mailctl --db ${project.db} serve`,
 			},
 		]);
@@ -195,7 +195,7 @@ describe('the mail server', () => {
 			{
 				level: 'warning',
 				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expired [\d,]+ days ago$/),
-				fix: 'the operator of the mail server has to renew it',
+				fix: 'ask the operator of the mail server to renew it',
 			},
 		]);
 	});
@@ -274,7 +274,7 @@ describe('the queue', () => {
 					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since$/,
 				),
 				fix: [
-					'cancel what was sent after the backup, then send again:',
+					'cancel messages that were sent after the backup, then resume:',
 					`mailctl --db ${db} messages list --status queued`,
 					`mailctl --db ${db} messages list --status deferred`,
 					`mailctl --db ${db} messages cancel UUID`,
@@ -286,9 +286,9 @@ describe('the queue', () => {
 		expect(stdout).toContain('paused by engine restore since');
 	});
 
-	const login = 'give the login that the mail server wants, try it, then send again:';
-	const server = 'remove the cause, try the mail server, then send again:';
-	const sender = 'have the mail server accept the sender, or use another one, then send again:';
+	const login = 'set the right password, test it, then resume:';
+	const server = 'fix the cause, test the mail server, then resume:';
+	const sender = 'allow the sender at the mail server, or use another one, then resume:';
 
 	it.each([
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
@@ -308,8 +308,8 @@ describe('the queue', () => {
 			].join('\n'),
 		});
 		expect(told?.message).toMatch(/^the mail server is not accepting mail since .* UTC: /);
-		expect(told?.message).toContain(`: ${reason}; the next try is in `);
-		expect(told?.message).toMatch(/ (59 minutes|1 hour), if a worker or a server runs$/);
+		expect(told?.message).toContain(`: ${reason}; a worker tries again in `);
+		expect(told?.message).toMatch(/ (59 minutes|1 hour)$/);
 	});
 
 	it('is a warning if due messages have no sender process, and a problem after an hour', async () => {
@@ -319,7 +319,7 @@ describe('the queue', () => {
 		expect(await found(db, 'queue.waiting', later(3))).toEqual([
 			{
 				level: 'problem',
-				message: '3 messages are due, the oldest for 3 hours, and no process sends',
+				message: '3 messages are due, the oldest for 3 hours, and no worker is running',
 				fix: `mailctl --db ${db} worker`,
 			},
 		]);
@@ -329,10 +329,10 @@ describe('the queue', () => {
 		const server = await startServer(db, ['--no-worker']);
 		open.push(server.stop);
 		expect(await found(db, 'queue.waiting', later(3))).toMatchObject([
-			{ level: 'problem', message: '3 messages are due, the oldest for 3 hours, and no process sends' },
+			{ level: 'problem', message: '3 messages are due, the oldest for 3 hours, and no worker is running' },
 		]);
 		expect(await found(db, 'queue.workers')).toMatchObject([
-			{ level: 'ok', message: 'no process sends at the moment' },
+			{ level: 'ok', message: 'no worker is running' },
 		]);
 		const { stdout } = await cli(['engine', 'queue', 'stats', '--db', db, '-o', 'json']);
 		expect(JSON.parse(stdout)).toMatchObject({ workers: [] });
@@ -345,7 +345,7 @@ describe('the queue', () => {
 			{
 				level: 'warning',
 				message: expect.stringMatching(
-					/^recipient_domain_limits example\.net=1\/2d holds 2 messages back, the last at least until \d{4}-.* UTC$/,
+					/^recipient_domain_limits example\.net=1\/2d delays 2 messages until \d{4}-.* UTC or later$/,
 				),
 				fix: `mailctl --db ${db} engine settings get recipient_domain_limits`,
 			},
@@ -357,7 +357,7 @@ describe('the queue', () => {
 			store.queue.lease({ ...leasing(), owner: `elsewhere:4711:${randomUUID()}`, max: 2 }),
 		);
 		expect(await found(db, 'queue.workers')).toMatchObject([
-			{ level: 'warning', message: 'process 4711 on elsewhere is gone with 2 messages in its hands' },
+			{ level: 'warning', message: 'process 4711 on elsewhere stopped while it was sending 2 messages' },
 		]);
 	});
 
@@ -373,7 +373,7 @@ describe('the queue', () => {
 			{
 				level: 'warning',
 				message: expect.stringMatching(
-					`^a worker ended while it prepared message ${message}; it is tried again `,
+					`^a worker stopped while preparing message ${message}; it is tried again `,
 				),
 				fix: `mailctl --db ${db} messages get ${message}`,
 			},
@@ -397,7 +397,6 @@ describe('the queue', () => {
 
 	it('names the refusal of the sender, and blames no recipient’s domain', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
-		expect(await found(db, 'queue.deferred')).toMatchObject([{ level: 'ok' }]);
 		expect(await found(db, 'queue.replies')).toEqual([
 			{
 				level: 'warning',
@@ -418,7 +417,9 @@ describe('the queue', () => {
 		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
 			{
 				level: 'problem',
-				message: expect.stringMatching(/^something was recorded at .* UTC, (1 day|2 days) ahead of/),
+				message: expect.stringMatching(
+					/^this machine's clock shows .* UTC, but a record has the time .* UTC$/,
+				),
 			},
 		]);
 	});

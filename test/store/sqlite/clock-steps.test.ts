@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
-import { inspectStore, openStore } from '../../../src/store/open.js';
+import { openStore } from '../../../src/store/open.js';
 import type { Store } from '../../../src/store/store.js';
 import { campaignOf, day, newList, newSubscriber, noon, send, verify } from '../../contract/store/fixture.js';
 
@@ -177,30 +177,5 @@ describe('a clock that changes while a process runs', () => {
 			expect(await leaseFor(store, 'elsewhere:1:x')).toHaveLength(1);
 			await store.close();
 		});
-	});
-
-	it('slowly is followed without a step', async () => {
-		const store = await begin();
-		for (let times = 0; times < 30; times += 1) {
-			pass(5 * second);
-			now += second / 2;
-			await store.writes.recordEvents({ events: [] });
-		}
-		await store.close();
-		const found = inspectStore(path);
-		expect(found.clockStep()).toBeNull();
-		found.close();
-	});
-
-	it('is recorded for later reading', async () => {
-		const store = await begin();
-		await store.writes.recordEvents({ events: [] });
-		now -= 8 * hour;
-		await store.writes.recordEvents({ events: [] });
-		const at = now;
-		await store.close();
-		const found = inspectStore(path);
-		expect(found.clockStep()).toEqual({ by: -8 * hour, at });
-		found.close();
 	});
 });
