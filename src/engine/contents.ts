@@ -35,7 +35,7 @@ interface ResolvedContent {
 	variables: readonly string[];
 }
 
-/** Refuses with all field errors at once. The operation that accepts looks up sender and list once more. */
+/** Rejects with all field errors at once. The operation that accepts it looks up sender and list again. */
 export async function resolveContent(
 	context: Pick<EngineContext, 'store'>,
 	wanted: Wanted,
@@ -62,7 +62,7 @@ export async function resolveContent(
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
 }
 
-/** Only the service knows its templates, and bodies are in the call: only the subject is kept here. */
+/** A service knows its templates, and the call contains the bodies, so only the subject is stored here. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {
@@ -72,7 +72,7 @@ export function opaqueContent(
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/** HTML nested so deeply that it breaks any parser, and more variables than a server could fill while others wait. */
+/** Rejects HTML nested too deeply for parsers, and more variables than a server could fill in time. */
 export async function bodyErrors(bodies: {
 	text_body?: string | null;
 	html_body?: string | null;

@@ -18,7 +18,7 @@ export interface EngineContext {
 
 export type StoreContext = Pick<EngineContext, 'store' | 'clock'>;
 
-/** `api`: a service makes the messages, and this database keeps only the campaigns. */
+/** `api`: a service sends the messages, and this database stores only the campaigns. */
 export interface CampaignContext extends StoreContext, Pick<EngineContext, 'newId'> {
 	courier: Courier;
 }
@@ -41,7 +41,7 @@ export function checked<T>(
 	return parsed.value;
 }
 
-/** A 400 names every bad field at once: where the shape is bad, the store checks the good fields. */
+/** A 400 names every bad field, so the store checks the good fields even if the shape of others is bad. */
 export async function checkedBeside<T>(
 	parsed: Parsed<T>,
 	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,
@@ -72,7 +72,7 @@ export function seenBy(call: Call | undefined): Seen {
 }
 
 export interface EnginePorts {
-	/** Null where a webhook delivery may go there. A name that does not resolve is accepted. */
+	/** Null if a webhook delivery may go there. Accepts names that do not resolve. */
 	checkTarget(url: string): Promise<RefusalCode | null>;
 	notifyTest(webhook: Webhook): Promise<TestResult>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
@@ -86,7 +86,7 @@ export interface EnginePorts {
 const defaultPageSize = 100;
 const maxPageSize = 1000;
 
-/** The filters of the request come with the links to other pages. */
+/** Links to other pages include the request's filters. */
 export async function readPage<Request extends PageRequest, Results>(
 	context: Pick<EngineContext, 'store'>,
 	request: Request,
@@ -123,7 +123,7 @@ interface Resource<T, Id> {
 	delete(id: Id, call?: Call): Promise<boolean>;
 }
 
-/** An unknown id is "Not found." whatever the body is. */
+/** An unknown id is "Not found." whatever the body. */
 export function crud<T, Input, Id extends number | string>(
 	context: Pick<EngineContext, 'store'>,
 	{ path, page, get, create, change, delete: remove }: Resource<T, Id>,

@@ -143,7 +143,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** A fault counts until the next try, whose result the worker of this process may know. */
+/** A fault counts until the next try, whose result this process's worker may know. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

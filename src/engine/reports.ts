@@ -38,9 +38,7 @@ interface ReportView {
 	human?: boolean;
 }
 
-/**
- * Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled.
- */
+/** Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled. */
 export async function createReport({ store, clock }: EngineContext, query: ReportQuery): Promise<Report> {
 	const { timeZone } = await readSettings(store);
 	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
@@ -56,8 +54,8 @@ export function createReports(context: EngineContext): ReportsPlus {
 }
 
 /**
- * Without dates a campaign is covered from its first day to its last. An unknown campaign is `not_found`, where the
- * document's report gives zeros (api-decisions 36).
+ * Without dates the report of a campaign covers its first to last day. An unknown campaign is `not_found`,
+ * where the document's report shows zeros (api-decisions 36).
  */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
@@ -105,7 +103,7 @@ function today(clock: Clock, timeZone: string): Day {
 	return dayOf(clock.now(), timeZone);
 }
 
-// A type that was not requested shows 0, but percentages are still of all messages sent or attempted.
+// A type that was not requested shows 0; percentages are still of all messages sent or attempted.
 function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,
@@ -130,7 +128,7 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 }
 
 function eachDay(from: Day, to: Day): Day[] {
-	// Counted by number, since no day follows 9999-12-31.
+	// Counts days, because no day follows 9999-12-31.
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }
 
@@ -197,7 +195,7 @@ function between(numbers: readonly number[]): number[] {
 	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
 }
 
-/** A message opened by a machine on one day and by a person on a later one counts on both days. */
+/** A message opened by a bot on one day and by a person on a later one counts on both days. */
 function sumOf(counts: readonly TypedCount[]): Figures {
 	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
 		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);

@@ -19,7 +19,7 @@ import {
 import type { UnsubscribeScope } from './rules/subscribers.js';
 
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** Not for users: a worker in another process makes links too. */
+/** Internal: a worker in another process makes links too. */
 const listeningUrlName = 'listening_url';
 
 export const settingDefaults = {
@@ -91,7 +91,7 @@ export async function writeSettings(
 export function checkSettings(
 	values: Readonly<Record<string, string | null>>,
 ): Record<string, string | null> {
-	// A name may be `__proto__`.
+	// A setting may be called `__proto__`.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
@@ -114,7 +114,7 @@ function checkSetting(name: string, given: string | null): Checked {
 	if (!Object.hasOwn(settingNames, name))
 		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
 	if (given === null) return { value: null };
-	// Blanks may belong to a password.
+	// A password may contain blanks.
 	return name === 'smtp_password' ? { value: given } : checks[name as SettingName](given.trim());
 }
 
@@ -160,7 +160,7 @@ function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const isReadable = (pem: string) => {
 		try {
-			// Reads a whole certificate, and is a function: the build cannot load classes lazily.
+			// Parses a whole certificate. It is a function because the build cannot load classes lazily.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;
@@ -211,8 +211,8 @@ const maxDataUri = 48_000;
 const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
 
 /**
- * A content security policy can name such a URL exactly (CSP 3 s.2.3.1). A slash at the end would name a folder, a
- * `*` all hosts of a domain.
+ * A content security policy can match such a URL exactly (CSP 3 s.2.3.1). A final slash would match a folder,
+ * and `*` all hosts of a domain.
  */
 function checkPageLogoUrl(value: string): Checked {
 	if (value.length <= maxDataUri && dataUri.test(value)) return { value };
@@ -228,10 +228,10 @@ function checkPageLogoUrl(value: string): Checked {
 	);
 }
 
-/** With the path of a page it must fit into a header field unbroken (List-Unsubscribe: 900). */
+/** With a page's path it must fit into a header field unbroken (List-Unsubscribe: 900). */
 const maxPublicUrl = 800;
 
-// A query or a fragment would end up in the middle of every link; a user name would be mailed to all recipients.
+// A query or fragment would end up inside every link, and a user name would be mailed to all recipients.
 function checkPublicUrl(value: string): Checked {
 	const url = canParseUrl(value) ? new URL(value) : null;
 	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: texts.url };

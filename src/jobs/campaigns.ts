@@ -27,9 +27,7 @@ export const maxRowsBytes = 4 * 1024 * 1024 - 64 * 1024;
 
 const defaultRows = 2_000;
 
-/**
- * Resolves when all rows are acknowledged and the campaign is complete. The caller refuses rows larger than a batch.
- */
+/** Resolves when all rows are acknowledged and the campaign is complete. The caller refuses rows larger than a batch. */
 export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	const { session, rows, sink, signal, onProgress } = job;
 	const { batchRows = defaultRows, batchBytes = maxRowsBytes } = job;
@@ -72,8 +70,8 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 }
 
 /**
- * Every row becomes a recipient, so that each line of the source has a result. An empty cell is an empty value, not
- * the stored one.
+ * Every row becomes a recipient, so that each line of the source has a result. An empty cell means an empty
+ * value, not the stored one.
  */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
@@ -114,7 +112,7 @@ const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/** A number that would lose digits, or its point, becomes a text. */
+/** Numbers that would lose digits or their point become texts. */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [
@@ -175,7 +173,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Columns that --map joins keep their own variables: `Dear #First#` may stand beside `#name#`. */
+/** Columns that --map combines keep their own variables: `Dear #First#` works beside `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],
@@ -200,7 +198,7 @@ interface Named {
 	name: string;
 }
 
-/** `First Name` gives `first_name`, like an import that creates fields. */
+/** Turns `First Name` into `first_name`, like an import that creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = clean(column);
 	if (recordColumn(plain) !== null) return null;
@@ -220,7 +218,7 @@ function targetOf(pair: string): Named | null {
 	return isVariableName(target) && !reserved.has(target) ? { variable: target, name: target } : null;
 }
 
-/** `email` is the address, `__proto__` a name that objects have. */
+/** `email` is the address, and objects have a `__proto__`. */
 const reserved = new Set(['email', 'name', '__proto__']);
 
 interface Misnamed {

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { assertNotHome, codeOf } from '../api/errors.js';
 
 /**
- * Gives the topmost folder that it made. Node's `recursive` never returns where a folder cannot be created, as below
- * /proc.
+ * Returns the topmost folder that it created. Node's `recursive` never returns where a folder cannot be
+ * created, as below /proc.
  */
 export function makeFolders(path: string): string | undefined {
 	try {

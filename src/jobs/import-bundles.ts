@@ -5,7 +5,7 @@ import { duplicateCode, type RejectedRow, type TableRow } from '../tables/findin
 import { batchColumns, type MappedColumn, type Mapping } from '../tables/map-columns.js';
 import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js';
 
-/** Rows of a table for one batch of an import. Threads hand them over as bytes, instead of strings for each row. */
+/** Table rows for one batch of an import. Threads exchange them as bytes instead of strings. */
 export interface Bundle {
 	first: number;
 	form: RowForm;
@@ -22,7 +22,7 @@ export interface RowBytes {
 	originals: RowTexts;
 }
 
-/** `giveBack`, called once, returns the bytes for another bundle. */
+/** `giveBack`, called once, returns the bytes for reuse. */
 export interface LentBundle extends Bundle {
 	giveBack(): void;
 }
@@ -46,7 +46,7 @@ interface Bundling {
 	spares?: RowBytes[];
 }
 
-/** The same rows and options give the same bundles, as a resumed run needs. */
+/** The same rows and options give the same bundles, which a resumed run relies on. */
 export async function* bundleRows(
 	rows: AsyncIterable<TableRow>,
 	{ mapping, maxRows }: Pick<BundleRequest, 'mapping' | 'maxRows'>,
@@ -151,8 +151,8 @@ function noNesting(target: string): string {
 const misfit = 'its cells were filled up or joined to fit the header: correct them, and empty its _code';
 
 /**
- * The row itself no longer shows why it was refused, and a person who corrects three rows of thousands must not
- * import the others.
+ * Gives a row its reason again: the row no longer shows it, and a person who corrects three rows of thousands
+ * must not import the others.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
@@ -189,7 +189,7 @@ function rowBytes(cells: Cells): number {
 	return bytes;
 }
 
-/** Two quotes and a comma, and the longest form of escaped characters (controls, lone surrogates). */
+/** Counts two quotes, a comma, and escaped characters in their longest form (controls, lone surrogates). */
 function cellBytes(cell: string): number {
 	if (/["\\\u0000-\u001f\u007f\ud800-\udfff]/.test(cell)) return Buffer.byteLength(JSON.stringify(cell)) + 1;
 	return Buffer.byteLength(cell) + 3;

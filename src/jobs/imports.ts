@@ -1,6 +1,6 @@
 /**
- * An import as a session of numbered batches. Acknowledged rows stay; the same key continues after them. An engine in
- * this process gets the next batches before it has answered, so that they share a commit.
+ * Runs an import as a session of numbered batches. Acknowledged rows stay, and the same key continues after
+ * them. An engine in this process gets the next batches before it has answered, so that they share a commit.
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts } from '../api/counts.js';
@@ -35,7 +35,10 @@ export interface ImportJob {
 	maxErrors?: MaxErrors;
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
-	/** Rows of a batch by line, to be iterated at once. A resumed run relies on their being stored when it resolves. */
+	/**
+	 * Gets rejected rows of a batch by line, to be iterated at once. A resumed run relies on their being stored
+	 * when it resolves.
+	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
 }
@@ -53,7 +56,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
 	const end = await run.work().catch(async (error: unknown) => {
-		// An unreachable database does not answer that either.
+		// An unreachable database cannot answer that either.
 		if (error instanceof StoreError && error.code !== 'unreachable') await run.countStored();
 		throw error;
 	});
@@ -123,7 +126,7 @@ class ImportRun {
 		return 'end';
 	}
 
-	/** The limit holds before new rows; rows of earlier runs are read to their end, so that the totals include them. */
+	/** Applies the limit before new rows only. Rows of earlier runs are read to their end, so that totals include them. */
 	#isNew({ first, count }: Batch): boolean {
 		return first + count > this.#resumedAt;
 	}
@@ -140,8 +143,8 @@ class ImportRun {
 	}
 
 	/**
-	 * Only checked rows are taken in order. A limit of errors holds for each batch, and rows of an earlier run are
-	 * settled before new ones.
+	 * Only checked rows keep their order. With a limit of errors each batch is awaited, and rows of an earlier
+	 * run come before new ones.
 	 */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
@@ -156,7 +159,7 @@ class ImportRun {
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
-		// It may fail long before its turn to be handled.
+		// Handle a rejection now: it may come long before its turn.
 		flying.answer.then(onEnd, onEnd);
 		this.#flight.push(flying);
 	}
@@ -175,7 +178,7 @@ class ImportRun {
 		return rows > maxRowsInFlight || size > maxSizeInFlight;
 	}
 
-	/** A database may have committed a part of a batch before it failed. */
+	/** A database may have committed part of a batch before it failed. */
 	async countStored(): Promise<void> {
 		const { imports, key, spec } = this.#job;
 		const session = await imports.open(key, spec).catch(() => null);
@@ -219,14 +222,14 @@ class ImportRun {
 		return { batch, rejects, put: counts };
 	}
 
-	/** An earlier run put the first of these rows, and did not learn which were refused. */
+	/** An earlier run sent the first of these rows without learning which were rejected. */
 	async #goOn(batch: Batch): Promise<Answered> {
 		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
 		const { rejects, put } = await this.#putNew(batch, this.#resumedAt - batch.first);
 		return { batch, rejects: [...earlier, ...rejects], put };
 	}
 
-	/** An earlier run put these rows. It may have ended before it stored the rejects of what was in flight. */
+	/** An earlier run sent these rows. It may have ended before it stored the rejects. */
 	async #passOver(batch: Batch): Promise<Answered> {
 		const end = batch.first + batch.count;
 		const isUnsure = end > this.#resumedAt - 2 * maxRowsInFlight;
@@ -234,14 +237,14 @@ class ImportRun {
 		return { batch, rejects, put: null };
 	}
 
-	/** A batch without rows gets the answer of the one that began there. */
+	/** An empty batch gets the answer to the one that began there. */
 	async #askAgain(first: number): Promise<Ack<ImportCounts> | null> {
 		const { imports, mapping } = this.#job;
 		return imports.put(this.#id, { first, columns: columnsOf(mapping), cells: [] }).catch(nullIfConflict);
 	}
 
 	async #put(batch: Batch, skipped: number): Promise<Ack<ImportCounts>> {
-		// Without the signal, so that the report matches the work done.
+		// No signal here, so that the report matches the work done.
 		const ack = await batch.put(this.#job.imports, this.#id, skipped);
 		const [first, end] = [batch.first + skipped, batch.first + batch.count];
 		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
@@ -277,7 +280,7 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 	rejects: [],
 };
 
-/** One by one: there may be as many as rows. */
+/** Yields them one by one: there may be as many as rows. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {
@@ -319,7 +322,7 @@ export class Batch {
 		this.#columns = columnsOf(mapping);
 	}
 
-	/** Without as many rows as `skipped`, which an earlier run put. */
+	/** Omits the first `skipped` rows, which an earlier run sent. */
 	put(imports: Imports, session: string, skipped: number): Promise<Ack<ImportCounts>> {
 		const { form, rows } = this.#bundle;
 		const first = this.first + skipped;
@@ -348,7 +351,8 @@ function without(texts: RowTexts, skipped: number): RowTexts {
 type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
 /**
- * Asks for answers as batches were cut then, since this run may cut them otherwise: where one ends, the next began.
+ * Asks for answers at the boundaries of the earlier run, which may differ from this one's: each batch began
+ * where the last ended.
  */
 class EarlierAnswers {
 	readonly #ask: AskAgain;

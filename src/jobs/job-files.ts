@@ -1,6 +1,6 @@
 /**
- * The files of jobs on deployments: a database for each deployment that stores none itself, a lock for each job at
- * work, and a mark for each job that its deployment stores.
+ * Files of jobs: a database for each deployment that stores no jobs, a lock for each running job, and a mark
+ * for each job that its deployment stores.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ interface JobFiles {
 	assertNotThere(key: string): void;
 }
 
-/** Files have hashes as names, since a job may have any name. */
+/** File names are hashes, since a job may have any name. */
 export function jobFiles(folder: string, deployment: string): JobFiles {
 	const database = join(folder, `${hashOf(deployment)}.db`);
 	const pathOf = (key: string) => join(folder, `job-${hashOf(deployment, key)}`);
@@ -50,7 +50,7 @@ export function keptHere(key: string, path: string): JobError {
 
 async function makePrivateFolder(path: string): Promise<void> {
 	const made = makeFolders(path);
-	// A folder of another program, or under an odd umask, may be open to all.
+	// A folder of another program, or with an odd umask, may be open to all.
 	await chmod(path, 0o700);
 	if (made !== undefined) await syncFolder(dirname(made));
 }
@@ -78,15 +78,15 @@ async function putNew(path: string, text: string): Promise<void> {
 	}
 }
 
-/** A name is durable when its folder is. */
+/** A file name is durable once its folder is synced. */
 async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());
 }
 
 /**
- * One process at a time on a job or a file. The kernel holds the lock, through SQLite on an empty file, so it ends
- * with the process. The pid beside it is for people.
+ * Allows one process at a time on a job or file. The kernel holds the lock, through SQLite on an empty file, so
+ * it ends with the process. The PID beside it is for people.
  */
 export interface FileLock {
 	release(): Promise<void>;
@@ -122,7 +122,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 		writeFileSync(pid, `${process.pid} on ${hostname()}\n`, { mode: 0o600 });
 		return {
 			release: async () => {
-				// Before the unlock: the next holder's files must not be removed.
+				// Remove them before the unlock, to leave the next holder's files alone.
 				await rm(pid, { force: true });
 				await rm(lock, { force: true });
 				held.close();
@@ -131,10 +131,10 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 	}
 }
 
-/** A holder without a name has just taken the lock or is about to release it: two seconds show which. */
+/** A holder without a name has just taken or is about to release the lock; two seconds show which. */
 const TRIES_WITHOUT_A_NAME = 100;
 
-/** Closing an existing file would end a lock of this process on it. */
+/** Closing an existing file would end this process's lock on it. */
 function createEmpty(path: string): void {
 	try {
 		closeSync(openSync(path, 'wx', 0o600));

@@ -1,6 +1,7 @@
 /**
- * How fast a deployment is called. A throttled request waits as long as the service asks. When most are throttled, all
- * wait. Stopping for a single one would cost a second for every third row on a service that throttles at random.
+ * Controls how fast a deployment is called. A throttled request waits as long as the service asks; once most
+ * are throttled, all wait. Stopping for each would cost a second every third row on a service that throttles at
+ * random.
  */
 
 import type { Call } from '../api/api.js';
@@ -51,7 +52,7 @@ export class Pace {
 		return this.#make(request, 'read');
 	}
 
-	/** Repeated only after 429, or 503 with Retry-After: any other 503 may have been carried out. */
+	/** Repeats only after 429, or 503 with Retry-After: after any other 503 it may have been carried out. */
 	write<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'write');
 	}
@@ -94,7 +95,7 @@ export class Pace {
 
 	#gotThrough(kind: Kind): void {
 		this.#refusedShare *= 1 - weight;
-		// A service that can be read but not written has not recovered.
+		// A service that answers reads but not writes has not recovered.
 		if (this.#refused === 'write' && kind === 'read') return;
 		this.#refused = null;
 		this.#pauses = 0;
@@ -115,7 +116,7 @@ export class Pace {
 		this.#pause = this.#sleep(ms).finally(() => {
 			this.#pause = null;
 		});
-		// Waiting requests get the error; there may be none.
+		// Waiting requests get the error, if there are any.
 		this.#pause.catch(() => undefined);
 	}
 
@@ -141,7 +142,7 @@ function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
 	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
 }
 
-/** After a failure nothing new begins, running work is waited for, and the failure of the lowest number is thrown. */
+/** After a failure, starts nothing new, awaits running work, and throws the failure with the lowest number. */
 export async function inOrder(
 	count: number,
 	width: number,

@@ -1,6 +1,6 @@
 /**
- * Imports on a deployment without them: each row is a POST or a PATCH, and the session is stored here, so that a
- * later run continues a killed one.
+ * Imports on a deployment without imports. Each row is a POST or PATCH, and the session is stored here, so that
+ * a later run continues a killed one.
  */
 import { createHash } from 'node:crypto';
 import { type EmailKey, emailKey, isEmailAddress } from '../api/address.js';
@@ -32,7 +32,7 @@ interface OpenImport {
 	kept: KeptImport;
 }
 
-/** An error that concerns more than a row rejects the batch. Its rows keep their outcome when they are put again. */
+/** An error about more than one row rejects the batch. Its rows keep their outcome when they are sent again. */
 export function createSingleImports(api: WritableApi, options: SingleImportOptions): SingleImports {
 	const { concurrency, rowsPerSecond, signal, sleep } = options;
 	const keep = options.keep ?? keepNothing;
@@ -166,7 +166,7 @@ class SingleSession {
 		return ack;
 	}
 
-	/** Rows of one address wait for each other, so that the first in the file counts. */
+	/** Rows of one address wait for each other, so that the first in the file wins. */
 	async #settle(rows: ReturnType<typeof readRows>, first: number): Promise<RowOutcome[]> {
 		const outcomes = new Array<RowOutcome>(rows.length);
 		const ahead = new Map<EmailKey, Promise<boolean>>();
@@ -239,7 +239,7 @@ function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
-/** Eleven characters: two of a million are equal in one import of 37 million. */
+/** Eleven characters: among 37 million, imports of a million addresses have one collision. */
 type AddressHash = string;
 
 interface AckedBatch {
@@ -307,15 +307,12 @@ interface RowIntents {
 
 const unknownCode = 'unknown';
 
-/**
- * A refusal keeps the service's words, a missing answer leads to a look-up. Throws errors that concern more than this
- * row.
- */
+/** A refusal keeps the service's words; a missing answer leads to a look-up. Throws errors about more than this row. */
 async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
 	if (intents.earlier !== 'create') return meet(parts, row, found, intents);
-	// An earlier run was killed before the answer to this creation. Assumption: no other client made the same one.
+	// An earlier run was killed before the answer to this creation. This assumes that no other client created it.
 	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
 	const outcome = await meet(parts, row, found, intents);
 	return 'code' in outcome ? outcome : { kind: 'created' };
@@ -338,7 +335,7 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 	}
 }
 
-/** A row whose values are not taken still stops the mail if it says that the person left. Returns whether it did. */
+/** A row whose values are not used still stops the mail if it says that the person left. Returns whether it did. */
 async function deactivate(
 	{ subscribers, pages, pace }: RowParts,
 	{ email, hasReason, isActive }: ForeignRow,
@@ -352,7 +349,7 @@ async function deactivate(
 
 const maxBusyAnswers = 12;
 
-/** The address was new before this call: if it is there now, this call created it. */
+/** The address was new before this call, so if it exists now, this call created it. */
 async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): Promise<RowOutcome> {
 	const { subscribers, pages, pace } = parts;
 	let error: ApiError | null = first;
@@ -369,7 +366,7 @@ async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): P
 	return { kind: 'created' };
 }
 
-/** Null: it was carried out. Throws errors that concern more than this row. */
+/** Null if it was carried out. Throws errors about more than this row. */
 async function failureOf(write: () => Promise<unknown>): Promise<ApiError | null> {
 	try {
 		await write();
@@ -397,7 +394,7 @@ async function meet(
 	// An earlier run may have made the change without getting the answer.
 	const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
 	if (patchOf(row, found.known, reactivate) === null) return asItIs;
-	// PATCH replaces meta whole: the row is merged into the current meta, not into that of the walk.
+	// PATCH replaces all of meta, so merge the row into the current meta, not the one of the listing.
 	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
 	if (known === null) return create(parts, row, intents);
 	const patch = patchOf(row, known, reactivate);
@@ -416,7 +413,7 @@ async function update(
 		return { kind: 'updated' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
-		// If the whole list was deleted, creating fails with that error.
+		// If the list was deleted, creating fails with that error.
 		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row, intents);
 		if (isRefusal(error)) return rejectedBy(error);
 		if (!isOpen(error) || isBusy(error)) throw error;
@@ -448,7 +445,7 @@ async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known
 	}
 }
 
-/** Without the answer of the look-up nothing is known of the row. */
+/** Nothing is known about the row without this answer. */
 async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	try {
 		return await question();
@@ -458,17 +455,17 @@ async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	}
 }
 
-/** A request throttled for too long was not carried out: that concerns every row. */
+/** A request throttled for too long was not carried out, which concerns every row. */
 function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
 	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
 }
 
-/** Assumption: on other services a refused row may also be 409 or 422. */
+/** Assumption: other services may also answer 409 or 422 for a refused row. */
 function isRefusal({ code }: ApiError): boolean {
 	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
 }
 
-/** Texts are never matched: a look-up decides whether the address is taken. */
+/** A look-up decides whether the address is taken; texts are never matched. */
 function speaksOfAddress({ fields }: ApiError): boolean {
 	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
 }

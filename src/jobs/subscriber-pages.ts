@@ -1,7 +1,7 @@
 /**
- * The subscribers of a list on a deployment with pages and filters only. An import looks up each row until there were
- * as many look-ups as the list has pages, then reads the whole list. So it never takes more than twice the requests
- * of the better way.
+ * Reads subscribers of a list on a deployment with only pages and filters. An import looks up each row until
+ * there were as many look-ups as the list has pages, then reads the whole list. This takes at most twice the
+ * requests of the better way.
  */
 import { type EmailKey, emailKey, parseAddress } from '../api/address.js';
 import type { Api, Call, PageRequest } from '../api/api.js';
@@ -36,7 +36,7 @@ export class SubscriberPages {
 		this.#subscribers = subscribers;
 		this.#pace = pace;
 		this.#count = first.count;
-		// A deployment decides how many it returns on a page.
+		// The deployment decides the size of a page.
 		this.#pages = first.next === null ? 1 : Math.ceil(first.count / Math.max(1, first.results.length));
 		if (first.next === null) this.#walked = new Map(first.results.map(entryOf));
 	}
@@ -80,7 +80,7 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 
 type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
-/** `email__exact` may depend on case: asks for the address as given, in lower case, then in any case. */
+/** `email__exact` may depend on case, so ask for the address as given, in lower case, then in any case. */
 export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
 	const exact = [...new Set([email, email.toLowerCase()])].map((email__exact) => ({ email__exact }));
 	for (const filter of [...exact, { email__icontains: email }]) {

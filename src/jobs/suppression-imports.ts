@@ -1,4 +1,4 @@
-/** Suppressions as the batches of an import. They have no session to go on with: a second run finds stored rows unchanged. */
+/** Sends suppressions as batches of an import. They need no session: a second run finds stored rows unchanged. */
 import { emailKey } from '../api/address.js';
 import { AddressSet } from '../api/address-set.js';
 import type { Ack, ImportBatch, ImportCounts, Imports, Reject, Session } from '../api/capabilities.js';
@@ -50,7 +50,7 @@ export class SuppressionBatches implements Imports {
 		return this.#counts;
 	}
 
-	/** A row of another list, or with another end, counts too. A bad row takes nothing from a later one. */
+	/** Rows with another list or end are new too. A bad row does not hide a later one. */
 	#isNew(row: SuppressionRow): boolean {
 		if (suppressionRowFields.parse(row, 'create').kind === 'invalid') return true;
 		const { email, reason, list_id, expires_at } = row;

@@ -27,7 +27,7 @@ export interface OpenCampaign {
 	is_numbered?: boolean;
 	spec: CampaignSpec | RequestsSpec;
 	strict_vars: boolean;
-	/** Absent: `smtp`. With `api` the senders, lists and fields are those of a service, and are not looked up here. */
+	/** `smtp` by default. With `api` the senders, lists and fields are those of a service, and are not looked up here. */
 	courier?: Courier;
 	audience?: CheckedAudience;
 	timing?: CheckedTiming;
@@ -61,7 +61,7 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** `first` deletes what was staged: a list that changes is read from its beginning again. */
+/** `first` deletes what was staged, because a list that changes is read from its start again. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;
@@ -79,7 +79,7 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/** Requests that readers see alike share it: an address gets one message of them. */
+			/** Requests that look the same to their reader share it, so that an address gets one of them. */
 			alike: Uuid;
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];
@@ -115,15 +115,15 @@ export interface CampaignReads {
 export interface CampaignWrites {
 	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
 	/**
-	 * Expands a list's active subscribers into staged messages. Adding the same list again adds no address twice. `for_ms`:
-	 * no slice begins later than that; absent: the whole list.
+	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice.
+	 * `for_ms`: starts no slice later than that; absent: the whole list.
 	 */
 	addListToCampaign(
 		c: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
 		means?: Means,
 	): Promise<ListAck | null>;
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
-	/** False: messages that wait for another try become uncertain again. */
+	/** False makes messages that wait for another try uncertain again. */
 	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
 	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
 	putCampaignBatch(
@@ -168,8 +168,8 @@ export interface Submission {
 	content: Content;
 	content_sha256: string;
 	/**
-	 * The variables of the content: only these of a subscriber's meta are kept with the message. Null: only the service
-	 * that makes the messages knows them.
+	 * The variables of the content: a message keeps only these from its subscriber's meta. Null: only the service
+	 * that sends the messages knows them.
 	 */
 	variables: readonly string[] | null;
 	request?: Omit<SendRequest, 'to'>;
@@ -194,7 +194,7 @@ export interface StoredSubmission {
 	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
-	/** Retention has deleted its texts and files, but for the links of its HTML. */
+	/** Retention has deleted its texts and files, except the links of its HTML. */
 	is_dropped?: true;
 	call?: StoredCall;
 }

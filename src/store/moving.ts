@@ -93,10 +93,7 @@ export interface Movable {
 	 */
 	begin(mark: Mark): Promise<void>;
 	goOn(mark: Mark): Promise<void>;
-	/**
-	 * Sets the mark of a source: from now on nothing changes it. Rejects with `busy_elsewhere` where a process works on
-	 * it.
-	 */
+	/** Sets the mark of a source: from now on nothing changes it. Rejects with `busy_elsewhere` where a process works on it. */
 	shut(mark: Mark, now: Micros): Promise<void>;
 	open(mark: Mark): Promise<void>;
 	clear(mark: Mark): Promise<void>;

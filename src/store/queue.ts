@@ -8,9 +8,9 @@ import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 
 export interface Queue {
 	/**
-	 * Leases due messages, fairly over campaigns, transactional first; expired leases return to the queue. Bulk to a
-	 * suppressed address becomes `canceled`. A message held by a limit stays queued, costs no attempt and lets others
-	 * pass (`Reads.nextTurn`).
+	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk
+	 * mail to a suppressed address becomes `canceled`. A message held by a limit stays queued, costs no attempt
+	 * and lets others pass (`Reads.nextTurn`).
 	 */
 	lease(c: {
 		owner: string;
@@ -20,13 +20,13 @@ export interface Queue {
 		scope: MessageScope | null;
 		/** The most messages a second, shared with other workers that ask for a rate. */
 		perSecond?: number;
-		/** No other process works on the scope: other owners lose their leases there. */
+		/** No other process works on the scope, so other owners lose their leases there. */
 		alone?: true;
 	}): Promise<Leased[]>;
 	renew(c: { owner: string; fences: readonly Fence[]; now: Micros; until: Micros }): Promise<void>;
 	/**
-	 * Marks messages before a call that cannot be taken back, and unmarks them once it did nothing. A lease lost during
-	 * a call makes the message `uncertain`. `gathers`: the write may wait for others to share its commit.
+	 * Marks messages before a call that cannot be taken back, and unmarks them if the call did nothing. A lease
+	 * lost during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
 	 */
 	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
 	settle(c: {
@@ -49,14 +49,14 @@ export interface Queue {
 		retry_at: Micros | null;
 		now: Micros;
 	}): Promise<QueuePause>;
-	/** False: no such pause. Messages deferred for a refused sender are due at `retry_at`. */
+	/** Returns false without such a pause. Messages deferred for a refused sender become due at `retry_at`. */
 	resume(c: { kinds: readonly QueuePause['kind'][]; retry_at?: Micros }): Promise<boolean>;
 }
 
 export interface QueuePause {
 	/**
-	 * `fault`: login, TLS, connection, or a server that refuses all mail. `refusal` holds nothing up: it counts
-	 * refusals of the sender since the last message that was sent.
+	 * `fault`: login, TLS, connection, or a server that refuses all mail. `refusal` stops nothing: it counts
+	 * refusals of the sender since the last sent message.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;
@@ -76,7 +76,7 @@ export interface QueueState {
 	deferred: readonly DeferredDomain[];
 	replies: readonly CommonReply[];
 	limits: readonly HoldingLimit[];
-	/** Messages on which a worker ended, the latest first, at most 50; failed ones of seven days. */
+	/** Messages that ended a worker, the latest first, at most 50; failed ones of the last seven days. */
 	unfinished: readonly UnfinishedMessage[];
 }
 
@@ -112,7 +112,7 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** The least wait of the message that came last to a limit; 0: no message waits. */
+/** The shortest wait of a message that meets the limit now; 0: no message waits. */
 export interface LimitWait {
 	setting: string;
 	limit: string;
@@ -124,18 +124,18 @@ export interface Fence {
 	fence: number;
 }
 
-/** `variables` holds context over meta over the stored built-ins. */
+/** `variables`: context overrides meta, which overrides stored built-ins. */
 export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
 	variables: Record<string, string>;
 	attempts: number;
-	/** Addresses whose copies (cc, bcc) must not be sent any more. */
+	/** Addresses whose copies (cc, bcc) must no longer be sent. */
 	stopped_copies?: readonly EmailKey[];
 	call?: string;
 	is_suspect?: true;
-	/** Its campaign's window ends then: it may not begin later. */
+	/** The end of its campaign's window: sending may not start later. */
 	leave_by?: Micros;
 	created_at: Micros;
 }
@@ -183,7 +183,10 @@ export interface DeliveryAnswer {
 
 export type DeliveryResult =
 	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
-	/** Failed, and its webhook is stopped. A delivery to another `url` than the webhook has by now is due again. */
+	/**
+	 * The delivery failed and its webhook is stopped. A delivery to a `url` that the webhook no longer has
+	 * becomes due again.
+	 */
 	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }
 	| { kind: 'released' };
@@ -193,7 +196,7 @@ export interface DeliverySettlement extends DeliveryFence {
 	result: DeliveryResult;
 }
 
-/** `moved`: `gone` came from a URL that the webhook no longer has. */
+/** `moved`: the webhook no longer has the URL that answered `gone`. */
 export type DeliverySettled = 'recorded' | 'moved' | 'lost_lease';
 
 export interface ReplayDeliveries {

@@ -96,10 +96,7 @@ export interface Store {
 	close(): Promise<void>;
 }
 
-/**
- * For an operation in slices: once aborted no further slice begins, and the call rejects with the reason. A repeated
- * call goes on.
- */
+/** Once aborted, an operation in slices starts no further slice and rejects with the reason. A repeated call continues. */
 export interface Means {
 	signal?: AbortSignal | undefined;
 }
@@ -166,9 +163,9 @@ export interface Reads
 	} | null>;
 	getOldMessage(c: { id: Uuid }): Promise<OldMessage | null>;
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
-	/** Slow: no index leads to addresses of copies and refused rows. */
+	/** Slow, because no index leads to addresses of copies and refused rows. */
 	getPerson(c: { email_key: string }): Promise<Person>;
-	/** The newest first; `before`: the `next` of the slice before. */
+	/** Newest first; `before`: the `next` of the slice before. */
 	slicePersonMessages(c: {
 		email_key: string;
 		since_at: Micros | null;
@@ -181,8 +178,8 @@ export interface Reads
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**
-	 * When the first due message that a limit holds back may get its turn, at the earliest; `null`: none is held back.
-	 * `perSecond` as in `Queue.lease`.
+	 * The earliest time at which a message held by a limit may be sent; `null`: none is held. `perSecond` as in
+	 * `Queue.lease`.
 	 */
 	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
 	holdsOfMessage(c: { id: Uuid; now: Micros }): Promise<LimitHold[]>;
@@ -200,7 +197,7 @@ export interface Reads
 	secretCounts(): Promise<{ key: string | null; secrets: number }[]>;
 }
 
-/** Absent keeps a value. `unset_meta` and `merge_meta` apply to the meta stored then. */
+/** Absent members keep their value. `unset_meta` and `merge_meta` apply to the stored meta. */
 export interface SubscriberPatch {
 	email?: string;
 	name?: string;
@@ -219,7 +216,7 @@ export interface Writes
 		ImportWrites,
 		RowImportWrites {
 	/**
-	 * `unless_named` answers with a list of that name, and `was_there`; a repeat under the `key` reads as new.
+	 * `unless_named` returns a list of that name, and `was_there`; a repeat with the `key` reads as new.
 	 * `key_conflict`: the key belongs to another request.
 	 */
 	createList(c: {
@@ -233,7 +230,7 @@ export interface Writes
 	deleteList(c: { id: number; now: Micros }, means?: Means): Promise<boolean>;
 	clearList(c: { id: number; now: Micros }, means?: Means): Promise<number | null>;
 
-	/** `if_exists`: keep (`skip`) or change (`update`, meta merged) an existing one; absent: refused. */
+	/** `if_exists`: keep (`skip`) or change (`update`, meta merged) an existing one. Without it the creation is refused. */
 	createSubscriber(c: {
 		list_id: number;
 		input: SubscriberInput;
@@ -248,8 +245,8 @@ export interface Writes
 	}): Promise<Written<Subscriber>>;
 	deleteSubscriber(c: { list_id: number; id: number; now: Micros }): Promise<boolean>;
 	/**
-	 * Deletes the data of a person in all lists and messages, and cancels waiting messages. A keyed hash stays, against
-	 * which creating, moving and importing check.
+	 * Deletes a person's data in all lists and messages, and cancels waiting messages. A keyed hash stays, which
+	 * creating, moving and importing check.
 	 */
 	erasePerson(c: { email_key: string; fresh: { id: number; secret: string }; now: Micros }): Promise<Erasure>;
 	liftErasure(c: { email_key: string }): Promise<boolean>;
@@ -266,9 +263,7 @@ export interface Writes
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	patchTemplate(c: { id: Uuid; patch: Partial<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
-	/**
-	 * Stores checked bytes, and deletes expired uploads. Null: the owner has too many uploads that no content names.
-	 */
+	/** Stores checked bytes, and deletes expired uploads. Null: the owner has too many uploads that no content names. */
 	putAttachment(c: {
 		sha256: string;
 		bytes: Uint8Array;
@@ -282,8 +277,8 @@ export interface Writes
 	/** `null` removes a setting. A new `time_zone` sums the daily figures anew. */
 	putSettings(c: { values: Readonly<Record<string, string | null>>; now: Micros }): Promise<void>;
 	/**
-	 * Rewrites every secret: wrapped with the first key of the store, or plain. Changes nothing beside other processes,
-	 * which may lack the key, and returns them.
+	 * Rewrites every secret: wrapped with the store's first key, or plain. Changes nothing while other processes
+	 * run, which may lack the key, and returns them.
 	 */
 	rewriteSecrets(c: { as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }): Promise<OtherProcess[]>;
 	ensureKey(c: KeyWanted): Promise<StoredKey[]>;
@@ -298,7 +293,7 @@ export interface Writes
 
 	/** Figures and suppressions change in the same transaction. */
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
-	/** Counts once a message: event, figures, state, suppressions and subscribers. */
+	/** Counts once per message: event, figures, state, suppressions and subscribers. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
 
@@ -314,9 +309,9 @@ export interface TrackedEvent {
 	at: Micros;
 	link: number | null;
 	machine: boolean;
-	/** An event sooner after the sending counts as a machine's. */
+	/** An event sooner after the sending counts as a bot's. */
 	too_soon?: Micros;
-	/** The person wants no mail of any list; otherwise only the message's list. */
+	/** The person wants no mail from any list; otherwise only from the message's list. */
 	from_all_lists?: true;
 	ip: string | null;
 	user_agent: string | null;
@@ -337,7 +332,7 @@ interface ChosenSlice extends Chosen {
 
 interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/** The caller checks what it parses: leaving a stored `meta` as it is saves an eighth. */
+	/** The caller checks what it parses, so `meta` is returned as stored, which saves an eighth. */
 	isChecked?: true;
 }
 
@@ -376,8 +371,8 @@ interface FieldErrorReads {
 }
 
 /**
- * `known`: the same mail, or the same report of the message, came before. `unmatched`: no such message or recipient.
- * `in_flight`: the message is leased, so the report may be recorded after its outcome.
+ * `known`: the same mail, or the same report of the message, came before. `unmatched`: no such message or
+ * recipient. `in_flight`: the message is leased, and its outcome may come first.
  */
 export type ReportOutcome =
 	| ({ kind: 'recorded' } & RecordedReport)
@@ -417,7 +412,7 @@ interface SuppressionReads {
 interface SuppressionWrites {
 	/** Suppressions without an end make their subscribers inactive. Erased addresses and missing lists are rejected. */
 	putSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
-	/** `null` removes all reasons, or those of any list; subscribers stay unchanged. Null: none was found. */
+	/** `null` removes all reasons, or those of any list. Subscribers stay unchanged. Null: none was found. */
 	removeSuppressions(c: {
 		email_key: EmailKey;
 		reason: SuppressionReason | null;
@@ -440,14 +435,14 @@ interface ImportWrites {
 		now: Micros;
 	}): Promise<Session | 'conflict' | null>;
 	/**
-	 * A large batch may take several commits, the position with each. An interrupted batch that is put again continues,
-	 * and its answer covers all of its rows. Batches are taken in order.
+	 * A large batch may take several commits, each with its position. An interrupted batch that is sent again
+	 * continues, and its answer covers all of its rows. Batches come in order.
 	 */
 	putImportBatch(c: {
 		session: Uuid;
 		batch: ImportBatch | CheckedBatch;
 		now: Micros;
-		/** Inserts without a look-up: the database refuses the batch where a row is there already. */
+		/** Inserts without a look-up: the database refuses the batch if a row exists. */
 		expects_new?: boolean | undefined;
 	}): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
@@ -496,12 +491,12 @@ interface ReportReads {
 }
 
 export interface ReportFigures {
-	/** Distinct messages by day of their first such event; days and types without events are left out. */
+	/** Distinct messages by the day of their first such event. Days and types without events are absent. */
 	daily: { day: Day; type: EventType; count: number }[];
 	attempted: number;
 }
 
-/** Distinct messages by their first event of each type; `human` leaves out events of machines. */
+/** Distinct messages by their first event of each type; `human` excludes bots. */
 export interface TypedCount {
 	type: EventType | 'COMPLAINED';
 	audience: Audience;
@@ -513,7 +508,7 @@ export interface DetailFigures {
 	bounced: number;
 	neverSent: number;
 	days: (TypedCount & { day: Day })[];
-	/** `hour`: since 1970 by the clocks of the zone. At most 72, from the first with a message sent. */
+	/** `hour`: since 1970 in local time. At most 72, from the first with a message sent. */
 	hours: (TypedCount & { hour: number })[];
 	week: (TypedCount & { hour: number })[];
 	domains: ({ domain: string } & BounceCounts)[];

@@ -12,7 +12,7 @@ export function foreignScheme(url: string): string | null {
 	return isPostgres(url) ? null : scheme;
 }
 
-/** Recognises a server in another form: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
+/** Recognises a server in other forms: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
 export function isLikeServer(text: string): boolean {
 	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }
@@ -25,7 +25,7 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** A slash or a hash in a password ends the hosts too early, and the rest would be shown as a path. */
+/** A slash or hash in a password would end the hosts too early, and the rest would be shown as a path. */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }
@@ -64,10 +64,7 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 	return { url: named.href, schema };
 }
 
-/**
- * True where the system says ENOENT. A broken link or a folder without permission is not missing: opening the file
- * tells the error.
- */
+/** True on ENOENT. A broken link or a folder without permission is not missing: opening the file reports the error. */
 export function isMissingFile(url: string): boolean {
 	return !isPostgres(url) && isMissing(url);
 }

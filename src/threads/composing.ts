@@ -1,6 +1,6 @@
 /**
- * Threads that compose and sign mails ahead. Mails come back in shared memory: a few slabs for each thread, written
- * over and over. A mail is read where it lies until it is released.
+ * Threads that compose and sign mails in advance. Mails come back in shared memory, a few reused slabs for each
+ * thread. A mail is read in place until it is released.
  */
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
@@ -45,7 +45,7 @@ const idleMs = 10_000;
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
- * The first thread starts in a run of many messages, others while mails come late, at most one for each core. Idle
+ * The first thread starts in a run of many messages, others while mails come late, at most one per core. Idle
  * threads end.
  */
 export function createComposingThreads(options: ComposingOptions): ComposingThreads {
@@ -139,7 +139,7 @@ class Composing implements ComposingThreads {
 		const lane = new Lane(this.#startWorker, {
 			onReady: () => this.#hand(),
 			onAnswer: (job) => this.#answered(job),
-			// The same cause would end the next thread, so the process composes by itself.
+			// The next thread would fail for the same reason, so the process composes by itself.
 			onFailure: () => void this.close(),
 		});
 		this.#lanes.push(lane);
@@ -180,7 +180,7 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/** Copies where a socket may keep the octets, or where no other slab is left. */
+	/** Copies the mail if a socket may keep the bytes, or no other slab is free. */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;
@@ -306,7 +306,7 @@ class Lane {
 		this.#ahead -= 1;
 	}
 
-	/** The thread composes one job after the other, so another one may have its slab. */
+	/** The thread composes one job at a time, so another may reuse its slab. */
 	takeBack({ number, slab }: Job): void {
 		this.#jobs.delete(number);
 		this.#spare.push(slab);

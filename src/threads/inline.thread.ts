@@ -1,6 +1,6 @@
 /**
- * Reads the HTML of contents and inlines their style sheets. Hostile documents make that slow, so it has a thread
- * that can be ended.
+ * Reads the HTML of contents and inlines style sheets. Hostile documents take long, so it runs in a thread that
+ * can be terminated.
  */
 import { parentPort } from 'node:worker_threads';
 import type juice from 'juice';
@@ -8,9 +8,9 @@ import { planInlining } from '../content/inline-plan.js';
 import { type HtmlQuestion, readHtml } from '../content/read-html.js';
 import type { InlineAnswer } from './readers.js';
 
-/** Only for `inlineContent`: the other functions would fetch linked style sheets and pictures. */
+/** Use only `inlineContent`: other functions would fetch linked style sheets and images. */
 const options: juice.Options = {
-	// `font-family: &quot;A&quot;` would be cut at the semicolon of the entity.
+	// Otherwise `font-family: &quot;A&quot;` is cut at the semicolon of the entity.
 	decodeStyleAttributes: true,
 	// This makes juice throw on a declaration without a name instead of writing `undefined: x`.
 	resolveCSSVariables: true,
@@ -21,7 +21,7 @@ const options: juice.Options = {
 	applyAttributesTableElements: true,
 };
 
-/** juice would drop pseudo-elements, @supports and `media="print"`. */
+/** Keeps pseudo-elements, @supports and `media="print"`, which juice would drop. */
 function inlined(html: string, { inlineContent }: typeof juice): string {
 	try {
 		const plan = planInlining(html);
@@ -32,7 +32,7 @@ function inlined(html: string, { inlineContent }: typeof juice): string {
 	}
 }
 
-/** juice is half of what this thread needs to start. */
+/** Loading juice is half of this thread's start. */
 async function inlinerFor({ inline }: HtmlQuestion): Promise<(html: string) => string> {
 	if (!inline) return (html) => html;
 	const { default: loaded } = await import('juice');

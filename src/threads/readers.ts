@@ -8,13 +8,14 @@ export type InlineAnswer =
 	| { kind: 'failed'; why: string };
 
 interface Inliner {
-	/** One at a time. Rejects past the deadline, and when the thread fails or is closed. */
+	/** One question at a time. Rejects after the deadline, and when the thread fails or is closed. */
 	readonly read: AskHtml;
 	close(): Promise<void>;
 }
 
 /**
- * For a document of 2 MiB and its tree. The young generation fills up to its limit: 16 MB took no less CPU than 4.
+ * Fits a document of 2 MiB and its tree. The young generation fills up to its limit: with 16 MB it took as much
+ * CPU as with 4.
  */
 const htmlLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 };
 
@@ -53,7 +54,7 @@ export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'
 	});
 	return {
 		read: async (bytes) => {
-			// A copy can be transferred: the bytes of a small mail may share their memory with others.
+			// Transfer a copy: the bytes of a small mail may share their memory with others.
 			const copy = new Uint8Array(bytes);
 			const answer = await thread.ask(copy, [copy.buffer]);
 			if (answer.kind === 'read') return answer.mail;

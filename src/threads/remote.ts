@@ -20,7 +20,7 @@ export type Answer = { id: number } & (
 export interface OpenCommand {
 	role: 'writer' | 'reader';
 	url: string;
-	/** Without the clock: a thread uses the machine's. */
+	/** Has no clock: a thread uses the machine's. */
 	options: Omit<OpenOptions, 'clock'>;
 }
 
@@ -32,13 +32,13 @@ export function unpack(operation: string, packed: unknown): unknown {
 	return traitsOf(operation).isFrequent && typeof packed === 'string' ? JSON.parse(packed) : packed;
 }
 
-/** The reason stays in the thread of the signal. */
+/** The reason stays in the thread that aborted. */
 export class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
 
 export interface Failure {
-	/** The place of its class in `classes`; -1 for any other error. */
+	/** Index of its class in `classes`; -1 for any other error. */
 	kind: number;
 	message: string;
 	stack: string | null;

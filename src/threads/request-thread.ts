@@ -1,4 +1,4 @@
-/** One thread that answers one question at a time, and starts again after it had to be ended. */
+/** A thread that answers one question at a time, and restarts after it was terminated. */
 import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
 import { spawnThread } from './spawn.js';
 
@@ -16,7 +16,7 @@ export interface RequestThreadOptions {
 }
 
 const startMs = 30_000;
-/** A thread that waits for the processor has so many times the deadline, by the clock. */
+/** A thread that gets little CPU time may take this many times the deadline. */
 const patience = 12;
 
 export function createRequestThread<Question, Answer>(
@@ -95,10 +95,7 @@ function nextMessage<Answer>(
 	});
 }
 
-/**
- * Late once the time has passed and this process has computed for as long: on a busy machine a thread may get a tenth
- * of the processor.
- */
+/** Late once the time has passed and this process has used as much CPU: on a busy machine a thread may get a tenth of it. */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

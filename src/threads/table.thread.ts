@@ -48,7 +48,7 @@ function say(message: TableMessage, handedOver: ArrayBuffer[] = []): void {
 	parentPort?.postMessage(message, handedOver);
 }
 
-/** Bytes of long bundles would be kept for short ones. */
+/** Do not keep the memory of long bundles for short ones. */
 function keep(spare: RowBytes): void {
 	const kept = [...spares, spare].reduce((sum, one) => sum + capacityOf(one), 0);
 	if (kept <= maxSizeAhead) spares.push(spare);

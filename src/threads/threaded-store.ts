@@ -1,5 +1,5 @@
 /**
- * The store for a process that answers requests, or sends: one thread writes, another reads, and this one never waits
+ * The store for a process that serves or sends: one thread writes and another reads, so this one never waits
  * for a lock, a disk or a scan.
  */
 import type { Worker } from 'node:worker_threads';
@@ -16,13 +16,10 @@ export interface ThreadedOptions extends OpenOptions {
 	spawn?: typeof spawnThread;
 }
 
-/** V8's default lets the young generation grow to 48 MiB, of which rows and answers need a few. */
+/** V8 lets the young generation grow to 48 MiB by default; rows and answers need few of them. */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
-/**
- * Every later read sees an acknowledged write. Heartbeats use the machine's clock, because `options.clock` cannot be
- * copied.
- */
+/** Reads see all acknowledged writes. Heartbeats use the machine's clock, because `options.clock` cannot be copied. */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
 	databaseFile(url);
 	const { onFailure, isOneThread = false, spawn = spawnThread, clock: _, ...opening } = options;
@@ -83,7 +80,7 @@ async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promi
 
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
 	try {
-		// The last to close copies the log back and removes it, so the writer comes last.
+		// The last to close copies the log back and removes it, so close the writer last.
 		for (const channel of channels) await channel.ask({ part: 'thread', method: 'close', command: null });
 	} catch (error) {
 		if (!isFailed()) throw error;
@@ -100,7 +97,7 @@ interface Waiting {
 class Channel {
 	readonly #worker: Worker;
 	readonly #name: string;
-	/** Not a Map: tables that it outgrew led V8 to later ones, so that answers lived until a full collection. */
+	/** A Map that grew made V8 keep answers until a full collection. */
 	readonly #waiting: Record<number, Waiting> = {};
 	#queued: Operation[] = [];
 	#lastId = 0;
@@ -120,13 +117,13 @@ class Channel {
 			.on('exit', (code) => fail(`it ended with ${code}`));
 	}
 
-	/** Rejects with the error of the operation in the thread, or with `StoreError` "io" when the thread has ended. */
+	/** Rejects with the operation's error, or with `StoreError` "io" if the thread has ended. */
 	ask(operation: Omit<Operation, 'id'>): Promise<unknown> {
 		return new Promise<unknown>((resolve, reject) => {
 			if (this.#ended !== null) return reject(this.#ended);
 			this.#lastId += 1;
 			this.#waiting[this.#lastId] = { resolve, reject };
-			// A message costs more than its content, so it takes the work of this tick.
+			// A message costs more than its content, so it carries all work of this tick.
 			if (this.#queued.length === 0) setImmediate(() => this.#send(this.#queued.splice(0)));
 			this.#queued.push({ id: this.#lastId, ...operation });
 		});
@@ -165,7 +162,7 @@ class Channel {
 		try {
 			this.#worker.postMessage(operations);
 		} catch (error) {
-			// One of them cannot be copied; the others are sent one by one.
+			// If one of them cannot be copied, send the others one by one.
 			if (operations.length > 1) for (const operation of operations) this.#send([operation]);
 			else for (const { id } of operations) this.#waiterOf(id)?.reject(error);
 		}

@@ -194,8 +194,8 @@ export function newUuid(now: Micros): Uuid {
 }
 
 /**
- * The message of an address in a campaign, the same in a repeat. Version 8 (RFC 9562 s.5.8): it begins like the
- * campaign's id, and goes on with a hash of both.
+ * The id of an address's message in a campaign, the same in each repetition. Version 8 (RFC 9562 s.5.8): the
+ * start of the campaign's id, then a hash of both.
  */
 export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 	const digits = hash('sha256', `${campaign}\0${address}`);

@@ -1,6 +1,6 @@
 /**
- * Turns cells of an import into typed values or an error. A checked row passes between threads at half the
- * cost of an object, and is not checked twice.
+ * Turns cells of an import into typed values or an error. Encoded rows pass between threads at half the cost of
+ * objects, and are not checked again.
  */
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
@@ -127,7 +127,7 @@ function activityOf(cell: string | null): boolean | null | undefined {
 	return word === '' ? null : truths.get(word);
 }
 
-// A rest object would cost one more object for each row.
+// A rest pattern would create another object for each row.
 function checkRow(row: GivenRow): ParsedRow {
 	const { meta } = row;
 	const address = parseAddress(row.email);
@@ -164,7 +164,7 @@ function metaProblem(meta: readonly (readonly [string, MetaValue])[], json: stri
 			return reject('null_characters_not_allowed', `${variable}: ${texts.nullCharacters}`);
 		}
 	}
-	// A UTF-16 unit has at most three octets: short texts need no count.
+	// A UTF-16 unit has at most three bytes, so short texts need no count.
 	if (json.length * 3 <= maxMetaBytes || Buffer.byteLength(json) <= maxMetaBytes) return null;
 	return reject('max_length', `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`);
 }
@@ -175,12 +175,12 @@ function reject(code: string, error: string): RejectedRow {
 
 type RowActivity = Pick<ImportRow, 'is_active' | 'disable_reason'>;
 
-/** A new row is inactive where a suppression (`kept`) or its reason says so, whatever else it contains. */
+/** A new row is inactive if a suppression (`kept`) or its reason says so. */
 export function importedActivation(row: RowActivity, kept: readonly SuppressionReason[]): Activation {
 	return stoppedBy(row, kept) ?? { is_active: row.is_active ?? true, disable_reason: null };
 }
 
-/** Only `reactivate` makes a row active again, and not against remaining suppressions (`kept`). */
+/** Only `reactivate` activates a row again, unless a suppression remains (`kept`). */
 export function reimportedActivation(
 	stored: Activation,
 	row: RowActivity,
@@ -244,7 +244,7 @@ export const keyPlace = 1;
 
 const separator = '\0';
 
-/** Lone surrogates become U+FFFD when it is bytes. */
+/** Lone surrogates become U+FFFD in the bytes. */
 export function encodeRow(row: ParsedRow): string {
 	const mark = String.fromCharCode(markOf(row));
 	if (row.kind === 'rejected') return mark + row.code + separator + row.error;

@@ -14,7 +14,7 @@ export function parseLocalTime(
 	{ now, timeZone }: { now: Micros; timeZone: string },
 ): LocalMoment | { kind: 'invalid'; message: string } {
 	const given = text.trim();
-	// The expressions below take time by the square of the length.
+	// The expressions below take quadratic time.
 	if (given.length > 100) return unread(`${given.slice(0, 100)}…`);
 	const absolute = parseAbsolute(given);
 	if (absolute !== null) return { at: absolute, last: absolute, kind: 'once' };

@@ -9,7 +9,7 @@ export type DeliveryOutcome =
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	| { kind: 'suppressed'; reply: Reply }
-	/** Not before `due_at`, so that another message is tried first. */
+	/** Not before `due_at`, so that another message comes first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
@@ -96,8 +96,8 @@ type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: 
 const inHands = refused('is in a worker’s hands at the moment');
 
 /**
- * Only a person can find out whether an `uncertain` message arrived, or that the cause of a refusal has passed. A
- * bounced one went to a bad address.
+ * Only a person can find out whether an `uncertain` message arrived, or whether the cause of a failure has
+ * passed. A bounced message had a bad address.
  */
 const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -136,7 +136,7 @@ function refused(why: string): ActionRule {
 	return { kind: 'refused', why };
 }
 
-/** `human` leaves out prefetching proxies and link scanners. */
+/** `human` excludes prefetching proxies and link scanners. */
 export type Audience = 'all' | 'human';
 
 export type Firsts = Readonly<Record<Audience, Micros | null>>;
@@ -156,7 +156,7 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * An event sooner after the sending comes from a machine. A message on its way may have been accepted without a
+ * An event too soon after the sending comes from a bot. A message in delivery may have been accepted without a
  * record yet.
  */
 export function isTooSoon(
@@ -172,7 +172,7 @@ export function hasAudiences(type: EventType): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
 }
 
-/** It changes nothing but the counts of its message. */
+/** True if the event changes only the counts of its message. */
 export function isReading({ type }: { type: EventType }): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED';
 }
@@ -205,9 +205,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * The recipients that the report names. A report that names none is about a forwarded mail. A signed return path
- * still identifies a single recipient: the mail failed, but a bad address behind it may be one dead member of a list.
- * A complaint counts. A Message-ID is weaker: answers and archives quote it.
+ * Finds the recipients that the report names. A report that names none of them is about a forwarded mail. A
+ * signed return path still identifies a single recipient, but the bad address may be one member of a list
+ * behind it. A complaint counts. A Message-ID is weaker: replies and archives quote it.
  */
 export function findingsOf(
 	recipients: Recipients,
@@ -227,14 +227,14 @@ export function findingsOf(
 	}));
 }
 
-/** The same mailbox at a host below its domain: `ann@mx1.example.org`. */
+/** Matches the mailbox at a host of its domain: `ann@mx1.example.org`. */
 function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 	const at = recipient.lastIndexOf('@');
 	return (address) =>
 		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
 }
 
-/** Hard if all entries are: of two forwarding addresses, one may be alive. */
+/** Hard only if all entries are: one of two forwarding addresses may work. */
 function foundAt(
 	address: EmailKey,
 	entries: readonly ReportedAddress[],

@@ -78,7 +78,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** In ASCII and lower case; `*` means each other domain separately; `''` with `all`. */
+	/** ASCII in lower case; `*` means each other domain separately; `''` with `all`. */
 	domain: string;
 	count: number;
 	window: Micros;
@@ -105,8 +105,8 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * Nothing would ever count against a limit on a domain without addresses, such as `gmail`. Checked before limits are
- * stored, never when they are read: a stored limit must not stop applying.
+ * Rejects a limit on a domain without addresses, such as `gmail`, which would never apply. Only called before
+ * limits are stored: a stored limit must not stop applying.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(
@@ -188,7 +188,7 @@ const units: Readonly<Record<string, Micros>> = {
 	h: 3_600 * microsPerSecond,
 	d: microsPerDay,
 };
-/** Longer windows would be stored for longer than the log of sends is worth. */
+/** Longer windows would need a log of sends that is too large. */
 const longestWindow: Micros = 31 * microsPerDay;
 
 function parseLimit(scope: LimitScope, entry: string): SendLimit | null {

@@ -31,7 +31,7 @@ export function stopping(
 	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
-/** `is_active` null: not a subscriber. One made inactive by hand has no suppression, but gets no bulk mail. */
+/** `is_active` null: not a subscriber. A subscriber made inactive by hand has no suppression, but gets no bulk mail. */
 export function isWanted(
 	type: 'TRANSACTIONAL' | 'BULK',
 	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },
@@ -51,8 +51,8 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` lifts an unsubscription; a hard bounce or a complaint refuses it. The default of a PUT is that of
- * a creation, and lifts nothing (api-decisions 14).
+ * `is_active: true` lifts an unsubscription; a hard bounce or complaint refuses it. The default of PUT equals
+ * that of a creation and lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
@@ -107,7 +107,7 @@ export function suppressedList(
 
 export type Addition = 'created' | 'updated' | 'unchanged';
 
-/** Adding never weakens: the later end counts, and no end is later than any. */
+/** Adding never shortens a suppression: the later end counts, and no end is latest. */
 export function additionOf(
 	stored: { expires_at: Micros | null } | null,
 	wanted: { expires_at: Micros | null },
@@ -127,7 +127,7 @@ export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Mic
 	return expires_at !== null && expires_at <= now;
 }
 
-/** Nothing is delivered below `.invalid` (RFC 2606 s.2). */
+/** No mail can be delivered below `.invalid` (RFC 2606 s.2). */
 export const erasedAddress = 'erased@erased.invalid';
 
 export const erasedComplaint: FieldErrors = { email: [refusal('erased')] };
@@ -178,12 +178,12 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null: only the service that makes the messages knows them, and gets all values. */
+/** Null: only the service that sends the messages knows them, and gets all values. */
 type Used = readonly string[] | null;
 
 /**
- * Meta comes over `email`, `name` and `email_reason`. Variables of the context are kept once for all, and links are
- * made with the message.
+ * Meta overrides `email`, `name` and `email_reason`. Context variables are stored once for all, and links are
+ * added when the message is composed.
  */
 export function personVariables(
 	person: Person,
@@ -233,7 +233,7 @@ export function joinVariables(
 	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// personVariables left out the variables of the context, so they never collide.
+	// personVariables excludes context variables, so they never collide.
 	return Object.fromEntries([...pick(used, context), ...Object.entries(own)]);
 }
 
@@ -244,8 +244,8 @@ function pick(used: Used, values: Readonly<Record<string, string>>): [string, st
 }
 
 /**
- * Texts that differ only by case fold to the same, and a part of a text to a part of its folding, so `includes`
- * works. Lower case alone does neither (final sigma).
+ * Folds case so that `includes` works: texts that differ only by case fold to the same, and a part to a part.
+ * Lower case alone does neither (final sigma).
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();

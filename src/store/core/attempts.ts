@@ -1,4 +1,4 @@
-/** The attempt that sent a message has no row where the message has all of it, which saves a fifth of its room. */
+/** An attempt that sent a message has no row if the message holds all of it. This saves a fifth of the disk usage. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { DeliveryAttempt, MessageState, Uuid } from '../../api/records.js';

@@ -5,7 +5,7 @@ import { bouncedGroups, bouncedRows, clickedRows, countedRows } from './figures/
 import type { StateCount } from './messages/messages.js';
 import type { Sql } from './sql.js';
 
-/** A campaign's own messages, and those of send calls with a UUID, whether a campaign has it or not. */
+/** Counts the messages of campaigns, and those of send calls with a UUID that no campaign has. */
 const sumsOfStates = [
 	{ table: 'deleted_states', campaign: 'g.id', where: 'g.id IS NOT NULL' },
 	{ table: 'deleted_joined', campaign: 's.campaign', where: 's.campaign IS NOT NULL AND g.id IS NULL' },
@@ -65,7 +65,7 @@ export async function deletedStates(sql: Sql, campaign: Uuid, seen: Seen): Promi
 	);
 }
 
-/** Sums of send calls with the UUID have no owner: a client sees them where all calls are its own. */
+/** These sums have no owner, so a client sees them only if all calls with the UUID are its own. */
 export async function deletedJoined(sql: Sql, campaign: Uuid, seen: Seen = {}): Promise<StateCount[]> {
 	const client = seen.only_of ?? null;
 	return await sql.all(

@@ -60,7 +60,7 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 
-/** Estimates from rows spread over each table: texts, rows and indexes. Bodies have the rest; figures and links are few. */
+/** Estimates sizes from rows spread over each table. Bodies get the rest; figures and links are few. */
 async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
 	const perMessage = await average(
 		sql,
@@ -109,7 +109,7 @@ function part(rows: number, all: number): Old {
 	return { rows, share: all === 0 ? 0 : Math.min(1, rows / all) };
 }
 
-/** Ids follow the time: looks for the first one that is too young, by halves. */
+/** Ids follow the time, so a binary search finds the first message that is too young. */
 async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
 	const { first, last } = await spanOf(sql, 'messages');
 	if (before === null || last < first) return part(0, 0);
@@ -147,7 +147,7 @@ async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
 	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
 }
 
-/** Data as old as this, or older, goes; null: none does. */
+/** Data this old or older is deleted; null: nothing is. */
 export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 	const rows = await sql.tuples<[name: string, value: string]>(
 		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,

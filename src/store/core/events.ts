@@ -33,7 +33,7 @@ interface Recorded {
 	isFirst: boolean;
 }
 
-/** Opens and clicks come first, and else the order is that of the events: others may be of one person. */
+/** Records opens and clicks first, then the others in their order, since several may concern one person. */
 export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): Promise<void> {
 	if (events.length === 0) return;
 	const others = events.filter((event) => !isReading(event));
@@ -53,7 +53,7 @@ export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): P
 				changes.push({ event: reported, receiver, message: null, isFirst: false });
 			continue;
 		}
-		// Nothing is recorded of an erased person, even when an old link is followed.
+		// Erased people get no events, even when someone follows an old link.
 		if (message.to_key === erasedAddress) continue;
 		const event = { ...reported, machine: reported.machine || isTooSoon(message, reported) };
 		const isFirst = counting.count(message, event);
@@ -130,7 +130,7 @@ async function changeRecipients(
 	recipients.write();
 }
 
-/** Both where the subscriber's address has changed since: the person who followed the link leaves the list. */
+/** Returns both addresses if the subscriber's has changed since: the person who followed the link leaves the list. */
 function addressesOf({ event, receiver: { to_key, moved_to } }: Recorded): string[] {
 	return event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
 }
@@ -140,14 +140,14 @@ function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeSco
 	const { at: now } = event;
 	const address = receiver.to_key;
 	if (event.type === 'UNSUBSCRIBED') {
-		// Each time, not only the first: the address may have been subscribed again in between.
+		// Every unsubscription counts: the address may have been subscribed again in between.
 		const wanted = event.from_all_lists === true ? 'all' : scope;
 		const list_id = suppressedList('UNSUBSCRIBED', receiver.list_id, wanted);
 		for (const address of addressesOf(change))
 			recipients.stop({ address, list_id, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
 	} else if (event.type === 'HARDBOUNCED') {
 		recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now });
-		// A report may come before the next attempt, which is then pointless.
+		// A bounce report may come before the next attempt, which is then pointless.
 		if (message?.state === 'deferred' || message?.state === 'queued') {
 			cancelMessage(sql, message.id, null);
 			message.state = 'canceled';
@@ -193,7 +193,10 @@ export class Counting {
 		for (const row of stored) this.#of(row.message_id).push(row);
 	}
 
-	/** True for the first event of this type. Webhooks get the first of each type and link, of people and of others. */
+	/**
+	 * True for the first event of this type. Webhooks get the first of each type and link, for people and for
+	 * bots separately.
+	 */
 	count(message: CountedMessage, event: CountedEvent): boolean {
 		const { type, at } = event;
 		const own = this.#of(message.id);

@@ -7,7 +7,7 @@ type EarlierCall<Answer> =
 	| { kind: 'answered'; answer: Answer; submission: Uuid; campaign: Uuid | null }
 	| { kind: 'key_conflict' };
 
-/** A key counts by the clock: a machine that was off for a day must send again, and looks like one whose clock is ahead. */
+/** Keys expire by the clock. A machine that was off for a day has to send again, and looks like one whose clock is ahead. */
 export async function findKey<Answer>(
 	sql: Sql,
 	{ scope, key, fingerprint }: IdempotencyKey,

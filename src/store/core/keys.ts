@@ -12,20 +12,20 @@ import type { Operations } from '../operations.js';
 import { each, exists, insertInto, type Secrets, type Sql } from './sql.js';
 
 const prefix = 'wrapped:v1:';
-/** For a user's text that looks like a wrapped one. */
+/** Marks a user's text that looks like a wrapped one. */
 const plainPrefix = 'plain:';
 const algorithm = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** The place of a secret is its table and the key of its row. Places never change: they are part of the wrapping. */
+/** A secret's place is its table and row key. Places never change: they are part of the wrapping. */
 const secretColumns = [
 	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
 	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },
 	{ table: 'webhooks', column: 'password', key: ['id'], where: "password <> ''" },
 ] as const;
 
-/** The first key wraps, all unwrap; without a key, the plain text is stored. */
+/** Wraps with the first key, unwraps with any. Without keys secrets are stored as plain text. */
 export function secretsOf(keys: readonly WrappingKey[]): Secrets {
 	const [current] = keys;
 	return {
@@ -135,7 +135,7 @@ function keyPlace(purpose: string, id: number): string {
 
 type TokenRow = Omit<StoredToken, 'scopes'> & { scopes: string };
 
-/** Names of tokens are unique among valid ones: that of a revoked token may be used again. */
+/** Token names are unique among valid tokens: the name of a revoked one may be used again. */
 export function createKeys(sql: Sql) {
 	const selectTokens = async (rest: string, ...values: string[]) => {
 		const rows = await sql.all<TokenRow>(

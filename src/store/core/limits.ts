@@ -1,12 +1,9 @@
 /**
- * Limits on sending, shared by all processes: never more than N messages in any time of the window's length.
- *
- * A message counts from its lease, as a hold. It may be sent at any moment until it is settled or its lease is over, so
- * it goes on counting for one window after that, as a use.
- *
- * A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names it, and `limit_rooms` has
- * the time at which its limit is worth a look. A lease wakes as many as there is room for, so a million messages to one
- * domain cost nothing meanwhile, and those behind them do not wait.
+ * Limits on sending, shared by all processes: at most N messages in any period of the window's length. A leased
+ * message counts as a hold. It may be sent until it is settled or its lease ends, so it counts as a use for one
+ * window after that. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names
+ * it, and `limit_rooms` has the time of the next look at its limit. A lease wakes as many messages as there is
+ * room for, so a million waiting for one domain cost nothing and do not delay the others.
  */
 import { domainOf } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
@@ -27,7 +24,7 @@ const settingNames = Object.keys(limitSettings)
 	.map((name) => `'${name}'`)
 	.join(', ');
 
-/** The limits of the settings, and the rate of a worker. `isWaiting`: messages are set aside. */
+/** Reads the limits of the settings and adds the rate of a worker. `isWaiting`: messages are set aside. */
 export async function readLimits(
 	sql: Sql,
 	perSecond?: number,
@@ -40,7 +37,8 @@ export async function readLimits(
 	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
 	for (const [name, scope] of Object.entries(limitSettings)) {
 		const parsed = parseLimits(scope, rows.find((row) => row.name === name)?.value ?? '');
-		// Checked before it was stored; a later version may store limits that this one does not know.
+		// Limits are checked before they are stored, but a later version may store some that this one does not
+		// know.
 		if (parsed.kind === 'limits') limits.push(...parsed.limits);
 	}
 	return { limits, isWaiting: rows.some(({ name }) => name === 'waiting') };
@@ -49,7 +47,7 @@ export async function readLimits(
 interface Standing {
 	holds: readonly HoldRow[];
 	uses: readonly UseRow[];
-	/** `waiting`: messages that are set aside for it; those canceled since count, too. */
+	/** `waiting`: messages set aside for the limit, including those canceled since. */
 	rooms: readonly { limit_key: string; waiting: number }[];
 }
 
@@ -92,7 +90,10 @@ export interface Candidate {
 	sender: string;
 }
 
-/** Messages of one lane that one lease sets aside, or of a limit that was lifted wakes: other writers wait for the lock. */
+/**
+ * The most messages of a lane that one lease sets aside, or of a lifted limit that it wakes: other writers wait
+ * for the lock.
+ */
 const mostAtOnce = 1_000;
 
 export class Limiter {
@@ -117,7 +118,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** Enough messages of the lane were set aside that other lanes get their turn first: more may be due. */
+	/** True once enough messages of the lane were set aside: other lanes come first, and more may be due. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}
@@ -134,7 +135,7 @@ export class Limiter {
 		this.#aside = 0;
 	}
 
-	/** Wakes messages whose limit has room, at most as many as are to be leased, or was lifted; true: there were some. */
+	/** Wakes messages whose limit has room or was lifted, at most as many as are to be leased. True if it woke any. */
 	async wake(most: number): Promise<boolean> {
 		if (this.#rooms.length === 0) return false;
 		const sql = this.#sql;
@@ -169,7 +170,7 @@ export class Limiter {
 		return woken.some(({ length }) => length > 0);
 	}
 
-	/** Takes candidates in their order, until enough are taken or set aside. Taken ones count from now on. */
+	/** Takes candidates in order until enough are taken or set aside. Taken ones count from now on. */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
 			candidate,
@@ -284,19 +285,19 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
-/** The latest moment at which it may have been sent; null: it was given back unsent. */
+/** The latest time at which it may have been sent; null: it was returned unsent. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
-	// A worker that lost its lease begins nothing more.
+	// A worker that lost its lease sends nothing more.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// A clock that was set back since may have recorded an attempt in the future.
+	// If the clock was set back since, a recorded attempt may be in the future.
 	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;
 }
 
-/** While only messages under way fill a limit, any of them may go back unsent. */
+/** While a limit is full of messages being sent, any of them may return unsent. */
 const lookAgainAfter: Micros = microsPerSecond;
 
 export class Used {
@@ -411,7 +412,7 @@ function writeHolds(sql: Sql, taken: readonly Held[]): void {
 	sql.writeAll(intoHolds, rows);
 }
 
-/** A use counts one slice longer, as clocks differ by a millisecond: three workers sent 61 where 60 were allowed. */
+/** Counts a use one slice longer, since clocks differ by a millisecond: three workers sent 61 where 60 were allowed. */
 const slices = 128;
 
 const intoUses: Insertion = {

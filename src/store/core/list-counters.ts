@@ -10,7 +10,7 @@ interface CounterMove {
 const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
-/** How many subscribers of each kind there are more now. `came`: when those came who are new or gone; null: there are none. */
+/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null if there are none. */
 export function moveCounters(
 	sql: Sql,
 	list_id: number,
@@ -37,7 +37,7 @@ export type CountSubscribers = (where: string, values: readonly SqlValue[]) => P
 
 const mostCounts = 200;
 
-/** Counts once what nothing has changed since: pages of one search ask for the same number. */
+/** Caches counts until data changes: pages of one search ask for the same number. */
 export function createFilteredCounts(sql: Sql): CountSubscribers {
 	const counts = new Map<string, number>();
 	let seen = '';

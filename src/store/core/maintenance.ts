@@ -183,7 +183,10 @@ async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]
 	);
 }
 
-/** A restored copy of a database. Its original may have sent what waits in the copy, and erased persons who are in it. */
+/**
+ * Prepares a restored copy of a database. Its original may have sent messages that wait in the copy, and erased
+ * people since.
+ */
 async function settleRestored(
 	sql: Sql,
 	{ backup, erasures, now }: Command<'settleRestored'>,
@@ -200,7 +203,7 @@ async function settleRestored(
 		outcome: { kind: 'uncertain', reply } as const,
 	}));
 	await settle(sql, settlements);
-	// Their worker is one of the original: a delivery that is repeated has the same webhook-id.
+	// Their worker belongs to the original. A repeated webhook delivery keeps its webhook-id.
 	sql.write(
 		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
 		[now, 'sending'],
@@ -220,7 +223,7 @@ export async function storedErasures(sql: Sql): Promise<StoredErasures> {
 	return { keys, hashes };
 }
 
-/** Erases who was erased in the original since. Erasures under another key are those of another database. */
+/** Erases people whom the original erased after the backup. Hashes under another key belong to another database. */
 async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: number): Promise<number> {
 	const own = new Map((await erasureKeys(sql)).map(({ id, secret }) => [id, secret]));
 	const known = keys.filter(({ id, secret }) => (own.get(id) ?? secret) === secret);

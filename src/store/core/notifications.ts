@@ -50,7 +50,7 @@ interface DueRow {
 }
 
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
-	// webhook_deliveries_due: mostly nothing is due, and then nothing else is read.
+	// webhook_deliveries_due: mostly nothing is due, and nothing else is read.
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
 	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));

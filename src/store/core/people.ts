@@ -230,7 +230,7 @@ async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDeliver
 	return rows.map((row) => ({ ...row, date_created: formatDateTime(row.date_created) }));
 }
 
-/** Erasure of a person. Messages stay as figures, without what tells of the person. A keyed hash of the address stays. */
+/** Erases a person. Messages stay as figures without personal data, and a keyed hash of the address stays. */
 export function createErasures(sql: Sql) {
 	return {
 		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
@@ -264,7 +264,7 @@ export async function erase(
 	return { subscribers, messages, canceled, suppressions };
 }
 
-/** The address as it is compared and as it was typed: texts of answers and replies quote either form. */
+/** Returns the address in lower case and as it was typed: replies and stored answers may quote either form. */
 async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 	const typed = await column<string>(
 		sql,
@@ -286,7 +286,7 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 	return rows.length;
 }
 
-/** A leased message is canceled too. Its outcome, whose reply may quote the address, is not recorded. */
+/** Cancels leased messages too. Their outcome is not recorded, because its reply may quote the address. */
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
@@ -306,7 +306,7 @@ async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: n
 
 function eraseMessage(sql: Sql, id: number): void {
 	sql.write(
-		// The id of a campaign's message is a hash of the address that anyone can compute, so a new id replaces it.
+		// Anyone can compute the id of a campaign's message from the address, so replace it.
 		`UPDATE messages
 		SET uuid = CASE WHEN lane > 0 THEN ? ELSE uuid END,
 			to_email = ?, to_key = ?, subscriber_id = NULL, variables = '{}', last_reply = NULL,
@@ -318,7 +318,7 @@ function eraseMessage(sql: Sql, id: number): void {
 	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", [id]);
 	const places = 'ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL';
 	sql.write(`UPDATE events SET ${places} WHERE message_id = ?`, [id]);
-	// Webhook deliveries name the address, and their answers may too: they are deleted, sent or not.
+	// Webhook deliveries and their answers may name the address, so delete them, sent or not.
 	sql.write(
 		`DELETE FROM webhook_attempts
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
@@ -327,7 +327,7 @@ function eraseMessage(sql: Sql, id: number): void {
 	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [id]);
 }
 
-/** A submission with other recipients stays, and that of a campaign, which may still take rows, unless each is a request. */
+/** Clears a submission without other recipients. One of a campaign may still get rows, unless each row is a request. */
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 	const others = 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?';
 	if (await exists(sql, others, [seq, erasedAddress])) return;
@@ -354,12 +354,12 @@ export function onlyFrom(envelope: string): string {
 	return JSON.stringify({ from: readEnvelope(envelope).from, reply_to: [], cc: [], bcc: [], headers: {} });
 }
 
-/** Submissions that name an address beside the sender's and the recipients': submissions_with_copies, in its words. */
+/** Matches submissions with addresses besides sender and recipients, in the words of the index submissions_with_copies. */
 function hasCopies({ dialect: { position } }: Sql, envelope: string): string {
 	return `${position}(${envelope}, '"reply_to":[],"cc":[],"bcc":[]') = 0`;
 }
 
-/** Walks the submissions with copies, as no index leads to an address in them: erasures are rare. */
+/** Reads all submissions with copies, because no index leads to an address in them. Erasures are rare. */
 async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
 	const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 	for (const text of addresses) {
@@ -378,7 +378,7 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
-/** Columns with texts or JSON of ours in which an address may stand, and the key of their rows: of a day, or of few rows. */
+/** Columns with text or JSON that may contain an address, and the keys of their rows. These tables are small. */
 const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },

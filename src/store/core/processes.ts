@@ -11,7 +11,7 @@ export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
 	id: string;
-	/** `serve`, `worker`; of a command `cli`, and `send` from its first lease on. */
+	/** `serve` or `worker`; commands have `cli`, and `send` from their first lease on. */
 	role: string;
 	host: string;
 	pid: number;
@@ -35,7 +35,7 @@ export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
 
-/** `findFresh` without processes that are certainly gone: they need not wait for a heartbeat to grow old. */
+/** Like `findFresh`, without processes that are known to have ended: nobody waits for their heartbeat to expire. */
 export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
 	return (await findFresh(sql, me, now)).filter((other) => !isLost(other));
 }
@@ -50,7 +50,7 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 	);
 }
 
-/** The boot and the PID namespace, or else the host: containers may share its name, and a cloned machine keeps it. */
+/** Boot and PID namespace, or else the host name. Containers may share a host name, and a cloned machine keeps it. */
 function readPlace(): string {
 	try {
 		const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -72,13 +72,13 @@ function readStat(pid: number): { state: string; start: string } | null {
 
 const own = { place: '', mark: '' };
 
-/** The boot of the machine, and the container: pids and the steady clock count within it. */
+/** Boot of the machine and container: PIDs and the steady clock are valid within it. */
 export function processPlace(): string {
 	own.place ||= readPlace();
 	return own.place;
 }
 
-/** `PLACE/START`: no other process has or had it. */
+/** `PLACE/START`, unique to this process. */
 export function processMark(): string {
 	own.mark ||= `${processPlace()}/${readStat(process.pid)?.start ?? ''}`;
 	return own.mark;
@@ -97,7 +97,10 @@ function ownerOf(owner: string): { id: string; host: string; pid: number } | nul
 	return name.length === 0 ? null : { id: `${mark}/${name.join(':')}`, host, pid: Number(pid) };
 }
 
-/** Whether a process is certainly gone: it ran in this place, and its pid is free or another's. `id`: `MARK/NAME`. */
+/**
+ * True if a process has certainly ended: it ran in this place, and its PID is free or has another start time.
+ * `id`: `MARK/NAME`.
+ */
 export function isLost({ id, pid }: { id: string; pid: number }): boolean {
 	const [place, start] = id.split('/');
 	if (place !== processPlace()) return false;
@@ -111,14 +114,14 @@ function isRunning(pid: number): boolean {
 		process.kill(pid, 0);
 		return true;
 	} catch (error) {
-		// EPERM: it runs, as another user.
+		// EPERM: the process runs as another user.
 		return codeOf(error) === 'EPERM';
 	}
 }
 
 const longestLease: Micros = 600 * microsPerSecond;
 
-/** Ends the leases of lost processes that were last heard before `heardBefore`. A stopped process keeps its leases. */
+/** Ends leases of lost processes last heard before `heardBefore`. A stopped process keeps its leases. */
 export async function reclaimLeases(
 	sql: Sql,
 	{ me, heardBefore, now }: { me: ProcessIdentity; heardBefore: Micros; now: Micros },
@@ -132,7 +135,7 @@ export async function reclaimLeases(
 		const owners = ownersOf(other);
 		const isOurs = `lease_owner IS NOT NULL AND substr(lease_owner, 1, ${owners.length}) = ?`;
 		for (const lane of await openLanes(sql)) {
-			// messages_due (lane, wake_at): leased and shortly deferred messages, not the whole queue.
+			// messages_due (lane, wake_at): reads leased and shortly deferred messages, not the whole queue.
 			await sql.run(
 				`UPDATE messages
 				SET wake_at = ?
@@ -166,12 +169,12 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/** The time by which data is deleted. A clock may start years ahead: its time counts once the database has seen it pass. */
+/** The time that retention goes by. A clock may start years ahead, so the database has to see the time pass. */
 interface Proven {
 	at: Micros;
 	boot: string;
 	steady: Micros;
-	/** How far the clock was ahead, and how long it has run since it was not. */
+	/** `ahead`: how far the clock is ahead of the proven time. `agreed`: how long that difference has been stable. */
 	ahead: Micros;
 	agreed: Micros;
 }
@@ -185,13 +188,13 @@ export function createProvenTime(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** The clock's time, or the proven one where the clock is more than `most` ahead of it. */
+/** Returns the clock's time, or the proven time if the clock is more than `most` ahead of it. */
 export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): Promise<Micros> {
 	const kept = await read(sql);
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** A clock that is far ahead is right after a day beside the steady one in which a message was recorded. */
+/** Accepts a clock that is far ahead after a day in step with the steady clock, if a message was recorded in that day. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

@@ -26,7 +26,7 @@ import { column, exists, type Sql } from './sql.js';
 
 const mostDomains = 50;
 
-/** A pause added to one of its kind keeps `since` and the later `retry_at`, takes the new reason, and counts faults. */
+/** A second pause of a kind keeps `since` and the later `retry_at`, takes the new reason and counts faults. */
 export function createQueueState(sql: Sql) {
 	return {
 		hasWorker: async ({ now }) => (await findWorkers(sql, now, false)).some(({ role }) => role !== null),
@@ -115,12 +115,12 @@ async function waiting(
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	const { position, using } = sql.dialect;
-	// The part behind the last @. A quoted local part may hold others; rtrim removes everything but them.
+	// The part after the last @. A quoted local part may contain others; rtrim removes all but the domain.
 	const domain = `CASE
 		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
 		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
 	END`;
-	// The lane of a campaign's messages is its seq, so a million submissions need not be read.
+	// The lane of a campaign's messages is its seq, so submissions need not be read.
 	const deferred = `FROM messages m ${using('messages_due')}
 		LEFT JOIN campaigns g ON g.seq = m.lane
 		WHERE m.state = 'deferred' AND m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')
@@ -133,7 +133,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 		LIMIT ${mostDomains}`,
 	);
 	if (groups.length === 0) return [];
-	// The message of each domain that is due last. Sorting all of them costs ten times as much as reading them again.
+	// Reads the message of each domain that is due last. Sorting all of them costs ten times as much.
 	const each = groups.map(() => '?').join(', ');
 	const last = await sql.all<{ domain: string; due_at: Micros; last_reply: string | null }>(
 		`SELECT l.domain, l.due_at, m.last_reply
@@ -152,7 +152,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	});
 }
 
-/** Processes that hold leases or could take some. A killed process of this machine is known before its heartbeat is old. */
+/** Finds processes that hold leases or could take some. A killed process of this machine is recognised at once. */
 async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(

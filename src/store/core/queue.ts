@@ -23,7 +23,7 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 }
 
 export function createQueue(sql: Sql) {
-	// Whether limits were set at the last lease: then what stands against them is read with the first question.
+	// True if the last lease had limits: then the first question reads the suppressions too.
 	let isLimited = false;
 	const leaseSlice = async ({ perSecond, ...command }: Command<'lease'>) => {
 		const { scope, now } = command;
@@ -104,7 +104,7 @@ async function leaseSubmission(
 }
 
 async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
-	// messages_due (lane, wake_at, id): staged rows of other campaigns are never looked at.
+	// messages_due (lane, wake_at, id): skips staged rows of other campaigns.
 	const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
 	const values = [lane, command.now];
 	return await takeUntilFull(sql, command, max, { messages, values, order: ['wake_at', 'id'] });
@@ -117,11 +117,11 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 	limiter?.startLane();
 	for (let spare = 1; leased.length < max; spare *= 4) {
 		const room = max - leased.length;
-		// A limit may put nearly all of them back. A lease within limits is alone in its project, so none is missed.
+		// A limit may return nearly all of them. With limits one lease runs at a time, so it misses none.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
 		const rows = await readDue(sql, due, limit);
 		if (rows.length === 0) break;
-		// The rows first: from here on they are locked, and other transactions do not change them.
+		// Reads the rows first: this locks them against other transactions.
 		const [judge, reasonsAgainst] = await sql.together([
 			() => openCompositions(sql, now),
 			() => openSuppressions(sql, now),
@@ -149,7 +149,10 @@ interface Taken {
 	message: Leased;
 }
 
-/** Takes up to `max` messages that may go. A limit counts each before the next is looked at, up to the end of the lane's share. */
+/**
+ * Takes up to `max` messages that may be sent, one by one, because each counts against a limit. Stops at the
+ * lane's share.
+ */
 async function takeEach(
 	sql: Sql,
 	rows: readonly DueRow[],
@@ -186,13 +189,13 @@ async function takeOne(
 	const submission = shared.get(row.submission_seq);
 	if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 	if (row.state === 'leased' && row.called === row.fence) {
-		// A call is under way, or was when its worker ended; the lease of a worker that slept goes on.
+		// A call is under way or was interrupted. A worker that merely slept keeps its lease.
 		if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
 		else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
 		return null;
 	}
 	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
-	// Canceled while it was leased, by a worker that gave no answer.
+	// The message was canceled during its lease, and its worker gave no answer.
 	if (why !== null || (row.state === 'leased' && row.lease_owner === null)) {
 		cancelMessage(sql, row.id, why);
 		return null;
@@ -257,7 +260,7 @@ interface Shared {
 	starts_at: Micros | null;
 	send_window: string | null;
 	stopped: EmailKey[];
-	/** An API takes one call for all messages without variables, or a request for each. */
+	/** Messages without variables share one call of an API; the others have a request each. */
 	calls: 'shared' | 'own' | null;
 }
 
@@ -322,7 +325,7 @@ async function toLeased(
 	};
 }
 
-/** Tries count from the release, or from the first try after a window or a person interrupted them. */
+/** Counts attempts since the release, or since a window or a person last interrupted them. */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,
@@ -340,10 +343,10 @@ function mayShare({ variables }: DueRow, { calls }: Shared): boolean {
 	return calls === 'own' || (calls === 'shared' && variables === '{}');
 }
 
-/** The lanes of the queue: one for each campaign and two for other messages, opened and closed by the state of campaigns. */
+/** The lanes of the queue: one for each open campaign, and two for other messages. */
 interface OpenLanes {
 	hasTransactional: boolean;
-	/** Without those that wait for their time. `leave_by`: the end of their window. `isDue`: a message is due. */
+	/** Excludes campaigns that wait for their time. `leave_by`: the end of their window. `isDue`: a message is due. */
 	bulk: { lane: number; leave_by: Micros | null; isDue: boolean }[];
 	canceled: number[];
 }
@@ -359,10 +362,10 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** A machine is off for so long at most: a clock further ahead of the proven time begins no planned campaign. */
+/** The longest time a machine may be off. A clock further ahead of the proven time starts no planned campaign. */
 const longestOff: Micros = 31 * microsPerDay;
 
-/** The campaigns whose window is open. A planned one waits where its time came by a clock that is not proven. */
+/** Returns campaigns whose window is open. A planned one waits if its time came by an unproven clock. */
 async function through(
 	sql: Sql,
 	rows: readonly (LaneRow & { last_leased_at?: Micros })[],
@@ -379,7 +382,7 @@ async function through(
 	return open;
 }
 
-/** The lane that waited longest comes first, so every lane gets its turn with many lanes and few places. */
+/** The lane that waited longest comes first, so each gets its turn even with many lanes. */
 async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promise<OpenLanes> {
 	if (scope !== null) {
 		const [from, condition, id] =
@@ -419,7 +422,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 	};
 }
 
-/** The last that a lease writes, and lane by lane in one order, as other leases wait for these rows. */
+/** Call it last in a lease, in lane order, because other leases wait for these rows. */
 function endTurns(
 	sql: Sql,
 	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
@@ -440,14 +443,14 @@ function endTurns(
 				)`,
 				[lane, now],
 			);
-		// The order matters among several; the row of a single one is written once a second.
+		// Order matters only among several campaigns. The row of a single one is written once a second.
 		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
 			sql.write(
 				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',
 				[now, lane, since, now],
 			);
-		// A campaign without messages to wake leaves the index that a lease reads.
+		// Removes a campaign without waiting messages from the index that leases read.
 		sql.write(
 			`UPDATE campaigns
 			SET has_open_work = 0
@@ -458,7 +461,7 @@ function endTurns(
 	}
 }
 
-/** Gives every lane its share, then once more what the others left over. Returns the lanes that had any. */
+/** Gives each lane its share, then distributes what others left. Returns the lanes that had messages. */
 async function takeTurns(
 	bulk: OpenLanes['bulk'],
 	max: number,
@@ -488,13 +491,13 @@ function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros):
 	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
 }
 
-/** For the only process of a lane: messages that others have leased are due now, and uncertain where a call was under way. */
+/** For the only worker of a lane: messages leased by others become due, and uncertain if a call was under way. */
 export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
 ): Promise<void> {
 	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
-		// messages_due (lane, wake_at): a lease ends in the future, a wait in this index does not.
+		// messages_due (lane, wake_at): leases end in the future.
 		`SELECT id, uuid, fence, called
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,

@@ -1,4 +1,4 @@
-/** Stops mail to people. Permanent suppressions and the rows of their subscribers always agree: both change here. */
+/** Stops mail to people. Both permanent suppressions and their subscriber rows change here, so they always agree. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
@@ -59,7 +59,7 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/** Without an end the subscribers become inactive, also for an existing suppression: one may have been activated since. */
+	/** A suppression without an end makes its subscribers inactive, even if it existed: one may have been activated since. */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);
@@ -195,7 +195,7 @@ const changeState: Change = {
 
 const storedColumns = 'email_key, reason, list_id, source, created_at, expires_at';
 
-/** Lets mail of a list go to an address again. A suppression of all lists stays one of each of its other lists. */
+/** Lets mail of a list reach an address again. A suppression of all lists then applies to each other list. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -255,7 +255,7 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/** From a report. The row is that of the messages to the address, back to the last that arrived or reached the limit. */
+/** Counts a reported soft bounce. The run of bounces covers messages since the last that arrived or reached the limit. */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

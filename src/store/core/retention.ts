@@ -19,7 +19,7 @@ export interface SliceOfExpired {
 	now: Micros;
 	limit: number;
 	after: number;
-	/** See `onlyLinks` of the contents; the caller loads the HTML parser, and only while it deletes. */
+	/** See `onlyLinks` in `content`. The caller loads the HTML parser only while it deletes. */
 	onlyLinks: (html: string) => string | null;
 }
 
@@ -28,7 +28,7 @@ interface Expiry {
 	slice: number;
 }
 
-/** The log of webhook deliveries stays for 30 days, heartbeats, answers and uploads for one; settings say how long messages do. */
+/** Webhook deliveries stay for 30 days; heartbeats, answers and uploads for one. Settings decide about messages. */
 export const expiries: readonly Expiry[] = [
 	{ drop: whileFull(dropIdempotencyKeys), slice: 1_000 },
 	{ drop: whileFull(dropExpiredAttachments), slice: 10 },
@@ -61,7 +61,7 @@ async function dropHeartbeats(sql: Sql, { now }: { now: Micros }) {
 	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
 }
 
-/** Texts and files sent last before `keep_bodies`. The links of the HTML stay; a later send of the content brings it back. */
+/** Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores it. */
 const isNeeded = `EXISTS (
 	SELECT 1
 	FROM submissions s
@@ -74,7 +74,7 @@ const isNeeded = `EXISTS (
 	)
 )`;
 
-/** Bodies that are needed stay in the index before the rest: the next slice begins behind as many. */
+/** Needed bodies stay first in the index, so the next slice skips as many. */
 async function dropBodies(
 	sql: Sql,
 	{ now, limit, after, onlyLinks }: SliceOfExpired,
@@ -103,7 +103,7 @@ async function dropBodies(
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
 }
 
-/** The same bodies in the specs of its campaigns: hashes are enough to know the same campaign again. */
+/** Removes the same bodies from campaign specs. Hashes are enough to recognise the campaign. */
 async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
 		`SELECT seq, spec
@@ -142,7 +142,7 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/** Marks finished campaigns that are old enough. Their results, and who was left out, go before their messages. */
+/** Marks finished campaigns that are old enough. Deletes results and people left out before their messages. */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -172,7 +172,7 @@ async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Droppe
 	return { next: null };
 }
 
-/** Who was left out by send calls, in the order of the calls: theirs go by age, as their messages do. */
+/** Deletes people left out by send calls in the order of the calls, because they expire by age like messages. */
 async function dropLeftOut(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -197,7 +197,7 @@ async function dropLeftOut(
 	);
 }
 
-/** Ends where a whole slice is too young: ids follow the time, but for a clock that was set. */
+/** Stops when a whole slice is too young: ids follow the time unless a clock was set. */
 async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const { now, limit, after } = command;
 	const { messages: before } = await cutoffs(sql, now);
@@ -237,7 +237,7 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
 }
 
-/** Keeps of a submission without messages what the links of its mails need. */
+/** Keeps what the links of a submission's mails need. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
@@ -292,7 +292,7 @@ export function createOldMessages(sql: Sql) {
 
 const pages = ['unsubscribe_url', 'view_url'];
 
-/** The submissions of the slice whose mails have no page of ours; the others' messages are kept by their links. */
+/** Keeps submissions whose mails have no page here; other messages are kept by their links. */
 async function keepLinks(
 	sql: Sql,
 	leaving: readonly LeavingRow[],
@@ -306,7 +306,7 @@ async function keepLinks(
 	for (const row of leaving) {
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage(row);
 		if (!hasPage) without.add(row.seq);
-		// A message that was never leased was never sent; a service has other pages.
+		// A message that was never leased was never sent. Mails of a service have its own pages.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(
@@ -325,7 +325,7 @@ function usesPage({ used }: LeavingRow): boolean {
 	return variableNames(parseUsed(used) ?? []).some((name) => pages.includes(name));
 }
 
-/** The variables in the targets of a content's links; null: it has no link. */
+/** Returns the variables in the link targets of a content; null if it has no links. */
 async function namesIn(
 	sql: Sql,
 	sha256: string,

@@ -24,7 +24,7 @@ interface LeasedRow {
 	lease_owner: string | null;
 }
 
-/** One answer for each settlement. It changes nothing when another worker has taken the lease since. */
+/** Returns one answer for each settlement. It changes nothing if another worker has leased the message since. */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
 	if (settlements.length === 0) return [];
 	const sent = settlements.filter(isSent);
@@ -34,7 +34,6 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 		() => hasSoftBouncing(sql, sent),
 		() => writeSent(sql, sent),
 		() => findLeased(sql, others),
-		// These follow the locks of the messages.
 		() => findBounced(sql, sent),
 		() => openCounting(sql, bounces),
 	]);
@@ -52,8 +51,8 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 
 async function hasSoftBouncing(sql: Sql, sent: readonly Sent[]): Promise<boolean> {
 	if (sent.length === 0) return false;
-	// subscribers_soft_bouncing: it holds few subscribers, and mostly none. In its order, or a database that has not
-	// counted yet may read the whole table.
+	// subscribers_soft_bouncing holds few subscribers. Without the order of the index, a database without
+	// statistics may read the whole table.
 	const select = `SELECT count(*)
 		FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`;
 	return (await sql.number(select)) === 1;
@@ -93,7 +92,7 @@ function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedR
 		found.delete(name);
 		if (row === undefined) return [];
 		const effect = effectOf(settlement.outcome, row);
-		// Canceled while it was leased: it does not wait again.
+		// A message canceled during its lease does not wait again.
 		if (row.lease_owner === null && effect.due_at !== null)
 			Object.assign(effect, { state: 'canceled', due_at: null });
 		return [{ settlement, row, effect }];
@@ -130,7 +129,7 @@ const changeState: Change = {
 	},
 };
 
-/** One after the other: the second bounce of an address finds what the first did. */
+/** Counts one by one, so that the second bounce of an address sees the first. */
 async function countBounces(sql: Sql, counting: Counting, recorded: readonly Recorded[]): Promise<void> {
 	const counted = recorded.filter(({ effect: { reply, event } }) => event !== null && !isCall(reply));
 	if (counted.length === 0) return;
@@ -154,7 +153,7 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	recipients.write();
 }
 
-/** A service counts what it took, and its text is the last reply. */
+/** A service counts the messages that it took, and its text is the last reply. */
 function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
@@ -177,7 +176,7 @@ function countSent(
 	}
 }
 
-/** Messages that bounced before it was known that they were sent, by id. */
+/** Returns messages whose bounce came before the record of their sending, by id. */
 async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
 	if (sent.length === 0) return new Map();
 	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(
@@ -202,7 +201,7 @@ interface SentRow {
 	reply: Reply;
 }
 
-/** Finds, checks and writes the messages at once. Null: the lease is another worker's by now. */
+/** Finds, checks and writes the messages in one statement. Null: another worker has the lease by now. */
 async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
 	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
@@ -247,7 +246,7 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 	return one.message < other.message ? -1 : 1;
 }
 
-/** A call of a send API cannot be taken back, so a message whose worker ended during one may have been sent. */
+/** A call to a send API cannot be taken back, so a message whose worker ended during one may have been sent. */
 export function createSettling(sql: Sql) {
 	return {
 		settle: ({ settlements }) => settle(sql, settlements),
@@ -265,7 +264,7 @@ export function createSettling(sql: Sql) {
 			if (row === undefined) return;
 			if (!isAgain) {
 				sql.write(
-					// messages_due. One that waits after an attempt was to be sent again by a run that did not reach it.
+					// messages_due. A run that ended early left these messages after an attempt.
 					`UPDATE messages
 					SET state = 'uncertain', wake_at = NULL
 					WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,

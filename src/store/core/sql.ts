@@ -5,7 +5,7 @@ import { filledSubject } from '../../api/variables.js';
 import { damaged } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 
-/** The database as an operation uses it: statements by their text, in the transaction that its driver has begun. */
+/** The database as operations use it: statements as text, in the transaction that the driver has begun. */
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -15,34 +15,34 @@ export interface Changed {
 
 export type Columns = Readonly<Record<string, 'BIGINT' | 'TEXT'>>;
 
-/** How a column holds a value of a record: a number of 0 and 1, microseconds, JSON. Texts and times may be null. */
+/** How a column stores a value: a number or text, 0 or 1, microseconds, JSON. Texts and times may be null. */
 export type Form = 'number' | 'text' | 'flag' | 'time' | 'json';
 
 export interface Dialect {
-	/** A function of two texts: where the second begins in the first, from 1; 0 where it is not in it. */
+	/** The function that returns the position of the second text in the first, from 1; 0 if it is absent. */
 	position: string;
 	least: string;
-	/** The JSON of a column, as a text: what `JSON.stringify` makes of the value, `formatDateTime` of a time. */
+	/** The JSON text of a column, equal to that of `JSON.stringify` and `formatDateTime`. */
 	readonly json: Readonly<Record<Form, (column: string) => string>>;
 	oneOf(column: string): string;
 	table(columns: Columns, alias: string): string;
-	/** Follows the name of a table to read it along this index. */
+	/** Follows a table name to make the query use this index. */
 	using(index: string): string;
-	/** Ends a SELECT when the operation is about to change its rows of that table: others that change them wait. */
+	/** Ends a SELECT whose rows of that table the operation will change. Other writers wait for them. */
 	lockRows(table: string): string;
-	/** The same of its only table, without the rows that others have locked. */
+	/** Like `lockRows` for its only table, but skips rows that others have locked. */
 	skipLocked: string;
-	/** How a new subscriber gets an id: a statement before its insert, if one is needed, and the value there. */
+	/** How a new subscriber gets an id: a statement before the insert, if needed, and the value in it. */
 	newSubscriberId: { before: string | null; value: string };
-	/** Takes as many ids as its parameter says, while nothing else takes any; yields the last. */
+	/** Reserves as many ids as its parameter says, and returns the last. Nothing else may take ids meanwhile. */
 	newSubscriberIds: string;
 	uuidBytes(text: string): string;
 	isReadOnly: string;
 	databaseSize: string;
 	freeSize: string;
-	/** Yields tables by name and their bytes, indexes included; none where that would read a large file. */
+	/** Returns each table with its bytes, indexes included. Returns nothing where that would read a large file. */
 	tableSizes: string;
-	/** Yields a text that is another one after each change of data that a read could see. */
+	/** Returns a text that changes with each change of data that a read could see. */
 	seenState: string;
 }
 
@@ -54,17 +54,17 @@ export interface Secrets {
 export interface Insertion {
 	table: string;
 	columns: Columns;
-	/** Decides about a row that is there already. Empty: none is, or the database refuses the statement. */
+	/** The ON CONFLICT clause. Empty: no such row exists, or the database refuses the statement. */
 	conflict: string;
 }
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that the database numbers, or the key: then rows bring ids that no row of the table has. */
+	/** The column that the database numbers, or the key: then the rows bring unused ids. */
 	id: string;
 }
 
-/** A change of rows of one table, the same for many sets of values: `update` ends before FROM, `where` after WHERE. */
+/** The same change for many sets of values: `update` ends before FROM, `where` follows WHERE. */
 export interface Change {
 	update: string;
 	where: string;
@@ -78,28 +78,28 @@ export type Together<Answers extends readonly unknown[]> = readonly [
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
-	/** Counters that many writers change are kept in shards: which of them changes with this connection. */
+	/** Counters with many writers have shards; this connection changes this one. */
 	readonly shard: number;
-	/** From here on the operation changes what others of the project depend on: on PostgreSQL it begins again without them. */
+	/** Takes the whole project. On PostgreSQL the operation then starts again, alone. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/** Rows as arrays, in the order of the columns: half the time of objects, for reads of hundreds of rows. */
+	/** Rows as arrays in column order. They take half the time of objects for hundreds of rows. */
 	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/** Rows for each set of values, in the order of the columns; on PostgreSQL by one statement. It locks rows in that order. */
+	/** Returns rows for each set of values, and locks them in that order. PostgreSQL takes one statement. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** Nothing depends on the answer: it is sent with the next question or the end, which fails if it does. */
+	/** Sends the statement with the next question or the end, which fails if it does. */
 	write(text: string, values?: readonly SqlValue[]): void;
-	/** Inserts one row; its `id`, null after a conflict. RETURNING would cost SQLite as much again as the insert. */
+	/** Inserts a row and returns its `id`, or null after a conflict. On SQLite, RETURNING would double the cost. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
-	/** For each row its `id`, null where a conflict left the row out. */
+	/** Returns the `id` of each row, or null where a conflict left the row out. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
-	/** Changes rows by each set, none of which changes a row of another; nothing depends on its answer. */
+	/** Changes rows with each set of values, sent like `write`. No two sets may change the same row. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;
-	/** Asks all; none needs another's answer, and on PostgreSQL they share round trips. Their steps come in any order. */
+	/** Asks independent questions. PostgreSQL answers them in shared round trips, in any order. */
 	together<Answers extends readonly unknown[]>(questions: Together<Answers>): Promise<Answers>;
 	/** Overwrites the bytes that `operate` deletes in the database file, which stay readable otherwise. */
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
@@ -145,7 +145,7 @@ export interface Conditions {
 	values: SqlValue[];
 }
 
-/** Joins conditions with their values. One with an undefined value is left out. */
+/** Joins conditions and their values, leaving out those with an undefined value. */
 export function conditionsOf(
 	conditions: readonly (readonly [condition: string, ...values: (SqlValue | undefined)[]])[],
 ): Conditions {
@@ -189,16 +189,16 @@ export interface SubscriberRow {
 	import_seq: number | null;
 }
 
-/** The address as it was given: stored as '' where it equals its key, as most do. */
+/** The address as given. It is stored as '' where it equals its key, as most do. */
 export const emailColumn = "coalesce(nullif(email, ''), email_key) AS email";
 
 export const subscriberColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq`;
 
-/** Needs the message `m`, its submission `s` and content `c`; null where the subject has no variable. */
+/** Joins message `m`, submission `s` and content `c`; null where the subject has no variables. */
 export const variablesOfSubject = `CASE WHEN c.subject LIKE '%#%' THEN m.variables END AS own_variables,
 	CASE WHEN c.subject LIKE '%#%' THEN s.context END AS shared_variables`;
 
-/** The subject as its recipient reads it; `own` and `shared` variables as they are stored. */
+/** The subject as its recipient reads it. `own` and `shared` are the stored variables. */
 export function subjectOf(
 	subject: string,
 	{ to, own, shared }: { to: string; own: string | null; shared: string | null },
@@ -255,7 +255,7 @@ export function readEnvelope(text: string): Envelope {
 	};
 }
 
-/** The time at which a message wakes that a limit of sending has set aside: never, until there is room. */
+/** `wake_at` of messages set aside for a limit: never, until the limit has room. */
 export const setAside: Micros = Number.MAX_SAFE_INTEGER;
 
 export function flag(value: boolean): 0 | 1 {
@@ -287,7 +287,7 @@ export async function selectPage<Row, Record>(
 	return { count, results: rows.map(toRecord) };
 }
 
-/** The first `limit` of the rows that were read, one more than that; `next`: the key of the last, null at the end. */
+/** Takes the first `limit` of `limit + 1` rows; `next`: the key of the last one, null at the end. */
 export function sliceOf<Row>(rows: readonly Row[], limit: number, keyOf: (row: Row) => number) {
 	const shown = rows.slice(0, limit);
 	const last = shown.at(-1);

@@ -106,7 +106,7 @@ async function writeSubmission(
 		ON CONFLICT DO NOTHING`,
 		[content_sha256, subject, text, html, flag(disable_inline), now],
 	);
-	// Once a day, and where it brings back a body that retention has deleted.
+	// Writes it once a day, or to restore a body that retention has deleted.
 	sql.write(
 		`UPDATE contents
 		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
@@ -251,7 +251,7 @@ export interface KnownPerson extends Person {
 	disable_reason: string | null;
 }
 
-/** The subscriber of the list; without a list, the only one with the address: unsubscribing then acts on all of them. */
+/** Finds the subscriber of the list. Without a list, finds the only one with the address: unsubscribing then acts on all. */
 export async function findPerson(
 	sql: Sql,
 	address: EmailKey,
@@ -278,7 +278,7 @@ async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): P
 	return { ...envelope, cc: envelope.cc.filter(isDeliverable), bcc: envelope.bcc.filter(isDeliverable) };
 }
 
-/** Addresses of copies that may not be sent at this moment; nearly always none. */
+/** Addresses whose copies must not be sent now; mostly none. */
 export async function stoppedCopies(
 	sql: Sql,
 	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,

@@ -128,7 +128,7 @@ const intoSubscribers: NumberedInsertion = {
 };
 const intoNewSubscribers: NumberedInsertion = { ...intoSubscribers, conflict: '' };
 
-/** False for a row whose address is in the list already; with `areNew` the database refuses the statement. */
+/** Returns false for rows whose address is in the list. With `areNew` the database refuses the statement instead. */
 export async function insertSubscribers(
 	sql: Sql,
 	rows: readonly (NewSubscriber & { id: number })[],
@@ -197,7 +197,7 @@ function conditions(
 		['list_id = ?', list_id],
 		['is_active = ?', is_active === undefined ? undefined : flag(is_active)],
 		['email_key = ?', exact === undefined ? undefined : emailKey(exact)],
-		// Not LIKE: % and _ are literal, and LIKE folds ASCII only.
+		// LIKE would treat % and _ as wildcards, and folds only ASCII.
 		[
 			`${position}(coalesce(email_folded, email_key), ?) > 0`,
 			part === undefined ? undefined : foldCase(part),
@@ -258,7 +258,7 @@ async function createSubscriber(
 	return { kind: 'written', record: toSubscriber(Object.assign({}, row, stored)) };
 }
 
-/** Foresees a patch of a subscriber, or of a new one, with the field errors by stored state. */
+/** Works out the result of a patch, or of a creation, with field errors from stored data. */
 async function judge(
 	sql: Sql,
 	row: SubscriberRow | null,
@@ -287,7 +287,7 @@ async function judge(
 	return { errors, meta, change, isMoved };
 }
 
-/** Field errors that stored state raises against an input, without a write: also for an input refused for its shape. */
+/** Returns field errors from stored data without a write, also for input whose shape is refused. */
 async function fieldErrors(sql: Sql, question: Question): Promise<FieldErrors> {
 	const { kind, id } = question;
 	if (kind === 'subscriber') {
@@ -320,7 +320,7 @@ async function patchSubscriber(
 	const meta = changed === null ? row.meta : JSON.stringify(changed);
 	const { disable_reason } = change.activation;
 	const is_active = flag(change.activation.is_active);
-	// The bounces of the old address do not count against the new one.
+	// Bounces of the old address do not count against the new one.
 	sql.write(
 		`UPDATE subscribers
 		SET email = ?, email_key = ?, email_folded = ?, name = ?, is_active = ?, disable_reason = ?, meta = ?,
@@ -351,7 +351,7 @@ async function getSubscriber(sql: Sql, list_id: number, id: number): Promise<Sub
 	return row === null ? null : toSubscriber(row);
 }
 
-/** Every key in the order of the wire, with its column and the form there. The other columns are internal. */
+/** The keys in wire order, each with its column and form. Other columns are internal. */
 const members: Readonly<Record<keyof Subscriber, readonly [column: keyof SubscriberRow, form: Form]>> = {
 	id: ['id', 'number'],
 	list_id: ['list_id', 'number'],
@@ -384,7 +384,7 @@ export function toSubscriber(row: SubscriberRow): Subscriber {
 	return recordOf(columns.map((column) => row[column]) as unknown as RowTuple);
 }
 
-/** Written out: by the table above, reading and making a million records takes an eighth more. */
+/** Written out, because using the table above costs an eighth more for a million records. */
 function recordOf(tuple: RowTuple): Subscriber {
 	const [id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source] = tuple;
 	const opt_in_signed = tuple[9];

@@ -85,7 +85,7 @@ function conditions(
 	return conditionsOf([
 		['(expires_at IS NULL OR expires_at > ?)', now],
 		['email_key = ?', exact === undefined ? undefined : emailKey(exact)],
-		// Not LIKE: % and _ are literal.
+		// LIKE would treat % and _ as wildcards.
 		[`${position}(email_key, ?) > 0`, part === undefined ? undefined : foldCase(part)],
 		['reason = ?', reason],
 		['source = ?', source],
@@ -108,7 +108,8 @@ async function addEach(
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [row, { email_key: address, list_id, created_at, ...given }] of rows.entries()) {
-		// A suppression of a deleted list would apply to all lists; one of an erased person would hold the address.
+		// A suppression of a deleted list would apply to all lists, and one of an erased person would reveal the
+		// address.
 		const isMissing = list_id !== null && areThere[named.indexOf(list_id)] === false;
 		const missing = { code: 'does_not_exist', error: `list_id: There is no list ${list_id}.` };
 		const refused =

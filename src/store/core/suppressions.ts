@@ -1,4 +1,4 @@
-/** Addresses that get no mail, and why; they outlive the subscribers they came from. `recipients.ts` adds them. */
+/** Addresses that get no mail, and why. They outlive their subscribers. `recipients.ts` adds them. */
 import { createHmac } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
@@ -8,7 +8,7 @@ import type { StoredKey } from '../maintenance.js';
 import { findKeys } from './keys.js';
 import { column, exists, type Sql } from './sql.js';
 
-/** Stored for a suppression of all lists: a part of the key is never NULL. */
+/** Stands for all lists, because part of a key cannot be NULL. */
 export const allLists = 0;
 
 export async function unsubscribeScope(sql: Sql): Promise<UnsubscribeScope> {
@@ -16,16 +16,16 @@ export async function unsubscribeScope(sql: Sql): Promise<UnsubscribeScope> {
 	return row?.value === 'all' ? 'all' : 'list';
 }
 
-/** Mail to an address: of a list, or (`null`) of none, which any unsubscription of the address stops. */
+/** An address and a list. Without a list (`null`), any unsubscription of the address stops the mail. */
 export interface MailTo {
 	address: EmailKey;
 	list_id: number | null;
 }
 
-/** Reasons that have not expired. An erased person gets no bulk mail, as after an unsubscription, although no row says so. */
+/** Returns unexpired reasons. An erased person gets no bulk mail, like an unsubscribed one, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** For many mails, while no suppression is added: asks once whether there is any. */
+/** For many mails while no suppression is added: asks once whether any exist. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',
@@ -66,7 +66,7 @@ function storedReasons(
 	);
 }
 
-/** False saves an import the look-up of each address. An expired suppression counts until it is deleted. */
+/** False saves an import the look-up of each address. Expired suppressions count until they are deleted. */
 export async function hasSuppressions(sql: Sql): Promise<boolean> {
 	return await exists(sql, 'SELECT 1 FROM suppressions');
 }
@@ -90,7 +90,10 @@ interface Addressee {
 	disable_reason: string | null;
 }
 
-/** Checked in the transaction of the lease. The reason for people, on one line, without an address; null: it may be sent. */
+/**
+ * Checks in the transaction of the lease. Returns a reason for people to read, in one line without the address;
+ * null if the message may be sent.
+ */
 export async function unwantedBecause(
 	sql: Sql,
 	{ to_key: address, list_id, subscriber_id, is_active, disable_reason }: Addressee,
@@ -114,7 +117,7 @@ export async function unwantedBecause(
 	return `not sent: the subscriber is inactive${because}`;
 }
 
-/** For many addresses: reads the keys once. `null` where no address was erased, as in nearly every database. */
+/** For many addresses: reads the keys once. Null if no address was erased, as in nearly every database. */
 export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
 	if (!(await exists(sql, 'SELECT 1 FROM erased'))) return null;
 	const keys = await erasureKeys(sql);
@@ -134,7 +137,7 @@ export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
 	return findKeys(sql, 'erasure');
 }
 
-/** The database's key recognises the address; without the key it cannot be guessed. */
+/** Only the database's key recognises the address; without it nobody can guess. */
 export function erasedHash(secret: string, address: EmailKey): string {
 	return createHmac('sha256', Buffer.from(secret, 'base64url'))
 		.update('mailctl erased 1\0')

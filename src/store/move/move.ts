@@ -1,6 +1,6 @@
 /**
- * Moves a project to another database: shuts the source, copies and compares its rows, then opens the copy. A later
- * run goes on after a kill: marks tell how far it came, and the last row of a table where its copy ends.
+ * Moves a project to another database: shuts the source, copies and compares its rows, then opens the copy. A
+ * later run continues after a kill: marks say how far it came, and the last row of a table where its copy ends.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../api/datetime.js';
@@ -44,7 +44,7 @@ interface MoveOptions extends Databases {
 export interface Moved {
 	tables: { table: string; rows: number; sha256: string }[];
 	kept: number;
-	/** Texts in which U+FFFD replaces U+0000, which the target cannot keep. */
+	/** Texts in which U+FFFD replaced U+0000, which the target cannot store. */
 	replaced: number;
 }
 
@@ -127,7 +127,7 @@ export async function move(options: MoveOptions): Promise<Moved> {
 	onShut();
 	signal.throwIfAborted();
 	const moved = await copyAll(options);
-	// The source is left before the copy is opened: never are two in use.
+	// Mark the source before opening the copy, so that two are never in use.
 	await from.shut({ ...ofSource, isOver: true, at: clock.now() }, clock.now());
 	await to.open(ofCopy);
 	return moved;
@@ -221,7 +221,7 @@ function ordered(all: readonly Table[]): Table[] {
 	return done;
 }
 
-// Tables are walked slice by slice in the order of their keys, so memory does not grow with them.
+// Reads tables slice by slice in key order, so memory does not grow with them.
 
 type Fold = (row: Row) => Row;
 
@@ -251,7 +251,7 @@ interface Walk {
 	signal: AbortSignal;
 }
 
-/** Goes on after the last row that is there. One slice is written while the next one is read. */
+/** Continues after the last copied row. Writes one slice while it reads the next. */
 async function copyTable(
 	{ from, to, table, limit, fold, signal }: Walk & { from: Movable; to: Movable },
 	onCopied: (rows: number) => void,
@@ -311,7 +311,7 @@ async function* slices(
 		if (end === undefined) return;
 		last = table.key.map((at) => end[at] ?? null);
 		yield rows;
-		// SQLite answers within the turn: lets a signal arrive.
+		// SQLite answers within the turn, so let a signal arrive.
 		await new Promise((resolve) => setImmediate(resolve));
 		if (rows.length < limit) return;
 	}

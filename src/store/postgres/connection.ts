@@ -41,11 +41,11 @@ interface Means {
 	holds?: readonly Hold[];
 	receipt?: Receipt | null;
 	habit?: Habit | null;
-	/** Aborted, it undoes the write, which rejects with `StoreError` stopped. */
+	/** Aborting it undoes the write, which rejects with `StoreError` "stopped". */
 	stop?: AbortSignal | null;
 }
 
-/** Whether the last call asked for the project alone: the next one begins so, which saves it a beginning. */
+/** True if the last call took the whole project: the next one starts with that, which saves a restart. */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -80,12 +80,12 @@ export class Database {
 	readonly #sessions = new WeakMap<PoolClient, OpenSession>();
 	readonly #notifying: Spaced;
 	/**
-	 * A read of the same turn takes one of these, and ends its transaction in its own packet: a command of a few reads
-	 * needs no second connection.
+	 * Reads of the same turn reuse one of these and end its transaction in their own packet, so a command of a
+	 * few reads needs no second connection.
 	 */
 	readonly #resting: Rested[] = [];
 	readonly #endings = new Set<Promise<unknown>>();
-	/** The connections of a process take turns, so that up to sixteen share no shard. */
+	/** A process's connections take turns, so that up to sixteen share no shard. */
 	#connections = Math.floor(Math.random() * shards);
 	#wasReached = false;
 
@@ -105,9 +105,10 @@ export class Database {
 	}
 
 	/**
-	 * Holds the project alone where it names no holds, or once it asks for that (`Sql.alone`). Runs again what the
-	 * server undid to let another one pass, and what lost its connection. If the answer to COMMIT was lost,
-	 * `receipt` tells whether it is done; null: it may run again. `StoreError` "unreachable" says that it may be done.
+	 * Takes the whole project if the operation names no holds, or calls `Sql.alone`. Repeats what the server
+	 * rolled back for another transaction, and what lost its connection. If the answer to COMMIT was lost,
+	 * `receipt` tells whether it is done; null: it may run again. `StoreError` "unreachable" means that it may be
+	 * done.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,
@@ -116,7 +117,7 @@ export class Database {
 		const transaction: Transaction<R> = {
 			holds: habit?.isAlone ? projectAlone : holds,
 			...{ operate, receipt, habit, isUnsure: false },
-			// A write that begins after the signal belongs to the end.
+			// A write that begins after the signal belongs to the end of the job.
 			stop: stop?.aborted ? null : stop,
 		};
 		return this.#told(this.#transact(transaction));
@@ -187,7 +188,7 @@ export class Database {
 			);
 		if (!mayPass) throw translateFailure(error, name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
-		// An unsure transaction that may still be ending holds the project with others.
+		// A transaction without an answer may still be ending, and holds the project.
 		return isUnsure ? alone : tried;
 	}
 
@@ -199,7 +200,7 @@ export class Database {
 		const config = this.#pools.configOf(client);
 		const silenceMs = this.#options.lockTimeoutMs / 4;
 		const stopWatching = watchSilence({ client, pipeline }, { config, silenceMs }, () => {
-			// The others were made before it fell silent, too.
+			// The others are older than its silence.
 			for (const one of [client, ...this.#pools.idle]) cutOff(one);
 		});
 		const release = (isBroken: boolean) => {
@@ -253,7 +254,7 @@ export class Database {
 		return answer;
 	}
 
-	/** Set in each transaction: behind a pooler the session may be another. */
+	/** Set these in each transaction: behind a pooler the session may be another one. */
 	#beginning(holds: readonly Hold[] | null): readonly string[] {
 		const { place, lockTimeoutMs } = this.#options;
 		if (holds === null)
@@ -262,11 +263,11 @@ export class Database {
 		const settings = [
 			set('search_path', `"${place.schema}"`),
 			set('lock_timeout', lockTimeoutMs),
-			// A machine that is gone holds up the others for less time than they wait.
+			// A lost machine must block the others for less time than they wait.
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [
-			// A statement sees what was committed before it began: the first begins once it has its holds.
+			// A statement sees what was committed before it starts, and the first one starts after its locks.
 			'BEGIN ISOLATION LEVEL READ COMMITTED',
 			// One statement costs the server less than four.
 			`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,
@@ -277,7 +278,7 @@ export class Database {
 		const rested = this.#resting.pop();
 		rested?.stopWatching();
 		if (rested !== undefined) return { session: rested.session, isReading: true };
-		// A connection that is about to be free is there sooner than a new one.
+		// Waiting for a connection that is about to be free takes less time than opening one.
 		if (this.#pools.idle.size === 0 && this.#endings.size > 0) await Promise.race(this.#endings);
 		return { session: this.#sessionOf(await this.#pools.connect()), isReading: false };
 	}
@@ -328,7 +329,7 @@ function isFailing(question: Promise<unknown>): Promise<boolean> {
 	);
 }
 
-/** Taken in this order, so that no two writes wait for each other. */
+/** Locks are taken in this order to avoid deadlocks. */
 const levels: readonly Hold['level'][] = ['project', 'people', 'address', 'key', 'deliveries'];
 
 const buckets = 64;

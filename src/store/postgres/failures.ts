@@ -6,8 +6,8 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * serialization_failure, deadlock_detected: it may succeed when it runs again. So may one that met an earlier try of
- * itself, which the next try finds.
+ * serialization_failure, deadlock_detected: a repetition may succeed. The same goes for a write that met its
+ * own earlier try.
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);
@@ -19,7 +19,7 @@ export function isDuplicate(error: unknown): boolean {
 	return sqlState(error) === '23505';
 }
 
-/** The connection is gone or about to end, or the server does not know what it did (statement_completion_unknown). */
+/** The connection is lost or about to end, or the server does not know what it did (statement_completion_unknown). */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
 	if (state !== null) return /^(08|57P0[1235]|25P03|40003)/.test(state);
@@ -32,7 +32,7 @@ export function isReadOnly(error: unknown): boolean {
 	return sqlState(error) === '25006';
 }
 
-/** The server committed, but its wait for the synchronous replica was cut short. It only warns, without a code. */
+/** The server committed, but stopped waiting for the synchronous replica. It sends a warning without a code. */
 export function isUnreplicated({ routine }: { routine?: string | undefined }): boolean {
 	return routine === 'SyncRepWaitForLSN';
 }
@@ -47,7 +47,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 	...['EAI_AGAIN', 'EINVAL', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
 ]);
 
-/** Matches the SQLSTATE (PostgreSQL, appendix A), or the message of the driver, which has no codes. */
+/** Matches the SQLSTATE (PostgreSQL, appendix A), or messages of the driver, which have no codes. */
 const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
 	[/^(57014|Query read timeout)$/, 'locked', 'a statement took too long; raise its timeout, or try again'],
@@ -72,7 +72,7 @@ const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 export function translateFailure(error: unknown, name: string): unknown {
 	if (!(error instanceof Error)) return error;
 	const state = sqlState(error);
-	// A "FATAL" error of these classes is about parameters of the URL.
+	// A "FATAL" error of these classes concerns parameters of the URL.
 	const isOfUrl = /^(22|42(?!501))/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL';
 	const [, code, words] = isOfUrl
 		? [null, 'bad_url' as const, 'the server refuses a parameter of the URL']
@@ -84,7 +84,7 @@ export function translateFailure(error: unknown, name: string): unknown {
 	return error;
 }
 
-/** pg's own words, and TLS: `DEPTH_ZERO_SELF_SIGNED_CERT`, `ERR_TLS_CERT_ALTNAME_INVALID`, … */
+/** Matches messages of pg, and TLS codes such as `DEPTH_ZERO_SELF_SIGNED_CERT`. */
 function isUnreached(error: Error): boolean {
 	if (/does not support SSL|SASL:/.test(error.message)) return true;
 	return /CERT|_TLS_|_SSL_/.test(codeOf(error));

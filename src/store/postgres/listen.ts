@@ -1,6 +1,6 @@
 /**
- * NOTIFY after a commit and outside of it, for within it every commit would wait for the one before; LISTEN on its
- * own connection. Polling goes on: nothing depends on this.
+ * Sends NOTIFY after a commit, since within it each commit would wait for the previous one. LISTEN has its own
+ * connection. Workers also poll, so nothing depends on this.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type ClientConfig } from 'pg';
@@ -12,7 +12,7 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/** Acts at once, then at most once each 50 ms for all calls in between. Failures are ignored. */
+/** Acts at once, then at most every 50 ms for all calls in between. Ignores failures. */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;
@@ -52,7 +52,7 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
 const pingEveryMs = 30_000;
 
-/** Connects again and again; a new connection calls `onReady` too, for it may have missed something. */
+/** Reconnects forever. A new connection calls `onReady`, because it may have missed a notification. */
 export function listen(
 	{ config, schema }: { config: () => ClientConfig; schema: string },
 	onReady: () => void,

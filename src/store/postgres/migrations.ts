@@ -1,6 +1,6 @@
 /**
- * Brings a database to this version's schema. `test/store/postgres/schema.long.test.ts` compares its tables with
- * those of SQLite.
+ * Migrates a database to this version's schema. `test/store/postgres/schema.long.test.ts` compares its tables
+ * with SQLite's.
  */
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
@@ -34,15 +34,15 @@ export async function migrate(
 }
 
 /**
- * Zero: nothing of ours is there. Throws `StoreError` "not_a_database" where the server is too old, and
- * "newer_schema", unless either may be of another version (`mayBeNewer`); and "moved", unless it may have a mark.
+ * Returns 0 without tables of mailctl. Throws `StoreError` "not_a_database" if the server is too old,
+ * "newer_schema" unless `mayBeNewer`, and "moved" unless it may have a mark.
  */
 export async function readVersion(
 	sql: Sql,
 	name: string,
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
-	// Many programs have a table of migrations; this one is ours alone.
+	// Many programs have a table of migrations; this checks for ours.
 	const [row] = await sql.tuples<[isOurs: number, runs: number]>(
 		`SELECT ${isTable('message_firsts')}, current_setting('server_version_num')::int`,
 	);
@@ -65,7 +65,7 @@ export async function readVersion(
 	throw newerSchema(name, version, schemaVersion);
 }
 
-/** Not to_regclass(): a session that has waited for a lock answers that from its cache, without a table made meanwhile. */
+/** to_regclass() answers from the cache of a session that waited for a lock, and misses new tables. */
 function isTable(name: string): string {
 	return `EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${name}')`;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds out about a write whose COMMIT got no answer. Its answer is kept in the same transaction: the next try asks
- * for it, and runs the write again only without one.
+ * Recovers a write whose COMMIT got no answer. Its answer is stored in the same transaction: the next try looks
+ * for it, and repeats the write only without one.
  */
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
@@ -18,7 +18,7 @@ interface Outcomes {
 	receiptFor(operation: string): Receipt | null;
 }
 
-/** Answers hold addresses and secrets: only the key of this process, which is kept nowhere, opens them. */
+/** Answers contain addresses and secrets. Only this process has the key, in memory. */
 export function createOutcomes(clock: Clock): Outcomes {
 	const key = randomBytes(32);
 	const settled: string[] = [];

@@ -52,12 +52,12 @@ export function readPlace(text: string): Place {
 }
 
 function assertParameters(params: URLSearchParams): void {
-	// A typo in `?schema=` would lead to another project.
+	// A typo in `?schema=` would open another project.
 	for (const name of params.keys()) {
 		const [meant] = own.includes(name) ? [] : suggest(name, own);
 		if (meant !== undefined) throw refusal(`has a parameter ?${name}=; did you mean ${meant}?`);
 	}
-	// The driver reads and writes no other encoding.
+	// The driver supports only UTF-8.
 	const encoding = params.get('client_encoding') ?? 'UTF8';
 	if (!/^utf-?8$/i.test(encoding)) throw refusal(`has ?client_encoding=${encoding}; it is UTF8`);
 }
@@ -66,7 +66,7 @@ function refusal(why: string): StoreError {
 	return new StoreError('bad_url', `the database URL ${why}`);
 }
 
-/** Refuses `%XX` that is not UTF-8, and NUL, which ends a text on the way to the server. */
+/** Rejects `%XX` that is not UTF-8, and NUL, which ends a text on its way to the server. */
 function isDecodable(text: string): boolean {
 	try {
 		return !decodeURIComponent(text).includes('\0');
@@ -79,7 +79,7 @@ function isHost(text: string): boolean {
 	return /^(\[[\da-f:.]+\]|[^\s/@:?#%[\]]+)(:\d{1,5})?$/i.test(text) && canParseUrl(`postgres://${text}/`);
 }
 
-/** `sslmode` and `sslrootcert` mean what libpq says (PostgreSQL, 34.19). */
+/** `sslmode` and `sslrootcert` have their meaning of libpq (PostgreSQL, 34.19). */
 function tlsOf(params: URLSearchParams): Place['ssl'] {
 	const mode = params.get('sslmode') ?? 'disable';
 	const file = params.get('sslrootcert');

@@ -6,7 +6,7 @@ import type { Place } from './place.js';
 const connectTimeoutMs = 10_000;
 const listenTimeoutMs = 10_000;
 
-/** The driver leaves a connection open whose login fails, as without a password. */
+/** The driver leaves a connection open if its login fails, for example without a password. */
 class Client extends pg.Client {
 	constructor(config?: ClientConfig) {
 		super(config);
@@ -108,8 +108,8 @@ async function takesWrites(client: PoolClient): Promise<boolean> {
 }
 
 /**
- * Finds connections whose other end is gone without a word: a machine without power, a proxy that has forgotten them.
- * A long statement is as silent, so another connection asks the server what the silent one does.
+ * Finds connections whose other end disappeared silently: a machine without power, a proxy that forgot them. A
+ * long statement is silent too, so another connection asks the server what it does.
  */
 interface SilenceOptions {
 	config: ClientConfig;
@@ -139,14 +139,11 @@ export function watchSilence(
 
 export function cutOff(client: PoolClient): void {
 	const error = Object.assign(new Error('the server does not answer any more'), { code: 'ETIMEDOUT' });
-	// pg cannot end a connection without a word to a server that does not listen.
+	// pg cannot close a connection without a message to a server that does not listen.
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/**
- * Ends the statement of the connection, so its transaction fails. A pooler makes it end the connection
- * instead. Never rejects.
- */
+/** Cancels the connection's statement, so its transaction fails. A pooler ends the connection instead. Never rejects. */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);
@@ -182,7 +179,7 @@ async function isServed(client: PoolClient, config: ClientConfig): Promise<boole
 		const isDirect = rows[0]?.pid === processOf(probe);
 		return !isDirect || rows[0]?.state === 'active';
 	} catch (error) {
-		// A refusal, as with max_connections, shows that the server is there.
+		// A refusal, for example by max_connections, shows that the server is up.
 		return sqlState(error) !== null;
 	} finally {
 		void probe.end().catch(() => undefined);

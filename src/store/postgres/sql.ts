@@ -39,7 +39,7 @@ const dialect: Dialect = {
 
 const numbered = new Map<string, string>();
 
-/** No text of the core has a question mark of another meaning. */
+/** Texts of the core use question marks only for parameters. */
 function numberParameters(text: string): string {
 	const known = numbered.get(text);
 	if (known !== undefined) return known;
@@ -137,12 +137,12 @@ export function createSql(
 			if (failure !== null) throw (failure as { error: unknown }).error;
 			return answers as unknown as Answers;
 		},
-		// Deleted rows stay in the write-ahead log, replicas and backups, which nothing here can overwrite.
+		// Deleted rows stay in the write-ahead log, replicas and backups, which cannot be overwritten here.
 		overwriting: (operate) => operate(),
 	};
 }
 
-/** A column with one value is bound as that value: an array of it costs as much as any other. */
+/** Binds a column with a single value as that value: an array would cost as much as any other. */
 function insertion(
 	{ table, columns, conflict }: Insertion,
 	rows: readonly (readonly SqlValue[])[],
@@ -199,8 +199,8 @@ const maxOctets = 3;
 const isNull = -1;
 
 /**
- * The values of all rows at that place as a binary array: nothing is escaped or parsed. Dimensions, flags, element
- * type, length and lower bound, then each element behind its length (`array_recv` in
+ * Encodes a column of all rows as a binary array, which needs no escaping or parsing: dimensions, flags,
+ * element type, length and lower bound, then each element after its length (`array_recv` in
  * src/backend/utils/adt/arrayfuncs.c).
  */
 export function arrayOf(type: ElementType, rows: readonly (readonly SqlValue[])[], at: number): Buffer {

@@ -27,7 +27,7 @@ export interface PostgresOptions {
 	lockTimeoutMs?: number;
 	isTrial?: boolean;
 	keys?: readonly WrappingKey[];
-	/** A change under way is undone when it is aborted. Later writes, as the ends of jobs, are not. */
+	/** Aborting it undoes the current change. Later writes, such as the ends of jobs, still run. */
 	stop?: AbortSignal | undefined;
 	onWait?: (() => () => void) | undefined;
 }
@@ -38,7 +38,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const { role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
 	const place = readPlace(options.url);
 	const clock = createDatabaseClock(options.clock);
-	// Only one core knows what a trial did.
+	// A dry run needs one core, which knows what it did.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const { onWait } = options;
 	const database = new Database({ place, size, role, keys, lockTimeoutMs, isTrial, onWait });
@@ -145,8 +145,8 @@ async function prepare(
 }
 
 /**
- * Bounces hold the project alone, so they are recorded behind the rest of their group. The caller settles again what
- * an interruption leaves.
+ * Bounces take the whole project, so record them after the rest of their group. The caller repeats what an
+ * interruption leaves.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));
@@ -163,8 +163,8 @@ async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) 
 type PutBatch = (command: Command<'putImportBatch'>) => Promise<ImportAck>;
 
 /**
- * While all rows of an import are new, the server inserts them a tenth faster without a look-up. A batch that it
- * refuses is put again with one.
+ * While all rows of an import are new, inserting without a look-up is a tenth faster. A refused batch is
+ * repeated with one.
  */
 function expectingNew(put: PutBatch): PutBatch {
 	return (command) =>

@@ -1,7 +1,7 @@
 /**
- * Measures the clock, tells others that this process lives, and deletes expired data where it leads. One process
- * leads, for a term that each heartbeat renews; afterwards another takes over. No session holds the lead: a pooler
- * may stand between.
+ * Measures the clock, sends heartbeats, and deletes expired data if this process leads. A leader's term is
+ * renewed by each heartbeat; then another process takes over. No session holds the lead, because a pooler may
+ * stand between.
  */
 import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
@@ -51,7 +51,7 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/** Other processes need not wait for its heartbeat or term to end. Never rejects. */
+	/** Spares other processes the wait for its heartbeat and term to expire. Never rejects. */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;
@@ -79,7 +79,7 @@ export class Upkeep {
 		const now = this.#clock.now();
 		const isLeader = await this.#database.write(async ({ sql }) => {
 			beat(sql, me, now);
-			// A clone of a virtual machine has the same boot.
+			// A cloned virtual machine has the same boot id.
 			await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
 			const isLeader = this.#leads && (await lead(sql, { holder: me.id, now }));
 			const steady = this.#clock.steady?.();
@@ -140,7 +140,7 @@ export interface DatabaseClock extends Clock {
 	measure(sql: Sql): Promise<void>;
 }
 
-/** The machine's clock until it is measured. A clock that stands still (`--now`) stays as it is. */
+/** Uses the machine's clock until the server's is measured. A fixed clock (`--now`) stays fixed. */
 export function createDatabaseClock(machine: Clock): DatabaseClock {
 	const { steady } = machine;
 	let ahead: Micros | null = null;
@@ -151,8 +151,8 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 			if (steady === undefined) return;
 			const asked = steady();
 			const found = await sql.number(serverClock);
-			// The server read its clock between question and answer. A difference that fits both stays, so that time does
-			// not jump by a round trip.
+			// The server read its clock between question and answer. A difference within that time is kept, so the
+			// clock does not jump.
 			const [least, most] = [found - steady(), found - asked];
 			if (ahead === null || ahead < least || ahead > most) ahead = Math.round((least + most) / 2);
 		},

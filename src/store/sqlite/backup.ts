@@ -30,7 +30,7 @@ const pagesAtOnce = 1_024;
 const mostWords = 5;
 
 /**
- * The copy shows the moment at which it begins. It blocks no other process; only the log cannot be cut off meanwhile.
+ * Copies the database as of the start. Other processes keep working; only the log cannot be cut off meanwhile.
  * Throws `DatabaseMissing`, `StoreError` and the signal's reason.
  */
 export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
@@ -71,7 +71,7 @@ export function isInUse(copy: string): boolean {
 	}
 }
 
-/** A full disk is an error of the copy, since the database is only read. */
+/** The database is only read, so a full disk is the copy's. */
 function isOfCopy(error: unknown): boolean {
 	return /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(sqliteCode(error) ?? '');
 }
@@ -129,8 +129,8 @@ function tablesOf(db: Database.Database): string[] {
 }
 
 /**
- * Takes a database out of use while a copy replaces it: no process has it open, none can open it, and it stays under
- * another name.
+ * Takes a database out of use while a copy replaces it: no process has it open, none can open it, and it stays
+ * under another name.
  */
 export interface OutOfUse {
 	keepAs(name: string): void;
@@ -144,8 +144,8 @@ const logs = ['-wal', '-journal', '-shm'];
 const waitMs = 2_000;
 
 /**
- * The log of a damaged or missing database is kept too: SQLite would take it for that of the new one. Throws
- * "busy_elsewhere" where a process has it open.
+ * Keeps the log of a damaged or missing database too, because SQLite would apply it to the new one. Throws
+ * "busy_elsewhere" if a process has it open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
 	const db = state === 'sound' ? lockAlone(file) : null;
@@ -174,7 +174,7 @@ export function forgetProcesses(copy: string, name: string): void {
 	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
 }
 
-/** Closing would do it too, but silently where the disk is full. */
+/** Closing the database would do it too, but hides a full disk. */
 export function closeLog(copy: string, name: string): void {
 	within(copy, name, (db) => void db.pragma('wal_checkpoint(TRUNCATE)'));
 }
@@ -191,7 +191,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/** Removes names of a killed restore for a database that is still in use: writing to it would change both. */
+/** Removes the second names that a killed restore left to a database in use: writing to one would change both. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;
@@ -221,7 +221,7 @@ export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}):
 export function assertAlone(file: string): void {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
-		// An exclusive connection begins only where no other is open.
+		// An exclusive connection opens only where no other is open.
 		db.pragma('locking_mode = EXCLUSIVE');
 		db.exec('BEGIN EXCLUSIVE; ROLLBACK');
 	} catch (error) {

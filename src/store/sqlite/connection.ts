@@ -47,8 +47,8 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 }
 
 /**
- * Two processes that open a new file both switch it to the log, and SQLite answers "busy" at once, whatever
- * `busy_timeout` says.
+ * When two processes open a new file, both switch it to the log, and SQLite answers "busy" at once despite
+ * `busy_timeout`.
  */
 function whileBusy(timeoutMs: number, attempt: () => void): void {
 	const pauseMs = 20;
@@ -64,10 +64,7 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	}
 }
 
-/**
- * Creates the file before SQLite would, with 0600 whatever the umask; SQLite gives -wal and -shm the same
- * permissions.
- */
+/** Creates the file with 0600 whatever the umask, before SQLite does. SQLite gives -wal and -shm the same permissions. */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
@@ -79,7 +76,7 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
 		makeFolder(dirname(path));
-		// 'x' keeps the data of another process that creates it at the same moment.
+		// 'x' keeps a file that another process creates at the same time.
 		closeSync(openSync(path, 'ax', 0o600));
 		chmodSync(path, 0o600);
 		onCreated?.();
@@ -127,16 +124,16 @@ export function makeFolder(folder: string): void {
 function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {
 	db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	db.pragma('trusted_schema = OFF');
-	// Comes before the first pragma that writes: the switch to the log would stay in a foreign file.
+	// Check before the first pragma that writes: switching to the log would change a foreign file.
 	assertOurs(db, path);
-	// Only a file without pages accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
+	// Only an empty file accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {
 		throw new StoreError('io', `${path}: the write-ahead log is not available here (a network disk?)`);
 	}
-	// Switching to the log sets NORMAL, at which a power cut may lose a commit.
+	// Switching to the log sets NORMAL, with which a power cut may lose a commit.
 	db.pragma('synchronous = FULL');
 	if (db.pragma('synchronous', { simple: true }) !== 2) {
 		throw new StoreError('io', `${path}: SQLite does not wait for the disk`);
@@ -187,7 +184,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/** SQLite's index of its log grows by 32 KiB, and SQLite does not say why it could not. */
+/** SQLite's index of its log grows by 32 KiB, and SQLite does not report why it could not. */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {
@@ -199,7 +196,7 @@ export function freeBytes(path: string): number {
 	}
 }
 
-/** SQLite says only that it cannot open, where it cannot make its log. */
+/** SQLite reports only that it cannot open the file where it cannot create its log. */
 function isReadOnly(file: string): boolean {
 	const { R_OK, W_OK } = constants;
 	return allows(file, R_OK) && !(allows(file, W_OK) && allows(dirname(file), W_OK));
@@ -222,7 +219,7 @@ export function allows(path: string, mode: number): boolean {
 }
 
 function reasonOf(code: string): string {
-	// A page that could not be read is sometimes reported as damaged.
+	// SQLite sometimes reports an unreadable page as damage.
 	if (code.startsWith('SQLITE_CORRUPT'))
 		return 'it reads as damaged; "mailctl doctor --only database --full" tells whether it is, or the disk fails';
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
@@ -231,8 +228,8 @@ function reasonOf(code: string): string {
 }
 
 /**
- * SQLite's messages about damage. Throws `StoreError` where the disk failed: SQLite reports that only as `… error
- * code=266`, whose lowest byte is its kind.
+ * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed, which SQLite reports only as
+ * `… error code=266`, whose lowest byte is the kind.
  */
 export function findDamage(
 	db: Database.Database,

@@ -1,6 +1,6 @@
 /**
- * The core as SQLite runs it: the build takes `async` and `await` out of `src/store/core` (`scripts/sync-twin.mjs`),
- * so a transaction ends in the turn in which it began. These are the types of the result.
+ * Types of the core as SQLite runs it. The build removes `async` and `await` from `src/store/core`
+ * (`scripts/sync-twin.mjs`), so a transaction ends in the turn in which it began.
  */
 import * as core from '../core/core.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';

@@ -1,6 +1,6 @@
 /**
- * Batches of a session share transactions, as many rows as the lock may be held for. Each commit writes most pages of
- * a large index anew: a million rows take twice the time in commits of 5,000 rows.
+ * Batches of a session share transactions, up to the time that the lock may be held. Each commit rewrites most
+ * pages of a large index: in commits of 5,000 rows, a million rows take twice the time.
  */
 
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
@@ -15,7 +15,7 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/** SQLite compiles all statements anew around a load, so fewer rows are not worth it. */
+/** SQLite recompiles all statements around a load, so fewer rows are not worth it. */
 const fewestExpected = 20_000;
 const maxRefused = 10_000;
 
@@ -49,8 +49,8 @@ export class ImportLine {
 	}
 
 	/**
-	 * Resolves when all rows are committed; the position commits with each part. A failure fails all waiting batches of
-	 * the session.
+	 * Resolves when all rows are committed; the position commits with each part. A failure rejects all waiting
+	 * batches of the session.
 	 */
 	put(command: PutCommand): Promise<ImportAck> {
 		return new Promise((resolve, reject) => {

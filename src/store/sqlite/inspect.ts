@@ -40,8 +40,8 @@ export function fileAt(path: string): string {
 }
 
 /**
- * Leaves the log as it is, which only a read-only connection does. Without a log a read-only connection would leave
- * an empty one behind.
+ * Leaves the log as it is, which needs a read-only connection. Without a log, such a connection would leave an
+ * empty one behind.
  */
 export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));
@@ -83,7 +83,7 @@ function inspectionOf(
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
 			}),
-		/** A trigger of others would run within our statements. */
+		/** A foreign trigger would run within our statements. */
 		findForeign: (): string | null => {
 			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();

@@ -49,20 +49,20 @@ export interface OpenOptions {
 	onLocked?: (() => () => void) | undefined;
 	/** Milliseconds that opens and clicks may wait for other writes; 200 by default. */
 	eventDelayMs?: number;
-	/** `apart`: a long-running process copies the log back apart from its commits, and deletes expired data. */
+	/** `apart`: a long-running process copies the log back outside its commits, and deletes expired data. */
 	upkeep?: 'apart' | 'with_commits';
 	isTrial?: boolean;
 	hasShortLog?: boolean;
 	keys?: readonly WrappingKey[];
 }
 
-/** SQLite's wait for a lock is a synchronous sleep, so retry after a pause for other work. */
+/** SQLite sleeps synchronously while it waits for a lock, so retry after other work instead. */
 const busyTimeoutMs = 10;
 /**
- * Alone, large groups and a long log speed up bulk loads. With others around every process gets a turn, and copies the log
- * back behind the lock: within a commit it took half a second. A server cuts large work into slices for its own
- * requests, no smaller than needed, since each commit writes whole pages of an index. Its small groups keep both
- * threads busy.
+ * Alone, large groups and a long log speed up bulk loads. With other processes each gets a turn, and copies the
+ * log back after releasing the lock: within a commit it took half a second. A server slices large work for its
+ * own requests, but no smaller than needed, since each commit writes whole pages of an index. Its small groups
+ * keep both threads busy.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 15, pauseEveryMs: 1_000, logPages: 50_000 },
@@ -99,7 +99,7 @@ class SqliteStore implements Store {
 	readonly #upkeep: { stop(): void } | null;
 	#pace: PaceOfProcess;
 	#lastBeat: Micros | null = null;
-	/** A command beats with its writes; a process that sends or keeps running beats when idle too. */
+	/** A command beats with its writes. A process that sends or serves beats when idle too. */
 	#beating: NodeJS.Timeout | null = null;
 	#isClosed = false;
 
@@ -108,7 +108,7 @@ class SqliteStore implements Store {
 		const lockTimeoutMs = options.lockTimeoutMs ?? mostLockTimeoutMs;
 		this.#path = path;
 		this.#options = options;
-		// An unguessable name would load node:crypto, 3 ms of every short command.
+		// Loading node:crypto for the id would cost every short command 3 ms.
 		const id = `${processMark()}/${process.pid}-${Math.random().toString(36).slice(2)}`;
 		this.#me = { id, role, host: hostname(), pid: process.pid };
 		const db = openConnection({ path, mode, role: 'writer', busyTimeoutMs: lockTimeoutMs, onCreated });
@@ -207,7 +207,7 @@ class SqliteStore implements Store {
 			putImportBatch: (command) => importLine.put(command),
 			declareRow: (command) => writer.write(() => core.declareRow(command), this.#company()),
 			recordEvents: (command) => {
-				// A person who unsubscribes waits for the answer, and must not get another mail meanwhile.
+				// A person who unsubscribes waits for the answer, and must not get more mail meanwhile.
 				const maxDelayMs = command.events.every(isReading) ? eventDelayMs : 0;
 				return writer.write(() => core.recordEvents(command), { maxDelayMs });
 			},
@@ -240,8 +240,8 @@ class SqliteStore implements Store {
 	}
 
 	/**
-	 * Deleted data stays in the file and the log until the log is cut off, which a reader prevents. Throws `StoreError`
-	 * "not_overwritten".
+	 * Deleted data stays in the file and the log until the log is cut off, which a reader prevents. Throws
+	 * `StoreError` "not_overwritten".
 	 */
 	async #overwrite<R>(result: R): Promise<R> {
 		const failed = (why: string, cause?: unknown) => {
@@ -308,7 +308,7 @@ interface ReadingConnection {
 
 type InSnapshot = <R>(read: () => R) => R;
 
-/** A walk of thousands of reads would otherwise block signals and progress. */
+/** Thousands of reads in a row would block signals and progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
 export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
@@ -331,7 +331,7 @@ function snapshots(db: Database.Database): InSnapshot {
 	return (read) => transact.deferred(read) as ReturnType<typeof read>;
 }
 
-/** All reads of a turn share one: a snapshot costs more than a short read. */
+/** All reads of a turn share a snapshot, which costs more than a short read. */
 function turnSnapshots(db: Database.Database): InSnapshot {
 	const begin = db.prepare('BEGIN');
 	const commit = db.prepare('COMMIT');
@@ -352,14 +352,14 @@ const smallestStep: Micros = microsPerSecond;
 const longestBehind: Micros = 600 * microsPerSecond;
 
 /**
- * Handles steps of the machine's clock while processes run (NTP, a machine that slept). The clock of all queue times
- * is kept in the database. The first process that writes by another clock moves the times over, so leases and waits
- * keep their lengths.
+ * Handles steps of the machine's clock while processes run (NTP, a machine that slept). The database stores the
+ * clock of all queue times. The first process that writes by another clock moves these times, so leases and
+ * waits keep their length.
  */
 export class KeptClock {
 	readonly #clock: Clock;
 	readonly #boot: string;
-	/** False for a boot without a name: stored values may be of the previous boot. */
+	/** False without a boot id: stored values may belong to the previous boot. */
 	#isKnown: boolean;
 	#lastAhead: Micros | null = null;
 	#step: { by: Micros; at: Micros } | null = null;
@@ -370,7 +370,7 @@ export class KeptClock {
 		this.#isKnown = this.#boot !== '';
 	}
 
-	/** `isBeat` stores small differences too, so that they never add up. */
+	/** `isBeat` stores small differences too, so that they do not add up. */
 	follow(sql: Sql, { isBeat }: { isBeat: boolean }): void {
 		if (this.#clock.steady === undefined) return;
 		const at = this.#clock.steady();
@@ -437,7 +437,7 @@ interface Reading {
 function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void {
 	const kept = sql.get<{ boot: string; ahead: Micros }>('SELECT boot, ahead FROM clock');
 	if (kept === undefined || kept.boot !== boot || !isKnown) {
-		// After another boot only the clock tells how long the machine was off.
+		// After a reboot only the clock knows how long the machine was off.
 		sql.run(
 			`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
@@ -452,8 +452,8 @@ function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void 
 }
 
 /**
- * Due messages stay due, and future times stay as far off as before. When the clock goes back, messages queued since
- * the new time are moved too: a million rows take about six seconds, once.
+ * Due messages stay due, and future times stay as far away as before. When the clock goes back, messages queued
+ * since the new time move too: six seconds for a million rows, once.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;
@@ -475,7 +475,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		after,
 	]);
 	sql.run('UPDATE queue_pauses SET since = since + ?, retry_at = retry_at + ?', [by, by]);
-	// Goes by way of negative numbers: a row must not collide with one that is still to be moved.
+	// Goes through negative numbers, so that a moved row does not collide with the next one.
 	sql.run('UPDATE limit_uses SET until = -(until + ?)', [by]);
 	sql.run('UPDATE limit_uses SET until = -until');
 	sql.run('UPDATE limit_rooms SET room_at = room_at + ?', [by]);
@@ -484,6 +484,6 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		[by],
 	);
 	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', [by, by]);
-	// Kept for a day of elapsed time: a key forgotten sooner would let a repeated send go out again.
+	// Keys stay for a day of elapsed time: forgetting one sooner would send a repeated call again.
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
 }

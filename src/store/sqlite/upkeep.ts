@@ -16,7 +16,7 @@ interface UpkeepOptions {
 	tendsLog: boolean;
 }
 
-/** 8 MiB: copied back in the time of a few commits; a longer log slows every read. */
+/** 8 MiB are copied back in the time of a few commits. A longer log slows down every read. */
 const mostPages = 1_000;
 /** Heartbeats alone are not worth two waits for the disk. */
 const fewPages = 100;
@@ -52,8 +52,8 @@ interface LogState {
 }
 
 /**
- * Cuts off a log that did not grow since the last tick, and copies a long one back. Never within a commit, which
- * would make a request wait.
+ * Cuts off a log that did not grow since the last tick, and copies a long one back. This never happens within a
+ * commit, because a request would wait for it.
  */
 export function tendLog(db: Database.Database, before: number): number {
 	return orAsItIs(before, () => {
@@ -68,7 +68,7 @@ export function copyLogBack(db: Database.Database): void {
 	orAsItIs(0, () => checkpoint(db, 'PASSIVE').log);
 }
 
-/** A failure loses nothing: the log stays, and the next commit meets the same disk. */
+/** A failure loses nothing: the log stays, and the next commit reports the disk's fault. */
 function orAsItIs(log: number, attempt: () => number): number {
 	try {
 		return attempt();

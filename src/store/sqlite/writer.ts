@@ -1,6 +1,6 @@
 /**
- * Groups writes: operations of one tick share one transaction and one wait for the disk, each in its own savepoint. A
- * promise resolves after the commit, so an acknowledged write survives a power cut.
+ * Groups writes: the operations of one tick share a transaction and a wait for the disk, each in its own
+ * savepoint. A promise resolves after the commit, so an acknowledged write survives a power cut.
  */
 
 import { statSync } from 'node:fs';
@@ -18,9 +18,9 @@ import {
 interface WriteOptions {
 	maxDelayMs?: number;
 	/**
-	 * `bulk` is a group without a savepoint, under which SQLite copies every page to memory: most of an index for
-	 * 100,000 unordered rows. `load` also leaves foreign keys unchecked, since the operation has looked up its
-	 * references: then many rows fit into one statement.
+	 * `bulk` is a group without a savepoint, for which SQLite would copy each page to memory: most of an index
+	 * for 100,000 unordered rows. `load` also skips foreign keys, because the operation has looked up its
+	 * references; many rows then fit into one statement.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
 	isSetup?: boolean;
@@ -39,10 +39,7 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/**
-	 * How many times its own cost, above all the commit, a group may take. Callers then have their answers while the
-	 * rest waits for the next group.
-	 */
+	/** How many times its own cost, above all the commit, a group may take. The other callers wait for the next group. */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;
@@ -55,7 +52,7 @@ interface Pending {
 	reject(error: unknown): void;
 }
 
-/** Shorter than the pauses of others, or they would be missed. */
+/** Shorter than the pauses of other processes, to catch them. */
 const retryDelay = { firstMs: 2, maxMs: 4 };
 const longGroupMs = 20;
 
@@ -174,7 +171,7 @@ export class Writer {
 		this.#heldMs = ended - began;
 		const cost = ended - asked - this.#workedMs;
 		this.#costMs = Number.isFinite(this.#costMs) ? this.#costMs + (cost - this.#costMs) / 8 : cost;
-		// SQLite's lock has no queue: a process that asks again at once starves all others.
+		// SQLite's lock has no queue: a process that retakes it at once starves the others.
 		this.#heldTogetherMs += this.#heldMs;
 		const { pauseMs, pauseEveryMs = 0 } = pace;
 		if (pauseMs === 0 || this.#heldMs <= longGroupMs || this.#heldTogetherMs < pauseEveryMs) {
@@ -199,7 +196,7 @@ export class Writer {
 		} catch (error) {
 			if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
 			if (isFull(error)) this.#room.wasFull();
-			// An error before the first operation would come again, and nobody would get an answer.
+			// Rejects all of them after an error before the first operation, because it would come again.
 			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : this.#pending.splice(0);
 			rejectAll(hit, translateFailure(error, this.#options.path));
 			for (const reject of failed) reject();
@@ -209,7 +206,7 @@ export class Writer {
 		for (const reject of failed) reject();
 	}
 
-	/** Throws only errors that end the transaction; the operation that raised one is then among the succeeded. */
+	/** Throws only errors that end the transaction. The operation that raised one is then in `succeeded`. */
 	#runGroup(succeeded: Pending[], failed: (() => void)[], pace: Pace): void {
 		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
 		const { savepoint, release, undo } = this.#statements;
@@ -269,11 +266,11 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 }
 
 /**
- * Reserves room on the disk for copying the log back. A log that fills the disk could never be copied back, and would
+ * Reserves disk space for copying the log back. A log that fills the disk could never be copied back, and would
  * block all writes.
  */
 const mebibyte = 1_048_576;
-/** With less room the log is copied back after each transaction, so that it holds only one when the disk is full. */
+/** With less free space the log is copied back after each transaction, so a full disk leaves only one in it. */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;
@@ -304,7 +301,7 @@ class LogRoom {
 		this.#copyBack();
 	}
 
-	/** Call before the commit. Throws `StoreError` "disk_full" where the log would not fit back. */
+	/** Call it before the commit. Throws `StoreError` "disk_full" if the log would not fit. */
 	assertFits(): void {
 		if (!this.#isScarce) return;
 		const growth = (this.#pages.get() ?? 0) * this.#pageSize - sizeOf(this.#path);

@@ -85,7 +85,6 @@ function stagedRows({ first, rows }: Batch, outcomes: readonly (readonly RowOutc
 		if (row.kind === 'rejected') return [{ ...place, to: row.to ?? '', outcome: row }];
 		const recipients = row.kind === 'request' ? row.recipients : [row];
 		const own = outcomes[at] ?? [];
-		// A refused request is one rejected row with all its addresses.
 		const [outcome] = own;
 		if (outcome !== undefined && own.length < recipients.length)
 			return [{ ...place, to: recipients.map(({ to }) => to).join(', '), outcome }];
@@ -214,7 +213,7 @@ async function refusalOf(
 			? null
 			: { kind: 'rejected', code: 'invalid', error: `${first.path}: ${first.message}` };
 	}
-	// The service fills in its own fields, so they are not looked up.
+	// The service fills in its own fields, so do not look them up.
 	const builtIn: readonly string[] = builtInVariables;
 	const { variables, context } = submission;
 	const missing = missingVariables({}, variables, context).filter((name) => !builtIn.includes(name));

@@ -56,7 +56,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A list brings no content, so a campaign of requests takes none.
+			// A list has no content, so a campaign of requests cannot take one.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},
@@ -122,7 +122,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	const seen: Seen = only_of === undefined ? {} : { only_of };
 	const key = is_numbered ? await freeName(sql, command.key) : command.key;
 	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, [key]);
-	// Canceling before the release frees the name: no recipient was reached.
+	// A campaign canceled before its release reached nobody, so its name is free.
 	const isFree = known === undefined || (known.state === 'canceled' && known.released_at === null);
 	if (!isFree) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
@@ -141,7 +141,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	return opened({ id, key, position: 0 });
 }
 
-/** Senders and lists of a service are not in this database, and files of a trial were not uploaded. */
+/** Skips what this database does not know: senders and lists of a service, and files of a dry run. */
 async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,
@@ -193,7 +193,10 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 
 const repetition: Micros = microsPerDay;
 
-/** A campaign of the same mail: unfinished ones first, then the newest. A repetition has one before it. */
+/**
+ * Finds a campaign with the same mail, unfinished ones first, then the newest. With `repeated` and `repeating`
+ * it must itself repeat an earlier one.
+ */
 async function findSame(
 	sql: Sql,
 	{ spec, unless, now }: OpenCampaign,
@@ -255,7 +258,7 @@ async function release(
 		[now, openingOf(row, now), row.seq],
 	);
 	dropAcks(sql, row.seq);
-	// Until now nothing that a recipient could get was created.
+	// Messages count as created only now, because before the release no recipient could get one.
 	const tally = await createTally(sql);
 	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
 	tally.write();
@@ -284,7 +287,7 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Messages that a service makes: `accepted` counts what it took. One that is being sent still waits. */
+/** Message counts of a campaign that a service sends: `accepted` is how many it took, and one being sent still waits. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],
@@ -299,7 +302,7 @@ function toldMessages(
 
 const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
 
-/** `of`: the campaign of its rows; what is staged waits in the lane of its campaign (messages_due). */
+/** Tables with rows of a campaign, and the column that names it. Staged messages wait in its lane (messages_due). */
 const leavings = [
 	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },
@@ -333,6 +336,6 @@ async function forget(sql: Sql, id: Uuid): Promise<void> {
 	);
 	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', [seq]);
 	sql.write('DELETE FROM campaigns WHERE seq = ?', [seq]);
-	// Other contents stay: they are small, and the same may be sent again.
+	// Contents without files stay: they are small, and the same mail may be sent again.
 	for (const sha256 of contents) await dropContent(sql, sha256, null);
 }

@@ -1,4 +1,7 @@
-/** Expands lists into a campaign. Who is left out is kept apart from the results, which a client without lists may read. */
+/**
+ * Expands lists into a campaign. People left out are kept apart from the results, which a client without access
+ * to lists may read.
+ */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
 import type { Micros } from '../../../api/datetime.js';
@@ -50,7 +53,7 @@ interface Expansion {
 	timeZone: string;
 }
 
-/** Goes on after the last subscriber that was read. Counts are those of this slice; rejects are the first of the list. */
+/** Continues after the last subscriber read. Counts are those of this slice; rejects are the first of the list. */
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -84,7 +87,7 @@ export async function stageList(
 		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
 			rejects.push({ row: first + at, code: outcome.code, error: outcome.error });
 		const why = leavingOut(outcome);
-		// A duplicate has its message by another row.
+		// Another row made the message of a duplicate.
 		if (why === null || why.code === 'duplicate') return [];
 		return [[campaign_seq, null, null, list_id, email, email_key, why.code, why.detail]];
 	});
@@ -280,7 +283,7 @@ function sharedBy(error: string): string | null {
 	return names.length === 0 ? null : withoutValueText(names);
 }
 
-/** Each set of variables is a reason: in a content of many there may be as many sets as people. */
+/** Counts each set of missing variables separately: there may be as many sets as people. */
 const mostReasons = 100;
 
 function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
@@ -410,7 +413,7 @@ interface Staged {
 	candidate: Candidate;
 }
 
-/** One outcome for each of each group. The caller counts them. The verdict of `judge` goes before a duplicate. */
+/** Returns one outcome for each candidate of each group; the caller counts them. `judge` decides before duplicates do. */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],
@@ -481,7 +484,10 @@ export function addToCounts(
 	);
 }
 
-/** The rejects of a list are kept beside the answers to batches: those begin at row 0, so rows below are free for lists. */
+/**
+ * Keeps the rejects of a list beside the answers to batches. Rows of batches start at 0, so negative ones are
+ * free for lists.
+ */
 export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',

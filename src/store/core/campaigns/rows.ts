@@ -60,7 +60,7 @@ export interface Slices {
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
 	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
-	/** For `lease`. `isCut`: the time went into messages that wait for a limit, and others may be due. */
+	/** For `lease`. `isCut`: it spent its time on messages that wait for a limit, and others may be due. */
 	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
 }
 
@@ -92,7 +92,7 @@ export interface CampaignRow {
 	owner: string | null;
 	created_at: Micros;
 	dropped_at: Micros | null;
-	/** Begun in spite of the same mail: 1. */
+	/** 1 if it was started although the same mail had been sent. */
 	is_again: number;
 	rate: string | null;
 }
@@ -100,7 +100,7 @@ export interface CampaignRow {
 export const campaignColumns =
 	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, created_at, dropped_at, is_again, rate';
 
-/** One whose bodies retention has deleted is compared by its identity. */
+/** Has hashes (`identity`) in place of bodies that retention has deleted. */
 type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
 
 export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
@@ -116,8 +116,9 @@ export function seenRows(column: string, { only_of }: Seen): Conditions {
 }
 
 /**
- * Whether a released campaign `g` is not finished. A message waits (messages_due), or an API may have received one and a
- * person has to decide (messages_over_of_lane). A campaign may stay open for a moment behind its last outcome.
+ * True while a released campaign `g` is unfinished: a message waits (messages_due), or an API may have received
+ * one and a person has to decide (messages_over_of_lane). A campaign may stay open for a moment after its last
+ * outcome.
  */
 export const isSending = `(g.state = 'released' AND (
 	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))
@@ -126,7 +127,7 @@ export const isSending = `(g.state = 'released' AND (
 	))
 ))`;
 
-/** Needs the campaign `g` and the moment: released for later, and nothing of it was leased. */
+/** True if campaign `g` was released for later and nothing has been leased. Binds the current time. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
 
 export function noCounts(): AcceptCounts {
@@ -137,7 +138,7 @@ export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow
 	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
 }
 
-/** When messages of a campaign may leave. A lease reads one row: nothing is leased before `opens_at`. */
+/** When messages of a campaign may be sent. Nothing is leased before `opens_at`, so a lease reads one row. */
 export interface WindowRow {
 	seq: number;
 	starts_at: Micros | null;
@@ -159,7 +160,7 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** `leave_by`: messages leased now may begin before it; null: at any time. A closed one gets its next opening. */
+/** `leave_by`: messages leased now must be sent before it; null: at any time. A closed window gets its next opening. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,
@@ -169,7 +170,7 @@ export async function enterWindow(
 		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
-		// A clock that was ahead for a time has put it off too far.
+		// While the clock was ahead, the opening was moved too far.
 		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
@@ -198,7 +199,7 @@ export function planOf(
 	};
 }
 
-/** A canceled campaign cancels waiting messages, a released one queues staged ones, without a write for each message. */
+/** Canceling or releasing a campaign changes the state of all its messages without writing each row. */
 export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'
@@ -217,7 +218,7 @@ export interface WaitingLane {
 	first: number;
 }
 
-/** Lanes with such messages; `now` null: `due` is 0. Walks an index that holds all it asks for, and no message. */
+/** Lanes with waiting messages; `now` null: `due` is 0. The index alone answers it. */
 export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
 	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
 	const [lanes, tried] = await sql.together([
@@ -303,7 +304,8 @@ export async function sliceLeftOut(
 			seq === null
 				? []
 				: await sql.all<LeftOutPerson & { id: number }>(
-						// left_out_of_campaign (campaign_seq, id), messages_of_address. One with a message by another list was not left out.
+						// left_out_of_campaign (campaign_seq, id), messages_of_address. A person with a message through
+						// another list was not left out.
 						`${select}
 						WHERE o.campaign_seq = ? AND o.id > ?
 							AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)

@@ -1,4 +1,4 @@
-/** Figures of reports beyond days: by hour, by link, bounces by domain and code. Only those of lists read more than rows of figures. */
+/** Figures of reports by day, hour, link, domain and code. Only those of lists read more than rows of figures. */
 
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { type Day, dayOf, offsetOf } from '../../../api/datetime.js';
@@ -50,7 +50,7 @@ async function reportDetails(
 	};
 }
 
-/** Quarters of an hour in UTC, both ends inclusive, while the clocks are `ahead` by so many quarters. */
+/** A range of quarters of an hour in UTC, both ends inclusive; the time zone is `ahead` by so many quarters. */
 interface Span {
 	from: number;
 	to: number;
@@ -111,7 +111,7 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 	return hours;
 }
 
-/** Hours since 1970, a Thursday, by the clocks of the zone. The cast: SQLite takes every number of JavaScript for a REAL. */
+/** Hours since 1970, a Thursday, in the local time. SQLite takes each JavaScript number for a REAL, hence the cast. */
 const localHour = 'CAST((quarter + ?) / 4 AS BIGINT)';
 const weekHour = `(${localHour} + 72) % 168`;
 
@@ -156,7 +156,7 @@ interface Change {
 	since: number;
 }
 
-/** The largest lists. Subscribers who came or left after the range are taken from the figures of today. */
+/** Figures of the largest lists. Subtracts subscribers who joined or left after the range from today's counts. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
@@ -213,7 +213,7 @@ async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Pr
 	);
 }
 
-/** Inactive subscribers by their first lasting suppression. One who was suppressed before coming left at once. */
+/** Counts inactive subscribers by their first lasting suppression. Someone suppressed before joining left at once. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],
@@ -377,7 +377,7 @@ async function countBounced(
 	return row ?? { bounced: 0, neverSent: 0 };
 }
 
-/** Distinct messages by the day of the first such event; walks submissions_of_tag and their messages. */
+/** Counts distinct messages by the day of their first such event; walks submissions_of_tag and their messages. */
 async function reportOfTag(
 	sql: Sql,
 	{ from, to, campaign, human }: Query,
@@ -389,7 +389,7 @@ async function reportOfTag(
 	const isHuman = human ? 1 : 0;
 	const ofTag = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq';
 	const rows = await sql.tuples<[type: EventType, quarter: number, count: number]>(
-		// Grouped by quarter of an hour, which is one day in every zone: few rows leave the database.
+		// Groups by quarter of an hour, which lies in one day in every zone, so few rows leave the database.
 		`SELECT 'CREATED', coalesce(g.released_at, m.created_at) / ${quarterHour}, count(*)
 		${ofTag}
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq

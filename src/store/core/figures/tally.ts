@@ -36,7 +36,7 @@ export class Tally {
 	readonly #clicks = new Counts(addToLink);
 	readonly #bounces = new Counts(addToBounces);
 	readonly #bounced = new Counts(addToBounced);
-	/** A hundred messages mostly share one figure: comparing it costs less than its keys. */
+	/** Consecutive messages mostly share one figure, and comparing it costs less than building its key. */
 	#last: (Omit<CountedEvent, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
 
 	constructor(sql: Sql, zone: string) {
@@ -56,7 +56,7 @@ export class Tally {
 		this.#last = { quarter, campaign, type, audience, by: (isSame ? last.by : 0) + by };
 	}
 
-	/** One more click on a link; `messages`: 1 for the first of its message by this audience. */
+	/** Counts a click on a link; `messages`: 1 for the first of its message by this audience. */
 	addClick(key: readonly [campaign: Uuid, content: string, link: number, Audience], messages: number): void {
 		this.#clicks.add(key, [1, messages]);
 	}
@@ -98,7 +98,7 @@ export async function createTally(sql: Sql): Promise<Tally> {
 	return new Tally(sql, await timeZone(sql));
 }
 
-/** Stands in `bounced_figures` and `deleted_bounced` for a quarter of an hour that never came. */
+/** The quarter of an hour that means "never" in `bounced_figures` and `deleted_bounced`. */
 export const never = -1;
 
 function quarterOrNever(at: Micros | null): number {
@@ -108,7 +108,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// The last day is over within two days of its midnight in UTC, in any zone.
+		// The last day ends within two days of its midnight in UTC, in any zone.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
@@ -128,7 +128,7 @@ function midnightOf(day: Day): number {
 	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
-/** Remembers the last day: finding it costs as much as the rest of counting, and it is mostly the same. */
+/** Remembers the last day: it is mostly the same, and finding it costs as much as the rest of counting. */
 function dayFinder(zone: string): (quarter: number) => Day {
 	let last = { quarter: Number.NaN, day: '' };
 	return (quarter) => {
@@ -141,7 +141,7 @@ type QuarterKey = [scope: string, quarter: number, type: string, audience: strin
 
 const sliceRows = 10_000;
 
-/** Adds up the days anew, in the zone of the settings: each quarter of an hour lies within one. */
+/** Computes the daily sums again in the configured time zone. */
 export async function sumDays(sql: Sql): Promise<void> {
 	sql.write('DELETE FROM daily_figures');
 	const days = new Counts(addToDay);
@@ -190,7 +190,7 @@ class Counts {
 		this.#counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
 	}
 
-	/** In one order, so that two writers of the same rows wait for each other instead of both. */
+	/** Writes in a fixed order, so that two writers of the same rows cannot deadlock. */
 	write(sql: Sql): void {
 		const named = [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
 		for (const [, { key, by }] of named)
@@ -199,7 +199,7 @@ class Counts {
 	}
 }
 
-/** A statement that adds to counts in shards; its values are the key, the shard and the sums. */
+/** Returns a statement that adds to sharded counts; its values are the key, the shard and the sums. */
 export function addTo(table: string, key: readonly string[], sums: readonly string[] = ['count']): string {
 	const names = [...key, 'shard'].join(', ');
 	return `INSERT INTO ${table} (${names}, ${sums.join(', ')})
@@ -214,7 +214,7 @@ const addToLink = addTo('link_figures', linkKey, ['clicks', 'messages']);
 const addToBounces = addTo('bounce_figures', ['scope', 'quarter', 'domain', 'type', 'code']);
 const addToBounced = addTo('bounced_figures', ['hard', 'soft', 'sent', 'campaign', 'tag']);
 
-/** Needs a condition on the id of a message, as what follows a WHERE, in each of its parts. */
+/** Makes the condition that each part of a query puts on message ids. */
 export type Only = (id: string) => string;
 const everything: Only = () => '';
 
@@ -304,11 +304,11 @@ export function bouncedGroups(only = everything): string {
 		GROUP BY 1, 2, 3, 4, 5`;
 }
 
-/** A table of figures in shards, with what it should hold: messages, and the sums of those that retention has deleted. */
+/** A table of sharded figures and the query for its true values: messages, and sums of those that retention has deleted. */
 export interface Figure {
 	table: string;
 	columns: readonly string[];
-	/** Sums are compared by these: erasures leave neither content nor address, and late bounces keep their quarter. */
+	/** Columns to compare sums by: erasures remove content and address, and late bounces keep their quarter. */
 	key: readonly string[];
 	sums: readonly string[];
 	counted(dialect: Dialect): string;

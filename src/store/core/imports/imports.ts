@@ -41,7 +41,7 @@ interface ImportParts {
 	isTrial: boolean;
 }
 
-/** How far a trial import is. Its rows are undone; `standing` holds what they decide about later rows. */
+/** Progress of a dry run. Its rows are undone; `standing` holds what they decide about later rows. */
 interface Progress extends Pick<Session, 'position'> {
 	counts: ImportCounts;
 	standing: AddressSet;
@@ -141,7 +141,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// With `error` a row that meets a subscriber is counted among the rejected ones, which many things are.
+	// With `error`, a row of an existing subscriber counts as rejected, which has other causes too.
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew(readCounts(session.counts));
 	const run = await openImportRun(sql, { seq: session.seq, spec, now, standing, expectsNew });
 	const parts = slices.map(({ batch, from, limit }): ImportPart => {
@@ -212,7 +212,7 @@ interface ImportPart {
 	rejects: Reject[];
 }
 
-/** Puts rows of one address in their order, and others in that of the index. Ids follow the rows, with gaps. */
+/** Writes rows of one address in file order, and the others in index order. Ids follow the file, with gaps. */
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
@@ -223,7 +223,7 @@ async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]):
 	};
 	const place = (number: number): PlacedRow => {
 		const { part, index } = find(number);
-		// Spelled out, as the spread of a row costs as much as its insert.
+		// Spelled out, because spreading a row costs as much as its insert.
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);
@@ -239,7 +239,7 @@ interface Numbered {
 	index: number;
 }
 
-/** Numbers the rows of all parts from 0. Numbers, because objects of a hundred thousand rows would outlive the rows. */
+/** Numbers the rows of all parts from 0. Objects for a hundred thousand rows would outlive the rows. */
 function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
 	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);
 	const owners = new Uint32Array(count);

@@ -86,7 +86,7 @@ interface PlacedRow {
 	place: RowPlace;
 }
 
-/** A refusal changes nothing, but a reason of the file about an existing address still stops its mail. */
+/** A refused row changes nothing, but a `disable_reason` for an existing address still stops its mail. */
 export async function importRows(
 	sql: Sql,
 	run: ImportRun,
@@ -177,7 +177,7 @@ async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): P
 }
 
 function duplicateOf(row: ImportRow): RowOutcome {
-	// Joined: a template literal would keep the row's text alive as long as the error.
+	// A template literal would keep the row's text alive as long as the error.
 	const error = ['email: ', row.email, ' stands in this import already.'].join('');
 	return { kind: 'duplicate', code: 'duplicate', error };
 }
@@ -239,7 +239,7 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 	}
 }
 
-/** The first row of an address gives the values. A later one that says the person left still stops the mail. */
+/** The first row of an address sets the values. A later row that says the person left still stops the mail. */
 async function deactivate(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): Promise<void> {
 	const { is_active, disable_reason } = importedActivation(row, []);
 	if (is_active || stored.is_active === 0) return await impose(sql, run, row);
@@ -306,7 +306,7 @@ function mergedMeta(stored: string, row: ImportRow): string {
 	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: parseRecord(row.meta_json) }));
 }
 
-// Also where nothing changes: the same address further down is a duplicate, not another unchanged row.
+// Call it for unchanged rows too: the same address further down is a duplicate.
 function markSeen(sql: Sql, run: ImportRun, id: number): void {
 	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', [run.seq, id]);
 }
@@ -326,7 +326,7 @@ const tooLarge: RowOutcome = {
 };
 
 function isTooLarge(json: string): boolean {
-	// A UTF-16 unit has at most three octets: short texts need no count.
+	// A UTF-16 unit has at most three bytes, so short texts need no count.
 	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
 }
 
@@ -360,7 +360,7 @@ async function lift(
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
-/** A reason of the file stops mail as if it had happened here: the row is already inactive, those of other lists follow. */
+/** Stops mail for a `disable_reason` as if it had happened here. The row is already inactive; rows of other lists follow. */
 async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
@@ -377,12 +377,12 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/** Rows of batches in the order of the index: neighbours are put together, so each page is read and written once. */
+/** Rows of batches in index order: neighbours are written together, so each page is read and written once. */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
 	prepare(batch: Batch): number {
-		// Checked rows stay bytes until their turn: as objects they take five times the memory.
+		// Checked rows stay bytes until they are needed, since objects take five times the memory.
 		return 'rows' in batch ? batch.rows.count : this.#rowsOf(batch).length;
 	}
 
@@ -431,7 +431,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Thousands of rows may be refused for one reason. A separate text for each would keep the text of its row alive. */
+/** Shares the text of a reason: thousands of rows may have the same one, and each text would keep its row alive. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
@@ -443,15 +443,15 @@ function sameText(text: string, shared: Map<string, string>): string {
 	return known;
 }
 
-/** The number of characters of a key that are read, and of different ones: printable ASCII, as most keys are. */
+/** How many characters of a key are read, and the codes they may have: printable ASCII, as in most keys. */
 const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;
 
-/** The most rows of one call: with a rank they make up a number that a double holds. */
+/** The most rows of one call, so that row and rank fit into one double. */
 export const maxOrderedRows = 2 ** 20;
 
-/** Ranks keys roughly in their order. It reads up to the first character that is not ASCII, so octets rank the same. */
+/** Ranks keys roughly in their order, by the characters before the first that is not ASCII. Bytes rank the same. */
 function rankOf(codeAt: (place: number) => number): number {
 	let rank = 0;
 	let isPlain = true;
@@ -463,7 +463,7 @@ function rankOf(codeAt: (place: number) => number): number {
 	return rank;
 }
 
-/** The numbers 0 … `count` − 1 by rank, in chunks of at least `size` without a common rank. The order is stable. */
+/** Returns 0 … `count` − 1 in stable order by rank, in chunks of at least `size` that share no rank. */
 export function chunksByRank(
 	count: number,
 	rankAt: (index: number) => number,

@@ -73,7 +73,10 @@ export function sumsOf(rows: readonly StateCount[]): StateCounts {
 	return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Counts by visible state. Walks all of a submission; of a campaign what waits and what failed, by their indexes. */
+/**
+ * Counts messages by visible state. Reads all of a submission; of a campaign only waiting and failed ones, by
+ * their indexes.
+ */
 export async function countByState(
 	sql: Sql,
 	scope: MessageScope | null,
@@ -99,7 +102,7 @@ export async function countByState(
 	return sumsOf([...rows, ...(campaign === undefined ? [] : await deletedStates(sql, campaign, seen))]);
 }
 
-/** Null: retention has begun to delete its messages. Messages that neither wait nor failed were sent. */
+/** Null if retention has begun to delete its messages. Messages that neither wait nor failed were sent. */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
@@ -218,7 +221,7 @@ async function eventsOf(
 		...(sent_at === null ? [] : [once('SENT', sent_at)]),
 		...firsts,
 	];
-	// A stable sort: at the same moment CREATED and SENT stay first.
+	// The sort is stable, so CREATED and SENT stay first among events of the same time.
 	return all
 		.sort((a, b) => a.first_at - b.first_at)
 		.map(({ type, first_at, count, url, machine }) => ({
@@ -226,7 +229,7 @@ async function eventsOf(
 		}));
 }
 
-/** A bounce's reply is in the event recorded at the same time; a bounce of a copy and a complaint have none. */
+/** The reply of a bounce is in the event of the same time. Bounces of copies and complaints have none. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -287,7 +290,7 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 	};
 }
 
-/** Leases count too: the message comes back when its lease ends. Lanes are few; each is one look-up in messages_due. */
+/** Includes leased messages, which return when their lease ends. Lanes are few, and each is one look-up in messages_due. */
 export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
 	const lanes =
 		scope === null
@@ -317,7 +320,7 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 	return due === setAside ? null : due;
 }
 
-/** With filters the count is exact up to here, or to the page after the one that is read. */
+/** With filters the count is exact up to this number, or up to the page after the current one. */
 const mostCounted = 100_000;
 
 const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
@@ -391,7 +394,7 @@ export async function pageMessages(
 	return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 }
 
-/** In the order of the pages, behind a message: what the last slice costs does not grow with those before it. */
+/** Continues after a message, in the order of pages. The cost of a slice does not grow with those before it. */
 export async function sliceMessages(
 	sql: Sql,
 	{ filter, after, limit, ...seen }: Command<'sliceMessages'>,
@@ -399,7 +402,7 @@ export async function sliceMessages(
 	const selected = await selection(sql, filter, seen);
 	const isBehind = filter.ordering === '-date_created' ? '<' : '>';
 	const { submission_seq, id } = after;
-	// The rest of a call's messages comes before those of the next call.
+	// Takes the rest of a call's messages before those of the next call.
 	const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
 		? [
 				[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
@@ -451,8 +454,8 @@ interface Selection extends Conditions {
 }
 
 /**
- * The ids of a page come along the index of its narrowest filter, and rows are read for the page alone. A CROSS JOIN
- * keeps SQLite to this order of tables.
+ * Selects the ids of a page by the index of its narrowest filter, and reads rows only for that page. CROSS JOIN
+ * makes SQLite keep this order of tables.
  */
 async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selection> {
 	const { to_key, campaign_unique_id: campaign, tag, status, since_at } = filter;
@@ -489,7 +492,7 @@ interface Lead {
 	byCall?: true;
 }
 
-/** Address, campaign, state or tag: the one that selects least, as far as that is known. */
+/** Leads with the filter that is known to select the fewest rows: address, campaign, state or tag. */
 function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, status }: Filter): Lead {
 	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
 	if (to_key !== undefined) return { from: 'messages m' };
@@ -512,10 +515,10 @@ function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, s
 
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
-/** Rows are numbered as they are made, but for what clocks and transactions differ. */
+/** Ids follow creation times, except for differences of clocks and transactions. */
 const disorder: Micros = microsPerDay;
 
-/** A number below which no message counts as made since then: those of a campaign count from its release. */
+/** Returns an id below which no message was created since. Messages of a campaign count from its release. */
 async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
