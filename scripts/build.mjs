@@ -85,7 +85,7 @@ const apart =
 /** Most commands load them, and each would be a chunk of its own. */
 const small = new RegExp(
 	`^(${[
-		'content/(hash|attachments|message-size|style-values|urls|fill-variables)',
+		'content/(hash|attachments|message-size|safe-values|fill-variables)',
 		'engine/(settings|rules/[\\w-]+)',
 		'(store|jobs)/errors?',
 		'store/(operations|slices)',

@@ -3,65 +3,58 @@ import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 
+/** Keeps values up to a number of bytes, and drops the least recently used. A larger value is kept alone. */
+export class ByteCache<V> {
+	readonly #maxBytes: number;
+	readonly #entries = new Map<string, { value: V; bytes: number }>();
+	#used = 0;
+
+	constructor(maxBytes: number) {
+		this.#maxBytes = maxBytes;
+	}
+
+	get(key: string): V | undefined {
+		const entry = this.#entries.get(key);
+		if (entry === undefined) return undefined;
+		this.#entries.delete(key);
+		this.#entries.set(key, entry);
+		return entry.value;
+	}
+
+	set(key: string, value: V, bytes: number): void {
+		this.delete(key);
+		this.#entries.set(key, { value, bytes });
+		this.#used += bytes;
+		for (const oldest of this.#entries.keys()) {
+			if (this.#used <= this.#maxBytes || this.#entries.size === 1) break;
+			this.delete(oldest);
+		}
+	}
+
+	delete(key: string): void {
+		this.#used -= this.#entries.get(key)?.bytes ?? 0;
+		this.#entries.delete(key);
+	}
+}
+
 export interface ContentCache {
 	/** Gets of one hash at the same time compile once. */
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
 
-interface ContentCacheOptions {
-	askHtml: AskHtml;
-	/** A larger content is kept alone, so that a campaign of it compiles it once. */
-	maxBytes: number;
-}
-
-interface Entry {
-	readonly compiled: Promise<CompiledContent>;
-	bytes: number;
-}
-
-export function createContentCache({ askHtml, maxBytes }: ContentCacheOptions): ContentCache {
-	const entries = new Map<string, Entry>();
-	let used = 0;
-
-	function drop(sha256: string, entry: Entry): void {
-		if (entries.get(sha256) !== entry) return;
-		entries.delete(sha256);
-		used -= entry.bytes;
-	}
-
-	function weigh(sha256: string, entry: Entry, bytes: number): void {
-		if (entries.get(sha256) !== entry) return;
-		used += bytes - entry.bytes;
-		entry.bytes = bytes;
-		makeRoom();
-	}
-
-	function keep(sha256: string, entry: Entry): void {
-		entries.set(sha256, entry);
-		used += entry.bytes;
-		makeRoom();
-	}
-
-	function makeRoom(): void {
-		for (const [oldest, other] of entries) {
-			if (used <= maxBytes || entries.size === 1) break;
-			drop(oldest, other);
-		}
-	}
-
+export function createContentCache(options: { askHtml: AskHtml; maxBytes: number }): ContentCache {
+	const cache = new ByteCache<Promise<CompiledContent>>(options.maxBytes);
 	return {
 		get(sha256, content) {
-			const known = entries.get(sha256);
-			if (known !== undefined) {
-				entries.delete(sha256);
-				entries.set(sha256, known);
-				return known.compiled;
-			}
-			const compiled = compileContent(content, askHtml, (bytes) => weigh(sha256, entry, bytes));
-			const entry: Entry = { compiled, bytes: bytesOf(content.subject, content.text, content.html) };
-			keep(sha256, entry);
-			compiled.catch(() => drop(sha256, entry));
-			return entry.compiled;
+			const known = cache.get(sha256);
+			if (known !== undefined) return known;
+			const compiled = compileContent(content, options.askHtml);
+			cache.set(sha256, compiled, bytesOf(content));
+			compiled.then(
+				({ bytes }) => cache.set(sha256, compiled, bytes),
+				() => cache.delete(sha256),
+			);
+			return compiled;
 		},
 	};
 }

@@ -25,11 +25,7 @@ import type { CompiledContent, Recipient } from './types.js';
 import { textGuards } from './value-guards.js';
 
 /** Failures are warnings, and the mail goes out as written; rejects only if no reader is available. */
-export async function compileContent(
-	content: Content,
-	askHtml: AskHtml,
-	onHeld: (bytes: number) => void = () => undefined,
-): Promise<CompiledContent> {
+export async function compileContent(content: Content, askHtml: AskHtml): Promise<CompiledContent> {
 	const { read, warnings } = await readWith(content, askHtml);
 	const text = content.text === null ? (read?.alternative ?? null) : normalLineEnds(content.text);
 	const isEmpty = text === null && read === null;
@@ -41,12 +37,8 @@ export async function compileContent(
 		files: content.attachments ?? [],
 		written: content.html,
 	};
-	let held = base;
-	const hold = (bytes: number) => {
-		held += bytes;
-		onHeld(held);
-	};
-	return { variables: usedVariables(content), warnings, read, ...writers(sources, hold) };
+	const bytes = bytesOf({ subject: content.subject, text, html: read?.html ?? null });
+	return { variables: usedVariables(content), warnings, read, bytes, ...writers(sources) };
 }
 
 /** Requests less after each failure: first without style sheets, then without the text alternative. */
@@ -84,12 +76,10 @@ interface Sources {
 
 type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
 
-const base = 6 * 1024;
-
 /** Differences between messages seldom need a second piece of memory. */
 const slack = 512;
 
-function writers(sources: Sources, hold: (bytes: number) => void): Writers {
+function writers(sources: Sources): Writers {
 	const { subject, text, read, files } = sources;
 	const html = read?.html ?? null;
 	const links = read?.links ?? [];
@@ -99,7 +89,7 @@ function writers(sources: Sources, hold: (bytes: number) => void): Writers {
 	const bodies: { plain?: MessageBody; tracked?: MessageBody } = {};
 	const bodyFor = (tracking: Recipient['tracking']) => {
 		const kind = tracking === null ? 'plain' : 'tracked';
-		bodies[kind] ??= bodyOf(sources, hold, kind);
+		bodies[kind] ??= bodyOf(sources, kind);
 		return bodies[kind];
 	};
 	const writeFields = fieldWriter();
@@ -109,7 +99,6 @@ function writers(sources: Sources, hold: (bytes: number) => void): Writers {
 		const fault = joinFault(size, variables, links.length * perLink);
 		if (fault !== null) throw new TooLarge(fault);
 	};
-	hold(bytesOf(subject, text, html) + bytesOfMarkup(read));
 	return {
 		links: links.length,
 		link: (position, variables) => {
@@ -146,16 +135,11 @@ function writers(sources: Sources, hold: (bytes: number) => void): Writers {
 	};
 }
 
-function bodyOf(
-	{ text, read, sha256, files, written }: Sources,
-	hold: (bytes: number) => void,
-	kind: 'plain' | 'tracked',
-): MessageBody {
+function bodyOf({ text, read, sha256, files, written }: Sources, kind: 'plain' | 'tracked'): MessageBody {
 	const parts = {
 		text: text === null ? null : plainPart(textTemplate(text), 'plain', normalLineEnds),
 		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
 	};
-	hold((parts.text?.bytes ?? 0) + (parts.html?.bytes ?? 0));
 	return compileBody({ ...parts, sha256, files: placeFiles(written, files) });
 }
 
@@ -179,13 +163,9 @@ function trackedPart(read: ReadHtml): Part {
 	return compilePart({ template: trackedTemplate(read), subtype: 'html', fill: fillTracked });
 }
 
-function bytesOfMarkup(read: ReadHtml | null): number {
-	if (read === null) return 0;
-	const links = read.links.reduce((sum, { target }) => sum + 160 + 100 * target.length, 0);
-	return links + 200 * read.guards.size;
-}
-
-export function bytesOf(...texts: readonly (string | null)[]): number {
-	const bytes = (text: string) => 24 + (/[^\x00-\xff]/.test(text) ? 2 : 1) * text.length;
-	return texts.reduce((sum, text) => sum + (text === null ? 0 : bytes(text)), 0);
+/** About the memory that a compiled content takes: its texts, their encoded forms, and its variables and links. */
+export function bytesOf({ subject, text, html }: Pick<Content, 'subject' | 'text' | 'html'>): number {
+	const all = `${subject}${text ?? ''}${html ?? ''}`;
+	const width = /[^\x00-\xff]/.test(all) ? 2 : 1;
+	return 6 * 1024 + 4 * width * all.length + 200 * (all.split('#').length + all.split('href').length);
 }

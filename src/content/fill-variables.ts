@@ -1,8 +1,7 @@
 /** Variables are found from left to right: `#a##b#` is a and b, `#a#b#` is a followed by `b#`. */
 import { escapeHtml } from '../api/quote.js';
 import { referencePattern, variableValue } from '../api/variables.js';
-import { loadsNothing } from './style-values.js';
-import { opensSafely, percentEncoded } from './urls.js';
+import { loadsNothing, opensSafely, percentEncoded } from './safe-values.js';
 import type { ValueGuard } from './value-guards.js';
 
 export interface Slot {

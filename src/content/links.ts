@@ -4,7 +4,7 @@ import { canParseUrl } from '../api/schema/url.js';
 import { variableName, variableValue } from '../api/variables.js';
 import { type Piece, piecesOf, readMarkup } from './attributes.js';
 import type { Variables } from './fill-variables.js';
-import { encodedIn, percentEncoded } from './urls.js';
+import { encodedIn, percentEncoded } from './safe-values.js';
 
 type LinkTarget = readonly (string | Reference)[];
 
@@ -117,6 +117,17 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	const value = variableValue(reference, variables);
 	if (value === null) return `#${reference}#`;
 	return isEncoded ? percentEncoded(value) : value;
+}
+
+/** The links of a body that is deleted; null if it has none. */
+export function onlyLinks(html: string): string | null {
+	const links = findLinks(html);
+	if (links.length === 0) return null;
+	const short = links
+		.map(({ start, end }) => `<a href="${html.slice(start, end).replaceAll('"', '&quot;')}"></a>`)
+		.join('');
+	// A wrong target would be worse than a body that stays.
+	return linkTexts(short).join('\n') === linkTexts(html).join('\n') ? short : html;
 }
 
 export function linkTexts(html: string): string[] {

@@ -10,7 +10,6 @@ export interface Part {
 	write(out: ByteSink, values: BodyValues): void;
 	/** False only if the body may hold the boundary (7bit, which is constant). */
 	isFreeOf(boundary: string): boolean;
-	readonly bytes: number;
 }
 
 interface PartSource<S> {
@@ -40,7 +39,6 @@ export function compilePart<S>({ template, subtype, fill }: PartSource<S>): Part
 
 interface Body {
 	write: Part['write'];
-	bytes: number;
 	isFreeOf?: Part['isFreeOf'];
 }
 
@@ -60,13 +58,12 @@ function ownOctets(text: string): Buffer {
 }
 
 function constantBody(octets: Buffer): Body {
-	return { write: (out) => out.octets(octets), bytes: octets.length + 200 };
+	return { write: (out) => out.octets(octets) };
 }
 
 function base64Body<S>(template: Template<S>, fill: PartSource<S>['fill']): Body {
 	return {
 		write: (out, values) => out.text(base64(renderSlots(template, (slot) => filledText(slot, values, fill)))),
-		bytes: 64 * template.literals.length + bytesOfSlots(template.slots),
 	};
 }
 
@@ -83,22 +80,11 @@ function encodeAll(literals: readonly string[]): Fragment[] {
 
 const shortLiteral = 64;
 
-function bytesOfSlots(slots: readonly unknown[]): number {
-	return 8 * slots.length + 240 * new Set(slots).size;
-}
-
-function bytesOfFragments(fragments: readonly Fragment[]): number {
-	let bytes = 8 * fragments.length;
-	for (const { octets } of new Set(fragments)) bytes += octets.length + 260;
-	return bytes;
-}
-
 function quotedPrintable<S>(
 	{ fragments, slots }: { fragments: readonly Fragment[]; slots: readonly S[] },
 	fill: PartSource<S>['fill'],
 ): Body {
 	return {
-		bytes: bytesOfFragments(fragments) + bytesOfSlots(slots),
 		write: (out, values) => {
 			const line = new QuotedPrintableLine(out);
 			const write = (text: string) => line.appendValue(text);

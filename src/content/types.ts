@@ -21,6 +21,8 @@ export interface CompiledContent {
 	readonly warnings: readonly string[];
 	readonly read: ReadHtml | null;
 	readonly links: number;
+	/** An estimate of the memory that it takes. */
+	readonly bytes: number;
 	/** Null for anything but http(s): exactly the links that `join` rewrites are not null. */
 	link(position: number, variables: Recipient['variables']): string | null;
 	/** Not dot-stuffed; in `memory` if it fits. Throws before it joins a message that would be too large. */

@@ -1,7 +1,6 @@
 import { hasDefault, referencePattern } from '../api/variables.js';
 import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
-import { mayLoad, type StyleGuard, styleGuards } from './style-values.js';
-import { encodedIn, schemeEnd, type UrlGuard } from './urls.js';
+import { encodedIn, mayLoad, type StyleGuard, schemeEnd, styleGuards, type UrlGuard } from './safe-values.js';
 
 export type ValueGuard = UrlGuard | StyleGuard | 'query';
 

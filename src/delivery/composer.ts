@@ -1,24 +1,50 @@
 import { domainOf, type EmailKey, emailKey } from '../api/address.js';
 import { microsPerMs } from '../api/datetime.js';
-import type { Content, Envelope } from '../api/messages.js';
+import type { Envelope } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
 import { withOwn } from '../api/variables.js';
+import { ByteCache, type ContentCache } from '../content/cache.js';
 import { bytesOf } from '../content/compile.js';
 import { type ContentSize, contentSize, isSurelyWithin } from '../content/message-size.js';
+import type { ReadHtml } from '../content/read-html.js';
 import type { CompiledContent, Recipient } from '../content/types.js';
 import type { StoredSubmission } from '../store/campaigns.js';
+import type { StoredKey } from '../store/maintenance.js';
 import type { Leased, Queue } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
-import { type Ahead, composeAhead, type LentMail, type MailSource } from './compose-ahead.js';
-import { type KeysFor, signMessage } from './dkim/sign.js';
+import { type KeysFor, type SigningKey, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
 import { localReply } from './reply.js';
 import type { Conversation, Mail } from './smtp/transaction.js';
 import { type LinkOptions, messageLinks, trackingOf, usedLinks } from './tracking/tokens.js';
 
-export interface ContentCache {
-	get(sha256: string, content: Content): Promise<CompiledContent>;
+export interface ComposingSettings {
+	publicUrl: string | null;
+	keys: readonly StoredKey[];
+	bounceAddress: string | null;
 }
+
+export interface MailSource {
+	submission: StoredSubmission;
+	read: ReadHtml | null;
+	keys: readonly SigningKey[];
+}
+
+export interface LentMail {
+	mail: Mail;
+	release(): void;
+}
+
+/** Threads that compose mails before they are asked for. */
+export interface Ahead {
+	expect(source: MailSource, messages: readonly Leased[]): void;
+	/** Once; mails expected before it are forgotten. Null: not composed, and perhaps impossible to compose. */
+	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
+	keysFor: KeysFor;
+}
+
+/** Fewer messages of one submission are not worth a call of a thread. */
+const leastTogether = 10;
 
 export interface ComposerOptions extends LinkOptions {
 	reads: Pick<Reads, 'getSubmission' | 'getAttachment'>;
@@ -78,14 +104,28 @@ export class Composer {
 		const { ahead } = this.#options;
 		if (ahead === undefined) return;
 		for (const { message } of messages) this.#expected.add(message);
-		const mayGo = (submission: StoredSubmission, message: Leased) =>
-			this.#expected.has(message.message) && this.#isOrdinary(submission, message);
-		composeAhead(ahead, messages, { sourceOf: (message) => this.#sourceOf(ahead, message), mayGo })
+		this.#composeAhead(ahead, messages)
 			// The mail is composed again when it is asked for, and fails there.
 			.catch(() => undefined)
 			.finally(() => {
 				for (const { message } of messages) this.#expected.delete(message);
 			});
+	}
+
+	async #composeAhead(ahead: Ahead, messages: readonly Leased[]): Promise<void> {
+		for (let first = 0, end = 0; first < messages.length; first = end) {
+			const message = messages[first];
+			if (message === undefined) return;
+			const isNext = ({ submission }: Leased, at: number) => at > first && submission !== message.submission;
+			const after = messages.findIndex(isNext);
+			end = after === -1 ? messages.length : after;
+			const source = end - first < leastTogether ? null : await this.#sourceOf(ahead, message);
+			if (source === null) continue;
+			const together = messages
+				.slice(first, end)
+				.filter((each) => this.#expected.has(each.message) && this.#isOrdinary(source.submission, each));
+			if (together.length >= leastTogether) ahead.expect(source, together);
+		}
 	}
 
 	/** Only signed mails and HTML, without files, cost more than a message to a thread. */
@@ -225,31 +265,19 @@ function unsendable(text: string): { kind: 'unsendable'; conversation: Conversat
 	};
 }
 
-const kept = 200;
-/** Bytes of cached contents: one of 4 MiB must not be there two hundred times. */
-const maxBytes = 8 * 1024 * 1024;
+const cachedBytes = 8 * 1024 * 1024;
+/** The memory of a small submission is mostly outside of its content. */
+const leastBytes = 40 * 1024;
 
-/** Drops the oldest first; a submission never changes, so none becomes stale. */
+/** A submission never changes, so none becomes stale. */
 export function createSubmissions(reads: Pick<Reads, 'getSubmission'>) {
-	const submissions = new Map<Uuid, { submission: StoredSubmission; bytes: number }>();
-	let used = 0;
-	const dropOldest = () => {
-		const [oldest] = submissions;
-		if (oldest === undefined) return;
-		submissions.delete(oldest[0]);
-		used -= oldest[1].bytes;
-	};
+	const cache = new ByteCache<StoredSubmission>(cachedBytes);
 	const read = async (id: Uuid) => {
 		const submission = await reads.getSubmission({ id });
 		if (submission === null) return null;
-		const { subject, text, html } = submission.content;
-		const request = submission.call === undefined ? null : JSON.stringify(submission.call.request);
-		const bytes = bytesOf(subject, text, html) + bytesOf('', request, null);
-		if (bytes > maxBytes || submissions.has(id)) return submission;
-		while (submissions.size >= kept || used + bytes > maxBytes) dropOldest();
-		submissions.set(id, { submission, bytes });
-		used += bytes;
+		const request = submission.call === undefined ? '' : JSON.stringify(submission.call.request);
+		cache.set(id, submission, Math.max(leastBytes, bytesOf(submission.content) + request.length));
 		return submission;
 	};
-	return { get: (id: Uuid) => submissions.get(id)?.submission ?? read(id) };
+	return { get: (id: Uuid) => cache.get(id) ?? read(id) };
 }

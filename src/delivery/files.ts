@@ -1,5 +1,6 @@
 import type { Attachment } from '../api/attachments.js';
 import { encodeFile } from '../content/attachments.js';
+import { ByteCache } from '../content/cache.js';
 import type { Reads } from '../store/store.js';
 
 export interface EncodedFiles {
@@ -10,32 +11,18 @@ export function createEncodedFiles(
 	reads: Pick<Reads, 'getAttachment'>,
 	maxBytes = 32 * 1024 * 1024,
 ): EncodedFiles {
-	const kept = new Map<string, Buffer>();
+	const kept = new ByteCache<Buffer>(maxBytes);
 	const reading = new Map<string, Promise<Buffer | null>>();
-	let used = 0;
-	const keep = (sha256: string, encoded: Buffer) => {
-		kept.set(sha256, encoded);
-		used += encoded.length;
-		for (const [oldest, other] of kept) {
-			if (used <= maxBytes || kept.size === 1) break;
-			kept.delete(oldest);
-			used -= other.length;
-		}
-	};
 	const read = async (sha256: string) => {
 		const bytes = await reads.getAttachment({ sha256 });
 		if (bytes === null) return null;
 		const encoded = encodeFile(bytes);
-		keep(sha256, encoded);
+		kept.set(sha256, encoded, encoded.length);
 		return encoded;
 	};
 	const find = (sha256: string): Promise<Buffer | null> | Buffer => {
 		const known = kept.get(sha256);
-		if (known !== undefined) {
-			kept.delete(sha256);
-			kept.set(sha256, known);
-			return known;
-		}
+		if (known !== undefined) return known;
 		const underWay = reading.get(sha256) ?? read(sha256).finally(() => reading.delete(sha256));
 		reading.set(sha256, underWay);
 		return underWay;

@@ -1,6 +1,6 @@
 import { backoff } from '../api/backoff.js';
 import { noDeliveries } from '../api/counts.js';
-import { type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';
+import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';
 import { stalledReason } from '../api/pauses.js';
 import type { Uuid } from '../api/records.js';
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
@@ -9,7 +9,6 @@ import { Breaker, type Stop } from './breaker.js';
 import type { Courier, Telling } from './courier.js';
 import { Leases, type Slot } from './leases.js';
 import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
-import { Rate, WakeUp } from './wake-up.js';
 import type { RunOptions, RunRequest, RunResult } from './worker.js';
 
 type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
@@ -425,5 +424,64 @@ export class Run {
 
 	#result(kind: RunResult['kind'], reason: string | null): RunResult {
 		return { kind, reason, counts: this.#counts };
+	}
+}
+
+class WakeUp {
+	readonly #sleep: Required<RunOptions>['sleep'];
+	readonly #isAborted: () => boolean;
+	#nap = new AbortController();
+	#notify: (() => void) | null = null;
+
+	constructor(sleep: Required<RunOptions>['sleep'], isAborted: () => boolean) {
+		this.#sleep = sleep;
+		this.#isAborted = isAborted;
+	}
+
+	change(): Promise<void> {
+		return new Promise((resolve) => {
+			this.#notify = resolve;
+		});
+	}
+
+	changed(): void {
+		const waiting = this.#notify;
+		this.#notify = null;
+		waiting?.();
+	}
+
+	async sleep(ms: number): Promise<void> {
+		this.#nap = new AbortController();
+		if (!this.#isAborted()) await this.#sleep(ms, this.#nap.signal);
+	}
+
+	wake(): void {
+		this.#nap.abort();
+		this.changed();
+	}
+}
+
+/** A token bucket of a tenth of a second's turns: no burst after a pause; coarse timers keep the rate. */
+class Rate {
+	readonly #perSecond: number;
+	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };
+	#next: Micros;
+
+	constructor(
+		perSecond: number,
+		options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean },
+	) {
+		this.#perSecond = perSecond;
+		this.#options = options;
+		this.#next = steadyOf(options.clock);
+	}
+
+	/** However often a sleep ends early: a wake-up for new work must not shorten the wait. */
+	async waitForTurn(messages: number): Promise<void> {
+		const { clock, sleep, isOver } = this.#options;
+		const turn = Math.max(this.#next, steadyOf(clock) - microsPerSecond / 10);
+		this.#next = turn + messages * (microsPerSecond / this.#perSecond);
+		for (let now = steadyOf(clock); now < turn && !isOver(); now = steadyOf(clock))
+			await sleep((turn - now) / microsPerMs);
 	}
 }

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { compileContent } from '../content/compile.js';
 import { createVerp } from '../delivery/bounces/verp.js';
-import type { MailSource } from '../delivery/compose-ahead.js';
-import { type ComposerOptions, toMail } from '../delivery/composer.js';
+import { type ComposerOptions, type MailSource, toMail } from '../delivery/composer.js';
 import { signMessageHere } from '../delivery/dkim/sign.js';
 import type { Mail } from '../delivery/smtp/transaction.js';
 import { keyringOf } from '../delivery/tracking/tokens.js';

@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import type { Uuid } from '../api/records.js';
-import type { Ahead, ComposingSettings, LentMail, MailSource } from '../delivery/compose-ahead.js';
+import type { Ahead, ComposingSettings, LentMail, MailSource } from '../delivery/composer.js';
 import type { KeysFor } from '../delivery/dkim/sign.js';
 import { sliceBytes } from '../delivery/smtp/dialogue.js';
 import type { Mail } from '../delivery/smtp/transaction.js';

@@ -147,6 +147,7 @@ export const plainContents: { get(): Promise<CompiledContent> } = {
 		warnings: [],
 		read: null,
 		links: 0,
+		bytes: 0,
 		link: () => null,
 		join: (envelope, recipient) =>
 			Buffer.from(

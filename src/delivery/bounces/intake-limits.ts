@@ -9,14 +9,14 @@ export function networkOf(ip: string): string {
 
 const minuteMs = 60_000;
 
-/** Connections of a network at once; connections, mails and refused recipients within a minute. */
-const usual = { maxConnections: 20, maxOpened: 1_200, maxMails: 1_200, maxRefused: 100 };
+/** Connections of a network at once, and its refused recipients within a minute. */
+const usual = { maxConnections: 20, maxRefused: 100 };
 
 export class IntakeLimits {
 	readonly #max: typeof usual;
 	readonly #now: () => number;
 	readonly #open = new Map<string, number>();
-	readonly #within = { opened: new Map<string, number>(), mails: new Map(), refused: new Map() };
+	readonly #refused = new Map<string, number>();
 	#minuteBegan = Number.NEGATIVE_INFINITY;
 
 	constructor({
@@ -27,12 +27,12 @@ export class IntakeLimits {
 		this.#now = now;
 	}
 
-	/** False: the network has too many connections, at once or within this minute, or too many refusals. */
+	/** False: the network has too many connections, or too many refusals within this minute. */
 	connect(ip: string): boolean {
+		this.#begin();
 		const network = networkOf(ip);
 		const isFree = raise(this.#open, network, 1) <= this.#max.maxConnections;
-		const isSlow = this.#count('opened', network) <= this.#max.maxOpened;
-		return isFree && isSlow && this.#count('refused', network, 0) < this.#max.maxRefused;
+		return isFree && (this.#refused.get(network) ?? 0) < this.#max.maxRefused;
 	}
 
 	disconnect(ip: string): void {
@@ -40,27 +40,22 @@ export class IntakeLimits {
 		if (raise(this.#open, network, -1) <= 0) this.#open.delete(network);
 	}
 
-	mail(ip: string): boolean {
-		return this.#count('mails', networkOf(ip)) <= this.#max.maxMails;
-	}
-
 	refused(ip: string): void {
-		this.#count('refused', networkOf(ip));
+		this.#begin();
+		raise(this.#refused, networkOf(ip), 1);
 	}
 
-	#count(what: 'opened' | 'mails' | 'refused', network: string, step = 1): number {
-		// Whole minutes: an address that comes back later has no state here.
-		if (this.#now() - this.#minuteBegan >= minuteMs) {
-			this.#minuteBegan = this.#now();
-			for (const counts of Object.values(this.#within)) counts.clear();
-		}
-		return raise(this.#within[what], network, step);
+	/** Whole minutes: an address that comes back later has no state here. */
+	#begin(): void {
+		if (this.#now() - this.#minuteBegan < minuteMs) return;
+		this.#minuteBegan = this.#now();
+		this.#refused.clear();
 	}
 }
 
 function raise(counts: Map<string, number>, network: string, step: number): number {
 	const count = (counts.get(network) ?? 0) + step;
-	if (step !== 0) counts.set(network, count);
+	counts.set(network, count);
 	return count;
 }
 

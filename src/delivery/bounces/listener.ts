@@ -69,10 +69,6 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 			clearTimeout(ends.get(session));
 			if (ends.delete(session)) limits.disconnect(session.remoteAddress);
 		},
-		onMailFrom: (_, session, answer) => {
-			const tooMany = () => new Refusal(450, '4.7.1 Too many mails from your address, try later');
-			answer(limits.mail(session.remoteAddress) ? null : intake.refuse(session, tooMany()));
-		},
 		onRcptTo: ({ address }, session, answer) => {
 			intake.messageOf(address).then(
 				(message) => {

@@ -1,5 +1,6 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { whyUnreachable } from '../../api/errors.js';
+import { isRecord } from '../../api/json.js';
 import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply, parseReply } from '../reply.js';
 import type { SmtpSettings, SmtpTimeouts } from './settings.js';
@@ -71,54 +72,43 @@ const untrusted =
 
 function tlsFault(
 	error: SMTPConnection.SMTPError,
-	{ host, security, user, ca }: SmtpSettings,
+	{ host, security, ca }: SmtpSettings,
 	offersTls: boolean,
 ): OpeningFailure | null {
 	const cause = causeOf(error);
 	const fault = (text: string, remedy: Remedy | null) => ({ reply: localReply('tls', text), remedy });
 	// The library asks for what was not offered; the answer to that explains nothing.
-	if (security === 'required' && !offersTls) return fault(noStartTls(user, ca), 'tls_port');
-	if (security === 'implicit' && notTls.has(cause)) {
-		const text =
-			'the server does not speak TLS from the first byte: smtp:// instead of smtps:// in smtp_url takes STARTTLS';
-		return fault(text, 'smtp_url');
-	}
-	if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-		const names = ('cert' in error ? namesOf(error.cert) : []).join(', ') || 'another name';
-		const text = `the certificate of the mail server is for ${names}, not for ${host}: smtp_url must use a name that it is for`;
-		return fault(text, 'smtp_url');
-	}
-	if (untrusted.test(cause)) {
-		const text =
+	if (security === 'required' && !offersTls)
+		return fault(
+			'the server offers no STARTTLS, which a login, tls=required and smtp_ca require: use its TLS port (smtps://)',
+			'tls_port',
+		);
+	if (security === 'implicit' && notTls.has(cause))
+		return fault(
+			'the server does not speak TLS on this port: use smtp:// instead of smtps:// in smtp_url',
+			'smtp_url',
+		);
+	if (cause === 'ERR_TLS_CERT_ALTNAME_INVALID')
+		return fault(`the certificate is not for ${host}, but for ${namesOf(error)}: use that name`, 'smtp_url');
+	if (untrusted.test(cause))
+		return fault(
 			ca === null
-				? `no authority that this machine trusts has signed the certificate of ${host}: the certificate of your own authority belongs in smtp_ca`
-				: `no certificate in smtp_ca has signed the certificate of ${host}: set smtp_ca to that of the authority that has`;
-		return fault(text, 'smtp_ca');
-	}
-	if (cause === 'CERT_HAS_EXPIRED') {
-		const text = `the certificate of ${host} has expired, or one that signed it${ca === null ? '' : ', which may be in smtp_ca'}: it has to be renewed there`;
-		return fault(text, ca === null ? null : 'smtp_ca');
-	}
-	const notYet = `the certificate of ${host} is not valid yet: the clock of this machine may be wrong`;
-	return cause === 'CERT_NOT_YET_VALID' ? fault(notYet, null) : null;
+				? `this machine does not trust the certificate of ${host}: store your own authority in smtp_ca`
+				: `no certificate in smtp_ca has signed the certificate of ${host}`,
+			'smtp_ca',
+		);
+	if (cause === 'CERT_HAS_EXPIRED')
+		return fault(
+			`the certificate of ${host}, or one that signed it, has expired`,
+			ca === null ? null : 'smtp_ca',
+		);
+	return null;
 }
 
-function noStartTls(user: string | null, ca: string | null): string {
-	const isForCa = user === null && ca !== null;
-	const ofUrl = user !== null ? 'no password is said in clear' : 'smtp_url says tls=required';
-	const why = isForCa ? 'with smtp_ca nothing is sent in clear' : ofUrl;
-	const otherwise = isForCa ? 'unset smtp_ca' : 'end it with ?tls=never';
-	return `the server offers no STARTTLS, and ${why}: give smtp_url a port that speaks TLS (smtps://), or ${otherwise}`;
-}
-
-const mostNames = 3;
-
-function namesOf(certificate: unknown): string[] {
-	if (typeof certificate !== 'object' || certificate === null || !('subjectaltname' in certificate))
-		return [];
-	const names = String(certificate.subjectaltname).split(', ');
-	const shown = names.slice(0, mostNames).map((name) => name.replace(/^[A-Za-z ]+:/, ''));
-	return names.length > mostNames ? [...shown, '…'] : shown;
+function namesOf(error: SMTPConnection.SMTPError): string {
+	const certificate = 'cert' in error && isRecord(error.cert) ? error.cert : {};
+	const names = String(certificate['subjectaltname'] ?? 'another name').replace(/(^|, )[A-Za-z ]+:/g, '$1');
+	return names.length > 100 ? `${names.slice(0, 100)}…` : names;
 }
 
 export interface TraceEntry {

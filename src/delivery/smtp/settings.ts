@@ -52,9 +52,7 @@ export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	const scheme = /^(smtps?):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
 	if (scheme === undefined) return error(`an SMTP URL starts with smtp:// or smtps://, as in ${example}`);
 	const url = parseUrl(text.trim());
-	if (url === null)
-		return error(`not a valid SMTP URL (host missing, or port not 1 to 65535), try ${example}`);
-	return fromUrl(scheme, url);
+	return url === null ? invalid() : fromUrl(scheme, url);
 }
 
 /** Scheme and host in lower case, without blanks and a last slash; `HOST:PORT` gets a scheme. */
@@ -72,12 +70,9 @@ const example = 'smtp://USER@HOST:587';
 function fromUrl(scheme: string, url: URL): ParsedSmtpUrl {
 	if (url.password !== '')
 		return error('no password in the URL: put it in a file and name it with --smtp-password-file');
-	if (url.hostname === '') return error(`the host is missing, try ${example}`);
-	if (url.port === '0') return error('the port must be 1 to 65535');
-	if (url.pathname !== '' && url.pathname !== '/') return error(`an SMTP URL has no path: ${url.pathname}`);
-	if (url.hash !== '') return error('an SMTP URL has no fragment');
 	const user = decodeUser(url.username);
-	if (user === null) return error('the user holds a broken %-escape or a control character');
+	const hasRest = !['', '/'].includes(url.pathname) || url.hash !== '';
+	if (url.hostname === '' || url.port === '0' || hasRest || user === null) return invalid();
 	const security = securityOf(scheme, user === '' ? null : user, url.searchParams);
 	if (security === null)
 		return error('the only parameter is tls=never|opportunistic|required (smtp:// only)');
@@ -124,6 +119,10 @@ function decodeUser(encoded: string): string | null {
 	} catch {
 		return null;
 	}
+}
+
+function invalid(): ParsedSmtpUrl {
+	return error(`not a valid SMTP URL, such as ${example}`);
 }
 
 function error(message: string): ParsedSmtpUrl {

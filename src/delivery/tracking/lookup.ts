@@ -3,9 +3,10 @@ import type { Clock, Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 import { withOwn } from '../../api/variables.js';
 import { placeFiles, withImages } from '../../content/attachments.js';
+import type { ContentCache } from '../../content/cache.js';
 import type { CompiledContent } from '../../content/types.js';
 import type { Reads, TrackedEvent, Writes } from '../../store/store.js';
-import { type ContentCache, createSubmissions } from '../composer.js';
+import { createSubmissions } from '../composer.js';
 import { createEventWriter } from './events.js';
 import { type Keyring, type LinkOptions, messageLinks, usedLinks } from './tokens.js';
 

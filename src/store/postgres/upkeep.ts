@@ -102,7 +102,7 @@ export class Upkeep {
 
 	async #dropExpired(): Promise<void> {
 		const now = await this.#database.read(({ sql }) => provenTime(sql, this.#clock.now()));
-		const { onlyLinks } = await import('../../content/only-links.js');
+		const { onlyLinks } = await import('../../content/links.js');
 		for (const { drop, slice } of dropped) {
 			let after: number | null = 0;
 			while (after !== null && this.#clock.now() < this.#leadsUntil) {

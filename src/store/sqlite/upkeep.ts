@@ -84,7 +84,7 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 }
 
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
-	const { onlyLinks } = await import('../../content/only-links.js');
+	const { onlyLinks } = await import('../../content/links.js');
 	for (const { drop, slice } of expiries) {
 		let after: number | null = 0;
 		while (after !== null) {

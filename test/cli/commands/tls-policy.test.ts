@@ -78,7 +78,7 @@ describe('TLS to the mail server', () => {
 		expect(met).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
-				'tls: the certificate of the mail server is for mail.example.com, not for 127.0.0.1: smtp_url must use a name that it is for',
+				'tls: the certificate is not for 127.0.0.1, but for mail.example.com: use that name',
 			),
 		});
 	});
@@ -88,7 +88,7 @@ describe('TLS to the mail server', () => {
 		expect(met).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
-				'tls: the certificate of 127.0.0.1 has expired, or one that signed it, which may be in smtp_ca: it has to be renewed there',
+				'tls: the certificate of 127.0.0.1, or one that signed it, has expired',
 			),
 		});
 	});
@@ -97,13 +97,13 @@ describe('TLS to the mail server', () => {
 		expect(await sendTo({ server: good, ca: elsewhere.ca })).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
-				'tls: no certificate in smtp_ca has signed the certificate of 127.0.0.1: set smtp_ca to that of the authority that has',
+				'tls: no certificate in smtp_ca has signed the certificate of 127.0.0.1',
 			),
 		});
 		expect(await sendTo({ server: good, url: required })).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
-				'tls: no authority that this machine trusts has signed the certificate of 127.0.0.1: the certificate of your own authority belongs in smtp_ca',
+				'tls: this machine does not trust the certificate of 127.0.0.1: store your own authority in smtp_ca',
 			),
 		});
 		const options = { secure: true, disabledCommands: [] };
@@ -115,12 +115,12 @@ describe('TLS to the mail server', () => {
 		expect(await sendTo({ server: good, ca: good.ca, options })).toMatchObject({
 			...paused,
 			stderr: expect.stringMatching(
-				/tls: the server offers no STARTTLS, and with smtp_ca nothing is sent in clear: give smtp_url a port that speaks TLS \(smtps:\/\/\), or unset smtp_ca/,
+				/tls: the server offers no STARTTLS, which a login, tls=required and smtp_ca require: use its TLS port/,
 			),
 		});
 		expect(await sendTo({ server: good, url: required, options })).toMatchObject({
 			...paused,
-			stderr: expect.stringMatching(/offers no STARTTLS, and smtp_url says tls=required: /),
+			stderr: expect.stringMatching(/offers no STARTTLS/),
 		});
 	});
 
@@ -134,7 +134,7 @@ describe('TLS to the mail server', () => {
 		const url = (port: number) => `smtp://news@127.0.0.1:${port}`;
 		expect(await sendTo({ server: good, url, options })).toMatchObject({
 			...paused,
-			stderr: expect.stringMatching(/offers no STARTTLS, and no password is said in clear: /),
+			stderr: expect.stringMatching(/offers no STARTTLS/),
 		});
 	});
 

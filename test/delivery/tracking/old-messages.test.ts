@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createContentCache } from '../../../src/content/cache.js';
 import { contentSha256 } from '../../../src/content/hash.js';
-import { onlyLinks } from '../../../src/content/only-links.js';
+import { onlyLinks } from '../../../src/content/links.js';
 import { createTracking } from '../../../src/delivery/tracking/lookup.js';
 import { openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';

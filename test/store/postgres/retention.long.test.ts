@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import { onlyLinks } from '../../../src/content/only-links.js';
+import { onlyLinks } from '../../../src/content/links.js';
 import { expiries } from '../../../src/store/core/retention.js';
 import { createPipeline } from '../../../src/store/postgres/pipeline.js';
 import { createSql } from '../../../src/store/postgres/sql.js';
