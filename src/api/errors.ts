@@ -61,13 +61,13 @@ export function whyUnreachable(code: string): string | null {
 }
 
 const unreachable: ReadonlyMap<string, string> = new Map([
-	['ECONNREFUSED', 'no program takes connections there'],
-	['ECONNRESET', 'the connection was broken at once'],
-	['ENOTFOUND', 'there is no host of this name'],
-	['EAI_AGAIN', 'no name server answers'],
-	['ETIMEDOUT', 'there was no answer in time'],
-	['EHOSTUNREACH', 'there is no way to this host'],
-	['ENETUNREACH', 'there is no way to this network'],
+	['ECONNREFUSED', 'connection refused'],
+	['ECONNRESET', 'connection reset'],
+	['ENOTFOUND', 'unknown host'],
+	['EAI_AGAIN', 'the name server does not answer'],
+	['ETIMEDOUT', 'connection timed out'],
+	['EHOSTUNREACH', 'no route to the host'],
+	['ENETUNREACH', 'no route to the network'],
 ]);
 
 interface ApiErrorOptions {
@@ -231,7 +231,7 @@ export class MissingExtension extends Error {
 	readonly wanted: string | null;
 	constructor(extension: string, wanted: string | null = null) {
 		const what = wanted ?? `the extension "${extension}"`;
-		super(`${what} is not for this deployment: only mailctl's own engine and server can do that`);
+		super(`this service does not support ${what}: it needs a mailctl server or a local database`);
 		this.extension = extension;
 		this.wanted = wanted;
 	}
@@ -240,6 +240,6 @@ export class MissingExtension extends Error {
 export class NoSenders extends Error {
 	override readonly name = 'NoSenders';
 	constructor() {
-		super('this deployment tells no senders');
+		super('this service does not list senders');
 	}
 }

@@ -23,7 +23,7 @@ describe('--ca-cert', () => {
 		const { code, stderr } = await cli(argv, { env: { MAILCTL_TOKEN: 't' } });
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: `error: --ca-cert: ${file} holds no certificate\nhint: a PEM file has a line -----BEGIN CERTIFICATE-----\n`,
+			stderr: `error: --ca-cert: ${file} contains no certificate\nhint: a PEM file has a line -----BEGIN CERTIFICATE-----\n`,
 		});
 	});
 

@@ -38,7 +38,7 @@ describe('the default database', () => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
-		expect([first.code, first.stderr]).toEqual([0, `made a new database: ${path}\n`]);
+		expect([first.code, first.stderr]).toEqual([0, `created a new database: ${path}\n`]);
 		const second = await cli(['engine', 'queue', 'resume'], { env: { HOME } });
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
@@ -61,7 +61,7 @@ describe('the default database', () => {
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(run.code).toBe(code);
-		expect(run.stderr).toContain(`warning: no database at ${path}: read as an empty one\n`);
+		expect(run.stderr).toContain(`warning: no database at ${path}: it counts as empty\n`);
 		expect(existsSync(join(HOME, '.local'))).toBe(false);
 	});
 
@@ -77,7 +77,7 @@ describe('the default database', () => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
-		expect(run.stderr).toContain(`warning: no database at ${path}: read as an empty one\n`);
+		expect(run.stderr).toContain(`warning: no database at ${path}: it counts as empty\n`);
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
@@ -86,7 +86,7 @@ describe('the default database', () => {
 		const file = join(HOME, 'gone.csv');
 		await writeFile(file, 'email\nnobody\n');
 		const run = await cli(['suppressions', 'import', file], { env: { HOME } });
-		expect(run.stderr).toContain(': read as an empty one\n');
+		expect(run.stderr).toContain(': it counts as empty\n');
 		expect([run.code, existsSync(join(HOME, '.local/share'))]).toEqual([9, false]);
 	});
 
@@ -97,7 +97,7 @@ describe('the default database', () => {
 		expect([run.code, run.stdout, existsSync(join(HOME, '.local'))]).toEqual([2, '', false]);
 		expect(run.stderr).toMatch(/^error: there is no database at .*mailctl\.db\n/);
 		expect(run.stderr).toContain(
-			'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
+			'hint: mailctl engine init creates a database; mailctl login URL uses a service\n',
 		);
 	});
 
@@ -114,7 +114,7 @@ describe('the default database', () => {
 			stdout: '',
 			stderr:
 				`error: there is no database at ${path}\n` +
-				'hint: mailctl engine init makes it; mailctl login URL is for a deployment\n',
+				'hint: mailctl engine init creates a database; mailctl login URL uses a service\n',
 		});
 	});
 
@@ -122,7 +122,7 @@ describe('the default database', () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {
-			if (text.includes(': read as an empty one')) made ??= cli(['engine', 'queue', 'pause'], { env });
+			if (text.includes(': it counts as empty')) made ??= cli(['engine', 'queue', 'pause'], { env });
 		};
 		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '6s'];
 		const { stdout } = await cli(line, { env, heard });
@@ -136,7 +136,7 @@ describe('the default database', () => {
 			cli(['lists', 'create', '--name', name, '--email-reason', 'r'], { env }),
 		);
 		const stderr = (await Promise.all(adding)).map((run) => run.stderr).join('');
-		expect(stderr.split('made a new database').length).toBe(2);
+		expect(stderr.split('created a new database').length).toBe(2);
 		expect(JSON.parse((await cli(['lists', 'list', '-o', 'json'], { env })).stdout)).toHaveLength(3);
 	});
 
@@ -167,7 +167,7 @@ describe('the default database', () => {
 	] as const)('is not created by an abandoned question of mailctl %s', async (line, answers, code) => {
 		const HOME = await makeHome();
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
-		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('made a new database')]);
+		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('created a new database')]);
 		expect(existsSync(join(HOME, '.local/share/mailctl'))).toBe(false);
 	});
 });

@@ -131,7 +131,7 @@ describe('a missing value', () => {
 			['fields', 'create'],
 			[
 				['Variable:', '2nd'],
-				['no digit first', `${back}second`],
+				['without a digit first', `${back}second`],
 				['Name:', 'Second'],
 			],
 		);
@@ -259,7 +259,7 @@ describe('a secret', () => {
 				['is not an http or https URL', `${'\x7f'.repeat(22)}127.0.0.1:9`],
 				['http://127.0.0.1:9', `${'\x7f'.repeat(11)}http://127.0.0.1:9`],
 				['API token', 'open sesame'],
-				['plain characters', `${'\x7f'.repeat(11)}opensesame`],
+				['ASCII characters', `${'\x7f'.repeat(11)}opensesame`],
 			],
 			(options) => cli(['login', '--no-check'], options),
 		);
@@ -280,7 +280,7 @@ describe('a secret', () => {
 
 it('another name than the required one declines', async () => {
 	const { typed, run } = await filled();
-	const answers: Parameters<typeof typing>[0] = [['Type Readers to go on:', 'Reader']];
+	const answers: Parameters<typeof typing>[0] = [['Type Readers to confirm:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({
 		code: 130,
 		stderr: expect.stringMatching(/declined, nothing was changed\nhint: "Reader" is not "Readers"\n$/),

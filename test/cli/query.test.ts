@@ -50,7 +50,7 @@ describe('--query', () => {
 		expect((await asked('length(@)')).stdout).toBe('3\n');
 		expect(await asked('name', '-o', 'table')).toMatchObject({
 			code: 2,
-			stderr: 'error: --query does not go with --output table\n',
+			stderr: 'error: use --query with --output json, ndjson, tsv, not table\n',
 		});
 	});
 

@@ -13,7 +13,7 @@ it.skipIf(!existsSync('/dev/zero'))('an endless file is rejected before it fills
 	).toEqual({
 		code: 2,
 		stdout: '',
-		stderr: 'error: /dev/zero holds more than 64 MiB\n',
+		stderr: 'error: /dev/zero is larger than 64 MiB\n',
 	});
 });
 
@@ -86,7 +86,7 @@ describe('standard input', () => {
 		const both = (one: string, other: string) => ({
 			code: 2,
 			stdout: '',
-			stderr: `error: ${one} and ${other} both read standard input; give one of them a file\n`,
+			stderr: `error: ${one} and ${other} both read standard input; use a file for one of them\n`,
 		});
 		const run = (...words: string[]) => project.run(words, { stdin: 'email\nann@example.com\n' });
 		expect(await run(...mail, '--csv', '-', '--text-file', name, '-n')).toEqual(both('--text-file', '--csv'));

@@ -190,18 +190,18 @@ describe('on another service', () => {
 	});
 
 	it.each(ours)('%s is rejected by name, and nothing is written', (line) =>
-		refused(line.split(' '), new RegExp(`mailctl ${pathOf(line)} is not for this deployment`)));
+		refused(line.split(' '), new RegExp(`this service does not support mailctl ${pathOf(line)}`)));
 
 	it.each(
 		options.map((argv) => [argv.join(' '), argv] as const),
 	)('%s is refused, and nothing is written', (_, argv) =>
 		refused(
 			argv,
-			/is not for this deployment|makes its messages by itself|embedded engine|machine that owns the database/,
+			/this service does not support|makes its messages by itself|embedded engine|machine that owns the database/,
 		));
 
 	it.each(machine)('%s is rejected, because it works on a database', (line) =>
-		refused(line.split(' '), /works on a database of this machine|--base-url does not go with/));
+		refused(line.split(' '), /needs a local database|--base-url has no effect/));
 
 	it.each(
 		Object.keys(changes),

@@ -91,7 +91,7 @@ describe('a pipe', () => {
 	it('to a full disk is one clear line and exit 74', () => {
 		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 		expect(stderr.split('\n')).toEqual([
-			'error: standard output cannot be written: no space is left on the disk',
+			'error: cannot write to standard output: no space is left on the disk',
 			'hint: free some space, or write it to another disk',
 			'code 74',
 			'',

@@ -231,7 +231,7 @@ describe('engine restore', () => {
 			expect({ status, stderr }).toMatchObject({ status: code, stderr: expect.stringContaining(words) });
 			if (file === 'damaged.db')
 				expect(stderr).toMatch(
-					/^error: damaged\.db: this backup is damaged, and nothing was changed \([^\\]*\)\nhint: take another backup\n$/m,
+					/^error: damaged\.db: this backup is damaged, and nothing was changed \([^\\]*\)\nhint: use another backup\n$/m,
 				);
 		}
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 2_001 });

@@ -83,7 +83,7 @@ describe('a campaign on a mailctl server whose GET / is', () => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike });
 		const lost = await call('--retries', '1', ...job());
 		expect([6, 7]).toContain(lost.code);
-		expect(lost.stderr).toContain('This service does not say what it is');
+		expect(lost.stderr).toContain('Cannot tell which service this is');
 		for (const words of [
 			['templates', 'list'],
 			['subscribers', 'import', people, '-l', '1'],

@@ -163,7 +163,7 @@ describe('an option such a service does not support', () => {
 		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be kept' },
 		{
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
-			says: '--campaign is not for this deployment',
+			says: 'this service does not support --campaign',
 		},
 	])('$words is rejected before anything is written', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { ask, describePostgres } from '../support/postgres.js';
 
 const mail = '--from news@example.com --subject S --text T';
-const undone = 'interrupted: the change that was under way is undone\n';
+const undone = 'interrupted: the change in progress was undone\n';
 
 /** The words of each command, and its error where that is not `undone` with the hint to run it again. */
 const calls: Readonly<Record<string, readonly [words: string, says?: string]>> = {
@@ -26,7 +26,7 @@ const calls: Readonly<Record<string, readonly [words: string, says?: string]>> =
 	apply: ['--file mail.yaml'],
 	api: [
 		'POST /sub/fields/ --data {"variable":"zip","name":"Zip"}',
-		'interrupted: the change that was under way may have been made\n',
+		'interrupted: the change in progress may have been made\n',
 	],
 };
 

@@ -90,8 +90,8 @@ function rowsOf(file: string): Record<string, unknown[]> {
 describe.skipIf(!canRun)('the terminal after a confirmation', () => {
 	const place = () => filled();
 	const severe: readonly (readonly [string, string])[] = [
-		['lists delete 1', 'Type Readers to go on:'],
-		['subscribers erase ann@example.com', 'Type ann@example.com to go on:'],
+		['lists delete 1', 'Type Readers to confirm:'],
+		['subscribers erase ann@example.com', 'Type ann@example.com to confirm:'],
 	];
 	const mild: readonly (readonly [string, string])[] = [
 		['fields delete city', '(y/N)'],
@@ -122,7 +122,7 @@ describe.skipIf(!canRun)('the terminal after a late question', () => {
 			'subscribers erase',
 			[
 				['E-mail address:', 'ann@example.com\\r'],
-				['Type ann@example.com to go on:', ''],
+				['Type ann@example.com to confirm:', ''],
 			],
 		],
 		[
@@ -210,7 +210,7 @@ describe.skipIf(!canRun)('the editor of a text', () => {
 		]);
 		expect(shown).toContain('\n  Hello\n');
 		expect(end).toBe('130');
-		expect(shown.replaceAll(/\s+/g, ' ')).toContain(': write the text, save and quit to go on editing');
+		expect(shown.replaceAll(/\s+/g, ' ')).toContain(': write the text, then save and quit editing');
 	});
 });
 

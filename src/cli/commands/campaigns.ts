@@ -142,8 +142,8 @@ const linkColumns: Columns<CampaignLink> = [
 	column('people', 'PEOPLE', count),
 	column('clicks', 'CLICKS', count),
 	column('share', 'SHARE %', { align: 'right' }),
-	column('machine_people', 'MACHINES', count),
-	column('machine_clicks', 'MACHINE CLICKS', count),
+	column('machine_people', 'BOTS', count),
+	column('machine_clicks', 'BOT CLICKS', count),
 	column('position', 'POSITION', { align: 'right', isOptional: true }),
 ];
 
@@ -152,8 +152,8 @@ const links = command({
 	summary: 'which links of a campaign were clicked',
 	description:
 		'Each link of the HTML text, the most clicked first, those without a click last. People and their clicks do not ' +
-		'include machines, such as link scanners; MACHINES are messages in which a machine alone followed the link. A ' +
-		'target that stands in several places of the mail has a row for each.',
+		'include bots, such as link scanners; BOTS are messages in which only a bot followed the link. A ' +
+		'target in several places of the mail has a row for each.',
 	args: [campaignArg],
 	options: { sort: listOptions.sort, limit: listOptions.limit, all: listOptions.all },
 	columns: linkColumns,

@@ -166,7 +166,7 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 			: error;
 	const { code, exit, message, retryable } = classify(told);
 	if (code !== 'network' && code !== 'bad_answer') return hinted(error, [unstored]);
-	const look: Hint = [mailctl('--base-url', baseUrl, 'doctor'), ' looks at each step of the way there'];
+	const look: Hint = ['check the connection: ', mailctl('--base-url', baseUrl, 'doctor')];
 	return new CliError(code, exit, message, { hint: joinHints([look, unstored]), retryable, cause: error });
 }
 

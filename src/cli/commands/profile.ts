@@ -256,7 +256,7 @@ function targetOf({ globals: { baseUrl, db } }: CommandContext, name: string): P
 		throw new UsageError('--base-url and --db both name a target; give one');
 	if (baseUrl !== undefined) remoteTarget(baseUrl, '--base-url');
 	if (baseUrl !== undefined) return { baseUrl };
-	if (db === '') throw new UsageError('--db: an empty path');
+	if (db === '') throw new UsageError('--db is empty');
 	if (db !== undefined) assertDatabaseName(db, '--db');
 	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
 	const add = ['profile', 'add', name] as const;

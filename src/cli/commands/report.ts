@@ -90,7 +90,7 @@ export const campaignsReport = command({
 	name: 'report',
 	summary: 'what became of a campaign: opens, clicks, links, bounces',
 	description:
-		'Opens and clicks of people and of machines side by side, the most clicked links, the first hours, bounces by domain and reason, and the days. With --event, --tag or --human, and on a service that is not mailctl’s, the report of its days alone.',
+		'Opens and clicks of people and of bots side by side, the most clicked links, the first hours, bounces by domain and reason, and the days. With --event, --tag or --human, and on a service that is not mailctl’s, the report of its days alone.',
 	args: [campaignArg],
 	options: optionsOfCampaign,
 	columns: reportColumns,

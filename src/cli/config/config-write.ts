@@ -163,7 +163,7 @@ function makeFolder(paths: Paths): void {
 }
 
 function unwritable(path: string, cause: unknown): ConfigError {
-	const hint = unwritableHint('XDG_CONFIG_HOME names another folder above that of mailctl');
+	const hint = unwritableHint('set XDG_CONFIG_HOME to another folder');
 	return new ConfigError(`${path} cannot be written: ${systemReason(cause)}`, { hint, cause });
 }
 

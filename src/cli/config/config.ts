@@ -92,7 +92,7 @@ export function readConfig(paths: Paths): ConfigFile {
 	const found = readJson(paths.config);
 	if (found === null) return { profile: null, profiles: {} };
 	const wrong = (what: string) => new ConfigError(`${paths.config}: ${what}`, { hint: wayOut });
-	if (!isRecord(found)) throw wrong('it is not a JSON object');
+	if (!isRecord(found)) throw wrong('not a JSON object');
 	const { profile = null, profiles = {} } = found;
 	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is not a name');
 	if (!isRecord(profiles)) throw wrong('"profiles" is not an object');
@@ -120,7 +120,7 @@ export interface StoredToken {
 export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> {
 	const found = readJson(paths.credentials);
 	if (found === null) return {};
-	const wrong = new ConfigError(`${paths.credentials}: it is not an object of tokens by profile`, {
+	const wrong = new ConfigError(`${paths.credentials}: not an object of tokens by profile`, {
 		hint: wayOut,
 	});
 	if (!isRecord(found) || !isRecord(found['tokens'] ?? {})) throw wrong;

@@ -14,15 +14,15 @@ export const longestName = 64;
 
 export function newName({ profiles }: ConfigFile, name: string): string {
 	if (name === builtIn)
-		throw new UsageError(`"${builtIn}" is the built-in profile: the database of this machine`, {
-			hint: 'give another name',
+		throw new UsageError(`"${builtIn}" is the built-in profile of the local database`, {
+			hint: 'use another name',
 		});
 	if (!/^[A-Za-z0-9][\w.@:-]*$/.test(name) || name.length > longestName)
 		throw new UsageError(`"${name}" is not a valid profile name`, {
-			hint: `letters, digits, . _ - @ :, at most ${longestName}`,
+			hint: `use letters, digits and . _ - @ :, at most ${longestName} characters`,
 		});
 	if (Object.hasOwn(profiles, name))
-		throw new UsageError(`there is a profile "${name}" already`, {
+		throw new UsageError(`profile "${name}" already exists`, {
 			hint: [mailctl('config', 'set', 'KEY', 'VALUE', '--profile', name), ' changes it'],
 		});
 	return name;
@@ -38,7 +38,7 @@ export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profil
 export async function sayDropped(cx: CommandContext, name: string, { droppedToken }: Changed): Promise<void> {
 	if (droppedToken === null) return;
 	await cx.warn(
-		`the token of profile "${name}" was for ${droppedToken} and is removed`,
+		`removed the token of profile "${name}": it was for ${droppedToken}`,
 		mailctl('login', '--profile', name),
 	);
 }

@@ -144,7 +144,7 @@ function outputFlag(raw: RawGlobals): Given | null {
 	if (raw.query !== undefined && raw.output === undefined) return { name: '--query', value: 'json' };
 	if (raw.json !== true) return flag('--output', raw.output);
 	if (raw.output !== undefined && !isMachine(parseFormat(raw.output)))
-		throw new UsageError(`--json and --output ${raw.output} cannot both be meant`);
+		throw new UsageError(`use either --json or --output ${raw.output}, not both`);
 	return { name: '--json', value: raw.output ?? 'json' };
 }
 

@@ -56,7 +56,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 	if (key === 'db') assertDatabaseName(text, key);
 	const other = key === 'baseUrl' ? 'db' : 'baseUrl';
 	if ((key === 'baseUrl' || key === 'db') && profile[other] !== undefined)
-		throw new UsageError(`profile "${name}" has a target already: ${other}`, {
+		throw new UsageError(`profile "${name}" already has a target: ${other}`, {
 			hint: mailctl('config', 'unset', other, '--profile', name),
 		});
 }
@@ -68,7 +68,7 @@ export function checkReach(
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
 	const [useless] = given.filter((key) => reach?.includes(key) === false);
-	if (useless !== undefined) throw new UsageError(`${flagOf(useless)} does not go with ${path.join(' ')}`);
+	if (useless !== undefined) throw new UsageError(`${flagOf(useless)} has no effect on ${path.join(' ')}`);
 	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
 	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
@@ -76,9 +76,9 @@ export function checkReach(
 	const found = target.target();
 	if (found.kind === 'local')
 		throw new UsageError(
-			`${flagOf(remote)} is for a deployment, and this goes to the database ${shownDatabase(found.url)}`,
+			`${flagOf(remote)} is for a remote service, but the target is the database ${shownDatabase(found.url)}`,
 			{
-				hint: '--base-url URL or --profile NAME says which deployment',
+				hint: 'use --base-url URL or --profile NAME',
 			},
 		);
 }
@@ -90,7 +90,7 @@ function theOne(
 		value === undefined ? [] : [{ name, value }],
 	);
 	if (first !== undefined && second !== undefined)
-		throw new UsageError(`${first.name} and ${second.name} both name a target; give one`);
+		throw new UsageError(`use either ${first.name} or ${second.name}, not both`);
 	return first ?? null;
 }
 
@@ -117,12 +117,12 @@ export function findProfile({ profiles }: ConfigFile, name: string): Profile {
 
 function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 	if (profile.db !== undefined && profile.baseUrl !== undefined)
-		throw new UsageError(`profile "${name}" names both a database and a base URL`, {
+		throw new UsageError(`profile "${name}" has both a database and a base URL`, {
 			hint: mailctl('config', 'unset', 'db', '--profile', name),
 		});
 	if (profile.baseUrl !== undefined) return remoteTarget(profile.baseUrl, `profile "${name}"`);
 	if (profile.db !== undefined) return localTarget(profile.db, `profile "${name}"`);
-	if (name !== builtIn) throw new UsageError(`profile "${name}" names no target`);
+	if (name !== builtIn) throw new UsageError(`profile "${name}" has no target`);
 	return { kind: 'local', url: paths.database, create: true };
 }
 
@@ -138,11 +138,11 @@ export function assertDatabaseName(text: string, from: string): void {
 				'--db news.db or --db postgres://USER@HOST/DATABASE',
 		});
 	if (isPostgres(text) && hasBarePassword(text))
-		throw new UsageError(`${from}: a password in a URL has / as %2F, # as %23 and ? as %3F`);
+		throw new UsageError(`${from}: in the password of a URL, write / as %2F, # as %23 and ? as %3F`);
 }
 
 function localTarget(url: string, from: string): Target {
-	if (url === '') throw new UsageError('--db: an empty path');
+	if (url === '') throw new UsageError('--db is empty');
 	assertDatabaseName(url, from);
 	return { kind: 'local', url, create: false };
 }
@@ -152,11 +152,11 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	if (url === null || !/^https?:$/.test(url.protocol))
 		throw new UsageError(`${from}: "${shownUrl(text)}" is not an http or https URL`, schemeHint(text));
 	if (url.username !== '' || url.password !== '')
-		throw new UsageError(`${from}: a URL must not hold a password`, {
+		throw new UsageError(`${from}: a URL must not contain a password`, {
 			hint: 'use MAILCTL_TOKEN or --token-file',
 		});
 	if (url.search !== '' || url.hash !== '')
-		throw new UsageError(`${from}: a base URL has no query and no fragment`);
+		throw new UsageError(`${from}: a base URL must not have a query or a fragment`);
 	return { kind: 'remote', baseUrl: text, token: null };
 }
 

@@ -38,7 +38,7 @@ function storedFor(profile: string, baseUrl: string, env: Env): string | null {
 
 export async function givenToken(globals: RawGlobals, env: Env, sources: Sources): Promise<string | null> {
 	if (globals.tokenFile !== undefined && globals.tokenStdin === true)
-		throw new UsageError('--token-file and --token-stdin both give a token; give one');
+		throw new UsageError('use either --token-file or --token-stdin, not both');
 	if (globals.tokenFile !== undefined) return sources.file(globals.tokenFile, '--token-file').text();
 	if (globals.tokenStdin === true) return sources.file('-', '--token-stdin').text();
 	if (env['MAILCTL_TOKEN']) return env['MAILCTL_TOKEN'];
@@ -50,9 +50,9 @@ export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: E
 	const { level, name } = tokenOrigin(settings, globals, env, findPaths(env));
 	const { profile } = settings.target;
 	const login = mailctl('login', ...(profile === null ? [] : ['--profile', profile]));
-	if (level === 'default') return ['give a token: MAILCTL_TOKEN, --token-file or ', login];
-	if (level === 'profile') return [`the token is that of ${name}; `, login, ' stores another'];
-	return `the token came from ${name}: give one there that is valid`;
+	if (level === 'default') return ['set MAILCTL_TOKEN, use --token-file, or run ', login];
+	if (level === 'profile') return [`the token comes from ${name}; replace it: `, login];
+	return `the token comes from ${name}: set a valid one`;
 }
 
 /** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */
@@ -60,8 +60,8 @@ export function checkToken(text: string): string {
 	const token = text.trim();
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
 	if (token === '') throw new UsageError('the API token is empty');
-	throw new UsageError('the API token is not one word of plain characters, such as mctl_…', {
-		hint: 'on the machine of the server, engine tokens create -q prints the token alone',
+	throw new UsageError('the API token must be one word of ASCII characters, such as mctl_…', {
+		hint: 'on the server, engine tokens create -q prints the token alone',
 	});
 }
 
@@ -70,7 +70,7 @@ export async function readAuthority(path: string, sources: Sources): Promise<str
 	const file = sources.file(path, '--ca-cert');
 	const text = await file.text();
 	if (/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(text)) return text;
-	throw new UsageError(`--ca-cert: ${file.name} holds no certificate`, {
+	throw new UsageError(`--ca-cert: ${file.name} contains no certificate`, {
 		hint: 'a PEM file has a line -----BEGIN CERTIFICATE-----',
 	});
 }

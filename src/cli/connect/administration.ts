@@ -13,13 +13,13 @@ import { isMissingFile } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import type { LocalParts } from './parts.js';
 
-/** 256 bits behind a prefix that identifies a token to people and to scanners of repositories. */
+/** 256 random bits; the prefix identifies a token to people and to secret scanners. */
 export function newToken(): { secret: string; sha256: string } {
 	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
 }
 
-/** A secret is in the answer of `create` and nowhere else: the store is given its SHA-256. */
+/** Only the answer of `create` has the secret; the store keeps its SHA-256. */
 export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listTokens()).map(toApiToken),
@@ -62,7 +62,7 @@ function fromPem(pem: string) {
 	const parsed = parseKey(pem);
 	if (parsed.kind === 'key') return parsed.material;
 	throw new UsageError(`--key-file: ${parsed.message}`, {
-		hint: 'openssl genrsa 2048 makes one; without --key-file one is made here',
+		hint: 'omit --key-file to generate a key',
 	});
 }
 
@@ -81,7 +81,7 @@ function toDkimKey(stored: StoredDkimKey) {
 	};
 }
 
-/** `resume` lifts a person’s pause and a fault alike; faults are paused by workers, never from here. */
+/** `resume` lifts manual pauses and faults; only workers pause for faults. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
@@ -101,8 +101,8 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 }
 
 /**
- * `paused` null: the queue is open; times of a fault in the past are as it was met last. `role` null: the process has
- * ended. `limits`: those that hold messages back, the most first.
+ * `paused` null: the queue is open. `role` null: the process has ended. `limits`: those that hold messages back, the one
+ * with most messages first.
  */
 function toStats(state: QueueState) {
 	return {

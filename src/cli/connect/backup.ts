@@ -57,8 +57,8 @@ export async function backUp({
 }
 
 /**
- * Leftovers of killed backups and restores in the folder, under any name: names with a date in them never come again. Ages count
- * from the new file's time, by the clock of the disk. A running backup holds a lock, or has just begun to write.
+ * Removes temporary files of killed backups and restores from the folder, and yields their names. Ages count from the time
+ * of the new file, by the clock of the disk. A running backup holds a lock, or has just begun to write.
  */
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
@@ -85,7 +85,7 @@ interface RestorePlan {
 
 const keptSuffix = '.before-restore-';
 
-/** Changes nothing. Throws `UsageError`, `UnsupportedDatabase` and `StoreError`: the backup is none, or a newer one. */
+/** Changes nothing. Throws `UsageError`, `UnsupportedDatabase`, and `StoreError` for a file that is not a usable backup. */
 export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
 	if (isPrivate(url)) throw new UsageError('--db :memory: is gone when the command ends; name a file');
 	const place = realPlace(databaseFile(url));
@@ -133,7 +133,7 @@ function damagedBackup(file: string, damage: string): CliError {
 		'damaged',
 		exits.disk,
 		`${file}: this backup is damaged, and nothing was changed (${words})`,
-		{ hint: 'take another backup' },
+		{ hint: 'use another backup' },
 	);
 }
 
@@ -171,7 +171,7 @@ function isOther(place: string): boolean {
 	}
 }
 
-/** SQLite's own words for a file that it cannot read; another program's database is sound. */
+/** Whether SQLite cannot read the file; it can read the database of another program. */
 function isDamaged(error: unknown): boolean {
 	const causes = error instanceof Error ? [error, error.cause] : [];
 	return causes.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(one)));
@@ -234,8 +234,8 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 
 function appeared(error: unknown, place: string): unknown {
 	if (!(error instanceof TableError) || error.code !== 'file_exists') return error;
-	return new UsageError(`${place} is there by now`, {
-		hint: 'run it again: what is there is kept',
+	return new UsageError(`${place} was created meanwhile`, {
+		hint: 'run the command again: it keeps that file',
 		cause: error,
 	});
 }

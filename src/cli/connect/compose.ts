@@ -97,8 +97,7 @@ const standIns: PublicLinks = {
 	unsubscribe_url: 'https://deployment.invalid/unsubscribe',
 	view_url: 'https://deployment.invalid/view',
 };
-const standInNote =
-	'https://deployment.invalid/… stands for the links that the deployment makes for each message';
+const standInNote = 'https://deployment.invalid/… replaces the links that the server signs';
 
 export function createRemoteComposer(): RemoteComposer {
 	const { read, close } = createInliner({ deadlineMs: inlineDeadlineMs });

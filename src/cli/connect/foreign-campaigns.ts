@@ -1,6 +1,6 @@
 /**
- * Campaigns on a deployment that keeps none: the store of this machine plays that part, a database for each deployment. The
- * same engine stages them, the same queue leases their messages, and calls of the send API carry them.
+ * Campaigns on a service without campaigns: a local database for each service keeps them. The same engine stages them, the
+ * same queue leases their messages, and the send API delivers them.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -50,11 +50,11 @@ export interface ForeignDelivered {
 }
 
 /**
- * `Campaigns` with delivery, elsewhere the work of a worker. A method that writes to a campaign holds it until `close`, and
- * throws `JobError` where another process holds it. `results` covers recipients of lists too.
+ * `Campaigns` with delivery. A method that writes locks the campaign until `close`, and throws `JobError` if another process
+ * has locked it. `results` covers recipients of lists too.
  */
 export interface ForeignCampaigns extends Campaigns {
-	/** Calls the service for all that wait. Throws `conflict` unless the campaign is released, and the store's error. */
+	/** Sends all waiting messages. Throws `conflict` unless the campaign is released, and errors of the store. */
 	deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered>;
 	has(key: string): Promise<boolean>;
 	close(): Promise<void>;
@@ -179,7 +179,7 @@ function assertSpec(spec: Parameters<Campaigns['open']>[1]): void {
 	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 }
 
-/** A walk that was broken off begins again: the place in a list that changes meanwhile is unknown. */
+/** An interrupted walk starts again: the list may have changed, so no position in it is certain. */
 async function addList(
 	api: Api,
 	desk: Desk,

@@ -74,8 +74,7 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 const minBytes = 1024 * 1024;
 
 /**
- * Null where the rows are better read in this thread. The options are those the table was opened with, so that the same
- * is found in it.
+ * Null if this thread should read the rows. The options must be those that the table was opened with.
  */
 export async function bundlesOf(
 	path: string,

@@ -141,8 +141,8 @@ async function normalValues(values: Values) {
 }
 
 /**
- * `serve` must never wait for the disk where it answers, nor a worker where it sends: their store works in threads. A
- * worker's log is copied back by its commits.
+ * `serve` must not wait for the disk while it answers, nor a worker while it sends: their store runs in threads. A
+ * worker's commits also copy its log back.
  */
 async function openLocal(
 	target: LocalTarget,

@@ -112,7 +112,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	};
 }
 
-/** A trial on this machine has links that point to this machine; elsewhere no public URL means no links. */
+/** With a mail server on this machine, links point to this machine. Otherwise no public URL means no links. */
 function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
 	return publicUrl ?? (isLoopbackUrl(smtpUrl) ? linkBase : null);
 }

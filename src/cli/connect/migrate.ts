@@ -65,10 +65,7 @@ async function movable(url: string): Promise<Movable> {
 function assertKeys({ name }: Movable, plan: MovePlan, keys: readonly { id: string }[]): void {
 	const missing = plan.keys.find((id) => keys.every((key) => key.id !== id));
 	if (missing === undefined) return;
-	throw new StoreError(
-		'key',
-		`the secrets of ${name} are wrapped with key ${missing}, which is not given here: what works on the copy needs it`,
-	);
+	throw new StoreError('key', `the secrets of ${name} are wrapped with key ${missing}: the copy needs it`);
 }
 
 function asFound(error: unknown): unknown {

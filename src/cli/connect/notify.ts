@@ -66,7 +66,7 @@ export function createNotifier({ store, clock }: NotifierParts): Notifier {
 
 const againMs = 2_000;
 
-/** The notifications of `serve`: a failure does not end them. `stop` begins none, and gives those under way 8 s. */
+/** Sends the notifications of `serve`; a failure is logged and retried. `stop` gives calls in progress 8 s. */
 export function startNotifying(parts: NotifierParts, log: (line: object) => void): { stop(): Promise<void> } {
 	const notifier = createNotifier(parts);
 	const stopping = new AbortController();
@@ -89,8 +89,7 @@ export function startNotifying(parts: NotifierParts, log: (line: object) => void
 }
 
 /**
- * A worker's run over the whole database sends notifications beside the mail, and last those about its own messages.
- * Errors of notifications are reported and do not end the run.
+ * Sends notifications while `deliver` runs, and then those about its messages. Their errors are warnings.
  */
 export async function notifyBeside(
 	notifier: Pick<Notifier, 'run'>,

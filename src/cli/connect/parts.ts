@@ -51,7 +51,7 @@ const everyMs = 1_000;
 /** Less is slewed, and does no harm. */
 const worthTelling: Micros = microsPerSecond;
 
-/** Looks each second until it is stopped, and keeps no process alive. A clock that nothing sets is not watched. */
+/** Checks each second until stopped, and does not keep the process alive. A fixed clock is not watched. */
 export function watchClock(
 	{ clock, store }: Pick<LocalParts, 'clock' | 'store'>,
 	onStep: (step: ClockStep) => void,

@@ -33,7 +33,7 @@ interface ServeParts extends LocalParts {
 }
 
 const graceMs = 8_000;
-/** A proxy that asked `/readyz` in this time learns there that the server is leaving. */
+/** A proxy that polled `/readyz` this recently learns there that the server is stopping. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
 /** Idle connections take requests so long: less than the 2 s after which nginx asks a refusing server again. */
@@ -154,7 +154,7 @@ async function whyNotReady({ store, keys }: ServeParts): Promise<string | null> 
 		({ key }) => key !== null && keys.every(({ id }) => id !== key),
 	);
 	if (wanted !== undefined)
-		return `The secrets of the database are wrapped with key ${wanted.key}, which this process was not started with.`;
+		return `The secrets of the database are wrapped with key ${wanted.key}, which this process does not have.`;
 	return (await store.reads.takesWrites()) ? null : 'The database is read-only.';
 }
 
@@ -170,7 +170,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// How many wait would have to be counted one by one, at each request.
+		// Counting the waiting messages would read each of them at every request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,

@@ -16,8 +16,8 @@ interface WalkOptions {
 const worthwhileSlices = 20;
 
 /**
- * The same store, whose `encodeSubscriberTuples` goes to a thread once it was called so often. For a store that was
- * opened just now. Without its thread the store reads on by itself.
+ * The same store, but after many calls a thread runs `encodeSubscriberTuples`. Pass a store that was just opened. If the
+ * thread fails, the store reads by itself.
  */
 export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;
@@ -68,7 +68,7 @@ function identityOf(url: string): string | null {
 	}
 }
 
-/** Writes that may find nothing to change in an empty store; no other is asked for without a record that is there. */
+/** Writes that may have nothing to change in an empty store. All others need the database. */
 const vain: { [Name in keyof Operations]?: (command: Command<Name>) => boolean } = {
 	putSettings: ({ values }) => Object.values(values).every((value) => value === null),
 	putSuppressions: ({ rows }) => rows.length === 0,

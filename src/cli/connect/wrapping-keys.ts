@@ -20,7 +20,7 @@ export function readWrappingKeys(
 	const file = env['MAILCTL_KEY_FILE'] || undefined;
 	const text = env['MAILCTL_KEY'] || undefined;
 	if (file !== undefined && text !== undefined)
-		throw new ConfigError('MAILCTL_KEY_FILE and MAILCTL_KEY both name keys; give one');
+		throw new ConfigError('use either MAILCTL_KEY_FILE or MAILCTL_KEY, not both');
 	if (file !== undefined) return parse(contentOf(file, warn), `MAILCTL_KEY_FILE: ${file}`);
 	return text === undefined ? [] : parse(text, 'MAILCTL_KEY');
 }
@@ -31,13 +31,13 @@ function contentOf(file: string, warn: (text: string) => void): string {
 		try {
 			const there = fstatSync(opened);
 			if (there.isDirectory())
-				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is a directory, where a file with a key is wanted`, {
-					hint: `name the file in it; ${hint}`,
+				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is a directory, not a file`, {
+					hint: `set it to a file in that directory: ${hint}`,
 				});
 			if (!(there.isFile() || there.isFIFO()) || there.size > mostBytes)
 				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is not a file with keys`, { hint });
 			const isOpenToOthers = process.platform !== 'win32' && there.isFile() && (there.mode & 0o077) !== 0;
-			if (isOpenToOthers) warn(`other users may read the key file ${file}: chmod 600 ${shellWord(file)}`);
+			if (isOpenToOthers) warn(`other users can read the key file ${file}: run chmod 600 ${shellWord(file)}`);
 			return new TextDecoder().decode(readFileSync(opened));
 		} finally {
 			closeSync(opened);
@@ -58,7 +58,7 @@ function parse(text: string, where: string): WrappingKey[] {
 				throw new ConfigError(`${where}: key ${at + 1} is not 32 bytes`, { hint });
 			return { id: idOf(bytes), bytes };
 		});
-	if (keys.length === 0) throw new ConfigError(`${where} holds no key`, { hint });
+	if (keys.length === 0) throw new ConfigError(`${where} contains no key`, { hint });
 	return keys;
 }
 

@@ -18,7 +18,7 @@ export async function askFor(
 	const ask = isSecret ? cx.askSecret : cx.ask;
 	return ask(question, {
 		check: async (text) => {
-			if (text.trim() === '') return 'a value is needed';
+			if (text.trim() === '') return 'enter a value';
 			const refused = refusalOf(() => check(text));
 			if (refused !== null) return refused;
 			for (const word of many ? text.trim().split(/\s+/) : [text.trim()]) {
@@ -73,8 +73,10 @@ export async function checkOf(form: TextForm): Promise<WhyNot> {
 		case 'variable': {
 			const { variablePattern, reservedNames } = await import('../../api/inputs.js');
 			return async (text) => {
-				if (reservedNames.has(text)) return `"${text}" is there for every message already`;
-				return variablePattern.test(text) ? null : 'letters A to Z, digits and _, no digit first, at most 64';
+				if (reservedNames.has(text)) return `"${text}" is a built-in variable`;
+				return variablePattern.test(text)
+					? null
+					: 'use letters A to Z, digits and _, without a digit first, at most 64 characters';
 			};
 		}
 		case 'file':

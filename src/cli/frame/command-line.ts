@@ -1,4 +1,4 @@
-/** Hints: the next command, spelled for a shell and on the target of this call, so that it can be pasted. */
+/** Hints name the next command with the target of this call, quoted for a shell, so that it can be pasted. */
 import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
@@ -34,8 +34,7 @@ export function system(program: string, ...command: readonly string[]): OwnComma
 }
 
 /**
- * The words that give a command these values, without those that hold anyway. A file given as standard input is `-`. A dry
- * run stays one.
+ * The options that repeat these values, without defaults. Standard input is `-`. A dry run stays a dry run.
  */
 export function optionWords(
 	specs: OptionSpecs,
@@ -101,7 +100,7 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
-/** The options that name the target. Never a token itself, and no address with a password in it. */
+/** The options that name the target, without tokens and without URLs that hold a password. */
 function targetWords({
 	db,
 	baseUrl,
@@ -127,7 +126,7 @@ function hasPassword(value: string): boolean {
 }
 
 export function shellWord(text: string): string {
-	// zsh looks a word behind `=` up as a command.
+	// zsh replaces a word that begins with `=` by the path of a command.
 	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
 	return `'${text.replaceAll("'", "'\\''")}'`;
 }

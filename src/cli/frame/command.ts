@@ -76,7 +76,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** The refusal of a secret on the command line; null: these arguments make it public. `-` reads it. */
+	/** The error for a secret on the command line; null: it is not a secret. `-` reads it from standard input. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -155,13 +155,13 @@ interface Described {
 	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
 	writes?: true;
 	asksItself?: true;
-	/** True: a database that is missing is made, a named one too. False: not even the default one is. */
+	/** True: a missing database is created, even a named one. False: not even the default one. */
 	createsDatabase?: boolean;
 	/** A process that keeps running: other processes know of it, and `serve` keeps its store in threads. */
 	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
 	/** Administers the profiles: `--profile`, `--base-url` and `--db` name values to store, not the target. */
 	profiles?: true;
-	/** The only ones of `reachOptions` it takes; without this, all that concern the target of the call. */
+	/** The `reachOptions` that it takes; absent: all that concern the target. */
 	reach?: readonly ReachOption[];
 	needsNoDatabase?: true;
 	needsNoConfig?: true;
@@ -187,7 +187,7 @@ interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> exten
 }
 
 /**
- * The exit code; nothing = 0. `void` too, so that `return cx.wouldDo(…)` may end a command that otherwise has a code.
+ * The exit code; undefined is 0. `void` allows `return cx.wouldDo(…)` in a command that also returns codes.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
 type CommandEnd = ExitCode | undefined | void;

@@ -12,7 +12,7 @@ export type Target =
 	| {
 			kind: 'local';
 			url: string;
-			/** The default database is made when missing; a named one must exist. */
+			/** A missing default database is created; a named one must exist. */
 			create: boolean;
 	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };
@@ -20,9 +20,9 @@ export type Target =
 export interface Connection {
 	api: Api;
 	target: Target;
-	/** The wire itself, without retries; on a database of this machine the server's answers without a socket. */
+	/** A raw request, without retries. A local database answers as the server would, without a socket. */
 	exchange: WireExchange;
-	/** The finished message for one recipient of a request, made here: nothing is accepted, no server is called. */
+	/** Composes the message for one recipient. Nothing is stored or sent. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	local: LocalEngine | null;
@@ -38,7 +38,7 @@ interface RemoteOptions {
 }
 
 interface FirstWrite {
-	/** It is about to be made, which may fail; or another process has made it. */
+	/** The database is about to be created, or another process has created it. */
 	begin(): void;
 	made(path: string): Promise<void>;
 }
@@ -47,13 +47,13 @@ export interface ConnectDependencies {
 	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	isTrial?: boolean;
-	/** A missing database is read as an empty one, and made by the first write. Absent: it is made at once. */
+	/** A missing database counts as empty, and the first write creates it. Absent: it is created at once. */
 	firstWrite?: FirstWrite;
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;
 	trace: ((line: string) => void) | null;
-	/** How long a database that another process holds is waited for, where that is shorter than usual; in milliseconds. */
+	/** Milliseconds to wait for a database that another process holds, if shorter than usual. */
 	lockMs?: number;
 	/** Called for each wait that a person may see. `what`: a mail server; absent: the target. */
 	onWait: ((what?: string) => Wait) | null;
@@ -160,7 +160,7 @@ export interface ComposedMessage extends RenderedContent {
 	raw: Buffer;
 	withoutFiles: Buffer;
 	warnings: readonly string[];
-	/** Names the stand-ins for parts that only the deployment can make; null: the message is final. */
+	/** Explains placeholders for parts that only the server makes; null: the message is final. */
 	standsIn: string | null;
 	files?: readonly FileToSend[];
 }
@@ -173,7 +173,7 @@ export interface IngestRequest {
 	onUnreadable: (file: string, code: string) => void;
 }
 
-/** `in_flight`: their messages are being sent at this moment; `unreadable`: files that are where they were. */
+/** `in_flight`: bounces of messages that are being sent; `unreadable`: files that stay in place. */
 export type IngestCounts = Record<
 	| ('read' | 'bounces' | 'complaints' | 'duplicates' | 'notices' | 'auto_replies')
 	| ('unmatched' | 'not_reports' | 'in_flight' | 'unreadable'),

@@ -47,13 +47,13 @@ export interface CommandContext extends Diagnostics, Prompts {
 	api(): Promise<Api>;
 	local(): Promise<LocalEngine>;
 	/**
-	 * For a long read. On a database of this machine nothing hears of a signal meanwhile: Ctrl-C and SIGTERM end the process
-	 * at once, with their own status. `doing`: what a terminal shows meanwhile, such as `reading news.db`.
+	 * For a long read. SQLite blocks the event loop, so Ctrl-C and SIGTERM end the process at once, with their usual status.
+	 * A terminal shows `doing` meanwhile, such as `reading news.db`.
 	 */
 	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
-	 * For a long write in one transaction. PostgreSQL undoes it at a signal, and the command says so; SQLite lets none be heard
-	 * meanwhile, as `killable`, and what is not committed is undone.
+	 * For a long write in one transaction. On a signal PostgreSQL rolls it back, and the command says so. On SQLite the signal
+	 * ends the process as in `killable`, and the transaction is rolled back too.
 	 */
 	undoable<T>(work: () => Promise<T>): Promise<T>;
 	atEnd(work: () => Promise<void>): void;
@@ -74,8 +74,8 @@ export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	connect: Connect;
 	interrupts: AbortSignal;
 	/**
-	 * The signals of a process that is this command's alone: `release` gives them their standard action, `hold` takes them
-	 * back. Null where the command shares its process.
+	 * Signals of a process that runs only this command: `release` restores their default action, `hold` catches them again.
+	 * Null if the process is shared.
 	 */
 	signals: { release(): void; hold(): void } | null;
 	/** Called once the reporting of errors is settled: the target that hints repeat, and the format. */
@@ -145,7 +145,7 @@ export async function createContext(
 	const printed =
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
 	const parts = { strong, diagnostics, listed, columns, writes };
-	// The pager gets what is printed, not what an expression still reads.
+	// With `--query` the expression reads the output, so it must not go to a pager.
 	const out = makeOut(query === null ? globals : { ...globals, pager: false }, printed.io, {
 		...parts,
 		format: printed.format,
@@ -229,7 +229,7 @@ export async function createContext(
 		try {
 			for (const end of endings.splice(0)) await end();
 			names.keep();
-			// An expression may take for ever, and nothing hears of a signal meanwhile.
+			// An expression may run for ever, and blocks handlers of signals.
 			if (query !== null) signals?.release();
 			await query?.end();
 		} finally {
@@ -258,7 +258,8 @@ async function openQueryOf(
 ): Promise<Query> {
 	const { openQuery, queryFormats } = await import('../render/query.js');
 	const known = queryFormats.find((one) => one === format);
-	if (known === undefined) throw new UsageError(`--query does not go with --output ${format}`);
+	if (known === undefined)
+		throw new UsageError(`use --query with --output ${queryFormats.join(', ')}, not ${format}`);
 	const onMisfit = writes === true ? (why: string) => diagnostics.warn(why) : null;
 	return openQuery(io.stdout, { expression, format: known, onMisfit });
 }
@@ -302,7 +303,7 @@ function makeOut(
 			}
 			if (rows.leftOut.length > 0)
 				await diagnostics.note(
-					`no room for ${rows.leftOut.join(', ')}: a wider terminal, --fields or -o wide`,
+					`columns left out: ${rows.leftOut.join(', ')}; use a wider terminal, --fields or -o wide`,
 				);
 		},
 	});
@@ -314,5 +315,4 @@ function makeOut(
  */
 export type Foreseen = Readonly<Record<string, unknown>>;
 
-export const unchecked =
-	'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this';
+export const unchecked = 'the service may still refuse this: only the service knows its own rules';

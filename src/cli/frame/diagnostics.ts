@@ -1,6 +1,6 @@
 /**
- * stderr: all messages beside the data. Cleaned lines for people, an object a line in a machine's format. `--quiet`
- * leaves only warnings. Passwords of URLs are hidden.
+ * All messages on stderr: clean lines for people, or one JSON object a line. `--quiet` keeps only warnings. Passwords in
+ * URLs are hidden.
  */
 
 import { withoutSecrets } from '../../api/quote.js';
@@ -12,7 +12,7 @@ import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from '
 import { type Format, isMachine } from './globals.js';
 
 export interface Diagnostics {
-	/** A sentence on a past or current event, or its lines: a line break within one is a stranger's, and is spelled. */
+	/** A sentence, or several lines. A line break within a line comes from outside, and is escaped. */
 	note(text: string | readonly string[]): Promise<void>;
 	hint(hint: Hint): Promise<void>;
 	warn(text: string, ...hints: readonly Hint[]): Promise<void>;
@@ -21,7 +21,7 @@ export interface Diagnostics {
 	 * earlier runs, 0 unless given.
 	 */
 	progress(label: string, total: number | null, before?: number): Progress;
-	/** A line at the bottom of a terminal, in place of the one before; null takes it away. Nothing elsewhere. */
+	/** Shows a line at the bottom of a terminal, and nothing elsewhere; null removes it. */
 	stand(line: string | null): void;
 	readonly trace: ((line: string) => void) | null;
 }
@@ -40,7 +40,7 @@ interface DiagnosticsOptions {
 	elapsedMs: () => number;
 }
 
-/** For one call. Texts may hold a stranger’s words: terminal controls are taken out here, and long lines broken. */
+/** Texts may come from outside, so control characters are escaped here. Long lines are wrapped. */
 export function createDiagnostics(
 	stderr: StatusLine,
 	{ format, quiet, debug, paint, target, elapsedMs }: DiagnosticsOptions,

@@ -93,9 +93,9 @@ export class NoSmtp extends Error {
 
 export function onlyLocal(
 	path: string,
-	hint: Hint = 'give --db PATH, or --profile local for the default database of this machine',
+	hint: Hint = 'use --db PATH, or --profile local for the default database',
 ): UsageError {
-	return new UsageError(`${path} works on a database of this machine, and this goes to a deployment`, {
+	return new UsageError(`${path} needs a local database, but the target is a remote service`, {
 		hint,
 	});
 }

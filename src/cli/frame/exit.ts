@@ -19,24 +19,24 @@ import { CliError, type ExitCode, exits, NoSmtp } from './errors.js';
 export { type ExitCode, exits };
 
 export const exitMeanings: Readonly<Record<ExitCode, string>> = {
-	0: 'done; an empty list, a dry run without findings and a closed pipe too',
+	0: 'success; also an empty list, a dry run without findings, a closed pipe',
 	1: 'a bug in mailctl',
-	2: 'usage, local validation, or consent missing',
+	2: 'wrong usage, invalid input, or missing consent',
 	3: 'not found',
-	4: 'authentication: no token, a wrong one, or one without the right',
-	5: 'refused by the service (400, 409, 422, most other 4xx)',
-	6: 'network, TLS, proxy, a cut, --timeout, database locked',
-	7: 'the server failed (5xx, 429 after retries, a redirect, an answer that is not the contract’s)',
-	8: 'a list was empty and --exit-empty was given',
-	9: 'partly done: some rows or messages failed or bounced, or no recipient got the mail (suppressed, canceled)',
-	10: '--fail-if was true',
-	11: 'smoke, doctor, engine check, engine migrate or diff found something',
+	4: 'authentication failed: no token, a wrong token, or a missing scope',
+	5: 'refused by the service (400, 409, 422 and most other 4xx)',
+	6: 'network, TLS or proxy failed, --timeout passed, or the database is locked',
+	7: 'the server failed (5xx, 429 after retries, a redirect, an invalid answer)',
+	8: 'a list was empty, and --exit-empty was given',
+	9: 'partly done: rows or messages failed, or no recipient gets the mail',
+	10: 'the condition of --fail-if was true',
+	11: 'smoke, doctor, diff, engine check or engine migrate found something',
 	12: 'out of time (--deadline, --wait-timeout)',
-	13: 'a send may or may not have happened (no answer that can be read, 408, most 5xx): look before you repeat it',
-	14: 'accepted and queued, do not repeat: the mail server, the queue or a closed window holds it, a worker sends it',
+	13: 'a send may have happened (no clear answer): check before you repeat it',
+	14: 'accepted and queued: do not repeat it, a worker sends it later',
 	74: 'the local disk or database failed',
-	75: 'engine bounces ingest alone: nothing is lost, bring the mail again (database locked or failed, or stopped)',
-	78: 'the configuration is unreadable',
+	75: 'engine bounces ingest failed and lost nothing: deliver the mail again',
+	78: 'the configuration is invalid or cannot be read',
 	130: 'interrupted (Ctrl-C), or a prompt was declined',
 	143: 'terminated (SIGTERM)',
 };
@@ -109,7 +109,7 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 };
 
 export const readOnlyHint =
-	'run mailctl as the owner of the database, or make the file, its folder and its disk writable for this user';
+	'run mailctl as the owner of the database, or make the file and its folder writable';
 
 const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	locked: { exit: exits.network, retryable: true },
@@ -118,7 +118,7 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 		retryable: true,
 		hint: 'stop the other mailctl process, then try again',
 	},
-	newer_schema: { exit: exits.disk, hint: 'this database needs a newer mailctl' },
+	newer_schema: { exit: exits.disk, hint: 'install a newer mailctl' },
 	moved: { exit: exits.disk },
 	not_a_database: { exit: exits.disk },
 	bad_url: { exit: exits.usage },
@@ -126,30 +126,37 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	io: { exit: exits.disk },
 	damaged: {
 		exit: exits.disk,
-		hint: ['stop what uses it, keep a copy, then ', mailctl('engine', 'restore', 'BACKUP')],
+		hint: ['stop all processes that use it, keep a copy, then run ', mailctl('engine', 'restore', 'BACKUP')],
 	},
 	read_only: { exit: exits.disk, hint: readOnlyHint },
-	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again: it overwrites that' },
+	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again to overwrite it' },
 	denied: { exit: exits.authentication },
 	unreachable: { exit: exits.network, retryable: true },
 	stopped: { exit: exits.interrupted, retryable: true },
 	key: {
 		exit: exits.configuration,
-		hint: ['MAILCTL_KEY_FILE names the file with the key; ', mailctl('engine', 'secrets', 'wrap', '--help')],
+		hint: [
+			'set MAILCTL_KEY_FILE to the file with the key; see ',
+			mailctl('engine', 'secrets', 'wrap', '--help'),
+		],
 	},
 };
 
 const jobCodes: Readonly<Record<JobFault, Meaning>> = {
-	in_use: { exit: exits.usage, hint: 'wait until it has ended, then try again', retryable: true },
+	in_use: {
+		exit: exits.usage,
+		hint: 'wait until the other process has ended, then try again',
+		retryable: true,
+	},
 	other_road: {
 		exit: exits.usage,
 		hint: [
-			'look at what answers there: ',
+			'check the service: ',
 			mailctl('api', 'GET', '/'),
-			'; where the service was replaced for good, give another --campaign',
+			'; if it was replaced for good, use another --campaign',
 		],
 	},
-	unwritable: { exit: exits.disk, hint: 'XDG_STATE_HOME names the folder above it' },
+	unwritable: { exit: exits.disk, hint: 'make the folder writable, or set XDG_STATE_HOME to another one' },
 };
 
 const machineCodes = {
@@ -163,7 +170,10 @@ const machineCodes = {
 	path_refused: { exit: exits.usage },
 	sqlite_missing: { exit: exits.disk, hint: 'npm rebuild better-sqlite3' },
 	disk: { exit: exits.disk },
-	internal: { exit: exits.bug, hint: 'this is a bug in mailctl; --debug shows where' },
+	internal: {
+		exit: exits.bug,
+		hint: 'this is a bug in mailctl: run the command again with --debug, and report it',
+	},
 } as const satisfies Readonly<Record<string, Meaning>>;
 
 function fromCliError(error: CliError): Complaint {
@@ -181,7 +191,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// On the embedded engine a 5xx is this machine's disk or lock; over HTTP it is the fault of a remote server.
+	// Locally a 5xx means the disk or a lock of this machine; over HTTP the remote server failed.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,
@@ -195,7 +205,7 @@ function fromApiError(error: ApiError): Complaint {
 function hintOf(error: ApiError): Hint | null {
 	if (error.code === 'throttled') return waitHint(error);
 	const isElsewhere = error.code === 'bad_answer' || (error.code === 'network' && error.http === null);
-	return isElsewhere ? [mailctl('doctor'), ' looks at each step of the way there'] : null;
+	return isElsewhere ? ['check the connection: ', mailctl('doctor')] : null;
 }
 
 function waitHint({ retryAfterMs }: ApiError): Hint | null {
@@ -215,7 +225,7 @@ function fromNamedError(error: Error): Complaint | null {
 	if (error instanceof JobError) return complaint(error.code, jobCodes[error.code], message);
 	const code = codeOf(error);
 	if (code === 'ERR_NODE_API')
-		return { ...ofMachine('sqlite_missing'), hint: 'install mailctl again with this Node.js' };
+		return { ...ofMachine('sqlite_missing'), hint: 'reinstall mailctl with this version of Node.js' };
 	if (isAddonMissing(error, code)) return ofMachine('sqlite_missing', addonMessage);
 	const ofPath = sayOfPath(error);
 	if (refusedCodes.has(code) && ofPath !== null) return ofMachine('path_refused', ofPath);
@@ -225,18 +235,18 @@ function fromNamedError(error: Error): Complaint | null {
 function fromStoreError(error: StoreError): Complaint {
 	const found = complaint(error.code, storeCodes[error.code], error.message);
 	if (!(error instanceof DatabaseUnwritable) || error.code === 'read_only') return found;
-	return { ...found, hint: unwritableHint('--db PATH names another place') };
+	return { ...found, hint: unwritableHint('use another path with --db') };
 }
 
 function fromTableError({ code, message, hint, details, unwritten }: TableError): Complaint {
 	const exit = code === 'disk' || code === 'disk_full' ? exits.disk : exits.usage;
 	const found = complaint(code, { exit }, message);
 	if (unwritten === null) return { ...found, hint, details };
-	return { ...found, hint: unwritableHint(hint ?? 'name a file in another folder'), details };
+	return { ...found, hint: unwritableHint(hint ?? 'use a file in another folder'), details };
 }
 
 export function unwritableHint(elsewhere: string): Hint {
-	return `make the file and its folder writable for this user, or ${elsewhere}`;
+	return `make the file and its folder writable, or ${elsewhere}`;
 }
 
 const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;

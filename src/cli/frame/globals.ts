@@ -12,9 +12,9 @@ export const optionGroups = ['Target', 'Output', 'Consent', 'Time', 'Network'] a
 type OptionGroup = (typeof optionGroups)[number];
 
 export const globalOptions: readonly GlobalOption[] = [
-	option('Target', '-p, --profile <NAME>', 'a stored profile', 'MAILCTL_PROFILE'),
-	option('Target', '--base-url <URL>', 'a deployment, for this call', 'MAILCTL_BASE_URL'),
-	option('Target', '--db <PATH>', 'the embedded engine on this database', 'MAILCTL_DB'),
+	option('Target', '-p, --profile <NAME>', 'use a stored profile', 'MAILCTL_PROFILE'),
+	option('Target', '--base-url <URL>', 'use the service at this URL', 'MAILCTL_BASE_URL'),
+	option('Target', '--db <PATH>', 'use this local database', 'MAILCTL_DB'),
 	option(
 		'Target',
 		'--token-file <PATH>',
@@ -28,39 +28,30 @@ export const globalOptions: readonly GlobalOption[] = [
 		'table, wide, tsv, csv, json, ndjson, markdown, name',
 		'MAILCTL_OUTPUT',
 	),
-	option('Output', '--json', 'the same as --output json'),
-	option('Output', '--fields <a,b>', 'columns, or the keys of json'),
-	option(
-		'Output',
-		'--query <EXPR>',
-		'a JMESPath expression over what json prints, whatever a profile says; -o tsv: bare values',
-	),
-	option('Output', '--no-header', 'no header line'),
-	option('Output', '--no-truncate', 'never shorten a cell'),
-	option('Output', '--no-pager', 'print what is longer than the screen as it is', 'MAILCTL_PAGER, PAGER'),
-	option(
-		'Output',
-		'--time-zone <ZONE>',
-		'of times shown and days given: Europe/Oslo',
-		'MAILCTL_TIME_ZONE, TZ',
-	),
+	option('Output', '--json', 'same as --output json'),
+	option('Output', '--fields <a,b>', 'show only these columns, or keys of JSON'),
+	option('Output', '--query <EXPR>', 'filter JSON with a JMESPath expression; -o tsv prints bare values'),
+	option('Output', '--no-header', 'omit the header line'),
+	option('Output', '--no-truncate', 'do not shorten cells'),
+	option('Output', '--no-pager', 'do not use a pager', 'MAILCTL_PAGER, PAGER'),
+	option('Output', '--time-zone <ZONE>', 'show and read times in this zone', 'MAILCTL_TIME_ZONE, TZ'),
 	option('Output', '--color <WHEN>', 'auto, always or never', 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM'),
-	option('Output', '--no-color', 'the same as --color never'),
-	option('Output', '-q, --quiet', 'no progress, no hints; create prints the id alone'),
-	option('Output', '-v, --verbose', 'timings'),
-	option('Output', '--debug', 'HTTP and SMTP trace, stacks', 'MAILCTL_DEBUG'),
-	option('Consent', '-y, --yes', 'yes to mild questions'),
-	option('Consent', '--confirm <NAME>', 'consent to a severe change, by the name it asks for'),
+	option('Output', '--no-color', 'same as --color never'),
+	option('Output', '-q, --quiet', 'hide progress and hints; create prints only the id'),
+	option('Output', '-v, --verbose', 'print timings'),
+	option('Output', '--debug', 'trace HTTP and SMTP, and print stacks', 'MAILCTL_DEBUG'),
+	option('Consent', '-y, --yes', 'answer yes to simple questions'),
+	option('Consent', '--confirm <NAME>', 'confirm a severe change by the name it asks for'),
 	option('Consent', '--no-input', 'never prompt', 'MAILCTL_NO_INPUT, CI'),
-	option('Consent', '-n, --dry-run', 'show what would be done, change nothing'),
-	option('Time', '--timeout <DUR>', 'one request, overall (30s)', 'MAILCTL_TIMEOUT'),
-	option('Time', '--deadline <DUR>', 'the whole command (none)'),
-	option('Time', '--retries <N>', 'repeats of what was not processed (3)', 'MAILCTL_RETRIES'),
+	option('Consent', '-n, --dry-run', 'show what would change, and change nothing'),
+	option('Time', '--timeout <DUR>', 'limit one request (30s)', 'MAILCTL_TIMEOUT'),
+	option('Time', '--deadline <DUR>', 'limit the whole command (no limit)'),
+	option('Time', '--retries <N>', 'retry requests that were not processed (3)', 'MAILCTL_RETRIES'),
 	option('Network', '--ca-cert <FILE>', 'trust this certificate authority too'),
-	option('Network', '--insecure', 'do not check the certificate'),
-	option('Network', '--proxy <URL>', 'go through this proxy', 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY'),
-	option('Output', '--exit-empty', 'exit 8 when a list is empty'),
-	{ ...option('Time', '--now <TIME>', 'a fixed clock', 'SOURCE_DATE_EPOCH'), hidden: true },
+	option('Network', '--insecure', 'do not verify the TLS certificate'),
+	option('Network', '--proxy <URL>', 'use this proxy', 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY'),
+	option('Output', '--exit-empty', 'exit with 8 if a list is empty'),
+	{ ...option('Time', '--now <TIME>', 'fix the clock', 'SOURCE_DATE_EPOCH'), hidden: true },
 ];
 
 function option(group: OptionGroup, flags: string, summary: string, environment?: string): GlobalOption {
@@ -114,7 +105,7 @@ export function parseFormat(text: string): Format {
 	if (isFormat(text)) return text;
 	const isFile = /\/|\.\w+$/.test(text);
 	const elsewhere = isFile ? '; "> FILE" writes the output to a file' : '';
-	throw new UsageError(`"${text}" is not an output format`, {
+	throw new UsageError(`unknown output format "${text}"`, {
 		hint: `formats: ${formats.join(', ')}${elsewhere}`,
 	});
 }
@@ -127,7 +118,7 @@ export function isTable(format: Format): format is 'table' | 'wide' {
 	return format === 'table' || format === 'wide';
 }
 
-/** A text may stand in place of the columns: a table is printed, and `--fields` picks none of them. */
+/** Whether prose may replace the columns: the format is a table, and `--fields` is not given. */
 export function isForPeople(cx: { out: { format: Format }; globals: RawGlobals }): boolean {
 	return isTable(cx.out.format) && cx.globals.fields === undefined;
 }
@@ -153,8 +144,7 @@ export function operands(argv: readonly string[]): string[] {
 }
 
 /**
- * The settings of an error report before, or without, a successful parse: `-o json` counts beside a failing option too.
- * Tolerant: an unknown format counts as none.
+ * The settings to report an error with that parsing itself may raise. An unknown format counts as none.
  */
 export function peek(
 	argv: readonly string[],

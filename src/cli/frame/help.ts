@@ -16,7 +16,7 @@ import { shellWord } from './command-line.js';
 import { exitMeanings } from './exit.js';
 import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
 
-export const purpose = 'administer a mailing service, or the embedded engine, from the command line';
+export const purpose = 'manage a mailing service or a local database from the command line';
 
 const globalLine = 'Global options: mailctl help options';
 
@@ -28,8 +28,8 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 		section(
 			'Help',
 			pairs([
-				['mailctl <command> --help', 'what a command takes and prints'],
-				['mailctl help options', 'the options of all commands: target, output, consent, time'],
+				['mailctl <command> --help', 'show the help of a command'],
+				['mailctl help options', 'show the options of all commands'],
 				['mailctl help <topic>', `${topicNames.slice(1, 5).join(', ')},`],
 				['', topicNames.slice(5).join(', ')],
 			]),
@@ -53,7 +53,7 @@ export function globalHelp(): string {
 	];
 	const width = Math.max(...shown.map((one) => rows(one)[0].length));
 	return page([
-		'These options stand before or after any command. In brackets: variables that say the same.',
+		'Use these options before or after any command. Brackets name environment variables.',
 		...optionGroups.map((group) =>
 			section(
 				group,

@@ -264,5 +264,5 @@ function readChoice(text: string, choices: readonly string[], flag: string): str
 	const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase());
 	if (found !== undefined) return found;
 	const hint = didYouMean(text, choices) ?? `one of: ${choices.join(', ')}`;
-	throw new UsageError(`${flag}: "${text}" is not a choice`, { hint });
+	throw new UsageError(`${flag}: unknown value "${text}"`, { hint });
 }

@@ -51,8 +51,7 @@ export function createIo(parts: IoParts = {}): Io {
 }
 
 /**
- * Prints a text that is there as a whole, through a pager where it is longer than the screen. The pager is loaded where
- * there is a terminal: a script has no use for it.
+ * Prints a text, through a pager if it is longer than the screen. Scripts never load the pager.
  */
 export async function printPage({ stdout, env }: Io, text: string, isPaged: boolean): Promise<void> {
 	if (!stdout.isTTY || !isPaged) return stdout.write(text);
@@ -82,8 +81,8 @@ function outStream(
 		raw,
 		async write(text) {
 			if (lost === null) lost = await written(raw, text);
-			// A file takes all at once, and SQLite answers at once: without a turn of the loop neither signals nor the
-			// deadline are heard before the command is done.
+			// Neither writes to a file nor reads of SQLite yield. Without this turn of the loop, signals and the deadline
+			// would be noticed only at the end of the command.
 			if (monotonicMicros() - turnedAt > maxTurn) {
 				await new Promise((resolve) => setImmediate(resolve));
 				turnedAt = monotonicMicros();
@@ -102,7 +101,7 @@ async function unwritten(cause: Error): Promise<CliError> {
 	const { systemReason } = await import('../../api/errors.js');
 	const { refusalOf } = await import('../../tables/output-file.js');
 	const { code, why } = refusalOf(cause, '') ?? { code: 'disk', why: systemReason(cause) };
-	return new CliError('disk', 74, `standard output cannot be written: ${why}`, {
+	return new CliError('disk', 74, `cannot write to standard output: ${why}`, {
 		...(code === 'disk_full' && { hint: 'free some space, or write it to another disk' }),
 		cause,
 	});

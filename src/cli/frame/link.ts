@@ -11,9 +11,9 @@ import type { Sources } from './sources.js';
 
 export const noDatabaseHint: Hint = [
 	mailctl('engine', 'init'),
-	' makes it; ',
+	' creates a database; ',
 	mailctl('login', 'URL'),
-	' is for a deployment',
+	' uses a service',
 ];
 
 interface LinkParts {
@@ -83,17 +83,17 @@ export function linker(settings: Settings, parts: LinkParts) {
 		});
 	};
 	const tellNew = async (path: string) => {
-		await parts.diagnostics.note(`made a new database: ${path}`);
+		await parts.diagnostics.note(`created a new database: ${path}`);
 		if (parts.io.stderr.isTTY)
 			await parts.diagnostics.hint([
-				'--db or MAILCTL_DB names another one; ',
+				'--db or MAILCTL_DB selects another one; ',
 				mailctl('login'),
-				' is for a deployment',
+				' uses a service',
 			]);
 	};
-	// An empty answer would look like that of the service when a profile or a base URL was forgotten.
+	// Without a warning, an empty answer looks like the service's when a profile or base URL was forgotten.
 	const tellMissing = (path: string) =>
-		parts.diagnostics.warn(`no database at ${path}: read as an empty one`, noDatabaseHint);
+		parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
 	const told = (tell: (path: string) => Promise<void>) => async (connection: Connection) => {
 		if (connection.local?.isNew === true) await tell(connection.local.path);
 		return connection;

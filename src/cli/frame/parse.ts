@@ -135,7 +135,7 @@ class Parsers {
 		}
 	}
 
-	/** One of two values would be lost without a word. */
+	/** Otherwise one of two values would be lost silently. */
 	#once(option: Option, parser: Parser): Option {
 		return option.argParser((value: string, before: unknown) => {
 			if (before !== undefined) throw givenTwice(option);
@@ -143,7 +143,7 @@ class Parsers {
 		});
 	}
 
-	/** With `--text $BODY --preview text` and an empty variable a mail would leave that was to be previewed. */
+	/** `--text $BODY --preview text` with an empty variable would send a mail that should only be previewed. */
 	#noOption(value: string, { long, short }: Option, { options }: Parser): string {
 		const [flag = value] = value.startsWith('--') ? value.split('=') : [value];
 		const isOption = options.some((one) => one.long === flag || one.short === flag);

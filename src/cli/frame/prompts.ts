@@ -54,7 +54,7 @@ const promptCells = 16;
 export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }: PromptOptions): Prompts {
 	let opened: Promise<Questions> | null = null;
 	const questions = (question: string): Promise<Questions> => {
-		if (!canAsk) throw new UsageError(`no prompt is possible here: ${question}`);
+		if (!canAsk) throw new UsageError(`cannot prompt here: ${question}`);
 		opened ??= import('./questions.js').then(({ Questions }) => new Questions(io, signal, hasColor));
 		return opened;
 	};
@@ -72,18 +72,17 @@ export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }
 	const mild = async (what: string): Promise<void> => {
 		if (yes) return;
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: 'add --yes to agree' });
-		await agree(`This will ${what}.`, 'Go on?');
+		await agree(`This will ${what}.`, 'Continue?');
 	};
 	const severe = async (what: string, name: string): Promise<void> => {
 		if (confirm === name) return;
 		const flag = `--confirm ${shellWord(name)}`;
 		if (confirm !== null)
-			throw new UsageError(
-				`--confirm ${shellWord(confirm)} is not the name that is wanted; this will ${what}`,
-				{ hint: flag },
-			);
+			throw new UsageError(`--confirm ${shellWord(confirm)} does not match; this will ${what}`, {
+				hint: flag,
+			});
 		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
-		const question = await tell(`This will ${what}.`, `Type ${name} to go on:`);
+		const question = await tell(`This will ${what}.`, `Type ${name} to confirm:`);
 		const typed = (await (await questions(question)).line({ question })).trim();
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};

@@ -160,10 +160,10 @@ async function writeInEditor(
 		for (;;) {
 			const asked = `${question.replace(/:$/, '')}, Enter opens this editor:`;
 			editor = (await ask({ question: asked, initial: editor })).trim() || editor;
-			await say(`opens ${editor}: write the text, save and quit to go on`);
+			await say(`opening ${editor}: write the text, then save and quit`);
 			const isWritten = await edit(editor, file, io);
 			const text = await readFile(file, 'utf8');
-			const reason = isWritten ? await check?.(text) : `${editor} has failed`;
+			const reason = isWritten ? await check?.(text) : `${editor} failed`;
 			isDone = (reason ?? null) === null;
 			if (isDone) return text;
 			await say(`> ${reason}`);
@@ -175,7 +175,7 @@ async function writeInEditor(
 	}
 }
 
-/** False: it failed. A shell reads its words, and Ctrl-C is for the editor alone, like in git. Its screen is stderr. */
+/** Returns false if the editor failed. A shell splits its command, and only the editor gets Ctrl-C, as in git. */
 async function edit(editor: string, file: string, { env }: Io): Promise<boolean> {
 	const ignore = () => undefined;
 	const listeners = process.listeners('SIGINT');

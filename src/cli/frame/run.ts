@@ -104,7 +104,7 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
 }
 
-/** The way to a database: the default one may be missing because a deployment was meant. */
+/** If the default database is missing, a service may have been meant. */
 function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	if (!(error instanceof DatabaseMissing)) return [];
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
@@ -152,13 +152,13 @@ function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: s
 	}
 }
 
-/** A refused change must be refused before it is made, so a wrong `--fields` cannot wait for the first record. */
+/** A wrong `--fields` must fail before a change is made. */
 function checkFields({ command, path, globals }: Run, cx: CommandContext): void {
 	const fields = parseFields(globals.fields);
 	const { columns, writes } = command;
 	if (fields === null || columns === 'own') return;
 	if (columns === undefined && writes === true)
-		throw new UsageError(`--fields does not go with ${path.join(' ')}`);
+		throw new UsageError(`--fields has no effect on ${path.join(' ')}`);
 	if (columns !== undefined && (writes === true || !isMachine(cx.out.format))) selectColumns(columns, fields);
 }
 
@@ -195,10 +195,10 @@ function withFate(reason: unknown, error: unknown): unknown {
 	if (!(reason instanceof CliError)) return reason;
 	const isUnknown = error instanceof Overdue || (error instanceof ApiError && mayHaveHappened(error));
 	if (!isUnknown && !isUndone(error)) return reason;
-	const said = isUnknown ? 'may have been made' : 'is undone';
+	const said = isUnknown ? 'may have been made' : 'was undone';
 	const { code, exit, message, retryable } = reason;
-	return new CliError(code, exit, `${message}: the change that was under way ${said}`, {
-		hint: isUnknown ? 'look before it is run again' : 'run the command again',
+	return new CliError(code, exit, `${message}: the change in progress ${said}`, {
+		hint: isUnknown ? 'check before you run the command again' : 'run the command again',
 		retryable,
 		cause: reason,
 	});

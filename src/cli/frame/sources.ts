@@ -37,7 +37,7 @@ export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;
 	const stdin = (flag: string): Readable => {
 		if (taken !== null && taken !== flag)
-			throw new UsageError(`${taken} and ${flag} both read standard input; give one of them a file`);
+			throw new UsageError(`${taken} and ${flag} both read standard input; use a file for one of them`);
 		if (taken === null) endWith(io.stdin.raw, signal);
 		taken = flag;
 		return io.stdin.raw;
@@ -75,7 +75,7 @@ async function readAll(stream: Readable, name: string, most = maxBytes): Promise
 	for await (const chunk of stream) {
 		chunks.push(Buffer.from(chunk));
 		size += chunk.length;
-		if (size > most) throw new UsageError(`${name} holds more than ${sizeText(most)}`);
+		if (size > most) throw new UsageError(`${name} is larger than ${sizeText(most)}`);
 	}
 	return Buffer.concat(chunks);
 }

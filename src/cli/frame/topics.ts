@@ -17,10 +17,10 @@ function exitCodes(): string {
 		'',
 		...lines,
 		'',
-		'serve and worker end with 0 when they are told to stop. With -o json or ndjson an error is one JSON line on',
-		'stderr: {"error": {"code", "exit_code", "message", "http", "details", "hint", "retryable"}}. Where "retryable" is',
-		'true the same command may be run again as it is: after "in_use" (2: another process works on the same job), and',
-		'never after a send that ended with 12, 13 or 14.',
+		'serve and worker exit with 0 when they are stopped. With -o json or ndjson an error is one JSON line on',
+		'stderr: {"error": {"code", "exit_code", "message", "http", "details", "hint", "retryable"}}. If "retryable" is',
+		'true, run the same command again. It is true for "in_use" (2: another process works on the same job), and never',
+		'after a send that ended with 12, 13 or 14.',
 		'',
 	].join('\n');
 }
@@ -31,7 +31,7 @@ function environment(): string {
 		.map(({ flags, environment: names = '' }) => `  ${names.padEnd(46)}  ${flags}`);
 	return [
 		'A flag wins over the environment, the environment over the profile, the profile over the default.',
-		'mailctl config explain shows each value with where it comes from.',
+		'mailctl config explain shows each value and its source.',
 		'',
 		...rows,
 		`  ${'MAILCTL_KEY_FILE, MAILCTL_KEY'.padEnd(46)}  keys of the database’s secrets: mailctl engine secrets --help`,
@@ -40,62 +40,61 @@ function environment(): string {
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
 		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
 		'',
-		'A target is a database (--db), a deployment (--base-url) or a profile. The one on the highest level wins as a',
-		'whole; two on one level are refused. An empty variable counts as unset.',
+		'The target is a database (--db), a service (--base-url) or a profile. The one on the highest level wins as a',
+		'whole; two on one level are an error. An empty variable counts as unset.',
 		'',
-		'mailctl login keeps a token for one origin, apart from the configuration. It is never sent to another one.',
+		'mailctl login stores a token for one origin, apart from the configuration. It is never sent to another origin.',
 		'',
 	].join('\n');
 }
 
 const bounces = `
-The mail server may refuse a message at once, or accept it and return it later
-in another mail: a bounce.
+A mail server can refuse a message at once, or send it back later: a bounce.
 
-  hard       an address code, 5.1.1 and its like; at once also a plain 550 that
-             says "no such user": the message is bounced, its address is
-             suppressed (HARDBOUNCED) and gets no mail at all, and its
-             subscribers are inactive in all lists
-  sender     a refusal of the sender: relaying, block lists, authentication.
-             The message is deferred, nothing is counted, and five in a row
-             pause the queue
-  soft       any other refusal: the message is failed, the address stays. Five
-             messages in a row over a week or more suppress it for bulk mail
-             (SOFTBOUNCED)
-  complaint  a report of abuse (ARF): the address is suppressed (COMPLAINED)
-             and gets no mail at all
+  hard       an address code (5.1.1 and similar), or a plain 550 that says "no
+             such user". The message is bounced. Its address is suppressed
+             (HARDBOUNCED) and gets no mail. Its subscribers are inactive in
+             all lists
+  sender     the sender is refused: relaying, block lists, authentication. The
+             message is deferred and nothing is counted. Five in a row pause
+             the queue
+  soft       any other refusal. The message is failed, and the address stays.
+             Five messages in a row over a week or more suppress it for bulk
+             mail (SOFTBOUNCED)
+  complaint  an abuse report (ARF). The address is suppressed (COMPLAINED) and
+             gets no mail
 
-One table judges replies and bounces. An address code counts as soft if its
-text speaks of rate, volume, reputation, policy or size. So does a report that
-only its Message-ID identifies, while bounces have signed return paths. An
-address that only the returned message names changes nothing. mailctl engine
-bounces explain FILE says what a mail means, and by which rule.
+The same table classifies replies and returned mails. Words about rate, volume,
+reputation, policy or size make an address code soft. So does a report that is
+matched only by its Message-ID while bounces return to signed return paths. An
+address that only the returned message names changes nothing.
+mailctl engine bounces explain FILE shows what a mail means, and which rule
+applied.
 
-Each message gets a signed return path (VERP), bounces+TOKEN@example.com, which
-identifies its bounce. If that domain has other mail too, use a separate domain
-for bounces.
+Each message gets a signed return path (VERP), bounces+TOKEN@example.com, so
+that its bounce can be matched. Use a domain that gets no other mail:
 
   mailctl engine init --bounce-address bounces@example.com
 
-Bounces then reach mailctl in one of three ways:
+There are three ways to ingest bounces.
 
-1. SMTP: the MX of that domain, or your mail server, forwards them:
+1. SMTP. The MX of the domain, or your mail server, delivers to:
 
      mailctl serve --bounce-smtp 0.0.0.0:25
 
-   It takes signed return paths only: behind ten refused recipients it ends
-   a connection with 421, and logs refusals of one network once a minute.
+   It accepts signed return paths only. After ten refused recipients it ends a
+   connection with 421. It logs refusals of one network once a minute.
 
-   With Postfix in front --bounce-smtp 127.0.0.1:2526 is enough. main.cf, and
-   /etc/postfix/transport (then postmap):
+   With Postfix in front, --bounce-smtp 127.0.0.1:2526 is enough. Set main.cf,
+   and /etc/postfix/transport (then run postmap):
 
      relay_domains = example.com
      transport_maps = hash:/etc/postfix/transport
 
      example.com  smtp:[127.0.0.1]:2526
 
-2. A pipe: with Postfix main.cf as above, "example.com  bounces:" as the
-transport, and (main.cf, master.cf):
+2. A pipe. Set main.cf as above, "example.com  bounces:" as the transport, and
+   in main.cf and master.cf:
 
      recipient_delimiter = +
      bounces_destination_recipient_limit = 1
@@ -104,17 +103,17 @@ transport, and (main.cf, master.cf):
        argv=/usr/bin/mailctl --db /var/lib/mailctl/mailctl.db
          engine bounces ingest -
 
-   Exit 75 is for trouble with the database: the mail server then brings the
+   Exit code 75 means that the database failed: the mail server delivers the
    mail again.
 
-3. Files: a Maildir, an mbox or a folder. Mails read from a Maildir move from
-new to cur:
+3. Files: a Maildir, an mbox or a folder. In a Maildir, mails move from new to
+   cur once they are read:
 
      mailctl engine bounces ingest ~/Maildir
 
-A mail counts once, however it arrives. mailctl messages get ID
-shows what was reported of a message, mailctl suppressions list who gets no
-mail; mailctl suppressions remove ADDRESS lifts it.
+Each bounce is counted once, whichever way it comes. mailctl messages get ID
+shows the reports of a message, mailctl suppressions list the suppressed
+addresses; mailctl suppressions remove ADDRESS lifts a suppression.
 `;
 
 const notifications = `
@@ -123,71 +122,66 @@ A webhook is a URL that is called when something happens to a message:
   mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED
 
 The types are OPENED, REDIRECTED (a link was followed), UNSUBSCRIBED,
-HARDBOUNCED and SOFTBOUNCED; one webhook is for one of them. A call is a POST
-of JSON:
+HARDBOUNCED and SOFTBOUNCED; a webhook has one type. A call is a POST of JSON:
 
   {"id", "type", "date", "test",
    "message": {"id", "to", "from", "subject", "tag", "campaign_unique_id"},
    "data": {"url", "ip", "user_agent", "machine", "smtp_code", "diagnostic"}}
 
-Signature: headers webhook-id, webhook-timestamp and webhook-signature, as
-Standard Webhooks has them. One secret (whsec_…) signs for the whole database:
-mailctl webhooks secret -o name prints it, --rotate makes a new one; the old
-one signs too for 24 hours more, unless another new one is made meanwhile.
-Basic auth is sent as well where the webhook has it.
+Signature: the headers webhook-id, webhook-timestamp and webhook-signature
+follow Standard Webhooks. One secret (whsec_…) signs for the whole database.
+mailctl webhooks secret -o name prints it, --rotate makes a new one. The old
+secret signs as well for 24 hours, or until the next rotation. A webhook with a
+login also sends basic authentication.
 
-Schedule: 2xx is success. Anything else, a redirect too, is tried again: at
-once, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours, each within 15
-s, always with the same webhook-id, by which a receiver knows a repetition. 410
-stops the webhook until it is changed or replayed.
+Schedule: 2xx is success. Any other answer, including a redirect, is retried: at
+once, then after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours. Each try
+lasts up to 15 s. All tries have the same webhook-id, so a receiver can
+recognize repeats. 410 stops the webhook until it is changed or replayed.
 
-mailctl serve and mailctl worker send them. Show the results of 30 days, and
-send failed ones again:
+mailctl serve and mailctl worker send the calls. Their results are kept for 30
+days, and calls can be replayed:
 
   mailctl webhooks deliveries 3 --state failed
   mailctl webhooks replay 3 --failed
 
-To try a target: mailctl webhooks test 3. Addresses of this machine and of
+To test a webhook, run mailctl webhooks test 3. Addresses of this machine and of
 private networks are refused unless mailctl engine settings set
 allow_private_webhooks true.
 
-In CI, listen makes a temporary webhook, checks the signature, prints the first
-notification and ends; 12 when none came:
+In CI, listen creates a temporary webhook, checks the signature, prints the
+first notification and ends. It exits with 12 if none arrives:
 
   mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json
 `;
 
 const states = `
-The states of a message, as mailctl messages list shows them. Final are
-bounced, failed, uncertain and canceled, and sent, as long as no bounce comes
-back for it.
+The states of a message, as mailctl messages list shows them. Bounced, failed,
+uncertain and canceled are final. So is sent, unless a bounce comes back.
 
-  staged     of a campaign that is not released: mailctl campaigns resume NAME
-             goes on, mailctl campaigns cancel NAME drops it
-  queued     waits to be sent, by mailctl worker or mailctl serve; mailctl
-             engine queue stats says what holds it up
-  leased     in a worker's hands at the moment; comes back by itself when that
-             worker dies
-  deferred   the mail server answered 4xx, refused the sender, or could not be
-             reached. A worker retries after 5 minutes, doubling to 4 hours, for
-             4 days; mailctl messages retry ID makes it due now
-  sent       the next mail server has taken it; that is not the inbox of
-             the recipient yet
-  bounced    the address does not exist (such as 5.1.1): it is suppressed, and
+  staged     part of a campaign that is not released: mailctl campaigns resume
+             NAME continues, mailctl campaigns cancel NAME drops it
+  queued     waits for mailctl worker or mailctl serve; mailctl engine queue
+             stats shows what delays it
+  leased     a worker is sending it; if the worker dies, it returns to the queue
+  deferred   the mail server answered 4xx, refused the sender, or was not
+             reachable. A worker retries after 5 minutes, doubling to 4 hours,
+             for 4 days; mailctl messages retry ID makes it due now
+  sent       the next mail server accepted it; it may not be in the inbox yet
+  bounced    the address is invalid (5.1.1 and similar). It is suppressed, and
              its subscribers are inactive
-  failed     refused for another reason, deferred for 4 days, or not to be
-             composed: too large with its values, or a worker ended three times
-             on it; the address stays: fix the cause and send it again
-  uncertain  handed over, but the answer was lost: it may have arrived. It is
-             sent again only when you say so, and may then arrive twice:
-             mailctl messages retry ID
-  canceled   not sent: by messages cancel or campaigns cancel, or because
-             its address was suppressed or its subscriber inactive or deleted by
-             then
+  failed     refused for another reason, deferred for 4 days, too large with its
+             values, or a worker ended three times while sending it. The address
+             stays: fix the cause and send it again
+  uncertain  handed over, but the answer was lost. It may have arrived. It is
+             sent again only by mailctl messages retry ID, and may then arrive
+             twice
+  canceled   not sent: canceled by a command, or its address was suppressed, or
+             its subscriber was inactive or deleted
 
-mailctl messages get ID shows every attempt, what a bounce reported, what holds
+mailctl messages get ID shows every attempt, reported bounces, limits that hold
 it back, and as LAST REPLY why it was not sent. mailctl messages list --status
-deferred lists one state. Staged, queued and deferred ones can be canceled.
+deferred lists one state. Staged, queued and deferred messages can be canceled.
 `;
 
 const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environment'>, string>> = {
@@ -195,12 +189,11 @@ const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environm
 	bounces,
 	notifications,
 	output: `
-stdout is data only; progress, hints, prompts, warnings and errors go to stderr. With -o json or ndjson
-stderr is JSON as well, an object a line: {"error": {…}}, {"warning": "…"}, {"note": "…"}, {"hint": "…"},
-{"progress": "…"}, and {"trace": "…"} with --debug. The "hint" of an error says what to do. -q
-prints errors and warnings only.
+stdout has data only. Progress, hints, prompts, warnings and errors go to stderr. With -o json or ndjson stderr
+is JSON too, an object a line: {"error": {…}}, {"warning": "…"}, {"note": "…"}, {"hint": "…"}, {"progress": "…"},
+and {"trace": "…"} with --debug. The "hint" of an error says what to do. -q prints errors and warnings only.
 
-  table     the default on a terminal: 50 rows, shortened to its width; cards where it is too narrow
+  table     the default on a terminal: 50 rows, shortened to its width, or cards if it is too narrow
   wide      the same with all columns
   tsv       the default in a pipe: all rows, nothing shortened, no header
   csv       all columns with a header of keys, RFC 4180, exact
@@ -209,11 +202,11 @@ prints errors and warnings only.
   markdown  a table for a page or a ticket
   name      one name a line, for xargs
 
---fields a,b chooses the columns and their order (of json: the keys); --no-header, --no-truncate and --all do what
-they say. -q prints the id alone after a create. --exit-empty ends with 8 when a list is empty.
+--fields a,b chooses the columns and their order, or the keys of JSON. -q prints only the id after a create.
+--exit-empty exits with 8 if a list is empty.
 
-Characters that could move the cursor, hide or reorder text are escaped in table, wide, tsv, markdown and name (\\x1b, \\u202e;
-tab and line breaks as \\t \\r \\n). csv, json and ndjson are exact.
+Characters that could move the cursor, or hide or reorder text, are escaped in table, wide, tsv, markdown and name
+(\\x1b, \\u202e; tab and line breaks as \\t \\r \\n). csv, json and ndjson are exact.
 `,
 	sending: `
 mailctl send --from news@example.com --to ann@example.com --subject Hello --text 'Hi #name#'

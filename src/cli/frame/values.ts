@@ -20,8 +20,7 @@ export function parseDuration(text: string, flag: string): number {
 
 export function parseLimit(text: string, flag: string): number {
 	const ms = parseDuration(text, flag);
-	if (ms === 0)
-		throw new UsageError(`${flag}: "${text}" leaves no time`, { hint: 'without it there is the default' });
+	if (ms === 0) throw new UsageError(`${flag}: "${text}" must be more than zero`);
 	return ms;
 }
 
@@ -60,7 +59,7 @@ export function parseInteger(
 	const value = /^[+-]?\d{1,16}$/.test(text.trim()) ? Number(text) : Number.NaN;
 	if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
 	const range = max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`;
-	const what = Number.isSafeInteger(value) ? 'is not allowed' : 'is not a whole number';
+	const what = Number.isSafeInteger(value) ? 'is out of range' : 'is not a whole number';
 	throw new UsageError(`${flag}: "${text}" ${what} (${range})`);
 }
 

@@ -40,7 +40,7 @@ export function column<T, K extends keyof T & string>(
 export function parseFields(text: string | undefined): readonly string[] | null {
 	if (text === undefined) return null;
 	const fields = text.split(',').map((field) => field.trim());
-	if (fields.some((field) => field === '')) throw new UsageError('--fields: an empty name');
+	if (fields.some((field) => field === '')) throw new UsageError('--fields: a name is empty');
 	return fields;
 }
 
@@ -90,7 +90,7 @@ export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly s
 
 export function unknownField(field: string, valid: readonly string[]): UsageError {
 	const near = didYouMean(field, valid);
-	return new UsageError(`--fields: there is no "${field}"`, {
+	return new UsageError(`--fields: unknown field "${field}"`, {
 		hint: `${near === undefined ? '' : `${near} `}valid: ${valid.join(', ')}`,
 	});
 }

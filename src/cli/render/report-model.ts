@@ -132,7 +132,7 @@ export function tablesOf({ details: { bounces }, links, replies, isOfDays }: Det
 	const tables: ReportTable[] = [
 		{
 			title: isOfDays ? 'Links over the whole life of the campaign' : 'Links',
-			header: ['Link', 'People', 'Clicks', 'Share', 'Machines'],
+			header: ['Link', 'People', 'Clicks', 'Share', 'Bots'],
 			rows: links.map(({ url, position, people, clicks, share, machine_people }) => [
 				url ?? `(link ${position} of a content that is not kept)`,
 				people,
@@ -194,7 +194,7 @@ const details: Readonly<Record<string, string>> = {
 	'2.3': 'the message is too large',
 	'3.4': 'the message is too large',
 	'4.1': 'the mail server does not answer',
-	'4.2': 'the connection broke off',
+	'4.2': 'the connection was lost',
 	'4.4': 'no route to the mail server',
 	'4.7': 'not delivered in time',
 	'7.26': 'authentication of the mail failed',
@@ -206,7 +206,7 @@ const subjects: readonly string[] = [
 
 /** The meaning of a bounce's code: RFC 3463, and the classes of SMTP codes (RFC 5321 s.4.2). */
 function meaningOf(code: string): string {
-	if (code === '') return 'no answer with a code';
+	if (code === '') return 'no code';
 	const [, first, subject, detail] = /^([245])\.(\d{1,3})\.(\d{1,3})$/.exec(code) ?? [];
 	if (subject !== undefined)
 		return details[`${subject}.${detail}`] ?? subjects[Number(subject)] ?? `class ${first}`;

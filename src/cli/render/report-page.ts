@@ -70,7 +70,7 @@ function totals(saved: SavedReport): string {
 	const boxes = totalLines(saved).map(({ name, count, share, base, machines }) => {
 		const part = share === null ? '' : `${share}${base === null ? '' : ` of ${base}`}`;
 		if (count === null) return box(name, part, []);
-		return box(name, numberText(count), [part, machines === null ? '' : `machines ${numberText(machines)}`]);
+		return box(name, numberText(count), [part, machines === null ? '' : `bots ${numberText(machines)}`]);
 	});
 	return `<dl>${boxes.join('\n')}</dl>`;
 }

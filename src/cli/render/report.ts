@@ -101,7 +101,7 @@ function totalLines(totals: readonly TotalLine[], hasMachines: boolean, width: n
 		...(hasMachines ? [textOf(machines)] : []),
 	]);
 	return hasMachines
-		? layOut([['', 'PEOPLE', '', 'MACHINES'], ...rows], [false, true, true, true], width)
+		? layOut([['', 'PEOPLE', '', 'BOTS'], ...rows], [false, true, true, true], width)
 		: layOut(rows, [false, true, true], width);
 }
 

@@ -45,7 +45,7 @@ function accessChecks({ connection, hasToken, names }: Given): Check[] {
 			const { status, headers, text, json } = answer;
 			const other =
 				status >= 300 && status < 400
-					? `${status} and redirects to ${headers['location'] ?? 'nowhere'}`
+					? `${status} with a redirect to ${headers['location'] ?? 'nowhere'}`
 					: status === 404
 						? '404'
 						: status < 500 && json === undefined && /^\s*</.test(text)

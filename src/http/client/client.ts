@@ -64,10 +64,10 @@ export function createClient(options: ClientOptions): Client {
 
 function warnOnce(baseUrl: URL, { remote, warn, token }: ClientOptions): void {
 	const isPlain = baseUrl.protocol === 'http:' && !isLoopback(baseUrl.hostname);
-	const what = token === null ? 'what is sent' : 'the token';
-	if (isPlain) warn(`${baseUrl.origin} is plain http: anybody on the way can read ${what}`);
+	const what = token === null ? 'the requests' : 'the token';
+	if (isPlain) warn(`${baseUrl.origin} uses plain HTTP: anyone on the network can read ${what}`);
 	if (remote.insecure && baseUrl.protocol === 'https:')
-		warn(`--insecure: the certificate of ${baseUrl.host} is not checked`);
+		warn(`--insecure: the certificate of ${baseUrl.host} is not verified`);
 }
 
 function createExchange(endpoint: Endpoint): WireExchange {
@@ -107,7 +107,7 @@ async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefin
 		// Nothing was requested but this, so nothing can have happened.
 		throw error.with({
 			code: error.code === 'invalid' ? 'network' : error.code,
-			message: `This service does not say what it is: ${error.message}`,
+			message: `Cannot tell which service this is: ${error.message}`,
 			unanswered: false,
 		});
 	}

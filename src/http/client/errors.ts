@@ -26,7 +26,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 	const more = { http: { status, method, path }, ...(retryAfterMs !== null && { retryAfterMs }) };
 	if (status < 400) {
 		const where = headers['location'] === undefined ? '' : ` to ${quote(headers['location'], secrets)}`;
-		const text = `The service answered ${status} and redirects${where}; redirects are not followed, check the base URL.`;
+		const text = `The service answered ${status} with a redirect${where}. Redirects are not followed: check the base URL.`;
 		return new ApiError('bad_answer', text, more);
 	}
 	const named = headers[headerNames.errorCode.toLowerCase()] ?? '';
@@ -45,7 +45,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 		return new ApiError(code, quote(text, secrets), { ...more, fields: quoted });
 	}
 	const said = quote((body.kind === 'valid' ? textOf(body.value) : pageText(answer.body)) ?? '', secrets);
-	if (said === '') return new ApiError(code, `The service answered ${status} without a word.`, more);
+	if (said === '') return new ApiError(code, `The service answered ${status} without a message.`, more);
 	const scopes = status === 403 ? scopesIn(headers) : null;
 	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
 	// The text of an API stands by itself; the text of a page is introduced.
@@ -164,20 +164,20 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 		// A proxy that wants a login did not pass the request on.
 		new TransportFailure(kind, text, { written: written && said !== 'authenticate', cause: error });
 	if (said === 'authenticate')
-		return tell('untrusted', `no way to ${origin}${through}: it wants to know who asks (407)`);
+		return tell('untrusted', `cannot reach ${origin}${through}: the proxy requires a login (407)`);
 	if (code === 'UND_ERR_INVALID_ARG')
 		return tell('unsendable', `the request cannot be sent to ${origin}: ${error.message}`);
 	if (code === 'UND_ERR_CONNECT_TIMEOUT')
-		return tell('unreachable', `no connection to ${origin}${through} in time`);
+		return tell('unreachable', `connecting to ${origin}${through} timed out`);
 	if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
-		return tell('untrusted', `${origin} does not speak TLS: is it http://?`);
+		return tell('untrusted', `${origin} does not speak TLS: did you mean http://?`);
 	if (isTrustProblem(code))
 		return tell('untrusted', `${origin} is not trusted: ${tlsReason(error.message)} (${code})`);
 	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))
-		return tell('garbled', `what ${origin} answered is not HTTP (${code})`);
-	if (written) return tell('cut', `${origin} cut the connection before its answer was whole (${code})`);
+		return tell('garbled', `the answer of ${origin} is not HTTP (${code})`);
+	if (written) return tell('cut', `${origin} closed the connection before its answer was complete (${code})`);
 	const why = whyUnreachable(code);
 	return tell(
 		'unreachable',

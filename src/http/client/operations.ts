@@ -287,7 +287,7 @@ function assertNoPage(success: Success): void {
 
 function assertNothing(success: Success): void {
 	const { status } = success.answer;
-	if (status !== 204) throw badAnswer(success, `is ${status} where nothing was to come: ${excerpt(success)}`);
+	if (status !== 204) throw badAnswer(success, `has status ${status} instead of 204: ${excerpt(success)}`);
 }
 
 function badAnswer({ answer, requested }: Success, fault: string): ApiError {

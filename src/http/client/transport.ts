@@ -128,7 +128,7 @@ class Run implements Dispatcher.DispatchHandler {
 			this.#reject = reject;
 		});
 		// undici's own timeouts restart with each byte: a server that sends slowly would never meet them.
-		const giveUp = () => this.#giveUp('timeout', `no whole answer within ${timeoutMs} ms`);
+		const giveUp = () => this.#giveUp('timeout', `no complete answer within ${timeoutMs} ms`);
 		const timer = setTimeout(giveUp, Math.min(timeoutMs, maxTimerMs));
 		const onAbort = () => this.#stop(signal?.reason);
 		signal?.addEventListener('abort', onAbort, { once: true });
@@ -208,7 +208,7 @@ class Run implements Dispatcher.DispatchHandler {
 }
 
 function tooLarge(maxBytes: number): string {
-	return `the answer has more than ${maxBytes} bytes`;
+	return `the answer is larger than ${maxBytes} bytes`;
 }
 
 function joined(value: string | string[] | undefined): string {

@@ -59,7 +59,7 @@ async function allowed(
 			...commonHeaders,
 			Allow: methods.join(', '),
 		};
-		return { status: 405, headers, body: 'This address cannot be used in this way.\n' };
+		return { status: 405, headers, body: 'This link does not accept this kind of request.\n' };
 	}
 	const answered = await answer();
 	return request.method === 'HEAD' ? withoutBody(answered) : answered;

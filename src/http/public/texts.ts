@@ -16,10 +16,10 @@ const en = {
 	doneOfList: (address: string, list: string) =>
 		`${address} will get no more mail from the list “${list}”. Other lists are not affected.`,
 	doneOfAll: (address: string, sender: string) => `${address} will get no more newsletters from ${sender}.`,
-	underWay: 'Mail that is on its way already may still arrive.',
+	underWay: 'Messages that were already sent may still arrive.',
 	broken: 'This link does not work',
-	brokenWhy: 'It may be incomplete, or older than what is kept here.',
-	brokenAdvice: 'Open it once more from the mail, or write to its sender.',
+	brokenWhy: 'It may be incomplete or too old.',
+	brokenAdvice: 'Open it again from the message, or contact the sender.',
 	failed: 'This did not work',
 	failedWhy: 'Something is wrong on our side. Please try again in a minute.',
 	notUnsubscribed:
@@ -131,7 +131,7 @@ export const texts: Readonly<Record<Language, typeof en>> = {
 		unchanged: 'Nada muda enquanto o botão não for pressionado.',
 		unsubscribed: 'Inscrição cancelada',
 		doneOfList: (address, list) =>
-			`${address} não receberá mais e-mails da lista “${list}”. As outras listas não mudam.`,
+			`${address} não receberá mais e-mails da lista “${list}”. Nada muda nas outras listas.`,
 		doneOfAll: (address, sender) => `${address} não receberá mais newsletters de ${sender}.`,
 		underWay: 'E-mails já enviados ainda podem chegar.',
 		broken: 'Este link não funciona',

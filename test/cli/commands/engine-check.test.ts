@@ -109,7 +109,7 @@ describe('engine check', () => {
 		await writeFile(db, bytes);
 		for (const log of ['-wal', '-shm']) await rm(db + log, { force: true });
 		const { code, stderr } = await run(['engine', 'check', '--repair']);
-		const hint = `hint: stop what uses it, keep a copy, then mailctl --db ${db} engine restore BACKUP\n`;
+		const hint = `hint: stop all processes that use it, keep a copy, then run mailctl --db ${db} engine restore BACKUP\n`;
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining(hint) });
 		expect(await readFile(db)).toEqual(bytes);
 	});

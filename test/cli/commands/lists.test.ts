@@ -80,7 +80,7 @@ describe('mailctl lists', () => {
 			{ connect: connectTo(lists) },
 		);
 		expect(code).toBe(2);
-		expect(stderr).toContain('there is no "nam"');
+		expect(stderr).toContain('unknown field "nam"');
 		expect(stderr).toContain('valid: id, name, public_name, active_subscribers_count');
 		expect(lists).toHaveLength(2);
 	});
@@ -144,7 +144,7 @@ describe('a public name on another service', () => {
 		const { code, stderr } = await cli(['lists', 'get', '1', '--fields', 'public_name'], { connect });
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: expect.stringContaining('is not for this deployment'),
+			stderr: expect.stringContaining('this service does not support'),
 		});
 	});
 });

@@ -36,7 +36,7 @@ describe('mailctl messages', () => {
 		expect(await list('--since', '2026-11-02', '--time-zone', 'Pacific/Auckland')).toHaveLength(0);
 		expect(await project.run(['messages', 'list', '--status', 'sennt'])).toMatchObject({
 			code: 2,
-			stderr: 'error: --status: "sennt" is not a choice\nhint: did you mean sent?\n',
+			stderr: 'error: --status: unknown value "sennt"\nhint: did you mean sent?\n',
 		});
 		expect((await project.run(['messages', 'list', '--since', 'soon'])).code).toBe(2);
 	});

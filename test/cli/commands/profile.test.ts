@@ -101,8 +101,8 @@ describe('mailctl login', () => {
 		});
 		expect([code, stderr]).toEqual([
 			6,
-			`error: cannot connect to ${closed}: no program takes connections there (ECONNREFUSED)\n` +
-				`hint: mailctl --base-url ${closed} doctor looks at each step of the way there\n` +
+			`error: cannot connect to ${closed}: connection refused (ECONNREFUSED)\n` +
+				`hint: check the connection: mailctl --base-url ${closed} doctor\n` +
 				'hint: nothing was stored; --no-check stores a token without trying it\n',
 		]);
 	});
@@ -131,25 +131,21 @@ describe('mailctl login', () => {
 		await writeFile(file, 'bad');
 		const unstored = 'hint: nothing was stored; --no-check stores a token without trying it\n';
 		for (const [argv, env, hint] of [
-			[
-				['lists', 'list'],
-				{},
-				'the token is that of profile prod; mailctl login --profile prod stores another',
-			],
+			[['lists', 'list'], {}, 'the token comes from profile prod; replace it: mailctl login --profile prod'],
 			[
 				['lists', 'list', '--base-url', 'https://b.example.com'],
 				{ MAILCTL_TOKEN_FILE: file },
-				`the token came from MAILCTL_TOKEN_FILE: give one there that is valid`,
+				`the token comes from MAILCTL_TOKEN_FILE: set a valid one`,
 			],
 			[
 				['lists', 'list', '--base-url', 'https://b.example.com'],
 				{},
-				'give a token: MAILCTL_TOKEN, --token-file or mailctl login',
+				'set MAILCTL_TOKEN, use --token-file, or run mailctl login',
 			],
 			[
 				['login', '-p', 'prod'],
 				{ MAILCTL_TOKEN: 'bad' },
-				'the token came from MAILCTL_TOKEN: give one there that is valid',
+				'the token comes from MAILCTL_TOKEN: set a valid one',
 			],
 		] as const) {
 			const { code, stderr } = await run(home, argv, { env });
@@ -314,7 +310,7 @@ describe('the token of a profile', () => {
 		await run(home, ['config', 'set', 'baseUrl', `${url}/api`, '-p', 'prod']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual(stored);
 		const { stderr } = await run(home, ['config', 'set', 'baseUrl', 'https://other.example', '-p', 'prod']);
-		expect(stderr).toContain('the token of profile "prod" was for https://mail.example.com and is removed');
+		expect(stderr).toContain('removed the token of profile "prod": it was for https://mail.example.com');
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 

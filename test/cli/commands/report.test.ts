@@ -192,7 +192,7 @@ describe('mailctl report', () => {
 				const { code, stderr } = await project.run(['report', ...words], { connect });
 				expect(code).toBe(2);
 				const option = words.find((word) => /^--(tag|human)/.test(word));
-				expect(stderr).toContain(`error: ${option} is not for this deployment: `);
+				expect(stderr).toContain(`error: this service does not support ${option}: `);
 			}
 		});
 	});

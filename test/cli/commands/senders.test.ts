@@ -85,6 +85,6 @@ describe('mailctl senders', () => {
 		service.close();
 		// A dry run of a mail holds nothing against an address there.
 		if (words[0] === 'send') expect(code).toBe(0);
-		else expect([code, stderr]).toEqual([2, 'error: this deployment tells no senders\n']);
+		else expect([code, stderr]).toEqual([2, 'error: this service does not list senders\n']);
 	});
 });

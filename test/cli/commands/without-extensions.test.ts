@@ -177,7 +177,7 @@ describe('an unsupported feature', () => {
 	])('ends with 2 and the command that needs %s', async (_, words) => {
 		const { code, stderr } = await project.run(words, { connect: stripped() });
 		expect(code).toBe(2);
-		expect(stderr).toContain(`error: mailctl ${words.slice(0, 2).join(' ')} is not for this deployment: `);
+		expect(stderr).toContain(`error: this service does not support mailctl ${words.slice(0, 2).join(' ')}: `);
 		expect(stderr).not.toContain('"');
 	});
 });

@@ -94,7 +94,7 @@ describe('doctor on a mailctl server', () => {
 				check: 'service.token',
 				level: 'problem',
 				message: 'the token is refused (401)',
-				fix: 'the token came from MAILCTL_TOKEN: give one there that is valid',
+				fix: 'the token comes from MAILCTL_TOKEN: set a valid one',
 			},
 		});
 		expect((await doctor(served.url, service, { token: null })).of('service.token')).toMatchObject({

@@ -104,7 +104,7 @@ describe('the public URL', () => {
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
 			{
 				level: 'warning',
-				message: 'http://127.0.0.1:4 does not answer this machine: no program takes connections there',
+				message: 'http://127.0.0.1:4 does not answer this machine: connection refused',
 				fix: `mailctl --db ${project.db} serve`,
 			},
 		]);
@@ -166,7 +166,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.login')).toEqual([
 			{
 				level: 'problem',
-				message: '127.0.0.1:9: connect ECONNREFUSED: no program takes connections there',
+				message: '127.0.0.1:9: connect ECONNREFUSED: connection refused',
 				fix: `mailctl --db ${db} engine init --smtp smtp://USER@HOST:587`,
 			},
 		]);

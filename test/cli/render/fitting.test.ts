@@ -145,7 +145,7 @@ describe('--fields', () => {
 			'meta.City': 'Oslo',
 			'meta.town': null,
 		});
-		expect(() => selectColumns(meta, ['meta.'])).toThrow('there is no "meta."');
+		expect(() => selectColumns(meta, ['meta.'])).toThrow('unknown field "meta."');
 	});
 });
 

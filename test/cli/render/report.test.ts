@@ -48,16 +48,16 @@ describe('a report on a terminal', () => {
 		[
 			40,
 			[
-				'PEOPLE CLICKS    SHARE MACHINES LINK',
-				'     1      2 100.00 %        0',
+				'PEOPLE CLICKS    SHARE BOTS LINK',
+				'     1      2 100.00 %    0',
 				'  https://www.example.com/a…vember/first',
 			],
 		],
 		[
 			80,
 			[
-				'PEOPLE CLICKS    SHARE MACHINES LINK',
-				'     1      2 100.00 %        0 https://www.example.com/articles…/november/first',
+				'PEOPLE CLICKS    SHARE BOTS LINK',
+				'     1      2 100.00 %    0 https://www.example.com/articles/2026/november/first',
 			],
 		],
 	])('shortens only a link at %i columns, or gives it a line', (width, lines) => {

@@ -58,7 +58,7 @@ describe('smoke on a database', () => {
 	});
 
 	it.each([
-		[['--only', 'list'], '--only: "list" is not a choice'],
+		[['--only', 'list'], '--only: unknown value "list"'],
 		[['--only', 'lists', '--skip', 'lists'], '--only and --skip leave no checks'],
 		[['--only', 'send'], '--only send needs --send-to and --from'],
 		[['--send-to', 'a@example.com'], '--send-to needs --from'],

@@ -12,23 +12,23 @@ describe('a failed connection', () => {
 	it.each([
 		[
 			failed('EDNS', 'ENOTFOUND', 'getaddrinfo ENOTFOUND mail.example.invalid', { syscall: 'getaddrinfo' }),
-			'connect ENOTFOUND mail.example.invalid:25: there is no host of this name',
+			'connect ENOTFOUND mail.example.invalid:25: unknown host',
 		],
 		[
 			failed('EDNS', 'EAI_AGAIN', 'getaddrinfo EAI_AGAIN mail.example.invalid', { syscall: 'getaddrinfo' }),
-			'connect EAI_AGAIN mail.example.invalid:25: no name server answers',
+			'connect EAI_AGAIN mail.example.invalid:25: the name server does not answer',
 		],
 		[
 			failed('ESOCKET', 'ECONNREFUSED', 'connect ECONNREFUSED 192.0.2.1:25', {
 				address: '192.0.2.1',
 				port: 25,
 			}),
-			'connect ECONNREFUSED 192.0.2.1:25: no program takes connections there',
+			'connect ECONNREFUSED 192.0.2.1:25: connection refused',
 		],
 		[failed('ESOCKET', 'EMFILE', 'connect EMFILE 192.0.2.1:25'), 'connect EMFILE 192.0.2.1:25'],
 		[
 			failed('ETIMEDOUT', 'ETIMEDOUT', 'Connection timeout'),
-			'connect ETIMEDOUT mail.example.invalid:25: there was no answer in time',
+			'connect ETIMEDOUT mail.example.invalid:25: connection timed out',
 		],
 	])('is reported as %s', (told, expected) => {
 		expect(told).toBe(expected);

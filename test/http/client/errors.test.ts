@@ -94,9 +94,9 @@ describe('an error for the whole request', () => {
 		],
 		['a page with a headline', '<html><body><h1>Oops</h1><p>x</p>', 'The service answered 502: Oops'],
 		['a page without either', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
-		['nothing', '', 'The service answered 502 without a word.'],
+		['nothing', '', 'The service answered 502 without a message.'],
 		['JSON of ours', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
-		['JSON that says nothing', '{"ok": false}', 'The service answered 502 without a word.'],
+		['JSON that says nothing', '{"ok": false}', 'The service answered 502 without a message.'],
 	])('from a proxy in front is read: %s', (_, body, message) => {
 		expect(refusal(502, body)).toMatchObject({ code: 'server_error', message });
 	});

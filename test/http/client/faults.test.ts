@@ -87,7 +87,7 @@ describe('a redirect', () => {
 			client({ remote: { retries: 3 } }).api.lists.create({ name: 'a', email_reason: 'b' }),
 		);
 		expect(error.code).toBe('bad_answer');
-		expect(error.message).toContain(`${status} and redirects to ${location}`);
+		expect(error.message).toContain(`${status} with a redirect to ${location}`);
 		expect(classify(error).exit).toBe(7);
 		expect(service.asked()).toHaveLength(1);
 	});
@@ -136,7 +136,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		await service.close();
 		const error = await failure(client({ baseUrl: url }).api.lists.create({ name: 'a', email_reason: 'b' }));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
-		expect(error.message).toBe(`cannot connect to ${url}: no program takes connections there (ECONNREFUSED)`);
+		expect(error.message).toBe(`cannot connect to ${url}: connection refused (ECONNREFUSED)`);
 		expect(classify(error).exit).toBe(6);
 		service = await startHostileService();
 	});
@@ -165,7 +165,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		service.answer(act);
 		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
-		expect(error.message).toBe(`${service.url}: no whole answer within 250 ms`);
+		expect(error.message).toBe(`${service.url}: no complete answer within 250 ms`);
 		expect(classify(error).exit).toBe(6);
 	});
 
@@ -175,7 +175,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });
 		const attachments = await need(api, 'attachments');
 		const error = await failure(attachments.put('a'.repeat(64), new Uint8Array(128 * 1024)));
-		expect(error.message).toBe(`${service.url}: no whole answer within 750 ms`);
+		expect(error.message).toBe(`${service.url}: no complete answer within 750 ms`);
 	});
 
 	it('has no token that a header cannot contain', async () => {

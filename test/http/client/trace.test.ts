@@ -33,7 +33,7 @@ describe('the trace', () => {
 		expect(head).toBe('< 500 in N ms, 2005 bytes');
 		expect(body).toMatch(/^< Oops x+…$/);
 		expect(body?.length).toBeLessThanOrEqual(502);
-		expect(lost).toMatch(/^< nothing: .* cut the connection/);
+		expect(lost).toMatch(/^< nothing: .* closed the connection/);
 	});
 
 	it('never contains the token, a password or a webhook’s secret', async () => {

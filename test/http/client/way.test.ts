@@ -76,7 +76,7 @@ describe('certificates', () => {
 		});
 		await api.lists.page({});
 		await api.lists.page({});
-		expect(warnings).toEqual([`--insecure: the certificate of ${new URL(url).host} is not checked`]);
+		expect(warnings).toEqual([`--insecure: the certificate of ${new URL(url).host} is not verified`]);
 	});
 
 	it('in a bad --ca-cert are a clear error', async () => {
@@ -197,12 +197,12 @@ describe('a base URL', () => {
 		[
 			'http://mail.example.com',
 			'a-token',
-			['http://mail.example.com is plain http: anybody on the way can read the token'],
+			['http://mail.example.com uses plain HTTP: anyone on the network can read the token'],
 		],
 		[
 			'http://mail.example.com',
 			null,
-			['http://mail.example.com is plain http: anybody on the way can read what is sent'],
+			['http://mail.example.com uses plain HTTP: anyone on the network can read the requests'],
 		],
 		['http://127.0.0.1:8080', 'a-token', []],
 		['http://localhost', 'a-token', []],

@@ -27,7 +27,7 @@ export const sendOptions = {
 	whereOpened: {
 		kind: 'list',
 		placeholder: 'NAME|UUID',
-		summary: 'with --list, only those that opened the mail of this campaign; machines do not count',
+		summary: 'with --list, only those that opened the mail of this campaign; bots do not count',
 	},
 	whereNotOpened: {
 		kind: 'list',

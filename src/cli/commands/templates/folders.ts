@@ -296,7 +296,7 @@ async function readPart(path: string): Promise<Buffer | null> {
 	if (there === null) return null;
 	if (there.isSymbolicLink()) throw new UsageError(`${path} is a symbolic link`);
 	if (!there.isFile()) throw new UsageError(`${path} is not a file`);
-	if (there.size > maxBodyBytes) throw new UsageError(`${path} holds more than 2 MiB`);
+	if (there.size > maxBodyBytes) throw new UsageError(`${path} is larger than 2 MiB`);
 	return readFile(path);
 }
 

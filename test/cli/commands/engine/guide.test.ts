@@ -45,7 +45,7 @@ describe.each([40, 120])('engine init on a terminal of %i columns', (columns) =>
 		await sink.close();
 		expect(result.code).toBe(0);
 		const text = result.stderr.replaceAll(/\s+/g, ' ');
-		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED: no program takes connections there');
+		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED: connection refused');
 		expect(text).toContain('accepts mail from news@example.com');
 		expect(text.replaceAll(' ', '')).toContain(
 			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo --keep-messages 400d`.replaceAll(

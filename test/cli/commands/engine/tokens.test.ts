@@ -126,8 +126,8 @@ describe('mailctl engine tokens', () => {
 		expect({ code, stderr: stripVTControlCharacters(stderr) }).toEqual({
 			code: 2,
 			stderr:
-				`error: ${path.join(' ')} works on a database of this machine, and this goes to a deployment\n` +
-				'hint: give --db PATH, or --profile local for the default database of this machine\n',
+				`error: ${path.join(' ')} needs a local database, but the target is a remote service\n` +
+				'hint: use --db PATH, or --profile local for the default database\n',
 		});
 	});
 });

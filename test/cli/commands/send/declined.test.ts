@@ -30,7 +30,7 @@ const stageEarlier = () => project.run([...named, '--yes', '--expect-count', '99
 type Answer = string | (() => Promise<string>);
 const answering = async (words: readonly string[], answer: Answer, options: CliOptions = {}) => {
 	const run = (typed: CliOptions) => project.run(words, { ...typed, ...options });
-	const { code, stderr } = await typing([['Go on?', answer]], run, 300);
+	const { code, stderr } = await typing([['Continue?', answer]], run, 300);
 	return { code, said: stripVTControlCharacters(stderr) };
 };
 

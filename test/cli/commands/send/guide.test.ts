@@ -202,7 +202,7 @@ describe('send on a terminal', () => {
 
 	it('to some addresses asks like a campaign, and Enter alone sends nothing', async () => {
 		const mail = ['--to', 'bob@example.com', '--to', 'cy@example.com', '--subject', 'News', '--text', 'Hi'];
-		const question = 'This will send it to 2 recipients. Go on? (y/N)';
+		const question = 'This will send it to 2 recipients. Continue? (y/N)';
 		const answering = (answer: string) =>
 			guided(mail, [
 				['❯ send it to 2 recipients', ''],

@@ -314,7 +314,7 @@ describe('a preview on a server', () => {
 			code: 0,
 			stdout: '<p>Ann <a href="https://deployment.invalid/unsubscribe">bye</a></p>\n',
 			stderr:
-				'https://deployment.invalid/… stands for the links that the deployment makes for each message\n' +
+				'https://deployment.invalid/… replaces the links that the server signs\n' +
 				'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this\n' +
 				'From: news@example.com\nTo: ann@example.com\nSubject: Hi Ann\n',
 		});

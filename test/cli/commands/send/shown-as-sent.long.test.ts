@@ -25,8 +25,7 @@ const standIns = {
 	unsubscribe_url: /https:\/\/deployment\.invalid\/unsubscribe/g,
 	view_url: /https:\/\/deployment\.invalid\/view/g,
 };
-const standInNote =
-	'https://deployment.invalid/… stands for the links that the deployment makes for each message';
+const standInNote = 'https://deployment.invalid/… replaces the links that the server signs';
 
 let sink: SmtpSink;
 let server: RunningServer;

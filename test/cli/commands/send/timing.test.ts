@@ -166,7 +166,7 @@ describe('mailctl send at a time', () => {
 			typing(
 				[
 					['Resume it?', 'y'],
-					['Go on?', 'y'],
+					['Continue?', 'y'],
 				],
 				(options) => project.run([...mail, ...more, ...at], options),
 				300,
@@ -177,7 +177,7 @@ describe('mailctl send at a time', () => {
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
 			expect(stripVTControlCharacters(run.stderr)).toContain(
-				`This will send "News" to 2 recipients, ${plan} (2026-11-01 12:00 UTC). Go on?`,
+				`This will send "News" to 2 recipients, ${plan} (2026-11-01 12:00 UTC). Continue?`,
 			);
 			expect(await project.json(['campaigns', 'list', ...at])).toMatchObject([
 				{ name: 'early', state: 'planned', plan: { starts_at: '2026-11-01T12:00:00.000000' } },

@@ -96,7 +96,7 @@ describe('mailctl subscribers export', () => {
 		const { code, stderr } = await project.run(words('--fields', 'cite'));
 		expect({ code, stderr: stderr.split('\n')[0] }).toEqual({
 			code: 2,
-			stderr: 'error: --fields: there is no "cite"',
+			stderr: 'error: --fields: unknown field "cite"',
 		});
 	});
 

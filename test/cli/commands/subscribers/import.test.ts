@@ -301,7 +301,7 @@ describe('mailctl subscribers import', () => {
 		expect(await run(['subscribers', 'import', path, '-l', '1', '--rejects', rejects])).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(
-				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: make the file and its folder writable for this user, or --rejects FILE names another place\n$/,
+				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: make the file and its folder writable, or --rejects FILE names another place\n$/,
 			),
 		});
 	});

@@ -212,7 +212,7 @@ describe('templates push', () => {
 		[
 			'a body that is too long',
 			{ 'A/body.txt': 'x'.repeat(2 ** 21 + 1) },
-			'/A/body.txt holds more than 2 MiB',
+			'/A/body.txt is larger than 2 MiB',
 		],
 		['a folder for a file', { 'A/body.txt/x': '' }, '/A/body.txt is not a file'],
 		[
