@@ -74,7 +74,7 @@ export function createCampaigns(context: CampaignContext): Campaigns {
 				case 'not_found':
 					throw await unknownCampaign(context, campaign, call);
 				case 'incomplete':
-					throw new ApiError('conflict', 'The list was not read to its end; nothing was released.');
+					throw new ApiError('conflict', 'The list was not read completely; nothing was released.');
 				case 'canceled':
 					throw new ApiError('conflict', 'This campaign was canceled.');
 				case 'count_differs':
@@ -134,7 +134,7 @@ async function openCampaign(context: CampaignContext, { key, spec, call, isTrial
 		now: clock.now(),
 	});
 	if (outcome.kind === 'conflict')
-		throw new ApiError('conflict', `The campaign "${key}" stands for another campaign.`);
+		throw new ApiError('conflict', `The campaign "${key}" is the name of another campaign.`);
 	if (outcome.kind === 'repeated') throw repeatedCampaign(outcome.key);
 	if (outcome.kind === 'refused') throw invalid(outcome.errors);
 	return outcome.session;
@@ -233,7 +233,7 @@ async function unknownCampaign(
 	if (known === null || !isOfCalls(known)) return notFound();
 	return new ApiError(
 		'conflict',
-		'This campaign was released by the send call that made it: it can be canceled, and takes no recipients.',
+		'This campaign was released by the send call that made it: it can be canceled, but gets no recipients.',
 	);
 }
 
@@ -246,7 +246,7 @@ function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' | 'not_f
 		case 'other_rows':
 			return new ApiError(
 				'conflict',
-				'A campaign takes either recipients or send requests, as it was opened.',
+				'A campaign gets either recipients or send requests, as it was opened.',
 			);
 	}
 }

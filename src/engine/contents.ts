@@ -106,7 +106,7 @@ function cidErrors({ html, attachments = [] }: Content): FieldErrors {
 	const [first] = attachments.length === 0 ? [] : cidFaults(html, attachments).unclear;
 	if (first === undefined) return {};
 	return {
-		attachments: [{ code: 'unique', message: `The HTML has cid:${first}, which several files are.` }],
+		attachments: [{ code: 'unique', message: `The HTML refers to cid:${first}, and several files have that id.` }],
 	};
 }
 
@@ -172,7 +172,7 @@ export function createAttachments({ store, clock }: EngineContext): Attachments 
 			if (stored === null)
 				throw new ApiError(
 					'conflict',
-					'No message names your last uploads: send some, or wait for 24 hours.',
+					'No message uses your last uploads: send some, or wait 24 hours.',
 				);
 			return stored;
 		},

@@ -55,7 +55,7 @@ export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	}
 	await put();
 	if (seen < position)
-		throw new ApiError('conflict', `the source has ${seen} rows, but ${position} were put before`);
+		throw new ApiError('conflict', `the source has ${seen} rows, but ${position} were sent before`);
 	await sink.complete(position);
 }
 
@@ -65,7 +65,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	if (ack.position === end) return end;
 	throw new ApiError(
 		'bad_answer',
-		`the batch of rows ${first} to ${end} was answered with position ${ack.position}`,
+		`the answer to rows ${first} to ${end} has position ${ack.position}`,
 	);
 }
 

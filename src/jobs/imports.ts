@@ -251,7 +251,7 @@ class ImportRun {
 			return ack;
 		throw new ApiError(
 			'bad_answer',
-			`the batch of rows ${first} to ${end} was answered with other rows or counts`,
+			`the answer to rows ${first} to ${end} has other rows or counts`,
 		);
 	}
 }

@@ -37,14 +37,14 @@ export function jobFiles(folder: string, deployment: string): JobFiles {
 		leaveToDeployment: async (key) => putNew(markOf(pathOf(key)), JSON.stringify({ deployment, key })),
 		assertNotThere: (key) => {
 			if (!existsSync(markOf(pathOf(key)))) return;
-			const text = `the campaign "${key}" is kept by ${deployment} itself, which says now that it is not a mailctl server`;
+			const text = `the campaign "${key}" is stored on ${deployment}, which no longer answers as a mailctl server`;
 			throw new JobError('other_road', `${text}; nothing was sent`);
 		},
 	};
 }
 
 export function keptHere(key: string, path: string): JobError {
-	const text = `the campaign "${key}" was begun when this service was not a mailctl server, and is kept in ${path}`;
+	const text = `the campaign "${key}" was started before this service was a mailctl server, and is stored in ${path}`;
 	return new JobError('other_road', `${text}; nothing was sent`);
 }
 
@@ -112,7 +112,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 				await wait(20);
 				continue;
 			}
-			throw new JobError('in_use', `${holder ?? 'another process'} is at work on ${what}`);
+			throw new JobError('in_use', `${holder ?? 'another process'} is working on ${what}`);
 		}
 		// The previous holder may have removed the file in between.
 		if (before === null || inodeOf(lock) !== before) {

@@ -22,13 +22,13 @@ export class UnsupportedDatabase extends Error {
 	override readonly name = 'UnsupportedDatabase';
 	readonly scheme: string;
 	constructor(scheme: string) {
-		super(`this command works on a SQLite file; ${scheme} has its own programs for it (pg_dump, pg_restore)`);
+		super(`this command needs a SQLite file; for ${scheme} use pg_dump and pg_restore`);
 		this.scheme = scheme;
 	}
 }
 
 export function damaged(cause: unknown): StoreError {
-	return new StoreError('io', 'a row of the database is damaged: it holds JSON that cannot be read', {
+	return new StoreError('io', 'a row of the database is damaged: it contains invalid JSON', {
 		cause,
 	});
 }

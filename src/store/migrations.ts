@@ -13,6 +13,6 @@ export function versionOf(migrations: readonly Migration[]): number {
 export function newerSchema(name: string, found: number, known: number): StoreError {
 	return new StoreError(
 		'newer_schema',
-		`${name} has schema ${found}, and this mailctl knows ${known}: upgrade mailctl; a database from before the first release is not readable any more`,
+		`${name} has schema ${found}, but this mailctl knows only ${known}: upgrade mailctl (databases from before the first release cannot be read)`,
 	);
 }

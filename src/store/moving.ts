@@ -28,9 +28,9 @@ export function parseMark(text: string): Mark {
 export function whyMarked({ role, isOver, other, at }: Mark): string {
 	const time = timeOf(at);
 	if (role === 'copy')
-		return `is an unfinished copy of ${other}, begun at ${time}: nothing works on it before "engine migrate" has ended`;
-	if (isOver) return `was moved to ${other} at ${time}: name that database`;
-	return `is being moved to ${other} since ${time}: the same "engine migrate" again goes on, with --undo it is given up`;
+		return `is an unfinished copy of ${other}, started at ${time}: finish it with "engine migrate" first`;
+	if (isOver) return `was moved to ${other} at ${time}: use that database`;
+	return `is being moved to ${other} since ${time}: repeat "engine migrate" to continue it, or add --undo to stop it`;
 }
 
 /** A move has marked the database. `wanted`: its data, or its place for another database. */
@@ -48,7 +48,7 @@ export class DatabaseMarked extends StoreError {
 }
 
 function whyKept({ other, at }: Mark): string {
-	return `has what was moved to ${other} at ${timeOf(at)}, and nothing is put in its place`;
+	return `has data that was moved to ${other} at ${timeOf(at)}, and cannot be overwritten`;
 }
 
 function timeOf(at: Micros): string {

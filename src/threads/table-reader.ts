@@ -20,7 +20,7 @@ export async function* readInThread(
 			wake();
 		})
 		.on('error', (error) => {
-			died = new Error(`the table could not be read on: ${error.message}`, { cause: error });
+			died = new Error(`reading the table failed: ${error.message}`, { cause: error });
 			wake();
 		})
 		// Report a lost bundle, whose rows were not counted yet.

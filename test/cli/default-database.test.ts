@@ -141,7 +141,7 @@ describe('the default database', () => {
 	});
 
 	it.each([
-		['a link that leads nowhere', 'it is behind a link that leads nowhere'],
+		['a link that leads nowhere', 'a symbolic link in its path is broken'],
 		['a folder that is a file', 'not a directory'],
 		['links in a circle', 'too many symbolic links encountered'],
 	])('is not missing if its folder cannot be read: %s', async (what, reason) => {
@@ -157,7 +157,7 @@ describe('the default database', () => {
 		for (const line of ['lists list', 'engine queue pause', 'lists delete 1 --yes', 'report -n']) {
 			const run = await cli(line.split(' '), { env: { HOME } });
 			expect([line, run.code, run.stdout]).toEqual([line, 74, '']);
-			expect(run.stderr).toBe(`error: ${path} cannot be looked at: ${reason}\n`);
+			expect(run.stderr).toBe(`error: cannot open ${path}: ${reason}\n`);
 		}
 	});
 

@@ -155,7 +155,7 @@ describePostgres('engine migrate', (server) => {
 		expect(there).toMatchObject({ from: project.db, kept: 0, replaced: 0 });
 		expect(await project.run(['lists', 'list'])).toMatchObject({
 			code: 74,
-			stderr: expect.stringMatching(/news\.db was moved to postgres:.* at 20.* UTC: name that database/),
+			stderr: expect.stringMatching(/news\.db was moved to postgres:.* at 20.* UTC: use that database/),
 		});
 		expect(await outputs(on(project, url))).toEqual(before);
 		const back = join(project.folder, 'back.db');
@@ -264,8 +264,8 @@ describePostgres('engine migrate', (server) => {
 		const foreign = new Database(join(project.folder, 'foreign.db'));
 		foreign.exec('CREATE TABLE a (b)');
 		foreign.close();
-		await refused(project.db, join(project.folder, 'foreign.db'), 74, /not one of mailctl/);
-		await refused(join(project.folder, 'foreign.db'), url, 74, /not one of mailctl/);
+		await refused(project.db, join(project.folder, 'foreign.db'), 74, /not a mailctl database/);
+		await refused(join(project.folder, 'foreign.db'), url, 74, /not a mailctl database/);
 		await ask(url, 'CREATE ROLE weak LOGIN').catch(() => undefined);
 		const weak = new URL(url);
 		weak.username = 'weak';

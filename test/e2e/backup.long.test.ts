@@ -133,7 +133,7 @@ describe('engine backup', () => {
 		const { status, stderr } = run('engine', 'backup', 'small/copy.db');
 		expect({ status, stderr }).toMatchObject({
 			status: 74,
-			stderr: expect.stringContaining('no room left on the disk of small/copy.db'),
+			stderr: expect.stringContaining('no space left on the disk of small/copy.db'),
 		});
 		expect(readdirSync(small)).toEqual([]);
 	});

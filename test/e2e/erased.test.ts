@@ -69,7 +69,7 @@ describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that the disk keeps', () 
 		expect({ status, stderr }).toEqual({
 			status: 74,
 			stderr: expect.stringMatching(
-				/^error: it is done, but what was deleted is still in .*er\.db: the disk failed \(SQLITE_IOERR_WRITE\)\nhint: run the command again to overwrite it\n$/,
+				/^error: it is done, but deleted data is still in .*er\.db: the disk failed \(SQLITE_IOERR_WRITE\)\nhint: run the command again to overwrite it\n$/,
 			),
 		});
 		expect(holds('erasemepls')).toBe(true);

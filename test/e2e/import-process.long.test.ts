@@ -43,7 +43,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 				`strace ${inject} "$NODE" "$P" subscribers import people.csv -l 1 --batch-size 1000`,
 			);
 			expect(full.status).toBe(74);
-			expect(full.stderr).toContain('error: no room left on the disk of ');
+			expect(full.stderr).toContain('error: no space left on the disk of ');
 			const { status, stdout } = shell('"$NODE" "$P" subscribers import people.csv -l 1 --resume -o json');
 			const counts = JSON.parse(stdout) as { read: number; created: number };
 			expect({ status, ...counts }).toMatchObject({ status: 0, read: 30_000, created: 30_000, rejected: 0 });

@@ -11,7 +11,7 @@ import { messageIdIn, startSmtpSink } from '../support/smtp-sink.js';
 
 const program = await bundleProgram('worker-program');
 
-const reason = 'a worker ended three times while it prepared this message';
+const reason = 'composing this message ended a worker three times';
 
 describe('a message that kills its worker', () => {
 	const kinds = [

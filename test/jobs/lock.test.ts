@@ -28,7 +28,7 @@ describe('a lock on a file', () => {
 			await expect(lockFile(path)).rejects.toMatchObject({
 				name: 'JobError',
 				code: 'in_use',
-				message: `process ${child.pid} on ${hostname()} is at work on this job (${path})`,
+				message: `process ${child.pid} on ${hostname()} is working on this job (${path})`,
 			});
 		child.kill('SIGKILL');
 		await exit;

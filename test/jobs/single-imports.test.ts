@@ -205,7 +205,7 @@ describe('an unanswered request', () => {
 		expect(await importRows(rows)).toMatchObject({
 			counts: counts({ created: 1, rejected: 1 }),
 			rejects: [
-				'0 unknown the service did not answer, so this row may or may not be there: the connection was cut',
+				'0 unknown the service did not answer, so this row may or may not have been saved: the connection was cut',
 			],
 		});
 	});

@@ -93,7 +93,7 @@ export type Action = 'cancel' | 'retry';
 
 type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
 
-const inHands = refused('is in a worker’s hands at the moment');
+const inHands = refused('is being handled by a worker');
 
 /**
  * Only a person can find out whether an `uncertain` message arrived, or whether the cause of a failure has

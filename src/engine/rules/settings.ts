@@ -5,38 +5,36 @@ import type { LimitName } from '../../api/records.js';
 
 export const settingNames = {
 	public_url:
-		'the URL recipients reach this service by; links in mails and pages start with it; without one they point to where serve listened last',
-	time_zone: 'the time zone whose days the report counts (IANA name)',
-	smtp_url: 'where mail is handed over: smtp[s]://USER@HOST:PORT',
-	smtp_password: 'the password of the user of smtp_url',
+		'base URL of the links in mails and of the pages that they open; default: the address of the last serve',
+	time_zone: 'IANA time zone whose days reports count',
+	smtp_url: 'mail server that sends the mail: smtp[s]://USER@HOST:PORT',
+	smtp_password: 'password of the user in smtp_url',
 	smtp_ca:
-		'certificates in PEM that alone vouch for the mail server, - < ca.pem; with them nothing is sent without TLS; without them the authorities this machine trusts do',
+		'PEM certificates to trust for the mail server instead of those of this machine, - < ca.pem; requires TLS',
 	smtp_ehlo_name:
-		'the name said to the mail server in EHLO: mail.example.com; without one it is the name of this machine if that has a dot, else the domain of public_url or of the sender',
-	allow_private_webhooks: 'true lets notifications go to private and loopback addresses',
+		'host name in EHLO, such as mail.example.com; default: the name of this machine if it has a dot, else the domain of public_url or of the sender',
+	allow_private_webhooks: 'true allows webhooks at private and loopback addresses',
 	bounce_address:
-		'where bounces come back to, bounces@example.com: each message gets a return path bounces+TOKEN@example.com; without one they go to the sender',
+		'address for bounces, such as bounces@example.com; each message gets the return path bounces+TOKEN@example.com; default: the sender',
 	send_limit:
-		'the most messages in any time of a length, such as 100/m; of 100/h, 3/s both hold; all processes together; copies (cc, bcc) do not count',
-	sender_domain_limits:
-		'the same by the domain of the sender: example.com=100/h, or *=10/s for each other domain',
+		'the most messages per period, such as 100/m, or 100/h, 3/s (both apply); covers all processes; copies (cc, bcc) do not count',
+	sender_domain_limits: 'limits by domain of the sender: example.com=100/h, or *=10/s for each other domain',
 	recipient_domain_limits:
-		'the same by the domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s, where several of one domain all hold; of the to address, copies do not count',
+		'limits by domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s; all limits of a domain apply; copies do not count',
 	unsubscribe_scope:
-		'what unsubscribing is of: list, that whose mail carried the link, the page offers all mail too; or all, every list',
+		'what unsubscribing ends: list, the list that the mail came from (the page offers all lists too); or all, every list',
 	page_sender_name:
-		'the name of the sender on the pages that mails lead to (unsubscribe and others); without one they name the sender of the mail',
-	page_logo_url:
-		'the logo on these pages: an https URL of a picture, or data:image/TYPE;base64,…; the only thing they load from elsewhere',
+		'sender name on the pages for recipients, such as unsubscribe; default: the sender of the mail',
+	page_logo_url: 'logo on the pages for recipients: an https URL of an image, or data:image/TYPE;base64,…',
 	page_color:
-		'the colour of their buttons and links, #rrggbb; text on and in it is made readable, in the light and in the dark',
+		'color of buttons and links on the pages for recipients, #rrggbb; adjusted to stay readable in light and dark mode',
 	keep_messages:
-		'how long messages stay that are over, 400d or 57w, with their attempts, events and texts; figures, suppressions and the links of their mails stay for good; without one all stays',
+		'how long finished messages stay, such as 400d or 57w, with attempts, events and texts; figures, suppressions and links stay; default: forever',
 	keep_events:
-		'how long each single open, click and unsubscription stays, with its address and program; that and when a message was first opened stays with the message',
+		'how long each open, click and unsubscription stays, with IP address and user agent; the message keeps the time of the first',
 	keep_bodies:
-		'how long texts and files stay after they were sent last; the targets of their links stay; never longer than keep_messages',
-	requests_per_second: 'how often one API token may ask, more is answered 429; serve reads it when it starts',
+		'how long texts and files stay after they were last sent; link targets stay; at most keep_messages',
+	requests_per_second: 'the most requests per second of an API token (429 above it); read when serve starts',
 } as const;
 
 export type SettingName = keyof typeof settingNames;
@@ -101,7 +99,7 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 		limits.push(limit);
 	}
 	if (limits.length > 0) return { kind: 'limits', limits };
-	return { kind: 'error', message: `a limit is such as ${examples[scope]}` };
+	return { kind: 'error', message: `expected a limit such as ${examples[scope]}` };
 }
 
 /**
@@ -122,7 +120,7 @@ export function whyTwice(limits: readonly SendLimit[]): string | null {
 		const { key } = counted(limit, limit.domain);
 		const first = firsts.get(key);
 		if (first !== undefined)
-			return `"${formatLimit(first)}" and "${formatLimit(limit)}" are for the same time; give one of them`;
+			return `"${formatLimit(first)}" and "${formatLimit(limit)}" have the same period; use one of them`;
 		firsts.set(key, limit);
 	}
 	return null;

@@ -122,7 +122,7 @@ const mostDeaths = 3;
 const stepBackMicros: Micros = 60 * microsPerSecond;
 
 export function fatalSettlement({ uuid, fence }: Pick<DueMessage, 'uuid' | 'fence'>, at: Micros): Settlement {
-	const text = 'a worker ended three times while it prepared this message';
+	const text = 'composing this message ended a worker three times';
 	const reply = { phase: 'mail', code: null, enhanced: null, text } as const;
 	return { message: uuid, fence, at, outcome: { kind: 'failed', reply } };
 }

@@ -195,7 +195,7 @@ async function settleRestored(
 	const leased = await sql.all<{ message: string; fence: number }>(
 		"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
 	);
-	const text = 'the database was restored from a backup of the moment when this was being sent';
+	const text = 'this message was being sent when the restored backup was made';
 	const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
 	const settlements = leased.map((row) => ({
 		...row,

@@ -52,7 +52,7 @@ export class CopyDiffers extends Error {
 	override readonly name = 'CopyDiffers';
 	readonly differences: readonly string[];
 	constructor(name: string, differences: readonly string[]) {
-		super(`${name} is not the same as what was copied, and stays unfinished`);
+		super(`${name} differs from what was copied, so the move is not finished`);
 		this.differences = differences;
 	}
 }
@@ -63,7 +63,7 @@ export async function planMove({ from, to }: Databases, clock: Clock): Promise<M
 	if (source === null) throw new DatabaseMissing(from.name);
 	const found = await to.look(now);
 	if (found?.identity === source.identity)
-		throw new StoreError('not_a_database', `${from.name} is on both sides: name another target`);
+		throw new StoreError('not_a_database', `${from.name} is both source and target: use another target`);
 	const begun = begunBy({ from, to }, source, found);
 	assertSchema(from, source);
 	if (begun === null) {
@@ -92,11 +92,11 @@ function begunBy({ from, to }: Databases, source: Found, found: Found | null): M
 	if (ofCopy !== null)
 		throw new StoreError(
 			'not_a_database',
-			`${to.name} holds an unfinished copy of ${ofCopy.other}: drop it, or name another one`,
+			`${to.name} has an unfinished copy of ${ofCopy.other}: drop it, or use another target`,
 		);
 	throw new StoreError(
 		'not_a_database',
-		`${to.name} is not empty (${filled.join(', ')}): name a new file, an empty database, or a separate schema with ?schema=NAME`,
+		`${to.name} is not empty (${filled.join(', ')}): use a new file, an empty database, or a separate schema with ?schema=NAME`,
 	);
 }
 

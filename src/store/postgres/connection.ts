@@ -174,7 +174,7 @@ export class Database {
 		const { isUnsure, stop } = tried;
 		const alone = { ...tried, holds: projectAlone };
 		if (stop?.aborted && !isUnsure)
-			throw new StoreError('stopped', `${name}: the change is undone`, { cause: stop.reason });
+			throw new StoreError('stopped', `${name}: the change was rolled back`, { cause: stop.reason });
 		if (error instanceof NotAlone) return alone;
 		const mayPass = isRefusedForNow(error)
 			? tries < mostTries
@@ -183,7 +183,7 @@ export class Database {
 		if (!mayPass && isUnsure)
 			throw new StoreError(
 				'unreachable',
-				`${name}: the connection was lost while it ended a transaction; it may be done or not`,
+				`${name}: the connection was lost during the commit; the change may or may not be saved`,
 				{ cause: error },
 			);
 		if (!mayPass) throw translateFailure(error, name);

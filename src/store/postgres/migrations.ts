@@ -51,7 +51,7 @@ export async function readVersion(
 	if (major < oldestPostgres && !mayBeNewer)
 		throw new StoreError(
 			'not_a_database',
-			`${name} runs version ${major} of PostgreSQL; mailctl needs ${oldestPostgres} or newer: upgrade the server`,
+			`${name} runs PostgreSQL ${major}, but mailctl needs ${oldestPostgres} or newer: upgrade the server`,
 		);
 	if (isOurs === 0) return 0;
 	const last = await sql.number('SELECT max(version) FROM migrations');
@@ -85,6 +85,6 @@ async function assertEmpty(sql: Sql, name: string): Promise<void> {
 	const tables = rows.map((row) => row.name).join(', ');
 	throw new StoreError(
 		'not_a_database',
-		`${name} has tables of another program (${tables}); name an empty database, or a separate schema with ?schema=NAME`,
+		`${name} has tables of another program (${tables}); use an empty database, or a separate schema with ?schema=NAME`,
 	);
 }

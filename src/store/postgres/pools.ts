@@ -138,7 +138,7 @@ export function watchSilence(
 }
 
 export function cutOff(client: PoolClient): void {
-	const error = Object.assign(new Error('the server does not answer any more'), { code: 'ETIMEDOUT' });
+	const error = Object.assign(new Error('the server stopped answering'), { code: 'ETIMEDOUT' });
 	// pg cannot close a connection without a message to a server that does not listen.
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }

@@ -232,7 +232,7 @@ export function assertAlone(file: string): void {
 }
 
 function openElsewhere(file: string, cause: unknown): StoreError {
-	const text = `another process has ${file} open ("fuser -v" on it says which); nothing was changed`;
+	const text = `another process has ${file} open ("fuser -v" shows which); nothing was changed`;
 	return new StoreError('busy_elsewhere', text, { cause });
 }
 

@@ -93,8 +93,8 @@ export function lookAt(path: string): Stats | undefined {
 	} catch (error) {
 		if (isMissingFile(path)) return undefined;
 		const isAbsent = codeOf(error) === 'ENOENT';
-		const reason = isAbsent ? 'it is behind a link that leads nowhere' : systemReason(error);
-		throw new StoreError('io', `${path} cannot be looked at: ${reason}`, { cause: error });
+		const reason = isAbsent ? 'a symbolic link in its path is broken' : systemReason(error);
+		throw new StoreError('io', `cannot open ${path}: ${reason}`, { cause: error });
 	}
 }
 
@@ -131,7 +131,7 @@ function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: Connec
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {
-		throw new StoreError('io', `${path}: the write-ahead log is not available here (a network disk?)`);
+		throw new StoreError('io', `${path}: SQLite's write-ahead log does not work here (a network disk?)`);
 	}
 	// Switching to the log sets NORMAL, with which a power cut may lose a commit.
 	db.pragma('synchronous = FULL');
@@ -172,7 +172,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 		code.startsWith('SQLITE_FULL') ||
 		(code === 'SQLITE_IOERR_SHMSIZE' && freeBytes(path) < logIndexBytes)
 	) {
-		return new StoreError('disk_full', `no room left on the disk of ${path}`, { cause: error });
+		return new StoreError('disk_full', `no space left on the disk of ${path}`, { cause: error });
 	}
 	if (code === 'SQLITE_NOTADB') {
 		return new StoreError('not_a_database', `${path} is not a mailctl database`, { cause: error });
@@ -221,7 +221,7 @@ export function allows(path: string, mode: number): boolean {
 function reasonOf(code: string): string {
 	// SQLite sometimes reports an unreadable page as damage.
 	if (code.startsWith('SQLITE_CORRUPT'))
-		return 'it reads as damaged; "mailctl doctor --only database --full" tells whether it is, or the disk fails';
+		return 'it seems damaged; "mailctl doctor --only database --full" checks the file and the disk';
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
 	if (code.startsWith('SQLITE_NOMEM')) return 'out of memory';
 	return `the disk failed to read or write it (${code})`;
@@ -244,7 +244,7 @@ export function findDamage(
 	if (unread !== undefined)
 		throw new StoreError(
 			'io',
-			`${path}: the disk failed to read it (${unread}): look at the disk before a backup is restored`,
+			`${path}: the disk failed to read it (${unread}); check the disk before you restore a backup`,
 		);
 	return words.filter((word) => word !== 'ok');
 }

@@ -59,7 +59,7 @@ export function assertOurs(
 	const { isOurs, mark } = look.deferred();
 	if (mark !== null && !mayBeMarked) throw new DatabaseMarked(path, mark);
 	if (isOurs) return;
-	throw new StoreError('not_a_database', `${path} is a SQLite database, but not one of mailctl`);
+	throw new StoreError('not_a_database', `${path} is a SQLite database, but not a mailctl database`);
 }
 
 export function readMark(db: Database.Database): Mark | null {

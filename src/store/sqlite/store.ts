@@ -245,7 +245,7 @@ class SqliteStore implements Store {
 	 */
 	async #overwrite<R>(result: R): Promise<R> {
 		const failed = (why: string, cause?: unknown) => {
-			const text = `it is done, but what was deleted is still in ${this.#path}: ${why}`;
+			const text = `it is done, but deleted data is still in ${this.#path}: ${why}`;
 			return new StoreError('not_overwritten', text, { cause });
 		};
 		const end = performance.now() + (this.#options.lockTimeoutMs ?? mostLockTimeoutMs);

@@ -306,7 +306,7 @@ class LogRoom {
 		if (!this.#isScarce) return;
 		const growth = (this.#pages.get() ?? 0) * this.#pageSize - sizeOf(this.#path);
 		if (growth <= smallBytes || freeBytes(this.#path) >= growth + Math.min(growth, heldBytes)) return;
-		throw new StoreError('disk_full', `too little room left on the disk of ${this.#path}`);
+		throw new StoreError('disk_full', `not enough free space on the disk of ${this.#path}`);
 	}
 
 	wasFull(): void {

@@ -227,7 +227,7 @@ it('apply is refused while another process runs it on the same target', async ()
 	const second = await project.run(['apply', '-f', file, '--yes'], { env });
 	expect(second).toMatchObject({
 		code: 2,
-		stderr: expect.stringMatching(/at work on an apply to .*\nhint: wait until/),
+		stderr: expect.stringMatching(/working on an apply to .*\nhint: wait until/),
 	});
 	stdin.end(plain);
 	expect(await first).toMatchObject({ code: 0 });

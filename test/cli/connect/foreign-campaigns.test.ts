@@ -479,7 +479,7 @@ describe('a campaign for another service', () => {
 		await expect(second.cancel(id)).rejects.toMatchObject({
 			code: 'in_use',
 			message: expect.stringContaining(
-				`process ${process.pid} on ${hostname()} is at work on this campaign ("job")`,
+				`process ${process.pid} on ${hostname()} is working on this campaign ("job")`,
 			),
 		});
 	});

@@ -113,7 +113,7 @@ describe('the file of a database', () => {
 		const { code, stdout } = await cli(['doctor', '--db', other, '--only', 'database', '-o', 'json']);
 		expect({ code, first: JSON.parse(stdout)[0] }).toMatchObject({
 			code: 11,
-			first: { level: 'problem', message: `${other} is a SQLite database, but not one of mailctl` },
+			first: { level: 'problem', message: `${other} is a SQLite database, but not a mailctl database` },
 		});
 	});
 

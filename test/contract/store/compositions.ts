@@ -16,7 +16,7 @@ import {
 } from './fixture.js';
 
 const minute: Micros = hour / 60;
-const reason = 'a worker ended three times while it prepared this message';
+const reason = 'composing this message ended a worker three times';
 
 export function describeCompositions(open: OpenEmpty): void {
 	describe('a message on which workers end', () => {

@@ -54,7 +54,7 @@ describe('limits', () => {
 
 	it('are rejected if two have the same time', () => {
 		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, *=3/s, GMAIL.com=3/60m'))).toBe(
-			'"gmail.com=100/h" and "gmail.com=3/h" are for the same time; give one of them',
+			'"gmail.com=100/h" and "gmail.com=3/h" have the same period; use one of them',
 		);
 		expect(whyTwice(parsed('all', '100/1h, 3/s'))).toBe(null);
 		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, gmail.com=3/s, *=3/s'))).toBe(null);

@@ -18,7 +18,7 @@ describe('the oldest PostgreSQL', () => {
 		expect(await readVersion(serverOf(oldestPostgres * 10_000), name)).toBe(0);
 		await expect(readVersion(serverOf(last * 10_000 + 22), name)).rejects.toMatchObject({
 			code: 'not_a_database',
-			message: `postgres://db/mail runs version ${last} of PostgreSQL; mailctl needs ${oldestPostgres} or newer: upgrade the server`,
+			message: `postgres://db/mail runs PostgreSQL ${last}, but mailctl needs ${oldestPostgres} or newer: upgrade the server`,
 		});
 	});
 

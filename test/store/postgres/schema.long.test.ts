@@ -79,7 +79,7 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		]);
 		await expect(open()).rejects.toMatchObject({
 			code: 'newer_schema',
-			message: expect.stringContaining('has schema 2, and this mailctl knows 1: upgrade mailctl;'),
+			message: expect.stringContaining('has schema 2, but this mailctl knows only 1: upgrade mailctl'),
 		});
 	});
 });

@@ -103,6 +103,6 @@ it('cannot open a database, not even to read', async (context) => {
 		expect(await cli(['--db', db, ...words], { env })).toEqual({
 			code: 74,
 			stdout: '',
-			stderr: `error: no room left on the disk of ${db}\nhint: free some space, then run the command again\n`,
+			stderr: `error: no space left on the disk of ${db}\nhint: free some space, then run the command again\n`,
 		});
 });

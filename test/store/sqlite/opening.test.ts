@@ -76,12 +76,12 @@ describe('opening a SQLite database', () => {
 		writeFileSync(file, '');
 		for (const mode of ['create', 'existing'] as const)
 			for (const [where, reason] of [
-				[dead, 'it is behind a link that leads nowhere'],
-				[join(dead, 'news.db'), 'it is behind a link that leads nowhere'],
+				[dead, 'a symbolic link in its path is broken'],
+				[join(dead, 'news.db'), 'a symbolic link in its path is broken'],
 				[join(file, 'news.db'), 'not a directory'],
 			] as const)
 				expect(await failure(open(mode, where))).toEqual(
-					new StoreError('io', `${where} cannot be looked at: ${reason}`),
+					new StoreError('io', `cannot open ${where}: ${reason}`),
 				);
 		expect(readdirSync(folder).sort()).toEqual(['dead.db', 'file']);
 	});
@@ -129,7 +129,7 @@ describe('opening a SQLite database', () => {
 		expect(await failure(open())).toEqual(
 			new StoreError(
 				'newer_schema',
-				`${path} has schema 2, and this mailctl knows 1: upgrade mailctl; a database from before the first release is not readable any more`,
+				`${path} has schema 2, but this mailctl knows only 1: upgrade mailctl (databases from before the first release cannot be read)`,
 			),
 		);
 	});

@@ -155,7 +155,7 @@ async function errorsOf(
 	}
 	const isTaken = (await findCampaign(sql, id, {})) !== null || (await hasCallsOfOthers(sql, id, only_of));
 	if (!isTaken) return {};
-	return { campaign_unique_id: [{ code: 'unique', message: 'Another job is this campaign already.' }] };
+	return { campaign_unique_id: [{ code: 'unique', message: 'Another campaign already has this id.' }] };
 }
 
 async function insertCampaign(sql: Sql, command: OpenCampaign): Promise<void> {

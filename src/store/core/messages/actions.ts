@@ -52,7 +52,7 @@ export function createMessageActions(sql: Sql) {
 
 function whyFinal({ to_key, campaign_state, dropped_at }: ActedOn): string | null {
 	if (to_key === erasedAddress) return 'went to a person who was erased';
-	if (campaign_state === 'canceled') return 'is of a campaign that was canceled';
+	if (campaign_state === 'canceled') return 'belongs to a canceled campaign';
 	return dropped_at === null ? null : 'has no text any more: keep_bodies deleted it';
 }
 

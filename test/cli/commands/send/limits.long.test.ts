@@ -127,7 +127,7 @@ describe('limits on sending', () => {
 		[
 			'recipient_domain_limits',
 			'a.test=100/1h, a.test=3/60m',
-			'"a.test=100/h" and "a.test=3/h" are for the same time; give one of them.',
+			'"a.test=100/h" and "a.test=3/h" have the same period; use one of them.',
 		],
 	])('are rejected in %s: %s', async (name, value, why) => {
 		const project = await makeProject();
