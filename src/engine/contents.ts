@@ -106,7 +106,9 @@ function cidErrors({ html, attachments = [] }: Content): FieldErrors {
 	const [first] = attachments.length === 0 ? [] : cidFaults(html, attachments).unclear;
 	if (first === undefined) return {};
 	return {
-		attachments: [{ code: 'unique', message: `The HTML refers to cid:${first}, and several files have that id.` }],
+		attachments: [
+			{ code: 'unique', message: `The HTML refers to cid:${first}, and several files have that id.` },
+		],
 	};
 }
 
@@ -170,10 +172,7 @@ export function createAttachments({ store, clock }: EngineContext): Attachments 
 			const owner = call?.client === undefined ? {} : { owner: call.client };
 			const stored = await store.writes.putAttachment({ sha256, bytes, now: clock.now(), ...owner });
 			if (stored === null)
-				throw new ApiError(
-					'conflict',
-					'No message uses your last uploads: send some, or wait 24 hours.',
-				);
+				throw new ApiError('conflict', 'No message uses your last uploads: send some, or wait 24 hours.');
 			return stored;
 		},
 	};

@@ -63,10 +63,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	const ack = await sink.put(first, rows);
 	const end = first + rows.length;
 	if (ack.position === end) return end;
-	throw new ApiError(
-		'bad_answer',
-		`the answer to rows ${first} to ${end} has position ${ack.position}`,
-	);
+	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
 }
 
 /**

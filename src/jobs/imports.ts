@@ -249,10 +249,7 @@ class ImportRun {
 		const [first, end] = [batch.first + skipped, batch.first + batch.count];
 		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
 			return ack;
-		throw new ApiError(
-			'bad_answer',
-			`the answer to rows ${first} to ${end} has other rows or counts`,
-		);
+		throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has other rows or counts`);
 	}
 }
 
@@ -303,7 +300,7 @@ function nullIfConflict(error: unknown): null {
 	throw error;
 }
 
-export class Batch {
+class Batch {
 	readonly first: number;
 	readonly count: number;
 	readonly size: number;

@@ -298,7 +298,10 @@ describe('engine restore', () => {
 		const db = join(small, 'news.db');
 		json('--db', db, 'engine', 'init', '--sender', 'news@example.com');
 		const { status, stderr } = run('--db', db, 'engine', 'restore', 'copy.db', ...agreed);
-		expect({ status, stderr }).toMatchObject({ status: 74, stderr: expect.stringContaining('no space left') });
+		expect({ status, stderr }).toMatchObject({
+			status: 74,
+			stderr: expect.stringContaining('no space left'),
+		});
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 0 });
 		expect(readdirSync(small)).toEqual(['news.db']);
 	});

@@ -173,7 +173,9 @@ function oursIn(send: CheckedSend): FieldErrors | null {
 		variablesIn(send[name] ?? '').some(hasDefault),
 	);
 	if (texts === undefined) return null;
-	return { [texts]: [{ code: 'invalid', message: 'this service does not support default values of variables.' }] };
+	return {
+		[texts]: [{ code: 'invalid', message: 'this service does not support default values of variables.' }],
+	};
 }
 
 function addressesOf(request: unknown): string {

@@ -356,7 +356,7 @@ const longestBehind: Micros = 600 * microsPerSecond;
  * clock of all queue times. The first process that writes by another clock moves these times, so leases and
  * waits keep their length.
  */
-export class KeptClock {
+class KeptClock {
 	readonly #clock: Clock;
 	readonly #boot: string;
 	/** False without a boot id: stored values may belong to the previous boot. */

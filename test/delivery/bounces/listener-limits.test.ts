@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IntakeLimits } from '../../../src/delivery/bounces/intake-limits.js';
+import { IntakeLimits } from '../../../src/delivery/bounces/listener.js';
 
 describe('the limits of one network', () => {
 	it('allow a number of connections at once', () => {

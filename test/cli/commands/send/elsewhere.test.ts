@@ -68,7 +68,9 @@ describe('a send through another service', () => {
 		const { code, stderr } = await run(['send', '--batch', batch, '--yes', '--expect-count', '1']);
 		expect({ code, stderr }).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('text_body: this service does not support default values of variables.'),
+			stderr: expect.stringContaining(
+				'text_body: this service does not support default values of variables.',
+			),
 		});
 		expect(foreign.writes).toEqual([]);
 	});
