@@ -231,7 +231,7 @@ export class MissingExtension extends Error {
 	readonly wanted: string | null;
 	constructor(extension: string, wanted: string | null = null) {
 		const what = wanted ?? `the extension "${extension}"`;
-		super(`this service does not support ${what}: it needs a mailctl server or a local database`);
+		super(`this service does not support ${what}: only a mailctl server or a local database does`);
 		this.extension = extension;
 		this.wanted = wanted;
 	}

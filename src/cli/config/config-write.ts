@@ -1,6 +1,6 @@
 /**
- * Changes to the configuration files: through conf, atomically, 0600 in a folder of 0700. One writer at a time: a read, change
- * and write beside another would lose the other's change.
+ * Changes the configuration files by `conf`: atomically, 0600 in a folder of 0700. A lock allows one writer at a time, so
+ * that no change is lost.
  */
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -88,7 +88,7 @@ export function removeProfile(paths: Paths, name: string): Promise<void> {
 	});
 }
 
-/** The token goes along: it is there under both names until the profile has the new one. */
+/** The token is stored under both names until the profile has the new one. */
 export function renameProfile(paths: Paths, from: string, to: string): Promise<void> {
 	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
 		const token = Object.hasOwn(tokens, from) ? tokens[from] : undefined;
@@ -203,7 +203,7 @@ export async function exclusively<T>(paths: Paths, work: () => Promise<T>): Prom
 	}
 }
 
-/** The change is made even where its lock stays: the next process takes it for one that was left. */
+/** If the lock stays, the next process removes it as stale. */
 function remove(file: string): void {
 	try {
 		rmSync(file, { force: true });

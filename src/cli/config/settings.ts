@@ -48,7 +48,7 @@ export interface Settings {
 	input: Resolved<boolean>;
 	debug: Resolved<boolean>;
 	list: Resolved<string | null>;
-	/** In which times are shown and days are read (IANA name); `null` = the machine's. */
+	/** IANA name of the zone of times and days; null: that of the machine. */
 	timeZone: Resolved<string | null>;
 	now: Resolved<Micros | null>;
 	unknown: readonly UnknownKey[];

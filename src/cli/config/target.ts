@@ -12,7 +12,7 @@ import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 
 export interface TargetChoice {
-	/** Throws `UsageError` for a profile that names none or two: `config` must still be able to correct it. */
+	/** Throws `UsageError` for a profile with no target or two; only when called, so that `config` can correct it. */
 	target(): Target;
 	origin: Origin;
 	profile: string | null;
@@ -22,7 +22,7 @@ export interface TargetChoice {
 
 export const builtIn = 'local';
 
-/** Two targets on one level are exit 2, as are an unknown profile and a URL that is none. */
+/** Two targets on one level are exit 2, as are an unknown profile and an invalid URL. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
 	const flags = { '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile };
 	const byFlag = theOne(flags);
@@ -61,7 +61,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 		});
 }
 
-/** An option that would have no effect is refused: it was meant for something. Throws `UsageError`. */
+/** Rejects options that have no effect. Throws `UsageError`. */
 export function checkReach(
 	{ reach, needsNoDatabase }: Pick<Command, 'reach' | 'needsNoDatabase'>,
 	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
@@ -94,7 +94,7 @@ function theOne(
 	return first ?? null;
 }
 
-/** The preferences are still the default profile's: they say how to show things, not where they are. */
+/** Preferences of the default profile still apply: they say how to show things, not where they are. */
 function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config: ConfigFile): TargetChoice {
 	const name = raw.profile ?? (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
 	return {
@@ -126,7 +126,7 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 	return { kind: 'local', url: paths.database, create: true };
 }
 
-/** Refuses a URL of another kind of database: as the path of a file it would make folders. Throws `UsageError`. */
+/** Rejects a URL of another kind of database: taken as a path, it would create folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
 	const scheme = foreignScheme(text);
 	const isUrl = isLikeServer(text) || text === ':memory:' || /^file:/i.test(text) || scheme !== null;

@@ -61,50 +61,50 @@ export interface ForeignCampaigns extends Campaigns {
 }
 
 export function openForeignCampaigns(api: Api, options: ForeignOptions): ForeignCampaigns {
-	const desk = new Desk(options);
+	const local = new LocalCampaigns(options);
 	return {
 		open: async (key, spec, call) => {
 			assertSpec(spec);
-			if (key !== null) await desk.hold(key);
-			const campaigns = await desk.campaigns('create');
+			if (key !== null) await local.hold(key);
+			const campaigns = await local.campaigns('create');
 			const session = await campaigns.open(key, spec, call);
-			desk.know(session.id, session.key);
-			if (key === null) await desk.holdNew(campaigns, session);
+			local.know(session.id, session.key);
+			if (key === null) await local.holdNew(campaigns, session);
 			return session;
 		},
 		check: async (key, spec, call) => {
 			assertSpec(spec);
-			if (key !== null) desk.files.assertNotThere(key);
-			await (await desk.campaigns('create')).check(key, spec, call);
+			if (key !== null) local.files.assertNotThere(key);
+			await (await local.campaigns('create')).check(key, spec, call);
 		},
-		put: async (id, batch) => (await desk.writing(id)).put(id, batch),
-		putRequests: async (id, batch) => (await desk.writing(id)).putRequests(id, batch),
-		complete: async (id, at) => (await desk.writing(id)).complete(id, at),
+		put: async (id, batch) => (await local.writing(id)).put(id, batch),
+		putRequests: async (id, batch) => (await local.writing(id)).putRequests(id, batch),
+		complete: async (id, at) => (await local.writing(id)).complete(id, at),
 		addList: async (id, listId, call) => {
-			await desk.writing(id);
-			return addList(api, desk, { id, listId, signal: call?.signal });
+			await local.writing(id);
+			return addList(api, local, { id, listId, signal: call?.signal });
 		},
-		release: async (id, expected) => (await desk.writing(id)).release(id, expected),
-		cancel: async (id, call) => (await desk.writing(id)).cancel(id, call),
-		status: async (id) => (await desk.campaigns('existing')).status(id),
+		release: async (id, expected) => (await local.writing(id)).release(id, expected),
+		cancel: async (id, call) => (await local.writing(id)).cancel(id, call),
+		status: async (id) => (await local.campaigns('existing')).status(id),
 		has: async (key) => {
-			if (!desk.isThere) return false;
-			return (await (await desk.campaigns('existing')).page({ key, page_size: 1 })).count > 0;
+			if (!local.isThere) return false;
+			return (await (await local.campaigns('existing')).page({ key, page_size: 1 })).count > 0;
 		},
 		page: async (request) => {
-			if (request.key !== undefined) desk.files.assertNotThere(request.key);
-			if (!desk.isThere) return { count: 0, next: null, previous: null, results: [] };
-			const page = await (await desk.campaigns('existing')).page(request);
-			for (const { id, key } of page.results) desk.know(id, key);
+			if (request.key !== undefined) local.files.assertNotThere(request.key);
+			if (!local.isThere) return { count: 0, next: null, previous: null, results: [] };
+			const page = await (await local.campaigns('existing')).page(request);
+			for (const { id, key } of page.results) local.know(id, key);
 			return page;
 		},
-		results: async (id, request) => (await desk.campaigns('existing')).results(id, request),
-		deliver: async (id, how) => deliver(api, desk, id, how),
-		close: () => desk.close(),
+		results: async (id, request) => (await local.campaigns('existing')).results(id, request),
+		deliver: async (id, how) => deliver(api, local, id, how),
+		close: () => local.close(),
 	};
 }
 
-class Desk {
+class LocalCampaigns {
 	readonly files: ReturnType<typeof jobFiles>;
 	readonly options: ForeignOptions;
 	#store: Promise<Store> | null = null;
@@ -182,11 +182,11 @@ function assertSpec(spec: Parameters<Campaigns['open']>[1]): void {
 /** An interrupted walk starts again: the list may have changed, so no position in it is certain. */
 async function addList(
 	api: Api,
-	desk: Desk,
+	local: LocalCampaigns,
 	{ id, listId, signal }: { id: Uuid; listId: number; signal: AbortSignal | undefined },
 ): Promise<Ack<AcceptCounts>> {
-	const { writes } = await desk.store('existing');
-	const { clock } = desk.options;
+	const { writes } = await local.store('existing');
+	const { clock } = local.options;
 	const add = async (
 		part: 'first' | 'next' | 'last',
 		people: Parameters<typeof writes.addPeopleToCampaign>[0]['people'],
@@ -215,13 +215,18 @@ async function addList(
 	return (await add('last', [])).ack;
 }
 
-async function deliver(api: Api, desk: Desk, id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered> {
+async function deliver(
+	api: Api,
+	local: LocalCampaigns,
+	id: Uuid,
+	how: ForeignDelivery,
+): Promise<ForeignDelivered> {
 	const { connections, rate, uncertain, onProgress } = how;
-	const campaigns = await desk.writing(id);
+	const campaigns = await local.writing(id);
 	const { state } = await campaigns.status(id);
 	if (state !== 'released') throw new ApiError('conflict', `This campaign is ${state}.`);
-	const { queue, reads, writes } = await desk.store('existing');
-	const { clock, sleep } = desk.options;
+	const { queue, reads, writes } = await local.store('existing');
+	const { clock, sleep } = local.options;
 	await writes.retryUncertain({ campaign: id, isAgain: uncertain === 'retry', now: clock.now() });
 	const before = countsOf(await campaigns.status(id));
 	const signal = how.signal ?? new AbortController().signal;

@@ -69,7 +69,7 @@ function identityOf(url: string): string | null {
 }
 
 /** Writes that may have nothing to change in an empty store. All others need the database. */
-const vain: { [Name in keyof Operations]?: (command: Command<Name>) => boolean } = {
+const idleWrites: { [Name in keyof Operations]?: (command: Command<Name>) => boolean } = {
 	putSettings: ({ values }) => Object.values(values).every((value) => value === null),
 	putSuppressions: ({ rows }) => rows.length === 0,
 	rewriteSecrets: () => true,
@@ -95,8 +95,10 @@ export function storeMadeOnWrite(
 	const readStore = () => making ?? (isThere() ? madeStore() : empty);
 	const part = <Part extends keyof Parts>(name: Part, storeOf: () => Store | Promise<Store>): Parts[Part] =>
 		driverOf(name, async (operation, command, means) => {
-			const isVain = vain[operation as keyof typeof vain] as ((c: unknown) => boolean) | undefined;
-			const { [name]: driver } = await (isVain?.(command) === true ? readStore() : storeOf());
+			const mayChangeNothing = idleWrites[operation as keyof typeof idleWrites] as
+				| ((c: unknown) => boolean)
+				| undefined;
+			const { [name]: driver } = await (mayChangeNothing?.(command) === true ? readStore() : storeOf());
 			const run = driver[operation as keyof typeof driver] as (c: unknown, m: unknown) => Promise<unknown>;
 			return run(command, means);
 		});

@@ -1,6 +1,6 @@
 import { shownUrl } from '../../api/quote.js';
 import { isWebUrl } from '../../api/schema/url.js';
-import type { RecordKind, TextForm } from './command.js';
+import { type RecordKind, type TextForm, textForms } from './command.js';
 import type { CommandContext } from './context.js';
 import { UsageError } from './errors.js';
 import type { Missing } from './input.js';
@@ -9,7 +9,11 @@ export async function askFor(
 	cx: CommandContext,
 	{ question, of, choices, check, whyNot, known, many, isSecret }: Missing,
 ): Promise<string> {
-	if (choices !== undefined) return cx.choose(question, asChoices(choices));
+	if (choices !== undefined)
+		return cx.choose(
+			question,
+			choices.map((value) => ({ name: value, value })),
+		);
 	if (of !== undefined && !isForm(of)) {
 		const { choicesOf } = await import('../verbs/choices.js');
 		return cx.search(question, await choicesOf(cx, of, known));
@@ -41,26 +45,11 @@ export function refusalOf(check: () => unknown): string | null {
 	}
 }
 
-function asChoices(values: readonly string[]) {
-	return values.map((value) => ({ name: value, value }));
-}
-
-const forms: ReadonlySet<string> = new Set<TextForm>([
-	'address',
-	'url',
-	'variable',
-	'file',
-	'directory',
-	'path',
-]);
-
 function isForm(of: RecordKind | TextForm): of is TextForm {
-	return forms.has(of);
+	return textForms.some((form) => form === of);
 }
 
-type WhyNot = (text: string) => Promise<string | null>;
-
-export async function checkOf(form: TextForm): Promise<WhyNot> {
+export async function checkOf(form: TextForm): Promise<(text: string) => Promise<string | null>> {
 	switch (form) {
 		case 'address': {
 			const { noAddress } = await import('../verbs/address-faults.js');

@@ -24,7 +24,8 @@ export type RecordKind =
 	| 'signed domain'
 	| 'DKIM key';
 
-export type TextForm = 'address' | 'url' | 'variable' | 'file' | 'directory' | 'path';
+export const textForms = ['address', 'url', 'variable', 'file', 'directory', 'path'] as const;
+export type TextForm = (typeof textForms)[number];
 
 type WhyNot = (
 	cx: CommandContext,

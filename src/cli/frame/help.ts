@@ -136,7 +136,7 @@ function details(command: Command): string[] {
 function optionSections({ options, optionGroups = {} }: Command): string[] {
 	const shown = Object.entries(options).filter(([, spec]) => spec.hidden !== true);
 	const words = new Map(
-		shown.map(([key, spec]) => [key, [optionWords(key, spec), optionSummary(spec)] as const]),
+		shown.map(([key, spec]) => [key, [optionLabel(key, spec), optionSummary(spec)] as const]),
 	);
 	const width = columnOf([...words.values()]);
 	const grouped = new Set(Object.values(optionGroups).flat());
@@ -168,7 +168,7 @@ export function argWord({ name, optional, many }: ArgSpec): string {
 	return optional === true ? `[${word}]` : `<${word}>`;
 }
 
-export function optionWords(key: string, spec: OptionSpec): string {
+export function optionLabel(key: string, spec: OptionSpec): string {
 	const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
 	if (spec.kind === 'flag') return `${short}${flagOf(key)}`;
 	if (spec.kind === 'tri') return `${short}${flagOf(key)} | ${offFlagOf(key, spec)}`;

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { type Micros, microsPerMs, monotonicMicros } from '../../api/datetime.js';
+import { codeOf, systemReason } from '../../api/errors.js';
 import { CliError, OutputClosed } from './errors.js';
 
 export interface OutStream {
@@ -98,7 +99,6 @@ function written(raw: Writable, text: string | Uint8Array): Promise<Error | null
 }
 
 async function unwritten(cause: Error): Promise<CliError> {
-	const { systemReason } = await import('../../api/errors.js');
 	const { refusalOf } = await import('../../tables/output-file.js');
 	const { code, why } = refusalOf(cause, '') ?? { code: 'disk', why: systemReason(cause) };
 	return new CliError('disk', 74, `cannot write to standard output: ${why}`, {
@@ -108,6 +108,5 @@ async function unwritten(cause: Error): Promise<CliError> {
 }
 
 function isClosedPipe(error: Error): boolean {
-	const code = 'code' in error ? error.code : '';
-	return code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED' || code === 'ECONNRESET';
+	return ['EPIPE', 'ERR_STREAM_DESTROYED', 'ECONNRESET'].includes(codeOf(error));
 }

@@ -1,7 +1,7 @@
 import type { Wait } from '../../api/backoff.js';
 import { isMissingFile, isPostgres } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
-import { readTokenOf } from '../config/token.js';
+import { readAuthority, readTokenOf } from '../config/token.js';
 import { type Hint, mailctl } from './command-line.js';
 import type { Connect, ConnectDependencies, Connection, Target } from './connection.js';
 import type { Diagnostics } from './diagnostics.js';
@@ -37,7 +37,7 @@ function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sour
 	return () => {
 		const { caCert } = globals;
 		if (caCert === undefined) return Promise.resolve(null);
-		read ??= import('../config/token.js').then(({ readAuthority }) => readAuthority(caCert, sources));
+		read ??= readAuthority(caCert, sources);
 		return read;
 	};
 }

@@ -1,7 +1,7 @@
 import { type Command, type CommandGroup, type TreeEntry, visibleIn } from './command.js';
 import { exitMeanings } from './exit.js';
 import { globalOptions } from './globals.js';
-import { argWord, optionSummary, optionWords, purpose, tail } from './help.js';
+import { argWord, optionLabel, optionSummary, purpose, tail } from './help.js';
 
 interface ManPage {
 	file: string;
@@ -77,7 +77,7 @@ function commandLines(command: Command, path: readonly string[]): string[] {
 		roff(tail(command)),
 		...(aliases.length === 0 ? [] : ['.PP', roff(`Aliases: ${aliases.join(', ')}`)]),
 		...args.flatMap((arg) => term(argWord(arg), arg.summary)),
-		...given.flatMap(([key, spec]) => term(optionWords(key, spec).trim(), optionSummary(spec))),
+		...given.flatMap(([key, spec]) => term(optionLabel(key, spec).trim(), optionSummary(spec))),
 		...(output === undefined ? [] : ['.PP', roff(`With -o json: ${output}`)]),
 		...exits.flatMap((code) => term(`exit ${code}`, exitMeanings[code])),
 		...(examples.length === 0 ? [] : ['.PP', 'Examples:', '.PP', '.EX', ...examples.map(roff), '.EE']),

@@ -16,7 +16,7 @@ export function clean(text: string): string {
 	return text.replace(hostile, spell);
 }
 
-/** A JSON text that stays one, on one line: such characters stand in its strings alone, spelled as JSON spells them. */
+/** Escapes such characters of a JSON text as JSON does; they occur only in its strings. */
 export function cleanJson(json: string): string {
 	return json.replace(hostile, (char) =>
 		Array.from({ length: char.length }, (_, at) => unit(char.charCodeAt(at))).join(''),

@@ -8,15 +8,15 @@ export interface Column<T> {
 	header: string;
 	value(record: T): unknown;
 	lines?(record: T, times: Times): readonly string[];
-	/** A date-time of the wire: in the zone of the reader; of a row, `recent` shows how long ago it was. */
+	/** A date-time of the wire, shown in the local zone; in a table `recent` shows how long ago it was. */
 	time?: 'text' | 'recent' | 'day';
 	/** Not in a plain table or a pipe: in `wide`, in `csv`, on cards, and when named by `--fields`. */
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/** Never broken on a card, and shortened in its middle in a table: a name like texts, others last. */
+	/** Not wrapped on a card. In a table names are shortened like texts, ids and addresses last. */
 	isKept?: 'id' | 'name' | 'address';
-	/** Left out of a table where a terminal has no room for it: those without anything in them first, then the widest. */
+	/** Left out of a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
 	isCount?: boolean;
 	isName?: boolean;
@@ -24,7 +24,7 @@ export interface Column<T> {
 
 export type Columns<T> = readonly Column<T>[];
 
-/** The keys of a command's answer that is one object and no record: `--fields` may name them. */
+/** Columns for the keys of an answer that is a single object, so that `--fields` can name them. */
 export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }

@@ -156,8 +156,8 @@ export function csvCell(value: unknown): string {
 }
 
 /**
- * Text within a line or a cell of Markdown, shown as it is: no markup, no HTML, no entity. An address of the web is a
- * link of the angle form, for others take marks before their characters for a part of the address.
+ * Escapes a text for a line or cell of Markdown. A web address becomes an autolink, because escapes would count as part of
+ * the address.
  */
 export function markdownCell(value: unknown): string {
 	const text = humanCell(value);

@@ -24,11 +24,10 @@ export function isLonger(stream: OutStream, text: string): boolean {
 }
 
 /**
- * Shows the text until its reader leaves the pager, however that is. A pager that is missing (a shell says 127, or 126)
- * shows nothing, and the text is printed.
+ * Shows the text until the reader leaves the pager. If the pager is missing (exit code 127 or 126), the text is printed.
  */
 export async function showPaged(stream: OutStream, text: string, command: string, env: Env): Promise<void> {
-	// -F ends at once where it fits after all, -R keeps colours, -X leaves it on the screen.
+	// -F exits if the text fits, -R keeps colours, -X leaves the text on the screen.
 	const less = { LESS: 'FRX', LESSCHARSET: 'utf-8' };
 	const pager = spawn(command, {
 		shell: true,

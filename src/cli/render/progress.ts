@@ -78,7 +78,7 @@ export interface StatusLine extends OutStream {
 	wait(line: string | null): void;
 	saidAt(): number;
 	close(): void;
-	/** The other stream of the terminal: what it writes takes a line that waits away. */
+	/** Wraps the other stream of the terminal; its output removes a waiting line. */
 	beside(stream: OutStream): OutStream;
 }
 
@@ -99,7 +99,7 @@ export function withStatusLine(
 	const show = () => {
 		if (isClosed) return;
 		const before = shown;
-		// Our own words: a unit is a cell, and measuring graphemes is not loaded for them.
+		// The text is our own, so a unit is a cell: measuring graphemes need not be loaded.
 		shown = (standing ?? waiting)?.slice(0, stream.columns - 1) ?? null;
 		if (before !== null || shown !== null) void stream.write(`${toStart}${shown ?? ''}`);
 	};

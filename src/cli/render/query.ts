@@ -13,8 +13,8 @@ export interface Query {
 }
 
 /**
- * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). `onMisfit`: for a command
- * that has changed something; its answer is then written whole. Null: for a command that reads.
+ * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). `onMisfit` is for a
+ * command that has changed something: its whole answer is printed then. Null: a misfit is an error.
  */
 export function openQuery(
 	to: OutStream,

@@ -7,7 +7,7 @@ interface Redraw {
 	clear(): Promise<void>;
 }
 
-/** Rows below the view: the line that stands at the bottom of the terminal, and one for a Ctrl-C beside it. */
+/** Rows that stay free below the view: the status line, and one for `^C`. */
 const rowsBelow = 2;
 
 export function createRedraw(stream: OutStream): Redraw {
@@ -20,7 +20,7 @@ export function createRedraw(stream: OutStream): Redraw {
 		async draw(text) {
 			const back = toItsStart();
 			drawn = fitting(text, stream);
-			// One write, and a synchronized update where the terminal knows that: no half of a view is ever seen.
+			// One write, as a synchronized update if the terminal supports it, so that no half view is seen.
 			await stream.write(`\x1b[?2026h${back}${drawn.map((line) => `${line}\n`).join('')}\x1b[?2026l`);
 		},
 		async clear() {

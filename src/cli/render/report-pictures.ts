@@ -104,7 +104,7 @@ function sumsOf(days: SavedReport['days']): string {
 		.join(', ');
 }
 
-/** Programs that make a PNG or a PDF of it know attributes, and neither custom properties nor media. */
+/** Converters to PNG and PDF understand attributes, but not custom properties or media queries. */
 function withoutProperties(svg: string): string {
 	return Object.entries(light).reduce(
 		(text, [name, value]) => text.replaceAll(`"var(--${name})"`, `"${value}"`),
@@ -136,7 +136,7 @@ function daysPicture({ days }: SavedReport, sent: Course['type'], width: number)
 	return courses(labels, series, { width });
 }
 
-/** Opens and clicks by hour, without what was sent: that is mostly one high hour. */
+/** Opens and clicks by hour. Sent messages are mostly in one hour, and would flatten the curves. */
 export function hoursPicture(hours: ReportDetails['hours'], width = size.width): string {
 	return courses(
 		hours.map(({ date }) => date.replace('T', ' ')),
@@ -248,7 +248,7 @@ function drawn(size: { width: number; height: number }, option: object): string 
 	}
 }
 
-/** Styles as attributes, and none of what a pointer meets: the policy of a page refuses every style but its own. */
+/** Turns styles into attributes, because the policy of the page refuses them, and drops those for hovering. */
 function withoutStyles(svg: string): string {
 	return svg
 		.replace(/<style ><!\[CDATA\[[^<]*<\/style>/g, '')

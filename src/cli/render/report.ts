@@ -64,7 +64,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// A service that tells no zone is not ours, and may count machines or not.
+	// A service without a zone is not mailctl's, and may or may not count bots.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...pictureOf(chart, days, options));
@@ -107,7 +107,7 @@ function totalLines(totals: readonly TotalLine[], hasMachines: boolean, width: n
 
 const mostRows = 10;
 
-/** Numbers stand before texts, so that the last text alone gives way on a narrow terminal. */
+/** Numbers come before texts, so that a narrow terminal shortens only the last text. */
 function tableLines(table: ReportTable, width: number): string[] {
 	const { title, header, rows, others = 0 } = table;
 	const told = rows.filter((row) => row.some((cell) => typeof cell === 'number' && cell > 0));
@@ -155,7 +155,7 @@ export function dayText(date: unknown): string {
 
 const leastText = 20;
 
-/** Columns two blanks apart, below a margin of two; closer on a terminal that is too narrow for that. */
+/** Columns two spaces apart, with a margin of two; closer on a narrow terminal. */
 function layOut(rows: readonly (readonly string[])[], isRight: readonly boolean[], width: number): string[] {
 	const widths = isRight.map((_, at) => Math.max(...rows.map((row) => widthOf(row[at] ?? ''))));
 	const isWide = widths.reduce((sum, one) => sum + one + 2, 0) > width;

@@ -13,9 +13,9 @@ export interface Layout {
 	times: Times;
 }
 
-/** No column is squeezed below this: numbers and dates stay whole, and names stay distinct. */
+/** No column is narrower: numbers and dates stay whole, and names distinct. */
 const leastCells = 16;
-/** An id, an address or a name that is shortened to this is still told from others: `0b0e2b7c…d2e3f`. */
+/** An id, address or name of this width is still distinct: `0b0e2b7c…d2e3f`. */
 const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
@@ -53,8 +53,8 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Leaves empty optional columns out, then others, the widest first, until texts and names can be shortened to fit. Then
- * it shortens ids, names, and addresses last; null: even that does not fit.
+ * Drops empty optional columns, then the widest optional ones, until texts and names can be shortened to fit. Then it
+ * shortens ids, names, and last addresses. Null: not even that fits.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	const isEmpty = ({ column, cells }: Measured<T>) =>
@@ -150,8 +150,8 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 
 /**
  * cli-table3 measures with an old width table, takes colours for text, and compares each cell of a table with all
- * others. So it lays out one line of stand-ins of the columns' widths (a private-use character, one cell everywhere), in
- * which the finished cells of each row take their places.
+ * others. So it lays out one line of placeholders as wide as the columns (a private-use character, one cell everywhere),
+ * which the finished cells of each row replace.
  */
 const standIn = '\ue000';
 
@@ -170,7 +170,7 @@ async function lineOf(widths: readonly number[]): Promise<(cells: readonly strin
 		`${withoutLastSpaces(behind.reduce((line, between, at) => `${line}${cells[at] ?? ''}${between}`, first))}\n`;
 }
 
-/** An expression that looks for spaces before a line's end tries anew at each space of a cell. */
+/** A regular expression for trailing spaces would start again at each space of a cell. */
 function withoutLastSpaces(line: string): string {
 	let end = line.length;
 	while (end > 0 && line[end - 1] === ' ') end -= 1;

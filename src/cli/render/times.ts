@@ -13,10 +13,10 @@ export interface Times {
 	zone(): string;
 	text(time: string): string;
 	day(time: string): string;
-	/** `4 min ago`, `in 2 h`; as `text` where that is a day and more away, and where nobody looks at it right now. */
+	/** `4 min ago`, `in 2 h`; as `text` if it is a day or more away, or if the output is not a terminal. */
 	recent(time: string): string;
 	moment(time: string | Micros): string;
-	/** `Times: Europe/Oslo (UTC+1)`, once there is something to name it for, and once only; else null. */
+	/** `Times: Europe/Oslo (UTC+1)`, once after the first time was shown; else null. */
 	caption(): string | null;
 }
 

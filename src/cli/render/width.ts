@@ -21,8 +21,8 @@ const pieceUnits = 256;
 const letter = /[ -~\u0400-\u0482\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]/g;
 
 /**
- * At most `cells` wide. A text that is longer is cut in its middle, a third of it behind the `…`: where names, ids and
- * subjects differ is at their ends as well. In few cells only the beginning is left.
+ * At most `cells` wide. A longer text is cut in its middle, with a third of it after the `…`: names, ids and subjects also
+ * differ at their ends. In few cells only the beginning stays.
  */
 export function shorten(text: string, cells: number): string {
 	if (widthOf(text) <= cells) return text;
@@ -37,7 +37,7 @@ function ending(text: string, cells: number): string {
 	if (cells === 0) return '';
 	const near = text.slice(-(cells * 8));
 	if (ascii.test(near)) return near.slice(-cells);
-	// Its first grapheme may be half of one, and is never needed: a cell takes no eight units but in an emoji.
+	// The first grapheme may be cut in half. It is never needed: only an emoji has eight units in a cell.
 	const pieces = [...graphemes(near)].slice(1);
 	let used = 0;
 	let start = near.length;
@@ -71,8 +71,8 @@ export function wrap(text: string, cells: number): string[] {
 }
 
 /**
- * Lines of at most `cells`, broken between words only: a path or an address that is longer stays whole, to be copied, and
- * so does a command with its options. All lines have the indentation of the first.
+ * Breaks a text between words into lines of at most `cells`. Longer paths, addresses and commands stay whole, so that they
+ * can be copied. All lines are indented as the first.
  */
 export function wrapWords(text: string, cells: number, commands: readonly string[] = []): string[] {
 	const indent = /^ */.exec(text)?.[0] ?? '';
@@ -99,10 +99,10 @@ export function hanging(start: string, text: string, columns: number): string[] 
 	return isNarrow ? [start.trimEnd(), ...lines] : [start + (lines[0] ?? '').trimStart(), ...lines.slice(1)];
 }
 
-/** A command up to where its clause ends, where nothing tells its own end; text after a comma in quotes belongs to it. */
+/** A command up to the end of its clause; quoted text belongs to it. */
 const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
-/** A command is never broken. NUL glues it: cleaned text has none. */
+/** NUL joins the words of a command, because cleaned text has none. */
 function wordsOf(text: string, cells: number, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
 	const glued =
@@ -122,7 +122,7 @@ function split(text: string, cells: number): { head: string; tail: string } {
 	return { head: near.head, tail: text.slice(near.head.length) };
 }
 
-/** A grapheme of so many UTF-16 units is cut where the text is looked at no farther: hardly one is longer. */
+/** UTF-16 units that are scanned for the last grapheme; hardly any is longer. */
 const nearUnits = 4_096;
 
 function splitWhole(text: string, cells: number): { head: string; tail: string } {

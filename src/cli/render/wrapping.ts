@@ -3,7 +3,7 @@ export interface Room {
 	readonly columns: number;
 }
 
-/** Each line of the text by itself. Commands stay whole, to be copied; the ends of those that are not told are guessed. */
+/** Wraps each line by itself. The given commands stay whole, so that they can be copied; others are recognized in the text. */
 export async function fitSentences(
 	text: string,
 	{ isTTY, columns }: Room,
@@ -22,7 +22,7 @@ function isShortAscii(line: string, columns: number): boolean {
 const leastRoom = 24;
 const nearMargin = 6;
 
-/** Every line at most `width` long where it has spaces. Commands stay whole: they are there to be copied. */
+/** Wraps lines at spaces to at most `width`. Commands stay whole, so that they can be copied. */
 export function fitLines(text: string, width: number): string {
 	return text
 		.split('\n')
@@ -32,7 +32,7 @@ export function fitLines(text: string, width: number): string {
 
 const filled = 80;
 
-/** The same of a text whose paragraphs are broken for another width; a line of a command stands by itself. */
+/** Joins paragraphs that are broken for another width, then wraps as `fitLines`. Lines with a command stay apart. */
 export function refitLines(text: string, width: number): string {
 	const lines: string[] = [];
 	let isOpen = false;

@@ -99,7 +99,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 		if (answer === undefined) return name.startsWith('ext.') ? assertNothing(success) : assertNoPage(success);
 		const value = decode(success, answer);
 		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // by `Tuples`
-		return isOfSubscribers(name) ? mended(value) : answer.under === undefined ? value : value[answer.under];
+		return isOfSubscribers(name) ? withMeta(value) : answer.under === undefined ? value : value[answer.under];
 	};
 }
 
@@ -185,9 +185,9 @@ function isOfSubscribers(name: OperationName): boolean {
 }
 
 /** Assumption: null is an empty meta, and a string holds its JSON, as in requests. */
-function mended(answer: Values): Values {
+function withMeta(answer: Values): Values {
 	const { results } = answer;
-	if (Array.isArray(results)) return { ...answer, results: results.map(mended) };
+	if (Array.isArray(results)) return { ...answer, results: results.map(withMeta) };
 	if (isRecord(answer['meta'])) return answer;
 	const parsed = typeof answer['meta'] === 'string' ? readJson(Buffer.from(answer['meta'])) : null;
 	return { ...answer, meta: parsed?.kind === 'valid' && isRecord(parsed.value) ? parsed.value : {} };

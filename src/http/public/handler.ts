@@ -2,6 +2,7 @@ import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
 import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
 import { createClickWindow } from '../../delivery/tracking/machines.js';
+import { headOf } from '../server/respond.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../wire.js';
 import {
 	commonHeaders,
@@ -62,12 +63,7 @@ async function allowed(
 		return { status: 405, headers, body: 'This link does not accept this kind of request.\n' };
 	}
 	const answered = await answer();
-	return request.method === 'HEAD' ? withoutBody(answered) : answered;
-}
-
-function withoutBody(answer: HttpResponse): HttpResponse {
-	const length = answer.body === null ? 0 : Buffer.byteLength(answer.body);
-	return { ...answer, headers: { ...answer.headers, 'Content-Length': String(length) }, body: null };
+	return request.method === 'HEAD' ? headOf(answered) : answered;
 }
 
 /** The author's HTML is not trusted: no script, no form, no frame; links work. */
