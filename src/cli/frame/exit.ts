@@ -88,7 +88,7 @@ const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	permission_denied: {
 		exit: exits.authentication,
 		hint: [
-			'this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by ',
+			'use a token with the right scope; on the server: ',
 			mailctl('engine', 'tokens', 'create', '--name', 'NAME', '--scope', 'SCOPE'),
 		],
 	},

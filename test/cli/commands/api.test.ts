@@ -98,7 +98,7 @@ describe('mailctl api', () => {
 			code: 4,
 			stderr:
 				'error: the service answered 403 to GET /x/: No. The token needs the scope read, or admin; it has send.\n' +
-				'hint: this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by mailctl engine tokens create --name NAME --scope SCOPE\n',
+				'hint: use a token with the right scope; on the server: mailctl engine tokens create --name NAME --scope SCOPE\n',
 		});
 	});
 

@@ -104,13 +104,13 @@ describe('mailctl engine tokens', () => {
 			code: 4,
 			stderr:
 				'error: You do not have permission to perform this action. The token needs the scope read, or admin; it has send.\n' +
-				'hint: this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by mailctl engine tokens create --name NAME --scope SCOPE\n',
+				'hint: use a token with the right scope; on the server: mailctl engine tokens create --name NAME --scope SCOPE\n',
 		});
 		expect(JSON.parse(write.stderr).error).toMatchObject({
 			exit_code: 4,
 			message:
 				'You do not have permission to perform this action. The token needs the scope admin; it has send.',
-			hint: 'this needs a token with more rights (read, send, admin); on its machine a mailctl server makes one by mailctl engine tokens create --name NAME --scope SCOPE',
+			hint: 'use a token with the right scope; on the server: mailctl engine tokens create --name NAME --scope SCOPE',
 		});
 	});
 
