@@ -20,11 +20,12 @@ import { counted, numberText } from '../render/units.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../verbs/listing.js';
 import { onItsMachine, resumeQueue, senderless } from '../verbs/refusals.js';
 import { watched, watchOption } from '../verbs/watching.js';
-import { campaignArg, findCampaign } from './campaigns/find.js';
 import {
 	type CampaignRecord,
+	campaignArg,
 	detailColumns,
 	detailOf,
+	findCampaign,
 	listColumns,
 	recordOf,
 	sentOf,

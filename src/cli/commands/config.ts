@@ -1,16 +1,14 @@
 import { shownDatabase } from '../../store/url.js';
 import { type Profile, profileKeys, readConfig } from '../config/config.js';
-import { isProfileKey, parsePreference, sayDropped } from '../config/profiles.js';
+import { knownKey, parsePreference, sayDropped } from '../config/profiles.js';
 import { type Explained, explain } from '../config/settings.js';
-import { checkSetting } from '../config/target.js';
-import { refusalOf } from '../frame/asking.js';
-import { type CommandGroup, camel, command, reachOptions } from '../frame/command.js';
+import { checkSetting, findProfile } from '../config/target.js';
+import { type CommandGroup, command, reachOptions } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { CliError, UsageError } from '../frame/errors.js';
+import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
-import { didYouMean } from '../frame/help.js';
 import { type Columns, column } from '../render/columns.js';
 
 interface Row {
@@ -27,9 +25,12 @@ const explained: Columns<Explained> = [
 	column('source', 'SOURCE'),
 ];
 
+type Key = keyof Profile | 'profile';
+const keys = ['profile', ...Object.keys(profileKeys)] as Key[];
+
 const keyArg = {
 	name: 'key',
-	summary: `profile, or one of ${Object.keys(profileKeys).join(', ')}`,
+	summary: keys.join(', '),
 	of: 'profile-key',
 	ask: 'Which setting:',
 } as const;
@@ -37,7 +38,7 @@ const keyArg = {
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'the settings of the selected profile',
+	summary: 'list the settings of the profile',
 	columns,
 	reach: ['profile'],
 	output: 'an array of {"key", "value"}',
@@ -52,7 +53,7 @@ const list = command({
 
 const get = command({
 	name: 'get',
-	summary: 'one setting of the selected profile',
+	summary: 'print a setting of the profile',
 	args: [keyArg],
 	columns,
 	reach: ['profile'],
@@ -60,7 +61,7 @@ const get = command({
 	exits: [3],
 	examples: ['mailctl config set output json', 'mailctl config get output'],
 	run: async (cx, { args }) => {
-		const key = knownKey(args.key);
+		const key = knownKey(args.key, keys);
 		const value = shown(key === 'profile' ? (readConfig(cx.paths).profile ?? undefined) : profileOf(cx)[key]);
 		if (value === undefined)
 			throw new CliError('not_found', exits.notFound, `${key} is not set`, {
@@ -74,8 +75,8 @@ const get = command({
 
 const set = command({
 	name: 'set',
-	summary: 'change a setting of the selected profile',
-	args: [keyArg, { name: 'value', summary: 'the new value', whyNot }],
+	summary: 'change a setting of the profile',
+	args: [keyArg, { name: 'value', summary: 'the new value' }],
 	columns,
 	writes: true,
 	reach: ['profile'],
@@ -83,7 +84,11 @@ const set = command({
 	exits: [78],
 	examples: ['mailctl config set timeout 1m', 'mailctl config set allowRecipients "*@example.com"'],
 	run: async (cx, { args }) => {
-		const { key, value, text } = readSetting(cx, args);
+		const key = knownKey(args.key, keys);
+		const value = key === 'profile' ? args.value : parsePreference(key, args.value);
+		const text = typeof value === 'string' ? value : args.value.trim();
+		if (key === 'profile') findProfile(readConfig(cx.paths), text);
+		else checkSetting(key, text, profileOf(cx), cx.settings.target.settingsOf);
 		if (cx.dryRun)
 			return cx.wouldDo(`set ${key} to ${shown(text)}`, { set: key, with: { value: shown(value) } });
 		const write = await import('../config/config-write.js');
@@ -93,21 +98,9 @@ const set = command({
 	},
 });
 
-function readSetting(cx: CommandContext, { key: name, value: given }: { key: string; value: string }) {
-	const key = knownKey(name);
-	const value = key === 'profile' ? knownProfile(cx, given) : parsePreference(key, given);
-	const text = typeof value === 'string' ? value : given.trim();
-	if (key !== 'profile') checkSetting(key, text, profileOf(cx), cx.settings.target.settingsOf);
-	return { key, value, text };
-}
-
-async function whyNot(cx: CommandContext, value: string, { key }: Readonly<Record<string, unknown>>) {
-	return refusalOf(() => readSetting(cx, { key: String(key), value }));
-}
-
 const unset = command({
 	name: 'unset',
-	summary: 'remove a setting from the selected profile',
+	summary: 'remove a setting of the profile',
 	args: [keyArg],
 	columns,
 	writes: true,
@@ -116,7 +109,7 @@ const unset = command({
 	exits: [78],
 	examples: ['mailctl config unset timeout'],
 	run: async (cx, { args }) => {
-		const key = knownKey(args.key);
+		const key = knownKey(args.key, keys);
 		if (cx.dryRun) return cx.wouldDo(`unset ${key}`, { unset: key });
 		const write = await import('../config/config-write.js');
 		if (key === 'profile') await write.changeDefaultProfile(cx.paths, null);
@@ -127,7 +120,7 @@ const unset = command({
 
 const path = command({
 	name: 'path',
-	summary: 'where the files are',
+	summary: 'show where files are stored',
 	columns,
 	reach: [],
 	needsNoTarget: true,
@@ -141,7 +134,7 @@ const path = command({
 
 const explainCommand = command({
 	name: 'explain',
-	summary: 'every setting with where it comes from',
+	summary: 'show every setting and where it comes from',
 	columns: explained,
 	reach: reachOptions,
 	needsNoConfig: true,
@@ -154,7 +147,7 @@ const explainCommand = command({
 
 export const group: CommandGroup = {
 	name: 'config',
-	summary: 'settings of the profiles',
+	summary: 'manage settings of profiles',
 	examples: ['mailctl config set timeout 1m', 'mailctl config explain'],
 	commands: [list, get, set, unset, path, explainCommand],
 };
@@ -170,25 +163,6 @@ function shown(value: unknown): unknown {
 	return typeof value === 'string' ? shownDatabase(value) : value;
 }
 
-type Key = keyof Profile | 'profile';
-
 function profileOf(cx: CommandContext): Profile {
 	return cx.settings.target.settings;
-}
-
-function knownKey(text: string): Key {
-	const key = camel(text);
-	if (key === 'profile' || isProfileKey(key)) return key;
-	const known = ['profile', ...Object.keys(profileKeys)];
-	throw new UsageError(`unknown setting "${text}"`, {
-		hint: didYouMean(text, known) ?? `settings: ${known.join(', ')}`,
-	});
-}
-
-function knownProfile(cx: CommandContext, name: string): string {
-	const names = ['local', ...Object.keys(readConfig(cx.paths).profiles)];
-	if (names.includes(name)) return name;
-	throw new UsageError(`unknown profile "${name}"`, {
-		hint: didYouMean(name, names) ?? `profiles: ${names.join(', ')}`,
-	});
 }

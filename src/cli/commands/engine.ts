@@ -8,8 +8,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { answer } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
-import { explained } from '../verbs/refusals.js';
-import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';
+import { acceptance, explained, remedyFor, smtpRefusal } from '../verbs/refusals.js';
 import { backup, restore } from './engine/backup.js';
 import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
@@ -175,7 +174,7 @@ const smtpTest = command({
 		if (cx.out.format === 'json') await cx.out.document(shown);
 		const isLate = timeout.aborted;
 		const late = `${test.host}:${test.port}: no answer within ${timeoutMs / 1000} s`;
-		throw new CliError('smtp', exits.network, isLate ? late : refusal(test), {
+		throw new CliError('smtp', exits.network, isLate ? late : smtpRefusal(test), {
 			hint:
 				isLate || remedy === null
 					? [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server']

@@ -19,7 +19,7 @@ const fieldArg = { name: 'field', summary: 'an id or a variable', of: 'field', a
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list the additional fields',
+	summary: 'list the fields',
 	examples: ['mailctl fields list', 'mailctl fields list -o json'],
 	output: 'an array of fields',
 	columns,
@@ -48,12 +48,12 @@ const create = command({
 	options: {
 		variable: {
 			kind: 'text',
-			summary: 'its name in meta and in #variables#',
+			summary: 'set the name in meta and messages: city for #city#',
 			required: true,
 			of: 'variable',
 			ask: 'Variable:',
 		},
-		name: { kind: 'text', summary: 'its name for people', required: true, ask: 'Name:' },
+		name: { kind: 'text', summary: 'set the name that people see', required: true, ask: 'Name:' },
 	},
 	examples: ['mailctl fields create --variable city --name City'],
 	output: 'the new field',
@@ -76,13 +76,13 @@ const update = command({
 	name: 'update',
 	summary: 'change a field',
 	description:
-		'A new variable renames the key in the meta of every subscriber, in one transaction: two to four seconds for each ' +
-		'million, in which other writers wait. Ctrl-C ends it, and nothing is renamed.',
+		'A new variable renames the key of every subscriber in one transaction: two to four seconds for a million, in which ' +
+		'other writers wait. Ctrl-C undoes it.',
 	args: [fieldArg],
 	options: {
-		variable: { kind: 'text', summary: 'a new variable' },
-		name: { kind: 'text', summary: 'a new name' },
-		replace: { kind: 'flag', summary: 'PUT: both values are given anew' },
+		variable: { kind: 'text', summary: 'change the variable' },
+		name: { kind: 'text', summary: 'change the name' },
+		replace: { kind: 'flag', summary: 'send PUT, which needs both values' },
 	},
 	changes: ['variable', 'name'],
 	examples: [
@@ -125,8 +125,8 @@ const remove = command({
 	aliases: ['rm'],
 	summary: 'delete a field',
 	description:
-		'Its values are removed from every subscriber: this reads all of them, a few thousand at a time, while others write. ' +
-		'After Ctrl-C or a kill the field is still there, and some subscribers hold it: the same command goes on.',
+		'Its values are removed from every subscriber, a few thousand at a time, while others write. After Ctrl-C or a kill ' +
+		'the field is there with the rest of its values, and the same command continues.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
 	columns: answer('deleted'),
@@ -149,7 +149,7 @@ const remove = command({
 
 export const group: CommandGroup = {
 	name: 'fields',
-	summary: 'additional fields: the variables of subscribers',
+	summary: 'manage fields: the variables of subscribers',
 	examples: ['mailctl fields create --variable city --name City', 'mailctl fields list'],
 	commands: [list, get, create, update, remove],
 };
@@ -167,7 +167,7 @@ async function countUses(cx: CommandContext, id: number): Promise<number | null>
 function usesNote(uses: number | null): string {
 	if (uses === 0) return '';
 	return uses === null
-		? ' (how many subscribers hold it is not known here)'
+		? ' (this service does not say how many subscribers have it)'
 		: `, held by ${counted(uses, 'subscriber')}`;
 }
 

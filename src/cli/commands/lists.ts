@@ -8,8 +8,7 @@ import type { CommandContext } from '../frame/context.js';
 import { exits } from '../frame/exit.js';
 import { answer, type Columns, column, parseFields } from '../render/columns.js';
 import { counted } from '../render/units.js';
-import { deleteEach, eachOf, findEach } from '../verbs/bulk.js';
-import { change, create as createRecord } from '../verbs/changing.js';
+import { change, create as createRecord, deleteEach, eachOf, findEach } from '../verbs/changing.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
@@ -37,7 +36,7 @@ const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'W
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'show the lists',
+	summary: 'list mailing lists',
 	options: listOptions,
 	columns: listColumns,
 	output: 'an array of lists, as the service answers them',
@@ -78,17 +77,17 @@ const get = command({
 
 const publicName = {
 	kind: 'text',
-	summary: 'what recipients read in its place when they unsubscribe',
+	summary: 'set the name that recipients see when they unsubscribe',
 } as const;
 
 const create = command({
 	name: 'create',
 	summary: 'create a list',
 	options: {
-		name: { kind: 'text', summary: 'what it is called', required: true, ask: 'Name of the list:' },
+		name: { kind: 'text', summary: 'set the name', required: true, ask: 'Name of the list:' },
 		emailReason: {
 			kind: 'text',
-			summary: 'why its subscribers get mail, shown to them',
+			summary: 'tell subscribers why they get mail',
 			required: true,
 			ask: 'Why do its subscribers get mail? (#email_reason# in mails):',
 		},
@@ -122,10 +121,10 @@ const update = command({
 	summary: 'change a list',
 	args: [listArg],
 	options: {
-		name: { kind: 'text', summary: 'a new name' },
-		emailReason: { kind: 'text', summary: 'a new reason' },
-		publicName: { ...publicName, summary: `${publicName.summary}; an empty one clears it` },
-		replace: { kind: 'flag', summary: 'with PUT in place of PATCH, for which what is not given stays too' },
+		name: { kind: 'text', summary: 'change the name' },
+		emailReason: { kind: 'text', summary: 'change the reason' },
+		publicName: { ...publicName, summary: 'change the name that recipients see; an empty one clears it' },
+		replace: { kind: 'flag', summary: 'send PUT in place of PATCH' },
 		by: byOption,
 	},
 	changes: ['name', 'emailReason', 'publicName'],
@@ -159,8 +158,8 @@ const update = command({
 });
 
 const inSlices =
-	'A few thousand subscribers are deleted at a time, while others write. ' +
-	'After Ctrl-C or a kill the list is still there with the rest of them: the same command goes on.';
+	'Subscribers are deleted a few thousand at a time, while others write. After Ctrl-C or a kill the list is there with ' +
+	'the rest of them, and the same command continues.';
 
 const remove = command({
 	name: 'delete',
@@ -218,7 +217,7 @@ const clear = command({
 
 export const group: CommandGroup = {
 	name: 'lists',
-	summary: 'mailing lists',
+	summary: 'manage mailing lists',
 	examples: [
 		"mailctl lists create --name 'Monthly news' --email-reason 'You signed up on our site'",
 		'mailctl lists list --match news --sort -active_subscribers_count -o json',

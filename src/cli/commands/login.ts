@@ -14,20 +14,18 @@ import { answer } from '../render/columns.js';
 
 export const login = command({
 	name: 'login',
-	summary: 'keep a deployment and its token as a profile',
+	summary: 'store a service and its token as a profile',
 	description:
-		'The token is asked for, or comes from --token-stdin, --token-file or MAILCTL_TOKEN; it is tried before it is ' +
-		'stored (one that may only send is taken, and said to be), in a file that only you can read. It is sent to the origin of this base URL and nowhere else. Without ' +
-		'--profile the profile is called as the host of the base URL.',
-	args: [
-		{ name: 'url', summary: 'the base URL of the deployment, as --base-url', optional: true, of: 'url' },
-	],
+		'Asks for the token, or reads it from --token-stdin, --token-file or MAILCTL_TOKEN, tries it, and stores it in a file ' +
+		'that only you can read. The token is sent only to the origin of this base URL. Without --profile the host of the ' +
+		'base URL names the profile.',
+	args: [{ name: 'url', summary: 'the base URL of the service', optional: true, of: 'url' }],
 	options: {
 		use: {
 			kind: 'flag',
-			summary: 'make it the default profile; the first one is, where this machine has no default database',
+			summary: 'make it the default profile, as the first one is',
 		},
-		check: { kind: 'tri', summary: 'try the token before it is stored (on)' },
+		check: { kind: 'tri', summary: 'try the token before it is stored (default)' },
 	},
 	writes: true,
 	profiles: true,
@@ -78,7 +76,7 @@ async function whereTo(
 	url: string | undefined,
 ): Promise<{ name: string; baseUrl: string }> {
 	if (url !== undefined && cx.globals.baseUrl !== undefined)
-		throw new UsageError('<url> and --base-url both name a deployment; give one');
+		throw new UsageError('use either <url> or --base-url, not both');
 	if (cx.globals.db !== undefined)
 		throw new UsageError('a database needs no login', {
 			hint: [mailctl('profile', 'add', 'NAME', '--db', 'PATH'), ' keeps one'],
@@ -104,8 +102,8 @@ function profileIn(profiles: ConfigFile['profiles'], name: string | null): Profi
 
 async function askUrl(cx: CommandContext): Promise<string> {
 	if (!cx.canAsk)
-		throw new UsageError('missing --base-url: where the deployment is', { hint: 'or set MAILCTL_BASE_URL' });
-	return cx.ask('Base URL of the deployment:', {
+		throw new UsageError('missing --base-url: the URL of the service', { hint: 'or set MAILCTL_BASE_URL' });
+	return cx.ask('Base URL of the service:', {
 		check: async (text) => refusalOf(() => remoteTarget(text.trim(), 'the base URL')),
 	});
 }
@@ -143,7 +141,7 @@ async function tryToken(cx: CommandContext, baseUrl: string, token: string): Pro
 		await api.lists.page({ page_size: 1 }, { signal: cx.signal }).catch(async (error: unknown) => {
 			if (!(error instanceof ApiError) || error.code !== 'permission_denied' || error.scopes === null)
 				throw error;
-			await cx.note(`this token may ${error.scopes.held.join(' and ')} and reads nothing`);
+			await cx.note(`this token may only ${error.scopes.held.join(' and ')}`);
 		});
 		return (await api.capabilities()).service;
 	} catch (error) {
@@ -162,7 +160,7 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 	}
 	const told =
 		error.code === 'not_found'
-			? new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a deployment`)
+			? new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a service`)
 			: error;
 	const { code, exit, message, retryable } = classify(told);
 	if (code !== 'network' && code !== 'bad_answer') return hinted(error, [unstored]);
@@ -172,9 +170,8 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 
 export const logout = command({
 	name: 'logout',
-	summary: 'forget the token of a profile',
-	description:
-		'The profile itself stays, and so does the token at the deployment: revoke it there if it leaked.',
+	summary: 'remove the token of a profile',
+	description: 'The profile stays, and the token stays valid at the service: revoke it there if it leaked.',
 	writes: true,
 	profiles: true,
 	reach: ['profile'],
@@ -189,14 +186,14 @@ export const logout = command({
 		const profile = stored === null ? findProfile(readConfig(cx.paths), name) : {};
 		await confirmProtected(cx, name, readConfig(cx.paths).profiles[name] ?? profile);
 		if (cx.dryRun)
-			return cx.wouldDo(`forget the token of profile "${name}"`, { logout: name, removed: stored !== null });
+			return cx.wouldDo(`remove the token of profile "${name}"`, { logout: name, removed: stored !== null });
 		const { removeToken } = await import('../config/config-write.js');
 		const removed = stored !== null && (await removeToken(cx.paths, name));
 		await cx.out.document(
 			{ profile: name, removed },
-			removed ? `the token of profile "${name}" is forgotten` : `no token is stored for profile "${name}"`,
+			removed ? `removed the token of profile "${name}"` : `no token is stored for profile "${name}"`,
 		);
 		for (const variable of ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'])
-			if (cx.io.env[variable]) await cx.warn(`${variable} is set and is used all the same`);
+			if (cx.io.env[variable]) await cx.warn(`${variable} is set, and still used`);
 	},
 });

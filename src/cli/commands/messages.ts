@@ -1,28 +1,162 @@
-import { type MessageFilter, need } from '../../api/capabilities.js';
+import { type MessageFilter, type Messages, need } from '../../api/capabilities.js';
 import { ApiError, listFieldErrors } from '../../api/errors.js';
-import { type Message, type MessageDetail, messageStates, type Uuid } from '../../api/records.js';
+import {
+	type DeletedMessages,
+	type DeliveryAttempt,
+	type Message,
+	type MessageDetail,
+	type MessageEvent,
+	type MessageHold,
+	type MessageReport,
+	messageStates,
+	type Uuid,
+} from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
-import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../verbs/bulk.js';
+import { type Column, type Columns, column } from '../render/columns.js';
+import type { Times } from '../render/times.js';
+import { attachmentLines } from '../render/units.js';
+import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../verbs/changing.js';
 import { beginningOf, listOptions, listRows, newestFirst, walk } from '../verbs/listing.js';
-import { isUuid } from '../verbs/resolve.js';
-import { findCampaign } from './campaigns/find.js';
-import { deletedText, detailColumns, existing, messageColumns, uuidOf } from './messages/shown.js';
+import { isUuid, missing, orNull } from '../verbs/resolve.js';
+import { findCampaign } from './campaigns/record.js';
+
+export const messageColumns: Columns<Message> = [
+	column('id', 'ID', { isName: true, isKept: 'id' }),
+	column('to', 'TO', { isKept: 'address' }),
+	column('state', 'STATE'),
+	column('subject', 'SUBJECT', { isOptional: true }),
+	column('from', 'FROM', { wide: true }),
+	column('type', 'TYPE', { wide: true }),
+	column('tag', 'TAG', { wide: true }),
+	column('campaign_unique_id', 'CAMPAIGN ID', { wide: true }),
+	column('list_id', 'LIST', { wide: true, align: 'right' }),
+	column('attempts', 'ATTEMPTS', { align: 'right', wide: true }),
+	column('due_at', 'DUE', { time: 'text', wide: true }),
+	column('date_created', 'CREATED', { time: 'recent' }),
+	column('date_sent', 'SENT', { time: 'text', wide: true }),
+	column('last_reply', 'LAST REPLY', { wide: true }),
+	column('campaign', 'CAMPAIGN', { isKept: 'name', isOptional: true }),
+];
+
+export const detailColumns: Columns<MessageDetail> = [
+	...messageColumns,
+	wideLines('delivery_attempts', 'DELIVERY ATTEMPTS', attemptLine),
+	wideLines('events', 'EVENTS', eventLine),
+	wideLines('reports', 'REPORTED', reportLine),
+	wideLines('held_by', 'HELD BACK', holdLine),
+	column('tracking', 'TRACKING', { wide: true }),
+	{
+		key: 'attachments',
+		header: 'ATTACHED',
+		wide: true,
+		value: ({ attachments }: MessageDetail) => attachments,
+		lines: ({ attachments }: MessageDetail) => attachmentLines(attachments),
+	},
+];
+
+function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_by'>(
+	key: K,
+	header: string,
+	lineOf: (one: NonNullable<MessageDetail[K]>[number], times: Times) => string,
+): Column<MessageDetail> {
+	return {
+		key,
+		header,
+		wide: true,
+		value: (message) => message[key],
+		lines: ({ [key]: all }, times) => [...(all ?? [])].map((one) => lineOf(one, times)),
+	};
+}
+
+/**
+ * The history of a message, in lines: attempts, events, reports, limits. An event is left out where an attempt or a
+ * returned mail tells it. Text of servers is not cleaned.
+ */
+export function detailLines(message: MessageDetail, times: Times): string[] {
+	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
+	const told = new Set<string>(['CREATED', 'SENT', ...reports.map(({ event }) => event)]);
+	if (delivery_attempts.some(({ outcome }) => outcome === 'bounced')) told.add('HARDBOUNCED');
+	return [
+		...delivery_attempts.map((one) => attemptLine(one, times)),
+		...events.filter(({ type }) => !told.has(type)).map((one) => eventLine(one, times)),
+		...reports.map((one) => reportLine(one, times)),
+		...held_by.map((one) => holdLine(one, times)),
+	];
+}
+
+/** The message, or `not_found` (exit 3) with a hint: it may be one that retention has deleted. */
+export async function existing<T>(
+	cx: CommandContext,
+	messages: Pick<Messages, 'page'>,
+	{ id, message }: { id: string; message: Promise<T> },
+): Promise<T> {
+	const found = await orNull(message);
+	if (found !== null) return found;
+	const { deleted } = await messages.page({ page_size: 1 }, { signal: cx.signal });
+	if (deleted !== undefined) await cx.note(deletedText(deleted, cx.times));
+	throw missing('message', id, mailctl('messages', 'list'));
+}
+
+export function deletedText({ before, keep_messages }: DeletedMessages, times: Times): string {
+	return `messages before ${times.day(before)} are deleted (keep_messages ${keep_messages})`;
+}
+
+export function uuidOf(text: string, of: string): string {
+	if (!isUuid(text)) {
+		throw new UsageError(`"${text}" is not the UUID of ${of}`, { hint: mailctl('messages', 'list') });
+	}
+	return text.toLowerCase();
+}
+
+function holdLine({ setting, limit, until }: MessageHold, times: Times): string {
+	return `by the limit ${limit} of ${setting}, not before ${times.text(until)}`;
+}
+
+function attemptLine(
+	{ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt,
+	times: Times,
+): string {
+	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
+	const where = outcome === 'sent' ? outcome : `${outcome} at ${phase}`;
+	return `${number}. ${times.text(at)} ${where}: ${reply}`;
+}
+
+function eventLine({ type, time, count, link, machine }: MessageEvent, times: Times): string {
+	const more = [
+		...(link === null ? [] : [link]),
+		...(count > 1 ? [`${count} times`] : []),
+		...(machine ? ['by a program'] : []),
+	];
+	const what = type === 'REDIRECTED' ? 'clicked' : type.toLowerCase();
+	return [`${times.text(time)} ${what}`, more.join(', ')].filter((part) => part !== '').join(': ');
+}
+
+function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times): string {
+	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
+	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
+}
+
+/** Diagnostics mostly have the code: `550 5.1.1 …`, `550-5.1.1 …`. */
+function isIn(code: string | null, diagnostic: string | null): boolean {
+	return code !== null && diagnostic?.split(/[\s-]+/).includes(code) === true;
+}
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list messages, newest first',
 	options: {
-		status: { kind: 'choice', choices: messageStates, summary: 'only those in this state' },
-		to: { kind: 'text', summary: 'only those to this address' },
-		campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'only those of this campaign' },
-		tag: { kind: 'text', summary: 'only those with this tag' },
-		since: { kind: 'date', summary: 'only those created on this day or later' },
+		status: { kind: 'choice', choices: messageStates, summary: 'filter by state' },
+		to: { kind: 'text', summary: 'filter by recipient' },
+		campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'filter by campaign' },
+		tag: { kind: 'text', summary: 'filter by tag' },
+		since: { kind: 'date', summary: 'show messages created since this day' },
 		sort: listOptions.sort,
 		limit: listOptions.limit,
 		all: listOptions.all,
@@ -82,7 +216,7 @@ const get = command({
 
 const raw = command({
 	name: 'raw',
-	summary: 'print a message as it is sent, headers and all',
+	summary: 'print a message as it is sent, with its headers',
 	args: [{ name: 'id', summary: 'the UUID of a message', of: 'message', ask: 'Which message:' }],
 	examples: ['mailctl messages raw 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f > message.eml'],
 	output: '{"id", "raw_base64"}',
@@ -104,7 +238,7 @@ const ofMany = {
 	args: [
 		{
 			name: 'id',
-			summary: 'UUIDs of messages; - reads them from stdin',
+			summary: 'UUIDs of messages; - reads them from standard input',
 			many: true,
 			of: 'message',
 			ask: 'Which message:',
@@ -119,9 +253,9 @@ const ofMany = {
 const cancel = command({
 	...ofMany,
 	name: 'cancel',
-	summary: 'no longer send messages that wait',
+	summary: 'cancel messages that are not sent yet',
 	description:
-		'Staged, queued and deferred messages are canceled. Any other message is refused: it is being sent, is final, or may have been sent already.',
+		'Cancels staged, queued and deferred messages. Messages that are being sent, or may have been sent, are refused.',
 	severity: 'mild',
 	examples: ['mailctl messages cancel 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f --yes'],
 	run: (cx, { args }) => change(cx, 'cancel', args.id),
@@ -130,9 +264,10 @@ const cancel = command({
 const retry = command({
 	...ofMany,
 	name: 'retry',
-	summary: 'make messages due now: deferred, uncertain and failed ones',
+	summary: 'make deferred, uncertain and failed messages due now',
 	description:
-		'It sends nothing itself: mailctl worker or mailctl serve does. A deferred message is due at once, with the attempts it has had. An uncertain one, whose answer was lost after it was handed over, goes back to the queue, and may arrive twice; only a person can decide that. A failed one is sent again, whatever refused it. A bounced one went to a bad address and stays.',
+		'"worker" or "serve" sends them. An uncertain message, whose answer was lost after it was handed over, may arrive ' +
+		'twice. A bounced message has a bad address and is refused.',
 	examples: ['mailctl messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	run: (cx, { args }) => change(cx, 'retry', args.id),
 });
@@ -178,7 +313,7 @@ function refuse(error: unknown): never {
 
 export const group: CommandGroup = {
 	name: 'messages',
-	summary: 'what became of each message',
+	summary: 'follow, cancel and retry single messages',
 	examples: ['mailctl messages list --status deferred', 'mailctl messages list --to ann@example.com -o wide'],
 	commands: [list, get, raw, cancel, retry],
 };

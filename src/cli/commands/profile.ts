@@ -3,7 +3,7 @@ import { isPostgres, shownDatabase } from '../../store/url.js';
 import { type ConfigFile, type Profile, readConfig } from '../config/config.js';
 import {
 	confirmProtected,
-	isProfileKey,
+	knownKey,
 	newName,
 	parsePreference,
 	sayDropped,
@@ -11,12 +11,10 @@ import {
 	tokenState,
 } from '../config/profiles.js';
 import { assertDatabaseName, builtIn, checkSetting, findProfile, remoteTarget } from '../config/target.js';
-import { refusalOf } from '../frame/asking.js';
-import { type CommandGroup, camel, command, kebab } from '../frame/command.js';
+import { type CommandGroup, command, kebab } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { didYouMean } from '../frame/help.js';
 import { answer, type Columns, column } from '../render/columns.js';
 
 interface Shown {
@@ -50,14 +48,14 @@ const whole: Columns<Shown & Preferences> = [
 ];
 
 const named = { name: 'name', summary: 'the name of a profile' } as const;
-const newArg = { ...named, ask: 'Name of the profile:', whyNot: whyNotNew } as const;
+const newArg = { ...named, ask: 'Name of the profile:' } as const;
 const nameArg = { ...named, of: 'profile', ask: 'Which profile:' } as const;
 const storedArg = { ...nameArg, of: 'stored profile' } as const;
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'show the profiles',
+	summary: 'list profiles',
 	profiles: true,
 	reach: [],
 	columns,
@@ -71,14 +69,14 @@ const list = command({
 		const rows = [...names].map((name) => shown(cx, config, name));
 		await cx.out.rows(rows, columns, { all: true });
 		if (config.profile !== null && !names.has(config.profile))
-			await cx.warn(`the default profile "${config.profile}" is not there; mailctl profile use NAME`);
+			await cx.warn(`unknown default profile "${config.profile}"`, mailctl('profile', 'use', 'NAME'));
 	},
 });
 
 const show = command({
 	name: 'show',
 	summary: 'show one profile',
-	args: [{ ...nameArg, summary: 'without one: the profile in use', optional: true }],
+	args: [{ ...nameArg, summary: 'a profile; without one, the profile in use', optional: true }],
 	profiles: true,
 	reach: ['profile'],
 	columns: whole,
@@ -96,16 +94,16 @@ const show = command({
 
 const add = command({
 	name: 'add',
-	summary: 'store a deployment or a database',
-	description: 'With --base-url URL a deployment, whose token mailctl login adds; with --db PATH a database.',
+	summary: 'add a profile for a service or a database',
+	description: 'Give --base-url URL for a service, whose token "login" adds, or --db PATH for a database.',
 	args: [newArg],
 	options: {
-		set: { kind: 'pairs', summary: 'a preference, as config set has them: timeout=1m' },
-		protected: { kind: 'flag', summary: 'every change asks first' },
+		set: { kind: 'pairs', summary: 'set a preference, as config set does: timeout=1m' },
+		protected: { kind: 'flag', summary: 'ask before every change' },
 		allowRecipients: {
 			kind: 'list',
 			placeholder: 'GLOB',
-			summary: 'recipients it may send to: *@example.com',
+			summary: 'allow only these recipients: *@example.com',
 		},
 		use: { kind: 'flag', summary: 'make it the default profile' },
 	},
@@ -143,8 +141,8 @@ const add = command({
 
 const use = command({
 	name: 'use',
-	summary: 'make a profile the default one',
-	args: [{ ...nameArg, summary: 'a profile; local is the database of this machine' }],
+	summary: 'make a profile the default',
+	args: [{ ...nameArg, summary: 'a profile; local is the local database' }],
 	writes: true,
 	profiles: true,
 	reach: [],
@@ -163,8 +161,8 @@ const use = command({
 
 const rename = command({
 	name: 'rename',
-	summary: 'rename a profile; its token goes along',
-	args: [storedArg, { ...newArg, name: 'new-name', summary: 'what it is to be called', ask: 'New name:' }],
+	summary: 'rename a profile and its token',
+	args: [storedArg, { ...newArg, name: 'new-name', summary: 'the new name', ask: 'New name:' }],
 	writes: true,
 	profiles: true,
 	reach: [],
@@ -192,7 +190,7 @@ const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
 	summary: 'remove a profile and its token',
-	description: 'The default profile is refused: another one has to be used first.',
+	description: 'The default profile cannot be removed: use another one first.',
 	args: [storedArg],
 	writes: true,
 	profiles: true,
@@ -223,7 +221,7 @@ const remove = command({
 export const group: CommandGroup = {
 	name: 'profile',
 	aliases: ['profiles'],
-	summary: 'stored deployments and databases',
+	summary: 'manage stored services and databases',
 	examples: [
 		'mailctl profile add prod --base-url https://mail.example.com --protected',
 		'mailctl profile use local',
@@ -253,31 +251,22 @@ function stored(config: ConfigFile, name: string, done: string): Profile {
 
 function targetOf({ globals: { baseUrl, db } }: CommandContext, name: string): Profile {
 	if (baseUrl !== undefined && db !== undefined)
-		throw new UsageError('--base-url and --db both name a target; give one');
+		throw new UsageError('use either --base-url or --db, not both');
 	if (baseUrl !== undefined) remoteTarget(baseUrl, '--base-url');
 	if (baseUrl !== undefined) return { baseUrl };
 	if (db === '') throw new UsageError('--db is empty');
 	if (db !== undefined) assertDatabaseName(db, '--db');
 	if (db !== undefined) return { db: isPostgres(db) ? db : resolve(db) };
 	const add = ['profile', 'add', name] as const;
-	throw new UsageError('missing --base-url or --db: where the profile goes', {
+	throw new UsageError('missing --base-url or --db', {
 		hint: [mailctl(...add, '--base-url', 'URL'), ' or ', mailctl(...add, '--db', 'PATH')],
 	});
-}
-
-async function whyNotNew({ paths }: CommandContext, name: string): Promise<string | null> {
-	return refusalOf(() => newName(readConfig(paths), name));
 }
 
 function preferencesOf(pairs: Readonly<Record<string, string>>): Record<string, unknown> {
 	return Object.fromEntries(
 		Object.entries(pairs).map(([word, text]) => {
-			const key = camel(word);
-			const known = [...preferences, 'protected'];
-			if (!isProfileKey(key) || !known.includes(key))
-				throw new UsageError(`--set: unknown preference "${word}"`, {
-					hint: didYouMean(word, known) ?? `preferences: ${known.join(', ')}`,
-				});
+			const key = knownKey(word, [...preferences, 'protected'], '--set: ');
 			checkSetting(key, text, {}, '');
 			return [key, parsePreference(key, text)];
 		}),

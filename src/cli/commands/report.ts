@@ -19,7 +19,7 @@ import type { ReportPage } from '../render/report.js';
 import { type CampaignHead, headRecord } from '../render/report-model.js';
 import { hasColor, paint } from '../render/terminal.js';
 import { watched, watchOption } from '../verbs/watching.js';
-import { campaignArg } from './campaigns/find.js';
+import { campaignArg } from './campaigns/record.js';
 import { reportCompare } from './report/compare.js';
 import { campaignIdOf, readDetails, readHead, readReport } from './report/read.js';
 import { type Saving, saveReport, savingOf } from './report/save.js';

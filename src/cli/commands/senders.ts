@@ -17,7 +17,7 @@ const columns: Columns<Sender> = [
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list the verified senders',
+	summary: 'list sender addresses',
 	examples: ['mailctl senders list'],
 	output: 'an array of senders',
 	columns,
@@ -29,7 +29,7 @@ const list = command({
 
 const add = command({
 	name: 'add',
-	summary: 'let messages be sent from an address',
+	summary: 'add a sender address',
 	args: [{ name: 'address', summary: 'an e-mail address of yours', of: 'address' }],
 	examples: ['mailctl senders add news@example.com'],
 	output: 'the sender',
@@ -52,7 +52,7 @@ const add = command({
 const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
-	summary: 'no longer send from an address',
+	summary: 'remove a sender address',
 	args: [{ name: 'address', summary: 'an address or an id', of: 'sender', ask: 'Which sender:' }],
 	examples: ['mailctl senders remove news@example.com --yes'],
 	columns: answer('deleted'),
@@ -76,7 +76,7 @@ const remove = command({
 
 export const group: CommandGroup = {
 	name: 'senders',
-	summary: 'verified sender addresses',
+	summary: 'manage sender addresses',
 	examples: ['mailctl senders add news@example.com', 'mailctl senders list'],
 	commands: [list, add, remove],
 };

@@ -19,7 +19,7 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, parseFields, unknownField } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { assertAddress } from '../verbs/address-faults.js';
-import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/bulk.js';
+import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/changing.js';
 import { destinationOf, exportArg, exportOptions, exportRecords } from '../verbs/exporting.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';

@@ -10,7 +10,6 @@ import { answer, type Columns, column } from '../render/columns.js';
 import { change, create as createRecord } from '../verbs/changing.js';
 import { readMarkdown } from '../verbs/content.js';
 import { walk } from '../verbs/listing.js';
-import { outcomeColumns } from './templates/outcomes.js';
 
 const columns: Columns<Template> = [
 	column('id', 'ID', { isKept: 'id' }),
@@ -28,15 +27,15 @@ const templateArg = {
 } as const;
 
 const bodies = {
-	textFile: { kind: 'file', summary: 'the text body' },
-	htmlFile: { kind: 'file', summary: 'the HTML body' },
-	markdownFile: { kind: 'file', summary: 'both bodies from a Markdown file' },
+	textFile: { kind: 'file', summary: 'read the text body from a file' },
+	htmlFile: { kind: 'file', summary: 'read the HTML body from a file' },
+	markdownFile: { kind: 'file', summary: 'read both bodies from a Markdown file' },
 } as const;
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list the templates',
+	summary: 'list templates',
 	examples: ['mailctl templates list'],
 	output: 'an array of templates',
 	columns,
@@ -63,7 +62,7 @@ const create = command({
 	name: 'create',
 	summary: 'add a template',
 	options: {
-		name: { kind: 'text', summary: 'its name, which is the subject too', required: true, ask: 'Name:' },
+		name: { kind: 'text', summary: 'set the name, which is the subject too', required: true, ask: 'Name:' },
 		...bodies,
 	},
 	examples: ['mailctl templates create --name Welcome --html-file welcome.html'],
@@ -74,9 +73,7 @@ const create = command({
 	async run(cx, { options }) {
 		const body = await readBodies(options);
 		if (Object.keys(body).length === 0)
-			throw new UsageError(
-				'a template needs a body: give --text-file, --html-file, or --markdown-file for both',
-			);
+			throw new UsageError('a template needs a body: --text-file, --html-file, or --markdown-file');
 		const input = { name: options.name, ...body };
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');
@@ -94,7 +91,7 @@ const update = command({
 	name: 'update',
 	summary: 'change a template',
 	args: [templateArg],
-	options: { name: { kind: 'text', summary: 'a new name' }, ...bodies },
+	options: { name: { kind: 'text', summary: 'change the name' }, ...bodies },
 	changes: ['name', 'textFile', 'htmlFile', 'markdownFile'],
 	examples: ['mailctl templates update Welcome --html-file welcome.html'],
 	output: 'the changed template',
@@ -147,11 +144,15 @@ const remove = command({
 
 const render = command({
 	name: 'render',
-	summary: 'fill a template in and print it',
+	summary: 'fill in a template and print it',
 	args: [templateArg],
 	options: {
-		context: { kind: 'pairs', summary: 'a variable and its value' },
-		part: { kind: 'choice', choices: ['text', 'html'], summary: 'which part (html if there is one)' },
+		context: { kind: 'pairs', summary: 'set a variable' },
+		part: {
+			kind: 'choice',
+			choices: ['text', 'html'],
+			summary: 'print this part (default: html if there is one)',
+		},
 	},
 	examples: ['mailctl templates render Welcome --context name=Ann > welcome.html'],
 	output: '{"subject", "text", "html", "missing": [variables without a value]}',
@@ -176,29 +177,42 @@ const render = command({
 	},
 });
 
+export interface Outcome {
+	action: 'created' | 'updated' | 'unchanged' | 'deleted';
+	name: string;
+	folder: string | null;
+	files: readonly string[];
+}
+
+export const outcomeColumns: Columns<Outcome> = [
+	column('action', 'ACTION'),
+	column('name', 'NAME (SUBJECT)', { isKept: 'name', isName: true }),
+	column('folder', 'FOLDER', { isKept: 'name' }),
+	{ key: 'files', header: 'FILES', value: ({ files }) => files.join(', ') },
+];
+
 const directoryArg = {
 	name: 'directory',
-	summary: 'of a folder for each template',
+	summary: 'a directory with a folder for each template',
 	ask: 'Directory:',
 } as const;
 const namesArg = {
 	name: 'name',
-	summary: 'only these templates, by their names',
+	summary: 'limit to these templates',
 	optional: true,
 	many: true,
 } as const;
 
 const aboutFolders =
-	'A template is a folder with `subject.txt`, `body.html`, `body.txt`, or some of them: without `subject.txt` the name of ' +
-	'the folder is the subject. In that name `%2F` stands for a slash, and so on; what is too long, or the same as ' +
-	'another but for case, is cut and marked with `~` and a hash. Files are UTF-8; names that begin with a dot are passed over.';
+	'A template is a folder with subject.txt, body.html and body.txt, or some of them, in UTF-8. Without subject.txt the ' +
+	'name of the folder is the subject, with %2F for a slash.';
 
 const push = command({
 	name: 'push',
-	summary: 'make the templates as a directory has them',
-	description: `${aboutFolders} Templates without a folder stay, but for --prune. A folder that cannot be one of a template is exit 2 before anything is changed.`,
+	summary: 'update templates from a directory',
+	description: `${aboutFolders} Templates without a folder stay, unless --prune is given.`,
 	args: [{ ...directoryArg, of: 'directory' }, namesArg],
-	options: { prune: { kind: 'flag', summary: 'delete the templates that have no folder' } },
+	options: { prune: { kind: 'flag', summary: 'delete templates without a folder' } },
 	examples: ['mailctl templates push mails', 'mailctl templates push mails Welcome -n'],
 	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged, deleted',
 	exits: [5],
@@ -213,10 +227,10 @@ const push = command({
 
 const pull = command({
 	name: 'pull',
-	summary: 'write the templates into a directory',
-	description: `${aboutFolders} A file that differs is replaced after a question, with --yes or with --force. Each file is written whole or not at all.`,
+	summary: 'write templates to a directory',
+	description: `${aboutFolders} Files that differ are replaced after a question, or with --force.`,
 	args: [directoryArg, namesArg],
-	options: { force: { kind: 'flag', summary: 'replace files that differ, and do not ask' } },
+	options: { force: { kind: 'flag', summary: 'replace files that differ without asking' } },
 	examples: ['mailctl templates pull mails', 'mailctl templates pull mails Welcome --force'],
 	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged',
 	exits: [3, 74],
@@ -229,7 +243,7 @@ const pull = command({
 
 export const group: CommandGroup = {
 	name: 'templates',
-	summary: 'message templates',
+	summary: 'manage message templates',
 	examples: [
 		'mailctl templates create --name Welcome --html-file welcome.html',
 		'mailctl templates render Welcome --context name=Ann > welcome.html',
@@ -247,7 +261,7 @@ type BodyFiles = Partial<Record<keyof typeof bodies, FileSource | undefined>>;
 
 async function readBodies(options: BodyFiles): Promise<{ text_body?: string; html_body?: string }> {
 	if (options.htmlFile !== undefined && options.markdownFile !== undefined)
-		throw new UsageError('--html-file and --markdown-file both give the HTML body; give one');
+		throw new UsageError('use either --html-file or --markdown-file, not both');
 	const { subject: _, ...markdown } = (await readMarkdown(options.markdownFile)) ?? { subject: null };
 	return {
 		...markdown,

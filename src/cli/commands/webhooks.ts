@@ -4,36 +4,45 @@ import type { WebhookInput } from '../../api/inputs.js';
 import { withoutSecrets } from '../../api/quote.js';
 import { type Webhook, webhookDefaults, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { agreeToAll, deleteEach, findEach, nameOrCount } from '../verbs/bulk.js';
-import { change, create as createRecord } from '../verbs/changing.js';
+import {
+	agreeToAll,
+	change,
+	create as createRecord,
+	deleteEach,
+	findEach,
+	nameOrCount,
+} from '../verbs/changing.js';
 import { walk } from '../verbs/listing.js';
-import { orNull } from '../verbs/resolve.js';
+import { missing, orNull } from '../verbs/resolve.js';
 import { deliveries, replay } from './webhooks/deliveries.js';
 import { listen } from './webhooks/listen.js';
 import {
 	hookColumns as columns,
 	findWebhook,
 	hookArg,
+	idOf,
 	mask,
 	maskInput,
+	sentenceOf,
 	stateColumn,
 } from './webhooks/record.js';
-import { test } from './webhooks/test.js';
 
 const allColumns = [...columns, stateColumn(new Set())];
 const stateNote =
-	'A webhook whose target answered 410 is stopped: on the embedded engine and mailctl servers -o wide and -o csv have ' +
-	'its STATE, and `webhooks replay` goes on with it.';
+	'A webhook whose target answered 410 is stopped, as the STATE in -o wide and -o csv shows. "webhooks replay" starts it ' +
+	'again.';
 
-const showSecrets = { kind: 'flag', summary: 'print passwords and secrets in URLs as they are' } as const;
+const showSecrets = { kind: 'flag', summary: 'show passwords and secrets in URLs' } as const;
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list the webhooks',
+	summary: 'list webhooks',
 	description: stateNote,
 	options: { showSecrets },
 	examples: ['mailctl webhooks list'],
@@ -78,18 +87,18 @@ async function shownColumns(cx: CommandContext, withSecrets: boolean): Promise<C
 }
 
 const authOptions = {
-	login: { kind: 'text', summary: 'user name of HTTP authorization; means --auth, wants a password' },
+	login: { kind: 'text', summary: 'set the user name for HTTP authorization; needs a password' },
 	passwordFile: { kind: 'file', summary: 'read the password from a file' },
 	passwordStdin: { kind: 'flag', summary: 'read the password from standard input' },
-	auth: { kind: 'tri', summary: 'use HTTP authorization, or not' },
+	auth: { kind: 'tri', summary: 'use HTTP authorization' },
 } as const;
 
 const create = command({
 	name: 'create',
 	summary: 'add a webhook',
 	options: {
-		url: { kind: 'text', summary: 'where notifications go', required: true, of: 'url', ask: 'URL:' },
-		type: { kind: 'choice', choices: webhookTypes, summary: 'the event', required: true, ask: 'Event:' },
+		url: { kind: 'text', summary: 'set the URL', required: true, of: 'url', ask: 'URL:' },
+		type: { kind: 'choice', choices: webhookTypes, summary: 'set the event', required: true, ask: 'Event:' },
 		...authOptions,
 	},
 	examples: ['mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED'],
@@ -116,10 +125,10 @@ const update = command({
 	summary: 'change a webhook',
 	args: [hookArg],
 	options: {
-		url: { kind: 'text', summary: 'a new URL' },
-		type: { kind: 'choice', choices: webhookTypes, summary: 'another event' },
+		url: { kind: 'text', summary: 'change the URL' },
+		type: { kind: 'choice', choices: webhookTypes, summary: 'change the event' },
 		...authOptions,
-		replace: { kind: 'flag', summary: 'PUT: what is not given returns to its default' },
+		replace: { kind: 'flag', summary: 'send PUT: values not given return to their defaults' },
 	},
 	changes: ['url', 'type', 'login', 'passwordFile', 'passwordStdin', 'auth'],
 	examples: ['mailctl webhooks update 3 --url https://hooks.example.com/v2'],
@@ -152,7 +161,7 @@ const deletion = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete webhooks',
-	description: 'Their waiting deliveries are never sent.',
+	description: 'Notifications that wait for them are not sent.',
 	args: [{ ...hookArg, summary: 'ids of webhooks', many: true }],
 	examples: ['mailctl webhooks delete 3 --yes'],
 	columns: answer('deleted'),
@@ -171,6 +180,33 @@ const deletion = command({
 	},
 });
 
+const test = command({
+	name: 'test',
+	summary: 'send a test notification',
+	description:
+		'Sends one notification at once. It is not repeated, and `webhooks deliveries` does not list it. A 2xx is success.',
+	args: [hookArg],
+	examples: ['mailctl webhooks test 3'],
+	columns: answer('result', 'status_code', 'error', 'duration_ms'),
+	output: 'the service’s answer; the engine’s: {"result", "status_code", "error", "duration_ms"}',
+	exits: [3, 9],
+	writes: true,
+	async run(cx, { args }): Promise<ExitCode> {
+		const id = idOf(args.id);
+		if (cx.dryRun) {
+			await findWebhook(cx, args.id);
+			await cx.wouldDo(`send a test notification to webhook ${id}`, { test: id });
+			return exits.done;
+		}
+		const { webhooks } = await cx.api();
+		const result = await orNull(webhooks.test(id, { signal: cx.signal }));
+		if (result === null) throw missing('webhook', args.id, mailctl('webhooks', 'list'));
+		await cx.out.document(result, sentenceOf(result));
+		// The document shows no body: only a plain "false" means that the target refused.
+		return result.result === false ? exits.partly : exits.done;
+	},
+});
+
 const secretColumns: Columns<SigningSecret> = [
 	column('secret', 'SECRET', { isName: true, isWhole: true }),
 	column('date_created', 'CREATED', { time: 'text' }),
@@ -179,10 +215,10 @@ const secretColumns: Columns<SigningSecret> = [
 
 const secret = command({
 	name: 'secret',
-	summary: 'print the secret that signs notifications, or make a new one',
+	summary: 'show the secret that signs notifications, or make a new one',
 	description:
-		'Notifications are signed by Standard Webhooks; one secret signs those of all webhooks. After --rotate the one ' +
-		'before signs too, for 24 hours: give the new one to every receiver in that time.',
+		'Notifications are signed by Standard Webhooks, with one secret for all webhooks. After --rotate the old secret signs ' +
+		'too for 24 hours: give every receiver the new one in that time.',
 	args: [{ name: 'id', summary: 'the id of a webhook; any of them has this secret', optional: true }],
 	options: { rotate: { kind: 'flag', summary: 'make a new secret' } },
 	examples: ['mailctl webhooks secret -o name', 'mailctl webhooks secret --rotate'],
@@ -199,7 +235,7 @@ const secret = command({
 		if (rotate) {
 			// At most two sign: a target that does not have the newer one yet would refuse every notification.
 			const until = secrets[1]?.date_retired ?? null;
-			const what = `drop the secret that was to sign until ${until}: receivers that still have it refuse what comes`;
+			const what = `drop the secret that signs until ${until}: receivers that still use it refuse notifications`;
 			if (until !== null) await cx.confirm({ kind: 'mild', what });
 			secrets = await log.rotateSecret(call);
 		}
@@ -209,7 +245,7 @@ const secret = command({
 
 export const group: CommandGroup = {
 	name: 'webhooks',
-	summary: 'HTTP notifications of what happens to messages',
+	summary: 'receive events over HTTP',
 	examples: [
 		'mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED',
 		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
@@ -224,7 +260,7 @@ async function readAuth(
 	{ login, passwordFile, passwordStdin, auth }: OptionValues<typeof authOptions>,
 ): Promise<Partial<WebhookInput>> {
 	if (passwordFile !== undefined && passwordStdin)
-		throw new UsageError('--password-file and --password-stdin both name a password; give one');
+		throw new UsageError('use either --password-file or --password-stdin, not both');
 	const source = passwordStdin ? cx.sources.file('-', '--password-stdin') : passwordFile;
 	const password = (await source?.text())?.replace(/\r?\n$/, '');
 	const enabled = auth ?? (login === undefined ? undefined : true);

@@ -14,7 +14,7 @@ import type { Times } from '../render/times.js';
 import { fitSentences } from '../render/wrapping.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { walk } from '../verbs/listing.js';
-import { deletedText } from './messages/shown.js';
+import { deletedText } from './messages.js';
 import { findInAllLists } from './subscribers/walk.js';
 import { answerOf, type Held } from './why/answer.js';
 import { pageOf } from './why/page.js';

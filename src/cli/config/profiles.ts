@@ -1,6 +1,8 @@
+import { camel } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext, Run } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
+import { didYouMean } from '../frame/help.js';
 import { type ConfigFile, originOf, type Profile, profileKeys, readConfig, readToken } from './config.js';
 import type { Changed } from './config-write.js';
 import { builtIn } from './target.js';
@@ -22,7 +24,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 			hint: `use letters, digits and . _ - @ :, at most ${longestName} characters`,
 		});
 	if (Object.hasOwn(profiles, name))
-		throw new UsageError(`profile "${name}" already exists`, {
+		throw new UsageError(`the profile "${name}" exists already`, {
 			hint: [mailctl('config', 'set', 'KEY', 'VALUE', '--profile', name), ' changes it'],
 		});
 	return name;
@@ -43,9 +45,14 @@ export async function sayDropped(cx: CommandContext, name: string, { droppedToke
 	);
 }
 
-/** Spelled as in the configuration file; an inherited name (`constructor`) is none. */
-export function isProfileKey(key: string): key is keyof Profile {
-	return Object.hasOwn(profileKeys, key);
+/** The name of a preference as the configuration file has it, of those in `known`. Throws `UsageError`. */
+export function knownKey<K extends string>(word: string, known: readonly K[], from = ''): K {
+	const key = camel(word);
+	const found = known.find((one) => one === key);
+	if (found !== undefined) return found;
+	throw new UsageError(`${from}unknown setting "${word}"`, {
+		hint: didYouMean(word, known) ?? `settings: ${known.join(', ')}`,
+	});
 }
 
 export function parsePreference(key: keyof Profile, text: string): unknown {

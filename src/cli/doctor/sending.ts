@@ -1,7 +1,7 @@
 import { isLoopback, isLoopbackUrl } from '../../api/schema/url.js';
 import type { Contents } from '../connect/inspect.js';
 import { counted } from '../render/units.js';
-import { acceptance, refusal, remedyFor } from '../verbs/smtp-reply.js';
+import { acceptance, remedyFor, smtpRefusal } from '../verbs/refusals.js';
 import { judgeValidity } from './certificate.js';
 import { type Checks, firstError, ok, once, problem, Skip, type Surroundings, warning } from './checks.js';
 
@@ -93,7 +93,7 @@ export function sendingChecks(contents: () => Contents, keys: GivenKeys, around:
 		'smtp.login': async () => {
 			const test = await tryServer();
 			if (test.ok) return ok(acceptance(test));
-			return problem(refusal(test), test.remedy === null ? setServer : text(remedyFor(test.remedy)));
+			return problem(smtpRefusal(test), test.remedy === null ? setServer : text(remedyFor(test.remedy)));
 		},
 		'smtp.certificate': async () => {
 			const { host, port, security, certificate, ok: isFine } = await tryServer();

@@ -1,9 +1,11 @@
+import { createInterface } from 'node:readline';
 import type { Api } from '../../api/api.js';
 import { ApiError, mayHaveHappened } from '../../api/errors.js';
 import type { CommandContext, Foreseen } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
-import { classify } from '../frame/exit.js';
+import { classify, type ExitCode, exits } from '../frame/exit.js';
 import type { Question } from '../frame/prompts.js';
+import { counted, numberText } from '../render/units.js';
 import { explained, type Refusal } from './refusals.js';
 
 interface Change<T> extends Partial<Refusal> {
@@ -39,5 +41,110 @@ export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T |
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
 		const { code, exit, message } = classify(error);
 		throw new CliError(code, exit, `it may have been created all the same: ${message}`, { cause: error });
+	}
+}
+
+const severeCount = 100;
+
+export async function findEach<T extends { id: number | string }>(
+	names: Iterable<string> | AsyncIterable<string>,
+	find: (name: string) => Promise<T>,
+): Promise<readonly T[]> {
+	const found = new Map<T['id'], T>();
+	for await (const name of names) {
+		const one = await find(name);
+		found.set(one.id, one);
+	}
+	return [...found.values()];
+}
+
+export interface SeveralQuestion {
+	what: string;
+	count: number;
+	few: 'ask' | 'go on';
+}
+
+export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
+	// A script that names the count has agreed, few as they are today.
+	if (count > severeCount || cx.globals.confirm !== undefined)
+		await cx.confirm({ kind: 'severe', what, name: String(count) });
+	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
+}
+
+export function nameOrCount(names: readonly string[], plural: string): string {
+	const [only] = names;
+	return names.length === 1 && only !== undefined ? only : `${numberText(names.length)} ${plural}`;
+}
+
+export interface Outcome<T> {
+	done: T[];
+	failed: number;
+}
+
+export async function deleteEach<T extends { id: number | string }>(
+	cx: CommandContext,
+	records: readonly T[],
+	noun: string,
+	remove: (record: T) => Promise<void>,
+): Promise<ExitCode> {
+	const { done, failed } = await eachOf(cx, records, remove);
+	const count = failed === 0 ? '' : `${numberText(done.length)} of `;
+	const deleted = done.map(({ id }) => id);
+	await cx.out.document({ deleted }, `deleted ${count}${counted(records.length, noun)}`);
+	return failed === 0 ? exits.done : exits.partly;
+}
+
+/**
+ * One after the other, with progress. A refused or missing one of several is reported and counted. Any other error ends
+ * the run, after a report of how far it came.
+ */
+export async function eachOf<T extends { id: number | string }>(
+	cx: CommandContext,
+	records: readonly T[],
+	change: (record: T) => Promise<unknown>,
+): Promise<Outcome<T>> {
+	const done: T[] = [];
+	let failed = 0;
+	const progress = cx.progress('working', records.length);
+	try {
+		for (const record of records) {
+			cx.signal.throwIfAborted();
+			try {
+				await change(record);
+				done.push(record);
+			} catch (error) {
+				if (records.length === 1 || !isRefusal(error)) throw error;
+				failed += 1;
+				await cx.warn(`${record.id}: ${error.message}`);
+			}
+			progress.update(done.length + failed, failed === 0 ? '' : `${failed} failed`);
+		}
+	} catch (error) {
+		progress.stop();
+		if (done.length > 0)
+			await cx.warn(`stopped after ${numberText(done.length)} of ${numberText(records.length)}`);
+		throw error;
+	}
+	progress.stop();
+	return { done, failed };
+}
+
+function isRefusal(error: unknown): error is ApiError {
+	return (
+		error instanceof ApiError &&
+		['not_found', 'invalid', 'conflict', 'permission_denied'].includes(error.code)
+	);
+}
+
+export async function* namesOf(cx: CommandContext, texts: readonly string[]): AsyncGenerator<string> {
+	for (const text of texts) {
+		if (text !== '-') {
+			yield text;
+			continue;
+		}
+		const input = cx.sources.stdin('-');
+		for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+			if (line.trim() !== '') yield line.trim();
+		}
 	}
 }

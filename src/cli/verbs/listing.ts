@@ -9,10 +9,10 @@ import { didYouMean } from '../frame/help.js';
 import { type Columns, findColumn } from '../render/columns.js';
 
 export const listOptions = {
-	match: { kind: 'text', summary: 'only those whose name contains this', placeholder: 'TEXT' },
-	sort: { kind: 'text', summary: 'by a column, descending with a leading -', placeholder: '[-]COLUMN' },
-	limit: { kind: 'integer', summary: 'at most so many', min: 1 },
-	all: { kind: 'flag', summary: 'all of them, on a terminal too' },
+	match: { kind: 'text', summary: 'filter by a part of the name', placeholder: 'TEXT' },
+	sort: { kind: 'text', summary: 'sort by a column, descending with a leading -', placeholder: '[-]COLUMN' },
+	limit: { kind: 'integer', summary: 'show at most this many', min: 1 },
+	all: { kind: 'flag', summary: 'show all, on a terminal too' },
 } as const;
 
 export interface Listing<T> {
@@ -34,7 +34,7 @@ export async function listRows<T>(
 	listing: Listing<T>,
 ): Promise<void> {
 	const { match, sort, limit, all } = options;
-	if (limit !== undefined && all) throw new UsageError('--limit and --all cannot both be meant');
+	if (limit !== undefined && all) throw new UsageError('use either --limit or --all, not both');
 	const order = sort === undefined ? null : orderBy(sort, listing.columns);
 	const isPlain = match === undefined && order === null;
 	const source = listing.rows(isPlain ? limit : undefined);
@@ -106,7 +106,7 @@ function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 }
 
 export function unknownColumn(key: string, valid: readonly string[]): UsageError {
-	return new UsageError(`--sort: there is no column "${key}"`, {
+	return new UsageError(`--sort: unknown column "${key}"`, {
 		hint: `${didYouMean(key, valid) ?? ''} valid: ${valid.join(', ')}`.trim(),
 	});
 }

@@ -1,16 +1,15 @@
-/** Refusals of a service, with the value given and the way out: field errors, and exit 14. */
-
+/** Refusals of a service or a mail server, with the value given and what to do: field errors, and exit 14. */
 import { maxAddressLength } from '../../api/address.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
-import { isHeldReason, isRefusedSender, pauseSentence } from '../../api/pauses.js';
+import { causeOf, type PauseCause, pauseSentence } from '../../api/pauses.js';
 import { shownUrl, withoutSecrets } from '../../api/quote.js';
 import { unknownVariableOf } from '../../api/refusals.js';
 import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
+import type { SmtpTest } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { type AddressForm, withAddressFault } from './address-faults.js';
-import { isLoginReply, loginRemedy } from './smtp-reply.js';
 
 export type Refused = ReturnType<typeof listFieldErrors>[number];
 
@@ -37,12 +36,12 @@ export async function explained<T>(work: Promise<T>, refused: Refusal): Promise<
 		return await work;
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'invalid' && error.fields !== null)
-			throw refusal(error, error.fields, refused);
+			throw explainedError(error, error.fields, refused);
 		throw error;
 	}
 }
 
-function refusal(
+function explainedError(
 	error: ApiError,
 	fields: FieldErrors,
 	{ input, hint, exit = exits.refused }: Refusal,
@@ -125,17 +124,19 @@ export async function queuePaused(
 	cx: CommandContext,
 	{ reason, hint, hasAccepted }: Paused,
 ): Promise<CliError> {
-	const isHeld = isHeldReason(reason);
+	const cause = reason === null ? 'server' : causeOf(reason);
 	const why = pauseSentence(reason);
 	const message = hasAccepted ? `${doNotRepeat}: ${why}` : why;
+	const hints: Partial<Record<PauseCause, Hint>> = {
+		hand: ['nothing is lost: ', resumeQueue],
+		restore: ['nothing is lost: ', resumeQueue],
+		sender: ['nothing is lost: fix it, then ', mailctl('worker', '--drain')],
+		login: loginRemedy,
+	};
+	const known = hints[cause];
+	const here = known && (await onItsMachine(cx, known));
 	return new CliError(hasAccepted ? 'accepted_and_queued' : 'queue_paused', exits.queued, message, {
-		hint: isHeld
-			? await onItsMachine(cx, ['nothing is lost: ', resumeQueue])
-			: isRefusedSender(reason)
-				? await onItsMachine(cx, ['nothing is lost: fix it, then ', mailctl('worker', '--drain')])
-				: isLoginReply(reason)
-					? joinHints([await onItsMachine(cx, loginRemedy), hint])
-					: hint,
+		hint: here === undefined ? hint : cause === 'login' ? joinHints([here, hint]) : here,
 		retryable: !hasAccepted,
 	});
 }
@@ -151,4 +152,39 @@ export const noSender = 'no process sends at the moment: ';
 
 export function senderless(cx: CommandContext, sender = mailctl('worker')): Promise<Hint> {
 	return onItsMachine(cx, [noSender, sender]);
+}
+
+export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): string {
+	const said = `(EHLO ${ehlo_name})`;
+	if (sender !== null) return `${host}:${port} accepts mail from ${sender} ${said}`;
+	const login = user === null ? 'answers' : `accepts the login of ${user}`;
+	return `${host}:${port} ${login} ${said}; no sender was tried, because there is none`;
+}
+
+export function smtpRefusal({ host, port, sender, reply, remedy }: SmtpTest): string {
+	const said = reply?.replace(` ${host}:${port}:`, ':') ?? 'no answer';
+	return `${host}:${port}${remedy === 'sender' ? ` refuses mail from ${sender}` : ''}: ${said}`;
+}
+
+export const loginRemedy: Hint = [
+	mailctl('engine', 'init', '--smtp-password-file', 'FILE'),
+	' sets the password',
+];
+
+const setting = (name: string, value: string) => mailctl('engine', 'settings', 'set', name, value);
+
+const remedies: Readonly<Record<NonNullable<SmtpTest['remedy']>, Hint>> = {
+	tls_port: setting('smtp_url', 'smtps://USER@HOST:465'),
+	smtp_ca: [setting('smtp_ca', '-'), ' < ca.pem'],
+	smtp_url: setting('smtp_url', 'smtp://USER@HOST:587'),
+	smtp_ehlo_name: setting('smtp_ehlo_name', 'mail.example.com'),
+	login: loginRemedy,
+	sender: [
+		'have the mail server accept that address, or use another: ',
+		mailctl('senders', 'add', 'ADDRESS'),
+	],
+};
+
+export function remedyFor(remedy: NonNullable<SmtpTest['remedy']>): Hint {
+	return remedies[remedy];
 }

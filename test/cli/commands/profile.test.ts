@@ -115,7 +115,7 @@ describe('mailctl login', () => {
 		});
 		expect(await run(home, ['login', url, '--base-url', url])).toMatchObject({
 			code: 2,
-			stderr: 'error: <url> and --base-url both name a deployment; give one\n',
+			stderr: 'error: use either <url> or --base-url, not both\n',
 		});
 		expect((await run(home, ['login', 'mail.example.com'])).stderr).toBe(
 			'error: <url>: "mail.example.com" is not an http or https URL\nhint: such as https://mail.example.com\n',
@@ -329,7 +329,7 @@ describe('the token of a profile', () => {
 			code: 0,
 			document: { profile: 'prod', removed: true },
 		});
-		expect(said({ stderr })).toEqual([{ warning: 'MAILCTL_TOKEN is set and is used all the same' }]);
+		expect(said({ stderr })).toEqual([{ warning: 'MAILCTL_TOKEN is set, and still used' }]);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 		const again = await run(home, ['logout', '-o', 'json']);
 		expect(JSON.parse(again.stdout)).toEqual({ profile: 'prod', removed: false });
@@ -470,7 +470,7 @@ describe('mailctl profile', () => {
 	it('corrects a missing default profile', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
-		expect(stderr).toBe('warning: the default profile "gone" is not there; mailctl profile use NAME\n');
+		expect(stderr).toBe('warning: unknown default profile "gone"\nhint: mailctl profile use NAME\n');
 		expect((await run(home, ['lists', 'list'])).code).toBe(2);
 		expect((await run(home, ['profile', 'use', 'local'])).code).toBe(0);
 		expect((await run(home, ['lists', 'list'])).code).toBe(0);

@@ -28,7 +28,7 @@ describe('mailctl templates', () => {
 			),
 		);
 		expect(refusals.map(({ code, stderr }) => [code, stderr])).toEqual([
-			[2, 'error: a template needs a body: give --text-file, --html-file, or --markdown-file for both\n'],
+			[2, 'error: a template needs a body: --text-file, --html-file, or --markdown-file\n'],
 			[2, 'error: --text-file: /nowhere: no such file\n'],
 			[2, `error: --text-file: ${project.folder} is a directory\n`],
 			[2, `error: ${latin} is not UTF-8 text: line 1 is not\n`],

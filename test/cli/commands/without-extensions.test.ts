@@ -152,7 +152,7 @@ describe('a field with unknown uses', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: this will delete the field plan (how many subscribers hold it is not known here)\n' +
+				'error: this will delete the field plan (this service does not say how many subscribers have it)\n' +
 				'hint: add --confirm plan to agree\n',
 		});
 		expect((await project.run(['fields', 'delete', 'plan', '--confirm', 'plan'], { connect })).code).toBe(0);

@@ -82,7 +82,7 @@ describe('a field of subscribers', () => {
 			code: 2,
 			stdout: '',
 			stderr: expect.stringMatching(
-				/^error: --sort: there is no column "meta\.citty"\nhint: did you mean meta\.city\? valid: .*meta\.plan\n$/,
+				/^error: --sort: unknown column "meta\.citty"\nhint: did you mean meta\.city\? valid: .*meta\.plan\n$/,
 			),
 		});
 	});

@@ -22,7 +22,7 @@ import { type Rest, rowCampaign } from '../send/row-audience.js';
 import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/rows.js';
 import { foreseeResume } from '../send/stage.js';
 import { assertCanDeliver, endOfSend } from '../send/watch.js';
-import { campaignArg, chooseUnfinished, findCampaign } from './find.js';
+import { campaignArg, chooseUnfinished, findCampaign } from './record.js';
 
 export const resume = command({
 	name: 'resume',

@@ -10,7 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
-import { acceptance, loginRemedy, refusal } from '../../verbs/smtp-reply.js';
+import { acceptance, loginRemedy, smtpRefusal } from '../../verbs/refusals.js';
 
 export interface Guided {
 	sender: string;
@@ -104,7 +104,7 @@ async function askServer(
 			await cx.note(acceptance(test));
 			return values;
 		}
-		await cx.note(refusal(test));
+		await cx.note(smtpRefusal(test));
 		if (test.remedy === 'login') await cx.hint(loginRemedy);
 		const next = await cx.choose<'change' | 'keep' | 'none'>('What now?', [
 			{ name: 'change the address or the password', value: 'change' },

@@ -9,7 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { parseDays } from '../../frame/values.js';
 import type { Column, Columns } from '../../render/columns.js';
 import { numberText, shareText } from '../../render/units.js';
-import { campaignArg, findCampaign } from '../campaigns/find.js';
+import { campaignArg, findCampaign } from '../campaigns/record.js';
 
 interface Side {
 	name: string;

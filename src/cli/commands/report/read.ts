@@ -10,8 +10,7 @@ import { parseDays } from '../../frame/values.js';
 import type { CampaignHead, DetailedReport } from '../../render/report-model.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid, missing } from '../../verbs/resolve.js';
-import { findCampaign, lookUpCampaign } from '../campaigns/find.js';
-import { detailOf, leftOutOf, listNames } from '../campaigns/record.js';
+import { detailOf, findCampaign, leftOutOf, listNames, lookUpCampaign } from '../campaigns/record.js';
 import type { ReportOptions } from '../report.js';
 
 type Asked = Pick<ReportOptions, 'from' | 'to' | 'last' | 'campaign' | 'event' | 'tag' | 'human'>;

@@ -31,7 +31,7 @@ import { paced } from '../../frame/values.js';
 import { spanText } from '../../render/units.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
-import { lookUpCampaign } from '../campaigns/find.js';
+import { lookUpCampaign } from '../campaigns/record.js';
 import type { SendOptions } from './options.js';
 import type { RunOptions } from './release.js';
 import { readTiming, sayPlan, sendHint } from './request.js';

@@ -17,7 +17,7 @@ import { counted, numberText } from '../../render/units.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
-import { findCampaign } from '../campaigns/find.js';
+import { findCampaign } from '../campaigns/record.js';
 import { subscribersByKey } from '../subscribers/walk.js';
 import { assertAllowed, isLimited } from './accept.js';
 import type { CampaignPlace } from './begin.js';

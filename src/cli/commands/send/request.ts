@@ -8,8 +8,7 @@ import type { CampaignPlan, CampaignSpec, PlannedTiming, Recipient, Timing } fro
 import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
-import type { SendRequest } from '../../../api/inputs.js';
-import { builtInVariables } from '../../../api/inputs.js';
+import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
 import type { Content } from '../../../api/messages.js';
 import type { Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
@@ -24,7 +23,7 @@ import { walk } from '../../verbs/listing.js';
 import type { Refused } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findSender, withNameOf } from '../../verbs/sender-names.js';
-import { findCampaign } from '../campaigns/find.js';
+import { findCampaign } from '../campaigns/record.js';
 import { findInAllLists } from '../subscribers/walk.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
 import { assertContent, assertRules, type SendOptions, sendOptions } from './options.js';

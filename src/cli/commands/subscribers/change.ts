@@ -10,8 +10,16 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
 import { shorten } from '../../render/width.js';
-import { agreeToAll, deleteEach, eachOf, findEach, nameOrCount, namesOf } from '../../verbs/bulk.js';
-import { change, create as createRecord } from '../../verbs/changing.js';
+import {
+	agreeToAll,
+	change,
+	create as createRecord,
+	deleteEach,
+	eachOf,
+	findEach,
+	nameOrCount,
+	namesOf,
+} from '../../verbs/changing.js';
 import { withMetaColumns } from '../../verbs/field-names.js';
 import { explained } from '../../verbs/refusals.js';
 import {

@@ -1,8 +1,8 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { need } from '../../../api/capabilities.js';
-import { codeOf, listFieldErrors } from '../../../api/errors.js';
-import { maxBodyBytes, templateFields } from '../../../api/inputs.js';
+import { codeOf } from '../../../api/errors.js';
+import { maxBodyBytes } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
 import { makeFolders } from '../../../jobs/folders.js';
@@ -18,8 +18,8 @@ import { warnOfFindings } from '../../verbs/content.js';
 import { keepAll, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
 import { agree, carryOut, planSteps, type Step } from '../apply/plan.js';
+import { type Outcome, outcomeColumns } from '../templates.js';
 import { folderNames, markedFolder, sameFolder, templateName } from './folder-names.js';
-import { type Outcome, outcomeColumns } from './outcomes.js';
 
 const fileOf = { name: 'subject.txt', html_body: 'body.html', text_body: 'body.txt' } as const;
 type Part = keyof typeof fileOf;
@@ -119,7 +119,10 @@ export async function pull(
 	}
 	const isThere = await readdir(directory).then(
 		() => true,
-		(error: { code?: string }) => (error.code === 'ENOENT' ? false : refuseDirectory(error, directory)),
+		(error: unknown) => {
+			if (codeOf(error) === 'ENOENT') return false;
+			throw error;
+		},
 	);
 	const folders = isThere ? await readFolders(directory) : [];
 	const places = placesOf(all, folders);
@@ -143,10 +146,10 @@ export async function pull(
 	}
 	const lost = pulled.flatMap(({ differences }) => differences.filter(({ isThere }) => isThere));
 	if (!force) await agreeToReplace(cx, directory, lost);
-	makeDirectory(directory);
+	makeFolders(directory);
 	for (const { folder, differences } of pulled) {
 		cx.signal.throwIfAborted();
-		makeDirectory(join(directory, folder));
+		makeFolders(join(directory, folder));
 		for (const difference of differences) await write(difference);
 	}
 	await cx.out.rows(outcomes, outcomeColumns, { all: true });
@@ -219,21 +222,14 @@ async function write({ path, wanted, isThere }: Difference): Promise<void> {
 	}
 }
 
-function makeDirectory(path: string): void {
-	try {
-		makeFolders(path);
-	} catch (error) {
-		refuseDirectory(error, path);
-	}
-}
-
 async function readFolders(directory: string): Promise<TemplateFolder[]> {
-	const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) =>
-		refuseDirectory(error, directory),
-	);
+	const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+		if (codeOf(error) !== 'ENOENT') throw error;
+		throw new UsageError(`${directory}: no such directory`, { cause: error });
+	});
 	const folders: TemplateFolder[] = [];
 	const seen = new Map<string, string>();
-	const shown = entries.filter(({ name }) => !name.startsWith('.'));
+	const shown = entries.filter((entry) => !entry.name.startsWith('.') && !entry.isFile());
 	for (const entry of shown.sort((a, b) => (a.name < b.name ? -1 : 1))) {
 		const path = join(directory, entry.name);
 		const found: TemplateFolder = {
@@ -243,12 +239,10 @@ async function readFolders(directory: string): Promise<TemplateFolder[]> {
 		};
 		try {
 			if (entry.isSymbolicLink()) throw new UsageError(`${path} is a symbolic link`);
-			if (!entry.isDirectory())
-				throw new UsageError(`${path}: a directory of templates has a folder for each, and no file`);
 			await readFolder(path, found);
 			const first = seen.get(found.values.name);
 			if (first !== undefined)
-				throw new UsageError(`${path}: "${found.values.name}" is there already, in ${first}`);
+				throw new UsageError(`${path}: the template "${found.values.name}" is in ${first} already`);
 			seen.set(found.values.name, path);
 		} catch (error) {
 			if (!(error instanceof UsageError)) throw error;
@@ -259,14 +253,14 @@ async function readFolders(directory: string): Promise<TemplateFolder[]> {
 	return folders;
 }
 
-const fileNames: readonly string[] = Object.values(fileOf);
-
 async function readFolder(path: string, { folder, values }: TemplateFolder): Promise<void> {
 	values.name = trimWhitespace(templateName(folder));
+	let hasBody = false;
 	for (const part of parts) {
 		const file = join(path, fileOf[part]);
 		const bytes = await readPart(file);
 		if (bytes === null) continue;
+		hasBody ||= part !== 'name';
 		const fault = utf8Fault(bytes);
 		if (fault !== null) throw new UsageError(`${file} ${fault}`);
 		// A body is pulled as it was pushed, to the byte.
@@ -275,17 +269,8 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 		values[part] = part === 'name' ? trimWhitespace(bytes.toString()) : bytes.toString();
 		if (part === 'name' && /[\r\n]/.test(values.name)) throw new UsageError(`${file}: a subject is one line`);
 	}
-	const names = (await readdir(path)).filter((name) => !name.startsWith('.'));
-	const other = names.sort().find((name) => !fileNames.includes(name));
-	if (other !== undefined)
-		throw new UsageError(`${join(path, other)}: a template has ${fileNames.join(', ')} and no other file`);
-	if (!names.includes(fileOf.html_body) && !names.includes(fileOf.text_body))
-		throw new UsageError(`${path} has no body: ${fileOf.html_body} or ${fileOf.text_body} is wanted`);
-	const checked = templateFields.parse(values, 'create');
-	const [refused] = checked.kind === 'invalid' ? listFieldErrors(checked.errors) : [];
-	if (refused === undefined) return;
-	const part = parts.find((one) => one === refused.path) ?? 'name';
-	throw new UsageError(`${join(path, fileOf[part])}: ${refused.message}`);
+	if (!hasBody)
+		throw new UsageError(`${path} has no body: it needs ${fileOf.html_body} or ${fileOf.text_body}`);
 }
 
 async function readPart(path: string): Promise<Buffer | null> {
@@ -298,16 +283,6 @@ async function readPart(path: string): Promise<Buffer | null> {
 	if (!there.isFile()) throw new UsageError(`${path} is not a file`);
 	if (there.size > maxBodyBytes) throw new UsageError(`${path} is larger than 2 MiB`);
 	return readFile(path);
-}
-
-function refuseDirectory(error: unknown, directory: string): never {
-	const code = codeOf(error);
-	if (code === 'ENOENT') throw new UsageError(`${directory}: no such directory`, { cause: error });
-	if (code === 'ENOTDIR' || code === 'EEXIST')
-		throw new UsageError(`${directory} is not a directory`, { cause: error });
-	if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-		throw new UsageError(`${directory}: no permission`, { cause: error });
-	throw error;
 }
 
 function tally(outcomes: readonly Outcome[]): string {

@@ -53,14 +53,14 @@ function attemptLine(
 
 export const deliveries = command({
 	name: 'deliveries',
-	summary: 'what became of the notifications of a webhook',
+	summary: 'show the notifications of a webhook',
 	description:
-		'The log of the last 30 days, newest first; with the id of a delivery, that one with its body, every attempt and ' +
-		'the whole of the last answer. "stopped" waits because the target answered 410: change the webhook, or replay.',
-	args: [hookArg, { name: 'delivery', summary: 'the UUID of one delivery (its webhook-id)', optional: true }],
+		'Shows the last 30 days, newest first; with the id of a delivery, its body, every attempt and the last answer. ' +
+		'Deliveries are stopped when the target answers 410: change the webhook, or replay them.',
+	args: [hookArg, { name: 'delivery', summary: 'the UUID of a delivery (its webhook-id)', optional: true }],
 	options: {
-		state: { kind: 'choice', choices: deliveryStates, summary: 'only those in this state' },
-		since: { kind: 'date', summary: 'only those made on this day or later' },
+		state: { kind: 'choice', choices: deliveryStates, summary: 'filter by state' },
+		since: { kind: 'date', summary: 'show deliveries created since this day' },
 		sort: listOptions.sort,
 		limit: listOptions.limit,
 		all: listOptions.all,
@@ -95,20 +95,16 @@ export const deliveries = command({
 
 export const replay = command({
 	name: 'replay',
-	summary: 'send notifications once more',
+	summary: 'send notifications again',
 	description:
-		'Under the ids they had, so that a receiver that has seen one knows it, and by the whole schedule again; "serve" or ' +
-		'"worker" sends them. One that waits for its next attempt and is named is due at once, and goes on in its schedule. ' +
-		'A webhook that was stopped by a 410 goes on.',
-	args: [
-		hookArg,
-		{ name: 'delivery', summary: 'UUIDs of deliveries, those that wait too', optional: true, many: true },
-	],
+		'Deliveries keep their ids, so that a receiver knows them, and start their schedule of retries again. A named delivery ' +
+		'that waits for its next attempt is due at once. "serve" or "worker" sends them. A stopped webhook starts again.',
+	args: [hookArg, { name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true }],
 	options: {
-		failed: { kind: 'flag', summary: 'all that failed or were stopped' },
+		failed: { kind: 'flag', summary: 'replay all that failed or were stopped' },
 		since: {
 			kind: 'date',
-			summary: 'all that were made on this day or later; with --failed, those of them',
+			summary: 'replay all created since this day; with --failed, the failed ones',
 		},
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
@@ -119,9 +115,9 @@ export const replay = command({
 	async run(cx, { args, options: { failed, since } }) {
 		const named = [...new Set(args.delivery.map(deliveryId))];
 		if (named.length === 0 && !failed && since === undefined)
-			throw new UsageError('nothing says what to replay; give ids of deliveries, --failed or --since');
+			throw new UsageError('nothing to replay: give ids of deliveries, --failed or --since');
 		if (named.length > 0 && (failed || since !== undefined))
-			throw new UsageError('ids of deliveries cannot be given with --failed or --since');
+			throw new UsageError('use either ids of deliveries, or --failed and --since');
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
 		// All are found before any is sent.

@@ -15,7 +15,7 @@ import { cannotListen, Inbox, showArrivals } from '../../verbs/inbox.js';
 import { explained } from '../../verbs/refusals.js';
 import { orNull } from '../../verbs/resolve.js';
 import type { Received } from './receiver.js';
-import { sentenceOf } from './test.js';
+import { sentenceOf } from './record.js';
 
 const columns: Columns<Received> = [
 	column('id', 'ID', { isName: true, isWhole: true }),
@@ -29,40 +29,39 @@ const columns: Columns<Received> = [
 
 export const listen = command({
 	name: 'listen',
-	summary: 'receive notifications on this machine: check, print and forward them',
+	summary: 'receive, check and forward notifications on this machine',
 	description:
-		'Answers 204, or 401 to what the secret did not sign, or what --forward-to answered. The secret is that of the ' +
-		'deployment, if it is ours, or comes from --secret-file; without one nothing is checked. With --register a ' +
-		'temporary webhook of each --type is made, and removed in the end, on Ctrl-C too. A deployment sends to this ' +
-		'machine while its setting allow_private_webhooks is true: --register sets it after a yes, in a database of this machine.',
+		'Answers 204, 401 if the signature is wrong, or the answer of --forward-to. --register creates a temporary webhook for ' +
+		'each --type; on a local database it asks to set allow_private_webhooks. The secret comes from the service or ' +
+		'--secret-file; without one, signatures are not checked.',
 	options: {
 		port: {
 			kind: 'integer',
 			min: 0,
 			max: 65_535,
 			default: 0,
-			summary: 'the port on 127.0.0.1; 0 takes a free one',
+			summary: 'listen on this port of 127.0.0.1; 0 takes a free one',
 		},
 		forwardTo: {
 			kind: 'text',
-			summary: 'hand each one on to this URL, and answer what it answers',
+			summary: 'forward notifications to this URL, and return its answer',
 			placeholder: 'URL',
 		},
-		register: { kind: 'flag', summary: 'make a temporary webhook that leads here' },
+		register: { kind: 'flag', summary: 'create temporary webhooks that lead here' },
 		type: {
 			kind: 'choices',
 			choices: webhookTypes,
-			summary: 'with --register: of these events (default: all)',
+			summary: 'register for these events (default: all)',
 		},
-		test: { kind: 'flag', summary: 'with --register: have the deployment send a test notification at once' },
+		test: { kind: 'flag', summary: 'have a test notification sent after registering' },
 		url: {
 			kind: 'text',
-			summary: 'with --register: the URL that leads here from the deployment',
+			summary: 'register this URL, which leads here from the service',
 			placeholder: 'URL',
 		},
-		secretFile: { kind: 'file', summary: 'the secret (whsec_…) to check signatures with' },
+		secretFile: { kind: 'file', summary: 'check signatures with the secret (whsec_…) in this file' },
 		once: { kind: 'flag', summary: 'end after the first notification' },
-		wait: { kind: 'duration', summary: 'end after so long; exit 12 when nothing came' },
+		wait: { kind: 'duration', summary: 'end after this time; exit 12 if nothing came' },
 	},
 	examples: [
 		'mailctl webhooks listen --register --test --once',
@@ -104,7 +103,7 @@ export const listen = command({
 				const url = publicUrl?.href ?? receiver.url;
 				await register(cx, api, { url, types: type.length > 0 ? type : webhookTypes, made });
 				if (test) await sendTest(cx, api, made, inbox);
-			} else await cx.hint('--register makes a webhook that leads here for as long as this runs');
+			} else await cx.hint('--register creates a webhook that leads here while this runs');
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
 			await unregister(cx, api, made);
@@ -135,7 +134,7 @@ async function register(
 async function unregister(cx: CommandContext, { webhooks }: Api, made: readonly Webhook[]): Promise<void> {
 	for (const { id } of made)
 		await orNull(webhooks.delete(id)).catch(() =>
-			cx.warn(`webhook ${id} is left`, mailctl('webhooks', 'delete', String(id))),
+			cx.warn(`webhook ${id} was not deleted`, mailctl('webhooks', 'delete', String(id))),
 		);
 }
 
@@ -158,7 +157,7 @@ async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
 	if (local === null || (await local.settings.get())[setting] === 'true') return;
 	await cx.confirm({
 		kind: 'mild',
-		what: `set ${setting} to true: all webhooks of ${local.path} may lead to private addresses, until it is unset`,
+		what: `set ${setting} to true: webhooks of ${local.path} may then lead to private addresses`,
 	});
 	await local.settings.set({ [setting]: 'true' });
 	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
@@ -167,20 +166,20 @@ async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
 async function givenSecret(file: FileSource | undefined): Promise<string | null> {
 	const text = (await file?.text())?.trim() ?? null;
 	if (text === null || /^(whsec_)?[A-Za-z0-9+/]{16,}={0,2}$/.test(text)) return text;
-	throw new UsageError('--secret-file holds no secret: whsec_ and base64');
+	throw new UsageError('--secret-file: the file has no secret (whsec_ and base64)');
 }
 
 function webUrl(text: string | undefined, flag: string): URL | null {
 	if (text === undefined) return null;
 	if (/^https?:/i.test(text) && canParseUrl(text)) return new URL(text);
-	throw new UsageError(`${flag}: "${shownUrl(text)}" is not a URL of http or https`);
+	throw new UsageError(`${flag}: "${shownUrl(text)}" is not an http or https URL`);
 }
 
 /** They may rotate while this listens. */
 async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<readonly string[] | null>> {
 	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {
-		await cx.hint('signatures are not checked: this deployment tells no secret; --secret-file gives one');
+		await cx.hint('signatures are not checked: this service shows no secret; --secret-file gives one');
 		return async () => null;
 	}
 	const read = async () => (await deliveries.secrets({ signal: cx.signal })).map(({ secret }) => secret);

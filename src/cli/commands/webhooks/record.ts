@@ -1,6 +1,6 @@
 import type { WebhookInput } from '../../../api/inputs.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
-import type { Webhook } from '../../../api/records.js';
+import type { TestResult, Webhook } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
@@ -57,4 +57,14 @@ export function maskInput(cx: CommandContext, { url, ...input }: Partial<Webhook
 function maskUrl({ out }: CommandContext, url: string): string {
 	const isForPeople = ['table', 'wide', 'markdown'].includes(out.format);
 	return isForPeople ? withoutSecrets(url) : withoutPassword(url);
+}
+
+/** Another service may leave any of it out. */
+export function sentenceOf({ result, status_code, error, duration_ms }: Partial<TestResult>): string {
+	const code = status_code == null ? '' : ` with ${status_code}`;
+	const time = typeof duration_ms === 'number' ? ` after ${duration_ms} ms` : '';
+	if (result === true) return `the target answered${code}${time}`;
+	if (result !== false) return 'sent the test notification; this service does not say whether it arrived';
+	const why = typeof error === 'string' && error !== '' ? `: ${error}` : '';
+	return code === '' ? `the target was not reached${time}${why}` : `the target refused${code}${time}${why}`;
 }

@@ -3,7 +3,7 @@ import type { WireDateTime } from '../../../api/records.js';
 import type { Suppression } from '../../../api/suppressions.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { Times } from '../../render/times.js';
-import { deletedText } from '../messages/shown.js';
+import { deletedText } from '../messages.js';
 import { sourceText } from './page.js';
 
 /** `told` is null on a service that has only lists and subscribers. */

@@ -1,7 +1,7 @@
 import type { LeftOut, ListedSubscriber, PersonMessage } from '../../../api/people.js';
 import type { Suppression } from '../../../api/suppressions.js';
 import type { Times } from '../../render/times.js';
-import { deletedText, detailLines } from '../messages/shown.js';
+import { deletedText, detailLines } from '../messages.js';
 import type { Held } from './answer.js';
 
 export function pageOf(

@@ -98,7 +98,7 @@ describe('mailctl engine tokens', () => {
 		await server.stop();
 		expect({ code: login.code, stderr: login.stderr }).toEqual({
 			code: 0,
-			stderr: expect.stringMatching(/^this token may send and reads nothing\n/),
+			stderr: expect.stringMatching(/^this token may only send\n/),
 		});
 		expect({ code: read.code, stderr: read.stderr }).toEqual({
 			code: 4,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../../src/api/datetime.js';
 import type { MessageDetail } from '../../../../src/api/records.js';
-import { detailLines } from '../../../../src/cli/commands/messages/shown.js';
+import { detailLines } from '../../../../src/cli/commands/messages.js';
 import { createTimes } from '../../../../src/cli/render/times.js';
 
 const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: true });

@@ -206,8 +206,7 @@ describe('templates push', () => {
 	});
 
 	it.each<[string, Record<string, string | Buffer>, string]>([
-		['no body', { 'A/subject.txt': 'A' }, '/A has no body: body.html or body.txt is wanted'],
-		['a file beside the folders', { 'A.html': 'x' }, '/A.html: a directory of templates has a folder for'],
+		['no body', { 'A/subject.txt': 'A' }, '/A has no body: it needs body.html or body.txt'],
 		['no UTF-8', { 'A/body.txt': Buffer.from([0xfc]) }, '/A/body.txt is not UTF-8 text'],
 		[
 			'a body that is too long',
@@ -218,7 +217,7 @@ describe('templates push', () => {
 		[
 			'one name twice',
 			{ 'A/body.txt': '', 'B/body.txt': '', 'B/subject.txt': 'A' },
-			'/B: "A" is there already, in ',
+			'/B: the template "A" is in ',
 		],
 	])('rejects %s, and changes nothing', async (_, files, says) => {
 		await put({ ...files, '0/body.txt': 'fine' });

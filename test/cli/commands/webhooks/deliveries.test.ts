@@ -140,7 +140,7 @@ describe('the deliveries of a webhook', () => {
 		// The first one was to sign until tomorrow.
 		expect(await project.run(['webhooks', 'secret', '--rotate'])).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('this will drop the secret that was to sign until'),
+			stderr: expect.stringContaining('this will drop the secret that signs until'),
 		});
 		expect(await secrets()).toEqual(rotated);
 		expect((await secrets('--rotate', '--yes')).map(({ secret }) => secret)).not.toContain(first?.secret);
