@@ -24,7 +24,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 			hint: `use letters, digits and . _ - @ :, at most ${longestName} characters`,
 		});
 	if (Object.hasOwn(profiles, name))
-		throw new UsageError(`the profile "${name}" exists already`, {
+		throw new UsageError(`profile "${name}" already exists`, {
 			hint: [mailctl('config', 'set', 'KEY', 'VALUE', '--profile', name), ' changes it'],
 		});
 	return name;

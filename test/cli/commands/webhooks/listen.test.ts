@@ -145,7 +145,7 @@ describe('mailctl webhooks listen', () => {
 		});
 
 		it('asks a person to allow them, and continues', async () => {
-			const { code, stderr } = await typing([['private addresses', 'y']], (options) =>
+			const { code, stderr } = await typing([['allow_private_webhooks', 'y']], (options) =>
 				project.run(words, options),
 			);
 			expect(stderr).toContain('registered webhooks');
