@@ -46,7 +46,7 @@ describe('standard error with -o json', () => {
 						hint: 'write #unsubscribe_url# where the link belongs',
 					},
 					{
-						warning: 'links to unsubscribe point to this machine: no other machine can follow them',
+						warning: 'unsubscribe links point to this machine, so nobody else can open them',
 						hint: expect.stringMatching(/^mailctl --db \S+ engine settings set public_url /),
 					},
 					{ note: expect.stringMatching(`^campaign ${format}, `) },
@@ -83,9 +83,7 @@ describe('standard error with -o json', () => {
 						message: 'interrupted',
 						http: null,
 						details: null,
-						hint: expect.stringMatching(
-							/^nothing was sent; mailctl --db \S+ campaigns resume j goes on, mailctl --db \S+ campaigns cancel j drops it$/,
-						),
+						hint: expect.stringMatching(/^nothing was sent; mailctl --db \S+ campaigns resume j continues$/),
 						retryable: false,
 					},
 				},

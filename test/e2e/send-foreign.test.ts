@@ -59,7 +59,7 @@ describe('send --list on a service without campaigns', () => {
 			id: expect.stringMatching(/^[0-9a-f-]{36}$/),
 			messages: { accepted: 2 },
 		});
-		expect(stderr).toContain('the service took 2 messages; it does not tell what became of them');
+		expect(stderr).toContain('the service accepted 2 messages; it does not report their delivery');
 		expect(service.calls.map(({ to, context }) => ({ to, context }))).toEqual(
 			expect.arrayContaining([
 				{ to: ['ann@example.com'], context: { name: 'Ann' } },
@@ -160,7 +160,7 @@ describe.skipIf(missing !== null)('send to an independent service', () => {
 
 describe('an option such a service does not support', () => {
 	it.each([
-		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be kept' },
+		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be used' },
 		{
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 			says: 'this service does not support --campaign',
@@ -176,7 +176,7 @@ describe('an option such a service does not support', () => {
 		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
 		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('--retry-unknown is for foreign deployments'),
+			stderr: expect.stringContaining('--retry-unknown has no effect here'),
 		});
 	});
 });

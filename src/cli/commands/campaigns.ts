@@ -35,7 +35,7 @@ import { resume } from './campaigns/resume.js';
 import { campaignsCompare } from './report/compare.js';
 import { campaignsReport } from './report.js';
 import { campaignPlace } from './send/begin.js';
-import { describe, outcomesOf, progressOf } from './send/report.js';
+import { describe, sayOutcomes } from './send/report.js';
 import { assertResults, type ResultLine, resultLines, writeLines } from './send/results.js';
 
 const list = command({
@@ -263,7 +263,7 @@ const cancel = command({
 			await cx.out.document(detailOf(now, status), sentence(status));
 		};
 		if (state === 'released' && openOf(messages) === 0) {
-			await cx.note(`nothing to cancel: ${progressOf(outcomesOf(messages), null)}`);
+			await cx.note(`nothing to cancel: ${sayOutcomes(messages)}`);
 			return tell(({ counts }) => describe(counts));
 		}
 		if (state === 'canceled') await cx.note(`the campaign "${key}" was canceled before`);

@@ -44,8 +44,9 @@ const self = command({
 	name: 'send',
 	summary: 'send a message, or a campaign to a list',
 	description:
-		'Write variables as #name#, with a default as #name|friend#. A campaign (--list, --csv, --batch) is checked whole before any message ' +
-		'leaves; a script gives --yes --expect-count N. mailctl campaigns resume continues after a crash. More: mailctl help sending.',
+		'Write variables as #name#, or as #name|friend# with a default. A campaign (--list, --csv, --batch) is checked as a whole before ' +
+		'it starts; a script agrees with --yes --expect-count N. To continue after a crash, run mailctl campaigns resume. ' +
+		'Read more with mailctl help sending.',
 	options: sendOptions,
 	optionGroups: sendOptionGroups,
 	columns: [
@@ -56,7 +57,7 @@ const self = command({
 	],
 	writes: true,
 	output:
-		'the service’s answer: {"messages": [{"to", "id"}], "result", "messages_created"}; of a campaign {"name", "id", "state"} and its counts; ' +
+		'{"messages": [{"to", "id"}], "result", "messages_created"}; for a campaign {"name", "id", "state"} and its counts; ' +
 		'with --preview {"from", "to", "subject", "text", "html", "attachments", "missing", "findings", "recipients", "rejected"}',
 	exits: [3, 5, 6, 9, 12, 13, 14, 130],
 	examples: [
@@ -90,6 +91,7 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	return sendToAddresses(cx, options);
 }
 
+/** Refuses at a terminal what no answer would correct, before the first question. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
 	const options = settled(given, cx);
 	await assertMeant(cx, options);
@@ -140,9 +142,7 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 		},
 		tell: async ({ messages_created }, { campaign, submission, replayed }) => {
 			if (replayed && options.idempotencyKey !== undefined)
-				await cx.note(
-					'accepted before under this --idempotency-key: its first answer, nothing is sent again',
-				);
+				await cx.note('already accepted with this --idempotency-key: nothing is sent again');
 			const isTold = messages_created > 0 || options.campaign !== undefined;
 			if (campaign !== null && isTold) await cx.note(`campaign ${campaign}`);
 			if (messages_created > 0 && submission !== null) await warnOfLinks(cx, bulk);
@@ -170,8 +170,7 @@ async function foresee(
 		await showPreview(cx, { composed: await compose(cx, prepared, addressee), prepared, counts }, options);
 	} else {
 		const sentence = (subject: string) => `send ${subject} to ${request.to.join(', ')}`;
-		const shown = { prepared, addressee, request: () => request, sentence };
-		await showDryRun(cx, { ...shown, plan: { send: request } });
+		await showDryRun(cx, { prepared, addressee, request, sentence, plan: { send: request } });
 	}
 	return ended;
 }

@@ -123,7 +123,6 @@ export interface DeliverySummary {
 	reason: string | null;
 	counts: DeliveryCounts;
 	warnings: readonly string[];
-	isTried?: boolean;
 }
 
 export type Connect = (target: Target, dependencies: ConnectDependencies) => Promise<Connection>;

@@ -59,7 +59,7 @@ describe('mailctl send', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: --cc and --bcc would ride on the message to every --to\nhint: add --cc-each if that is meant\n',
+				'error: --cc and --bcc would go out with the message to every --to\nhint: add --cc-each to send them all\n',
 		});
 		expect(await project.json([...words, '--cc-each'])).toMatchObject({ messages_created: 2 });
 		expect(sink.received.map(({ to }) => to.length)).toEqual([2, 2]);
@@ -115,15 +115,15 @@ describe('mailctl send', () => {
 			stdout: '',
 			stderr:
 				'error: no value for #nope#; nothing was sent\n' +
-				'hint: give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars\n',
+				'hint: give --context NAME=VALUE, write a default (#name|friend#), or add --no-strict-vars\n',
 		});
 		expect(await messages()).toEqual([]);
 	});
 
 	it.each([
 		[['send', '--to', 'a@example.com', '--subject', 'S', '--text', 'T'], 2, /^missing --from: /],
-		[[...toAnn, '--text-file', '/x'], 2, '--text and --text-file both give the same part; give one'],
-		[[...toAnn, '--template', 'X'], 2, '--subject does not go with --template: its name is the subject'],
+		[[...toAnn, '--text-file', '/x'], 2, 'use either --text or --text-file, not both'],
+		[[...toAnn, '--template', 'X'], 2, 'use either --subject or --template, not both'],
 		[[...toAnn, '--header', 'nonsense'], 2, '--header "nonsense" is not a header'],
 		[[...toAnn, '--header', 'X-A: 1', '--header', 'x-a: 2'], 2, '--header x-a is given twice'],
 		[[...toAnn, '--again'], 2, '--again needs --list, --csv or --batch'],
@@ -136,14 +136,10 @@ describe('mailctl send', () => {
 		[
 			['send', ...toAnn.slice(1, 3), '--list', '1', '--test-to', 'a@example.com', '--preview', 'text'],
 			2,
-			'--test-to sends and --preview sends nothing; give one',
+			'use either --test-to or --preview, not both',
 		],
 		[[...toAnn, '--rate', 'fast'], 2, '--rate "fast" is not a rate, such as 10/s, 600/m or 100/h'],
-		[
-			[...toAnn, '--eml', '-', '--preview', 'text'],
-			2,
-			'--eml - and --preview both print on standard output; give one',
-		],
+		[[...toAnn, '--eml', '-', '--preview', 'text'], 2, 'use either --eml - or --preview, not both'],
 		[
 			[...toAnn, '--max-recipients', '1', '--to', 'b@example.com'],
 			2,
@@ -230,7 +226,7 @@ describe('mailctl send', () => {
 		expect((await stat(eml)).mode & 0o777).toBe(0o600);
 		expect(await project.run([...words, '--eml', eml])).toMatchObject({
 			code: 2,
-			stderr: `error: --eml: ${eml} is there already\n`,
+			stderr: `error: --eml: ${eml} exists already\n`,
 		});
 		expect((await project.run([...words, '--eml', '-'])).stdout).toMatch(/^Subject: Hello\r$/m);
 		expect(await project.json([...words, '-n'])).toMatchObject({
@@ -252,7 +248,7 @@ describe('mailctl send', () => {
 		expect(await project.run([...toAnn, '--preview', 'html'])).toEqual({
 			code: 2,
 			stdout: '',
-			stderr: 'error: --preview html: the message has no HTML\nhint: --preview text\n',
+			stderr: 'error: --preview html: the message has no HTML; use --preview text\n',
 		});
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});

@@ -19,7 +19,7 @@ import { assertStaged, type CampaignRun, type RunOptions, runCampaign } from '..
 import { assertHonoured } from '../send/request.js';
 import { assertResults } from '../send/results.js';
 import { type Rest, rowCampaign } from '../send/row-audience.js';
-import { keptAdditions, keptColumns, known, openRequestRows, openTableRows } from '../send/rows.js';
+import { openRowsAgain } from '../send/rows.js';
 import { foreseeResume } from '../send/stage.js';
 import { assertCanDeliver, endOfSend } from '../send/watch.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './record.js';
@@ -182,20 +182,12 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	const file = given === undefined ? source?.['path'] : inputName(given);
 	if (source === null || file === undefined) throw notFromFile({ key, source, position });
 	return async () => {
-		const input = await known(cx, file, '--source');
-		if (input.origin['sha256'] !== source['sha256']) {
-			await input.close();
-			const name = file === '-' ? 'standard input' : file;
-			throw new UsageError(
-				`the campaign "${key}" was begun with another file than ${name}; nothing was sent`,
-				{
-					hint: '--source FILE names what it was begun with',
-				},
-			);
-		}
-		if (source['kind'] === 'batch') return openRequestRows(cx, input, keptAdditions(source));
-		const how = { columns: keptColumns(source), encoding: source['encoding'] };
-		return openTableRows(cx, input, how);
+		const rows = await openRowsAgain(cx, file, source);
+		if (rows !== null) return rows;
+		const name = file === '-' ? 'standard input' : file;
+		throw new UsageError(`the campaign "${key}" was begun with another file than ${name}; nothing was sent`, {
+			hint: '--source FILE names what it was begun with',
+		});
 	};
 }
 

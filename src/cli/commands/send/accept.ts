@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { emailKey, parseMailbox } from '../../../api/address.js';
 import type { Accepted, Call } from '../../../api/api.js';
-import { ApiError, invalid, isForbidden, mayHaveHappened, NoSenders } from '../../../api/errors.js';
+import { ApiError, invalid, mayHaveHappened } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
 import type { SendResult } from '../../../api/records.js';
-import { refusal } from '../../../api/refusals.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { paced } from '../../frame/values.js';
-import { numberText } from '../../render/units.js';
-import { walk } from '../../verbs/listing.js';
 import { explained, type Refused } from '../../verbs/refusals.js';
 import { uploadAttachments } from './attach.js';
 import type { SendOptions } from './options.js';
@@ -25,8 +22,8 @@ type AcceptOptions = Pick<SendOptions, 'wait' | 'waitTimeout' | 'connections'> &
 	Partial<Pick<SendOptions, 'rate' | 'results' | 'idempotencyKey'>> & {
 		print: (answer: SendResult) => Promise<void>;
 		tell?: (answer: SendResult, accepted: Accepted) => Promise<void>;
-		/** A trial may be repeated freely, so its errors name no idempotency key. */
-		isTrial?: boolean;
+		/** A test message may be repeated freely, so its errors name no idempotency key. */
+		isTest?: boolean;
 	};
 
 export async function accept(
@@ -46,7 +43,7 @@ export async function accept(
 		},
 		...(key !== null && { idempotencyKey: key }),
 	};
-	const sending = maybeSent(cx, api.send(request, call), options.isTrial ? null : key);
+	const sending = maybeSent(cx, api.send(request, call), options.isTest ? null : key);
 	const hint = (refused: Refused) => sendHint(refused, { hasSenders: service === 'mailctl' });
 	const answer = await explained(sending, { input: request, hint });
 	await options.print(answer);
@@ -66,8 +63,8 @@ export async function accept(
 }
 
 /**
- * Without a clear answer it is exit 13, never a plain network or server error: a blind repetition may send twice. A
- * repetition is safe under `key`; null: none is kept.
+ * Ends with exit 13 without a clear answer, never with a plain network or server error: another try may send twice. It is
+ * safe under `key`; null where the service keeps none.
  */
 export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {
 	try {
@@ -79,14 +76,12 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 		throw new CliError('uncertain', exits.uncertain, `it may or may not have been sent: ${error.message}`, {
 			hint:
 				key === null
-					? 'look at the report or ask a recipient before you send it again'
-					: `run it again with --idempotency-key ${key}: what was accepted is not sent twice (24 h)`,
+					? 'ask a recipient before you send it again'
+					: `to try again without sending twice, add --idempotency-key ${key}`,
 			cause: error,
 		});
 	}
 }
-
-const mostNamed = 10;
 
 async function sayWhoGetsNone(
 	cx: CommandContext,
@@ -97,14 +92,12 @@ async function sayWhoGetsNone(
 	const left = [...new Set(to.map(emailKey))].filter((key) => !made.has(key));
 	const [first] = left;
 	if (first === undefined) return;
-	for (const key of left.slice(0, mostNamed))
-		await cx.note(`no message was made to ${key}: suppressed or inactive`);
-	if (left.length > mostNamed) await cx.note(`and to ${numberText(left.length - mostNamed)} more`);
+	for (const key of left) await cx.note(`no message to ${key}: suppressed or inactive`);
 	if ((await (await cx.api()).capabilities()).ext.people !== undefined)
 		await cx.hint(mailctl('why', left.length === 1 ? first : 'ADDRESS'));
 }
 
-/** A dry run on a database of this machine accepts the request and undoes it; elsewhere, and in a look, it is checked. */
+/** A dry run on a local database accepts the request and undoes it. A preview, and another target, only check it. */
 export async function foreseeSending(
 	cx: CommandContext,
 	request: SendRequest,
@@ -122,40 +115,24 @@ export async function foreseeSending(
 	return answer.messages_created === 0 ? exits.partly : exits.done;
 }
 
-/** A preview of a message that would be refused would mislead: the request is checked as the service checks it. */
+/** A preview of a message that would be refused would mislead. */
 export async function assertAcceptable(cx: CommandContext, request: SendRequest): Promise<void> {
 	const check = await foreseeing(cx);
 	await explained(check(request), { input: request, hint: sendHint });
 }
 
-/** The check of a request without its acceptance. Rules that a deployment does not tell are left to it. */
+/** Checks a request without accepting it. A server's own rules are not checked here. */
 export async function foreseeing(cx: CommandContext): Promise<(request: SendRequest) => Promise<void>> {
 	const { local } = await cx.connection();
 	if (local !== null) return local.foreseeSend;
 	const { sendFields } = await import('../../../api/messages.js');
-	const senders = await verifiedSenders(cx);
 	return async (request) => {
 		const parsed = sendFields.parse(request);
 		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
-		if (senders?.has(parsed.value.from_key) === false) throw invalid({ from: [refusal('not_verified')] });
 	};
 }
 
-/** null: the deployment does not tell them, or this token may not read them. */
-async function verifiedSenders(cx: CommandContext): Promise<ReadonlySet<string> | null> {
-	const { senders } = await cx.api();
-	const verified = new Set<string>();
-	try {
-		for await (const { from_email, is_verified } of walk(senders, {}, { signal: cx.signal }))
-			if (is_verified !== false) verified.add(emailKey(from_email));
-		return verified;
-	} catch (error) {
-		if (isForbidden(error) || error instanceof NoSenders) return null;
-		throw error;
-	}
-}
-
-/** The profile names the recipients that it may write to. */
+/** The profile limits its recipients. */
 export function isLimited(cx: CommandContext): boolean {
 	return cx.settings.profile.allowRecipients !== undefined;
 }
@@ -171,7 +148,7 @@ export function assertAllowed(cx: CommandContext, addresses: readonly string[]):
 	});
 	if (refused === undefined) return;
 	throw new UsageError(`this profile may not write to ${refused}; nothing was sent`, {
-		hint: `allowRecipients: ${allowRecipients.join(', ')}`,
+		hint: `allowRecipients is ${allowRecipients.join(', ')}`,
 	});
 }
 

@@ -1,6 +1,6 @@
 /**
  * How a campaign begins: the place that keeps it, its name, and the campaign that is opened there. The engine and mailctl
- * servers keep campaigns themselves; for other deployments a database of this machine does.
+ * servers keep campaigns themselves; for other services a database of this machine does.
  */
 
 import { resolve } from 'node:path';
@@ -39,18 +39,18 @@ import { assertResults } from './results.js';
 import { assertCanDeliver, deliverNow } from './watch.js';
 
 export interface CampaignPlace {
-	/** A database of this machine: the service knows no campaign, and does not tell the outcome of a message it took. */
+	/** A database of this machine: the service has no campaigns, and does not tell the outcome of a message. */
 	isForeign: boolean;
 	/** Opened by the campaign's name; rows are staged, then released in one stroke. */
 	campaigns: Campaigns;
 	/**
-	 * Before anything is staged: this process alone does so until it is released or the command ends. Throws `JobError`:
-	 * another process has it (`in_use`), or the campaign was begun on a deployment of another kind.
+	 * Lets this process alone stage the campaign, until the release or the end of the command. Throws `JobError` where
+	 * another process holds it (`in_use`), or where the campaign began on a service of another kind.
 	 */
 	hold(campaign: string): Promise<void>;
 	/**
-	 * Sends what was released, or waits until a server has. `null`: this run does not wait, or the server does not tell.
-	 * Throws `CliError`, and what was sent before stays sent; called again it goes on with the rest.
+	 * Sends what was released, or waits until a server has. Null: this run does not wait, or the server does not tell.
+	 * Another call after a `CliError` sends the rest.
 	 */
 	deliver(id: Uuid, total: number, options: RunOptions): Promise<DeliverySummary | null>;
 }
@@ -58,9 +58,9 @@ export interface CampaignPlace {
 type AnySpec = CampaignSpec | RequestsSpec;
 
 /**
- * The target's own campaigns, else a database of this machine. Ask once a command, which holds the campaigns it opened: two
- * processes that stage one campaign at the same time would put each other's rows. This machine also keeps that a server
- * has a campaign: a page in its place may look like a foreign service, and everyone would be sent to again.
+ * The campaigns of the target, else of a database of this machine. Ask once a command, which holds the campaigns it opened:
+ * two processes that stage the same campaign would overwrite each other's rows. This machine also remembers that a server has
+ * a campaign: a page in its place may look like another service, and everyone would get the mail again.
  */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
@@ -119,7 +119,7 @@ async function assertNotHere(cx: CommandContext, database: string, key: string):
 	}
 }
 
-/** A home that cannot be written costs the check and no campaign: a container may have none. */
+/** A container may have no writable home, which must not stop a campaign. */
 async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	return work.catch((error: unknown) => {
 		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;
@@ -145,7 +145,7 @@ interface Opened extends CampaignSession {
 	begun: Begun;
 }
 
-/** In a script both are wanted, so that neither a habit nor a grown list sends by itself. */
+/** A script gives both, so that neither a habit nor a grown list sends by itself. */
 export function assertConsent(
 	cx: CommandContext,
 	{ expectCount }: Pick<SendOptions, 'expectCount'>,
@@ -153,12 +153,11 @@ export function assertConsent(
 ): void {
 	const isYes = cx.globals.yes === true;
 	if (cx.canAsk || (isYes && expectCount !== undefined)) return;
-	const count = '--expect-count N, N being the recipients you expect';
-	const missing = isYes ? count : expectCount === undefined ? `--yes ${count}` : '--yes';
-	throw new UsageError(`sending to ${recipients} needs consent`, { hint: `add ${missing}` });
+	const missing = [...(isYes ? [] : ['--yes']), ...(expectCount === undefined ? ['--expect-count N'] : [])];
+	throw new UsageError(`sending to ${recipients} needs consent`, { hint: `add ${missing.join(' ')}` });
 }
 
-/** Throws `UsageError` before anything is staged. A dry run needs no consent. `recipients`: the words for them. */
+/** Throws `UsageError` before anything is staged. A dry run needs no consent. `recipients`: their name in sentences. */
 export async function beginCampaign(
 	cx: CommandContext,
 	options: SendOptions,
@@ -171,15 +170,13 @@ export async function beginCampaign(
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
 	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
-	// Send calls alone have its UUID: one with rows is begun beside them, and they join it.
+	// A campaign of send calls has its UUID as its name. One with rows begins beside it, and the calls join it.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
-		throw new UsageError(`campaign ${campaign} not found; a new one of --batch has a name`);
-	// One that is staged is what an earlier run of the same command left.
+		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
+	// An earlier run of the same command may have left a staged one.
 	if (again && there !== null && there.state !== 'staged')
-		throw new UsageError(`--again begins a new campaign, and "${there.key}" is there already`, {
-			hint: 'give another --campaign',
-		});
+		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
 	await assertResults(options.results, there === null ? null : { place, id: there.id });
 	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
 	return { place, name: there?.key ?? named, there, isAgain: again, timing };
@@ -187,17 +184,16 @@ export async function beginCampaign(
 
 const maxLength = 255;
 
-/** Throws `UsageError` for a name that could not be typed again. */
 function assertName(name: string): void {
 	if (name.trim() === name && name !== '' && name.length <= maxLength && !/[\p{Cc}\p{Cf}]/u.test(name))
 		return;
 	const shown = JSON.stringify(name.slice(0, 60));
-	throw new UsageError(`--campaign ${shown} is not a name: 1 to ${maxLength} visible characters`);
+	throw new UsageError(`--campaign ${shown} is not a name: use 1 to ${maxLength} visible characters`);
 }
 
 /**
- * The campaign, or where it stood. Refusals are explained as those of a send call; exit 5 for a name that is taken. The
- * same mail to the same recipients as lately is a question to a person, and exit 2 in a script.
+ * Opens a new campaign, or the one that an earlier run began. The same mail to the same recipients within 24 hours is a
+ * question to a person, and exit 2 in a script. Exit 5 for the name of another campaign.
  */
 export async function openCampaign(cx: CommandContext, beginning: Beginning, mail: AnySpec): Promise<Opened> {
 	const { place, name, timing } = beginning;
@@ -221,7 +217,7 @@ export async function openCampaign(cx: CommandContext, beginning: Beginning, mai
 	}
 }
 
-/** A dry run: refuses as the opening would. */
+/** Refuses in a dry run what the opening would refuse. */
 export async function foreseeOpening(cx: CommandContext, beginning: Beginning, spec: AnySpec): Promise<void> {
 	const { place, name, there, timing } = beginning;
 	try {
@@ -239,7 +235,7 @@ export function wasCanceled(name: string): UsageError {
 	return new UsageError(`the campaign "${name}" was canceled; give another name`);
 }
 
-/** The times given now hold for a staged campaign; one that is released keeps its own. */
+/** A staged campaign takes the times given now; a released one keeps its own. */
 async function goOnWith(
 	beginning: Beginning,
 	{ id, key, position, state }: Campaign,
@@ -253,7 +249,7 @@ async function goOnWith(
 	return { ...(await refusalExplained({ ...beginning, name: key }, spec, opening)), begun: 'earlier' };
 }
 
-/** The same command typed again, with `--again`, does not begin a third campaign. */
+/** The same command with `--again`, run twice, does not begin a third campaign. */
 function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
 	if (!isAgain) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
@@ -283,7 +279,7 @@ async function refusalExplained<T>(
 		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
 		const other = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
 		// Only a campaign of which nothing was sent gives its name back.
-		const cancel = [', or ', mailctl('campaigns', 'cancel', name ?? ''), ' first: nothing of it was sent'];
+		const cancel = [', or first run ', mailctl('campaigns', 'cancel', name ?? '')];
 		throw new CliError('conflict', exits.refused, `the name "${name}" belongs to another campaign`, {
 			hint: ['give another --campaign', ...(other?.state === 'staged' ? cancel : [])],
 			cause: error,
@@ -299,11 +295,12 @@ function repeated(cx: CommandContext, key: string, found: Campaign | undefined, 
 function waysBeside(found: Campaign | undefined): Hint {
 	const state = found === undefined ? null : campaignState(found);
 	if (found === undefined || state === 'finished' || state === 'canceled')
-		return '--again sends all of it once more';
-	const resuming =
-		state === 'planned' ? [] : [mailctl('campaigns', 'resume', found.key), ' goes on with it, '];
-	const cancel = [mailctl('campaigns', 'cancel', found.key), ' drops what is not sent, '];
-	return [...resuming, ...cancel, '--again with another --campaign sends all of it once more'];
+		return 'add --again to send it once more';
+	const first =
+		state === 'planned'
+			? [mailctl('campaigns', 'cancel', found.key), ' drops it']
+			: [mailctl('campaigns', 'resume', found.key), ' continues it'];
+	return [...first, '; --again with another --campaign sends it once more'];
 }
 
 /** `"spring-news" was sent to this list 4 minutes ago, and is not finished`. */

@@ -10,13 +10,11 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { attachmentLines } from '../../render/units.js';
 
-interface OpenedPage {
-	file: string;
-	opened: boolean;
-}
-
-/** Writes a private page (0600) and opens it. It stays, because a browser reads it later. */
-export async function openInBrowser(cx: CommandContext, composed: ComposedMessage): Promise<OpenedPage> {
+/** Writes a private page (0600) and opens it. The page stays, because a browser reads it later. */
+export async function openInBrowser(
+	cx: CommandContext,
+	composed: ComposedMessage,
+): Promise<{ file: string; opened: boolean }> {
 	const file = await writePage(composed, cx.io.env['TMPDIR'] || tmpdir());
 	const opener = openerOf(cx.io.env, process.platform);
 	return { file, opened: opener !== null && (await start(opener, file)) };
@@ -37,7 +35,7 @@ async function writePage(composed: ComposedMessage, where: string): Promise<stri
 	}
 }
 
-/** The HTML stands in a frame without scripts, forms and an origin: a template may come from a server of others. */
+/** The HTML is in a frame without scripts, forms and an origin, because a template may come from a stranger's server. */
 export function pageOf({
 	subject,
 	html: written,
@@ -71,10 +69,7 @@ ${body}
 `;
 }
 
-/**
- * The command that opens a page; null: there is none. `$BROWSER` is chosen by a person and goes first. Without it there is
- * none over SSH, and none without a display.
- */
+/** The command that opens a page. Null without a display and over SSH, unless `$BROWSER` names one. */
 export function openerOf(
 	env: Readonly<Record<string, string | undefined>>,
 	platform: NodeJS.Platform,
@@ -87,7 +82,7 @@ export function openerOf(
 	return hasDisplay ? ['xdg-open'] : null;
 }
 
-/** False: it could not be started. It outlives this command. */
+/** The program outlives this command. False: it could not be started. */
 function start([command = '', ...words]: readonly string[], file: string): Promise<boolean> {
 	const named = words.some((word) => word.includes('%s'));
 	const args = named ? words.map((word) => word.replaceAll('%s', file)) : [...words, file];

@@ -1,7 +1,4 @@
-/**
- * Campaigns on a deployment that keeps none: a database of this machine keeps them, this command makes the calls itself, and
- * says why the service refused messages.
- */
+/** Campaigns on a service that keeps none: a database of this machine keeps them, and this command makes the calls. */
 
 import type { ForeignCampaigns, ForeignDelivered } from '../../connect/foreign-campaigns.js';
 import { mailctl } from '../../frame/command-line.js';
@@ -48,8 +45,9 @@ async function deliver(
 	const progress = cx.progress('sending', total);
 	const stall = new AbortController();
 	const timer = setTimeout(() => stall.abort(new Error('no progress')), waitTimeout);
+	let delivered: ForeignDelivered;
 	try {
-		const delivered = await campaigns.deliver(id, {
+		delivered = await campaigns.deliver(id, {
 			connections,
 			rate: paced(rate).rate ?? null,
 			uncertain: retryUnknown ? 'retry' : 'leave',
@@ -61,15 +59,14 @@ async function deliver(
 				progress.update(accepted + suppressed + failed + uncertain, troubles.join(', '));
 			},
 		});
-		progress.stop();
-		return await conclude(cx, delivered, { campaigns, id, isStalled: stall.signal.aborted });
 	} finally {
 		clearTimeout(timer);
 		progress.stop();
 	}
+	return conclude(cx, delivered, { campaigns, id, isStalled: stall.signal.aborted });
 }
 
-/** Throws what ended it early; 13 goes before everything else, because it is about what must not be repeated. */
+/** Throws what ended it early. Exit 13 wins, because it says what must not be repeated. */
 async function conclude(
 	cx: CommandContext,
 	{ counts, error }: ForeignDelivered,
@@ -81,22 +78,17 @@ async function conclude(
 	if (uncertain > 0)
 		await cx.warn(
 			`${counted(uncertain, 'message')} may or may not have been sent: the service did not answer`,
-			[
-				'look at the report or ask one of them; ',
-				mailctl(...resume, '--retry-unknown'),
-				' sends to them again',
-			],
+			['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends them again'],
 		);
 	if (failed > 0) await sayWhyFailed(cx, campaigns, { id, key, failed });
-	const took = `the service took ${counted(accepted, 'message')}`;
+	const accepting = `the service accepted ${counted(accepted, 'message')}`;
 	if (error === null) {
-		await cx.note(`${took}; it does not tell what became of them`);
-		// This machine sees no further: a message that the service took counts as sent.
+		await cx.note(`${accepting}; it does not report their delivery`);
 		const outcome = { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
 		return { kind: 'settled', reason: null, counts: outcome, warnings: [] };
 	}
-	await cx.note(`${took}, ${counted(waiting, 'message')} waiting`);
-	const hint = [mailctl(...resume), ' goes on'];
+	await cx.note(`${accepting}, ${counted(waiting, 'message')} waiting`);
+	const hint = [mailctl(...resume), ' continues'];
 	if (cx.signal.aborted) await cx.hint(hint);
 	cx.signal.throwIfAborted();
 	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
@@ -112,10 +104,9 @@ async function sayWhyFailed(
 ): Promise<void> {
 	for await (const { state, text, code } of eachResult(cx, campaigns, id)) {
 		if (state !== 'failed') continue;
-		await cx.warn(`the service refused ${counted(failed, 'message')}: ${text ?? code ?? 'no reason told'}`, [
-			mailctl('campaigns', 'resume', key, '--results', 'FILE'),
-			' names every message and its reason',
-		]);
+		const reason = text ?? code ?? 'it gave no reason';
+		const results = mailctl('campaigns', 'results', key, '--save', 'FILE');
+		await cx.warn(`the service refused ${counted(failed, 'message')}: ${reason}`, results);
 		return;
 	}
 }

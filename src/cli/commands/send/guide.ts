@@ -16,11 +16,11 @@ import { readMarkdown } from '../../verbs/content.js';
 import { walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { assertAllowed } from './accept.js';
-import { fieldsOf, warnOfContent, warnOfLinks, warnOfMissing, warnOfVariables } from './lint.js';
+import { warnOfContent, warnOfLinks, warnOfMissing, warnOfVariables } from './lint.js';
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
-import { addresseeOf, compose, sendTrial } from './preview.js';
+import { addresseeOf, compose, sendTest } from './preview.js';
 import type { Findings } from './report.js';
-import { isMadeElsewhere, isOpaque, prepare } from './request.js';
+import { fieldsOf, isMadeElsewhere, isOpaque, prepare } from './request.js';
 import { audienceOf, type First } from './stage.js';
 import { assertCanDeliver } from './watch.js';
 
@@ -299,7 +299,7 @@ async function test(
 	});
 	try {
 		assertAllowed(cx, [to]);
-		await sendTrial(cx, { ...look, to, options });
+		await sendTest(cx, { ...look, to, options });
 		return true;
 	} catch (error) {
 		if (cx.signal.aborted || error instanceof Declined || !(error instanceof CliError)) throw error;

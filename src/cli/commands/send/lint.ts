@@ -1,15 +1,14 @@
-import { ApiError } from '../../../api/errors.js';
 import { builtInVariables } from '../../../api/inputs.js';
 import { suggest } from '../../../api/suggest.js';
 import { usedVariables, variableNames } from '../../../api/variables.js';
 import type { ContentFinding } from '../../../content/lint.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { walk } from '../../verbs/listing.js';
-import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
+import { contentOf, fieldsOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
 const saidBy = new WeakMap<CommandContext, Set<string>>();
 
+/** Each warning is given once a command. */
 export function isNews(cx: CommandContext, text: string): boolean {
 	const said = saidBy.get(cx) ?? new Set();
 	saidBy.set(cx, said);
@@ -39,8 +38,8 @@ export async function warnOfLinks(cx: CommandContext, isBulk: boolean): Promise<
 	if ((url !== undefined && /^https:/i.test(url)) || !isNews(cx, 'links')) return;
 	await cx.warn(
 		url === undefined
-			? 'links to unsubscribe point to this machine: no other machine can follow them'
-			: 'public_url is http, so mail programs offer no unsubscribing with one click (List-Unsubscribe-Post)',
+			? 'unsubscribe links point to this machine, so nobody else can open them'
+			: 'public_url is http, so mail programs offer no one-click unsubscribe',
 		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
 	);
 }
@@ -51,8 +50,8 @@ export async function warnOfMissing(cx: CommandContext, names: readonly string[]
 }
 
 /**
- * Warns of variables that nothing gives a value to. One that is refused later (`strict`) is named only where it resembles
- * a known name. `columns`: the variables of each row.
+ * Warns of variables without a value. One that is refused later (`strict`) is named only if it resembles a known name.
+ * `columns`: the variables of each row.
  */
 export async function warnOfVariables(
 	cx: CommandContext,
@@ -77,18 +76,6 @@ export async function warnOfVariables(
 function didYouMean(name: string, candidates: readonly string[]): string | undefined {
 	const near = [...new Set(suggest(name, candidates))];
 	const same = near.find((one) => one.toLowerCase() === name.toLowerCase());
-	if (same !== undefined) return `did you mean #${same}#? Upper and lower case count`;
+	if (same !== undefined) return `did you mean #${same}#? Case matters`;
 	return near.length === 0 ? undefined : `did you mean ${near.map((one) => `#${one}#`).join(' or ')}?`;
-}
-
-export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
-	const names: string[] = [];
-	try {
-		const api = await cx.api();
-		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) names.push(variable);
-	} catch (error) {
-		if (error instanceof ApiError) return null;
-		throw error;
-	}
-	return names;
 }

@@ -15,7 +15,7 @@ import { isMachine, isTable } from '../../frame/globals.js';
 import { cleanLines } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { attachmentLines } from '../../render/units.js';
-import { addressFault } from '../../verbs/address-faults.js';
+import { noAddress } from '../../verbs/address-faults.js';
 import { findInAllLists } from '../subscribers/walk.js';
 import { accept, foreseeSending } from './accept.js';
 import { uploadAttachments } from './attach.js';
@@ -27,14 +27,11 @@ export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],
 );
 
-/** The address of `--preview-as`; null: the first recipient's message is shown. Throws `UsageError`. */
+/** The address of `--preview-as`. Null: the message of the first recipient is shown. Throws `UsageError`. */
 export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKey | null {
 	if (previewAs === undefined) return null;
 	const parsed = parseMailbox(previewAs);
-	if (parsed === null)
-		throw new UsageError(
-			`--preview-as: "${previewAs}" is not an address: ${addressFault(previewAs, 'mailbox')}`,
-		);
+	if (parsed === null) throw new UsageError(`--preview-as: ${noAddress(previewAs, 'mailbox')}`);
 	return parsed.key;
 }
 
@@ -53,9 +50,7 @@ export async function compose(
 ): Promise<ComposedMessage> {
 	const { request } = prepared;
 	if (isOpaque(prepared))
-		throw new UsageError(
-			'the message cannot be shown: this deployment does not tell what is in its templates',
-		);
+		throw new UsageError('the message cannot be shown: this service does not show its templates');
 	const connection = await cx.connection();
 	const composed = await connection.compose({
 		from: typeof request.from === 'string' ? request.from : (request.from[0] ?? ''),
@@ -72,7 +67,7 @@ export async function compose(
 	return composed;
 }
 
-/** `values`: the person's variables; the context of a call goes over them. */
+/** `values`: the variables of the person; the context of the request wins over them. */
 export interface Addressee {
 	to: string;
 	values: Readonly<Record<string, string>>;
@@ -84,14 +79,12 @@ export function asSubscriber({ email, name, meta }: Subscriber, email_reason: st
 	return { to: email, values: { name, email_reason, ...values } };
 }
 
-/**
- * The subscriber of the request's list; without a list, the only one with the address. Looked up where the content
- * uses a person's values and the service is ours.
- */
+/** The subscriber of the request's list; without a list, the only one with the address. Other services are not asked. */
 export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: string): Promise<Addressee> {
 	const to = parseAddress(text)?.address ?? text;
+	if (await isMadeElsewhere(cx)) return { to, values: {} };
 	const unknown = { to, values: { name: '', email_reason: '' } };
-	if (isOpaque(prepared) || !usesPerson(prepared) || (await isMadeElsewhere(cx))) return unknown;
+	if (isOpaque(prepared) || !usesPerson(prepared)) return unknown;
 	const { list_id } = prepared.request;
 	try {
 		const api = await cx.api();
@@ -105,9 +98,8 @@ export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: 
 		if (person === undefined) return { to, values: { ...unknown.values, email_reason } };
 		return { to, values: asSubscriber(person, email_reason).values };
 	} catch (error) {
-		// A token may send and not read; the message will hold values that it cannot show.
 		if (!isForbidden(error)) throw error;
-		await cx.warn('this token may not read subscribers: their values are missing here');
+		await cx.warn('this token may not read subscribers, so their values are missing here');
 		return unknown;
 	}
 }
@@ -121,11 +113,12 @@ function usesPerson(prepared: Prepared): boolean {
 interface Shown {
 	prepared: Prepared;
 	addressee: Addressee;
-	request: () => SendRequest;
+	request?: SendRequest;
 	sentence: (subject: string) => string;
 	plan: Foreseen;
 }
 
+/** Another service makes the message itself, so the request is shown instead. */
 export async function showDryRun(
 	cx: CommandContext,
 	{ prepared, addressee, request, sentence, plan }: Shown,
@@ -133,9 +126,8 @@ export async function showDryRun(
 	const { template_unique_id, subject } = prepared.request;
 	if (isOpaque(prepared)) return cx.wouldDo(sentence(`template ${template_unique_id}`), plan);
 	if (await isMadeElsewhere(cx)) {
-		const send = request();
-		const what = `${sentence(`"${subject}"`)}; this deployment makes the message from the request`;
-		await cx.wouldDo(what, { ...plan, send });
+		const send = request ?? requestFor(prepared, addressee);
+		await cx.wouldDo(`${sentence(`"${subject}"`)} with this request`, { ...plan, send });
 		if (isTable(cx.out.format)) await cx.out.raw(`${cleanLines(JSON.stringify(send, null, 2))}\n`);
 		return;
 	}
@@ -149,6 +141,15 @@ export async function showDryRun(
 	const [head = ''] = message.split('\r\n\r\n', 1);
 	const lines = [head.replaceAll('\r\n', '\n'), '', composed.text.trimEnd(), ...filesBelow(composed)];
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
+}
+
+/** The request of one recipient of a campaign, with the variables that its content uses. */
+function requestFor({ request, template }: Prepared, { to, values }: Addressee): SendRequest {
+	const { context: shared, ...rest } = request;
+	const used = variableNames(usedVariables(contentOf({ request, template })));
+	const all = { email: to, ...values, ...shared };
+	const context = Object.fromEntries(Object.entries(all).filter(([name]) => used.includes(name)));
+	return { ...rest, to: [to], ...(Object.keys(context).length > 0 && { context }) };
 }
 
 function filesBelow(composed: ComposedMessage): string[] {
@@ -178,7 +179,7 @@ export async function showPreview(
 ): Promise<void> {
 	const { from, to, subject, text, html, missing } = composed;
 	if (preview === 'html' && html === null)
-		throw new UsageError('--preview html: the message has no HTML', { hint: '--preview text' });
+		throw new UsageError('--preview html: the message has no HTML; use --preview text');
 	await sayOpenParts(cx, composed);
 	if ((await cx.connection()).local === null) await cx.note(unchecked);
 	const { isTTY } = cx.io.stdout;
@@ -201,7 +202,7 @@ export async function showPreview(
 	if (preview === 'browser') {
 		const { openInBrowser } = await import('./browser.js');
 		const page = await openInBrowser(cx, composed);
-		const how = page.opened ? 'opened in a browser' : 'no browser to open here; the message is in';
+		const how = page.opened ? 'opened in a browser' : 'no browser found; open this file';
 		return cx.out.document(page, `${how}: ${page.file}`);
 	}
 	const below = filesBelow(composed).join('\n');
@@ -212,7 +213,7 @@ export async function showPreview(
 }
 
 async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promise<void> {
-	if ((await stat(path).catch(() => null))?.isFile()) throw new UsageError(`--eml: ${path} is there already`);
+	if ((await stat(path).catch(() => null))?.isFile()) throw new UsageError(`--eml: ${path} exists already`);
 	const { createOutputFile } = await import('../../../tables/output-file.js');
 	const file = await createOutputFile(path, 'replace');
 	try {
@@ -224,14 +225,17 @@ async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promis
 	await cx.note(`wrote ${path}`);
 }
 
-export async function sendTrial(
+interface TestMessage {
+	prepared: Prepared;
+	addressee: Addressee;
+	to: string;
+	options: SendOptions;
+}
+
+/** Sends the message of `addressee` to another address, as transactional mail. */
+export async function sendTest(
 	cx: CommandContext,
-	{
-		prepared,
-		addressee,
-		to,
-		options,
-	}: { prepared: Prepared; addressee: Addressee; to: string; options: SendOptions },
+	{ prepared, addressee, to, options }: TestMessage,
 ): Promise<ExitCode> {
 	const { cc, bcc, ...shared } = prepared.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
@@ -239,23 +243,19 @@ export async function sendTrial(
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };
-	const what = (subject: string) => `a test mail of ${subject} as for ${addressee.to}`;
+	const what = (subject: string) => `a test message of ${subject} for ${addressee.to} to ${to}`;
 	if (cx.dryRun) {
 		const ended = await foreseeSending(cx, request, prepared);
-		await showDryRun(cx, {
-			prepared: { ...prepared, request: mail },
-			addressee: { to, values: {} },
-			request: () => request,
-			sentence: (subject) => `send ${what(subject)} to ${to}`,
-			plan: { send: request },
-		});
+		const shown = { prepared: { ...prepared, request: mail }, addressee: { to, values: {} }, request };
+		const sentence = (subject: string) => `send ${what(subject)}`;
+		await showDryRun(cx, { ...shown, sentence, plan: { send: request } });
 		return ended;
 	}
-	const said = `${what(await trialSubject(cx, prepared, addressee))}, to ${to}`;
+	const said = what(await subjectOf(cx, prepared, addressee));
 	await uploadAttachments(cx, prepared.files);
 	const { wait, waitTimeout, connections } = options;
 	return accept(cx, request, {
-		...{ wait, waitTimeout, connections, isTrial: true },
+		...{ wait, waitTimeout, connections, isTest: true },
 		print: async (answer) => {
 			if (!isTable(cx.out.format)) await cx.note(said);
 			await cx.out.document(answer, [said, ...answer.messages.map(({ id }) => `message ${id}`)].join(': '));
@@ -263,7 +263,7 @@ export async function sendTrial(
 	});
 }
 
-async function trialSubject(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<string> {
+async function subjectOf(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<string> {
 	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
 	const composed = await compose(cx, prepared, addressee);
 	await warnOfMissing(cx, composed.missing);

@@ -1,4 +1,3 @@
-import { parseAddress } from '../../../api/address.js';
 import type {
 	Campaign,
 	CampaignSession,
@@ -12,8 +11,7 @@ import { iterateSlices } from '../../../api/pages.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { flagOf } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
-import { type CliError, UsageError } from '../../frame/errors.js';
-import { counted, numberText } from '../../render/units.js';
+import { UsageError } from '../../frame/errors.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
@@ -23,11 +21,11 @@ import { assertAllowed, isLimited } from './accept.js';
 import type { CampaignPlace } from './begin.js';
 import { warnOfVariables } from './lint.js';
 import type { SendOptions } from './options.js';
-import { asSubscriber, isShown, notAmong, shownKey } from './preview.js';
-import type { CampaignRun, RunOptions } from './release.js';
+import { asSubscriber, isShown, shownKey } from './preview.js';
+import type { CampaignRun } from './release.js';
 import { Findings, reasonsOf, sayCounts } from './report.js';
 import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } from './request.js';
-import { type Audience, type First, requestFor, type Survey } from './stage.js';
+import type { Audience, Depth, First, Survey } from './stage.js';
 
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
 
@@ -51,19 +49,19 @@ export async function select(cx: CommandContext, options: SelectionOptions): Pro
 		await need(api, 'audiences', wanted === undefined ? '--list twice' : flagOf(wanted));
 	const conditions = (await readConditions(cx, where)).map(({ text }) => text);
 	const resolve = (text: string) => resolveList(api, text, { signal: cx.signal });
-	const lists = await eachOnce(list, resolve);
-	const excluded = await eachOnce(excludeList, resolve);
-	const [first, ...others] = lists;
+	const [first, ...others] = await eachOnce(list, resolve);
 	if (first === undefined) throw new UsageError('no list: give --list');
+	const lists = [first, ...others] as const;
+	const excluded = await eachOnce(excludeList, resolve);
 	const both = lists.find(({ id }) => excluded.some((other) => other.id === id));
 	if (both !== undefined)
-		throw new UsageError(`list ${both.id} "${both.name}" is sent to and excluded; give it once`);
+		throw new UsageError(`list ${both.id} "${both.name}" is in --list and --exclude-list; give it once`);
 	const find = async (name: string) => findCampaign(cx, await need(api, 'campaigns', '--where-opened'), name);
 	const opened = await eachOnce(whereOpened, find);
 	const notOpened = await eachOnce(whereNotOpened, find);
 	const keys = new Map([...opened, ...notOpened].map(({ id, key }) => [id, key]));
 	return {
-		lists: [first, ...others],
+		lists,
 		audience: {
 			...(others.length > 0 && { lists: lists.map(({ id }) => id) }),
 			...(excluded.length > 0 && { exclude_lists: excluded.map(({ id }) => id) }),
@@ -92,6 +90,7 @@ async function eachOnce<T extends { id: unknown }>(
 	return [...found.values()];
 }
 
+/** The selection of a campaign that an earlier run began. A released one may have lost its lists. */
 export async function selectionOf(cx: CommandContext, campaign: Campaign, first: number): Promise<Selection> {
 	const api = await cx.api();
 	const { audience = {} } = campaign;
@@ -100,16 +99,13 @@ export async function selectionOf(cx: CommandContext, campaign: Campaign, first:
 			if (campaign.state === 'staged') throw error;
 			return { id, name: '' };
 		});
-	const ids = audience.lists?.length ? audience.lists : [first];
-	const [one, ...others] = await Promise.all(ids.map(nameOf));
-	if (one === undefined) throw new Error(`campaign ${campaign.id} has no list`);
+	const [, ...more] = audience.lists ?? [];
+	const one = await nameOf(audience.lists?.[0] ?? first);
+	const others = await Promise.all(more.map(nameOf));
 	const excluded = await Promise.all((audience.exclude_lists ?? []).map(nameOf));
-	const isNarrowed = Object.entries(audience).some(
-		([key, values]) => values.length > (key === 'lists' ? 1 : 0),
-	);
 	return {
 		lists: [one, ...others],
-		audience: isNarrowed ? audience : {},
+		audience,
 		names: { list: namesOf([one, ...others, ...excluded]), campaign: (id) => id },
 	};
 }
@@ -122,36 +118,31 @@ export async function listAudience(cx: CommandContext, options: SendOptions): Pr
 }
 
 class ListAudience implements Audience {
-	readonly name = 'a list';
-	readonly where: string;
-	readonly noRecipients: string;
+	readonly of: string;
 	readonly prepared: Prepared;
 	readonly files: Audience['files'];
-	/** The list is in it, so that a campaign's name cannot go on with another list. */
+	/** Includes the list, so that a campaign's name cannot continue with another list. */
 	readonly spec: CampaignSpec;
 	readonly #cx: CommandContext;
 	readonly #options: SendOptions;
 	readonly #selection: Selection<List>;
-	readonly #isStrict: boolean;
-	readonly #isNarrowed: boolean;
-	readonly #variables: readonly string[];
-	#foreseen: { suppressed: number; lists: readonly ListCounts[] } | null = null;
+	/** Subscribers may lack a value. */
+	readonly #isChecked: boolean;
 
 	constructor(cx: CommandContext, options: SendOptions, selection: Selection<List>, prepared: Prepared) {
+		const isStrict = options.strictVars ?? true;
 		this.#cx = cx;
 		this.#options = options;
 		this.#selection = selection;
-		this.#isStrict = options.strictVars ?? true;
-		this.#isNarrowed = Object.keys(selection.audience).length > 0;
-		this.#variables = isOpaque(prepared)
-			? []
-			: openVariables(contentOf(prepared), prepared.request.context ?? {});
+		this.#isChecked =
+			isStrict &&
+			!isOpaque(prepared) &&
+			openVariables(contentOf(prepared), prepared.request.context ?? {}).length > 0;
 		this.prepared = prepared;
 		this.files = prepared.files ?? [];
-		this.where = whereOf(selection);
-		this.noRecipients = noneOf(selection);
+		this.of = sayListNames(selection);
 		const list_id = selection.lists[0].id;
-		this.spec = { ...specOf(prepared), list_id, ...selection.audience, strict_vars: this.#isStrict };
+		this.spec = { ...specOf(prepared), list_id, ...selection.audience, strict_vars: isStrict };
 	}
 
 	async open(): Promise<void> {
@@ -160,63 +151,48 @@ class ListAudience implements Audience {
 
 	async close(): Promise<void> {}
 
-	/** Our service foresees the lists; they are read only where a person can be left out. */
-	async survey(depth: Parameters<Audience['survey']>[0]): Promise<Survey> {
+	/** Our service foresees the lists. They are read only where somebody can be left out. */
+	async survey(depth: Depth): Promise<Survey> {
 		const cx = this.#cx;
+		const { lists, audience } = this.#selection;
 		const api = await cx.api();
 		const findings = new Findings(cx);
-		const isChecked = this.#isStrict && this.#variables.length > 0;
+		const send = this.prepared.request;
+		const list_id = lists[0].id;
 		const isOurs = (await api.capabilities()).ext.audiences !== undefined;
-		const isRead = depth === 'all' || this.#isNarrowed || (depth === 'look' && isChecked);
+		const isNarrowed = Object.keys(audience).length > 0;
+		const isRead = depth === 'all' || isNarrowed || (depth === 'look' && this.#isChecked);
 		if (!isOurs || !isRead) {
-			const recipients = this.#selection.lists[0].active_subscribers_count;
+			const recipients = lists[0].active_subscribers_count;
 			const first = recipients === 0 ? null : await this.#first();
-			const isUnread = isChecked && depth === 'all';
-			const notes = isUnread
-				? ['a dry run reads no subscriber here: their variables and suppressions are not checked']
-				: [];
-			return { recipients, findings, first, isPart: false, notes };
+			const isUnread = this.#isChecked && depth === 'all';
+			const notes = isUnread ? ['a dry run does not check the variables of subscribers on this service'] : [];
+			const plan = { list_id, recipients, rejected: 0, send };
+			return { recipients, findings, first, isPart: false, plan, notes };
 		}
-		const { lists, first: anyone, errors } = await foreseeLists(cx, this.#selection.lists, this.spec);
-		findings.addOfLists(reasonsOf(lists), errors);
-		const recipients = lists.reduce((all, { staged, suppressed }) => all + staged + suppressed, 0);
-		const suppressed = lists.reduce((all, one) => all + one.suppressed, 0);
-		this.#foreseen = { suppressed, lists };
+		const { counts, first: anyone, errors } = await foreseeLists(cx, lists, this.spec);
+		findings.addOfLists(reasonsOf(counts), errors);
+		const suppressed = counts.reduce((sum, one) => sum + one.suppressed, 0);
+		const recipients = counts.reduce((sum, { staged }) => sum + staged, suppressed);
+		const { rejected } = findings;
 		let first: First | null = null;
-		if (this.#options.previewAs !== undefined || (anyone === null && findings.rejected > 0))
+		if (this.#options.previewAs !== undefined || (anyone === null && rejected > 0))
 			first = await this.#first();
 		else if (anyone !== null)
 			first = this.#firstOf(anyone.list, await api.subscribers(anyone.list.id).get(anyone.id));
-		return { recipients, findings, first, isPart: false, notes: sayCounts(lists, this.#selection) };
+		const plan = { list_id, recipients, rejected, suppressed, lists: counts, send };
+		return { recipients, findings, first, isPart: false, plan, notes: sayCounts(counts, this.#selection) };
 	}
 
 	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'> {
-		const selection = this.#selection;
-		const subject = this.prepared.template?.name ?? this.prepared.request.subject ?? '';
-		const run = { place, id: session.id, name: session.key, selection, subject, options: this.#options };
-		return listCampaign(this.#cx, { ...run, content: this.prepared, isBulk: () => this.isBulk() });
-	}
-
-	sentence(subject: string, { recipients, findings: { rejected } }: Survey): string {
-		const people = counted(recipients, this.#isNarrowed ? 'recipient' : 'active subscriber');
-		const isLoose = !this.#isStrict && this.#variables.length > 0;
-		const loose = isLoose ? '; with --no-strict-vars their variables are not checked one by one' : '';
-		const caveat = rejected > 0 ? `, ${numberText(rejected)} left out` : loose;
-		return `send ${subject} to the ${people} of ${sayListNames(this.#selection)}${caveat}`;
-	}
-
-	plan({ recipients, findings: { rejected } }: Survey) {
-		const list_id = this.#selection.lists[0].id;
-		return { list_id, recipients, rejected, ...this.#foreseen, send: this.prepared.request };
+		const { prepared: content } = this;
+		const subject = content.template?.name ?? content.request.subject ?? '';
+		const run = { place, id: session.id, name: session.key, subject, options: this.#options, content };
+		return listCampaign(this.#cx, { ...run, selection: this.#selection, isBulk: () => this.isBulk() });
 	}
 
 	isBulk(): boolean {
 		return this.#options.bulk;
-	}
-
-	noFirst(): CliError {
-		if (this.#options.previewAs === undefined) return new UsageError(this.noRecipients);
-		return notAmong(this.#options, `the active subscribers of ${sayListNames(this.#selection)}`);
 	}
 
 	async #first(): Promise<First | null> {
@@ -233,14 +209,8 @@ class ListAudience implements Audience {
 
 	#firstOf({ email_reason }: List, person: Subscriber): First {
 		const { prepared } = this;
-		const email = parseAddress(person.email)?.address ?? person.email;
-		const { name, meta } = person;
-		return {
-			prepared,
-			addressee: asSubscriber(person, email_reason),
-			checked: { ...prepared.request, to: [person.email] },
-			request: () => requestFor(prepared, { email, name, email_reason, meta }),
-		};
+		const checked = { ...prepared.request, to: [person.email] };
+		return { prepared, addressee: asSubscriber(person, email_reason), checked };
 	}
 }
 
@@ -276,7 +246,7 @@ async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'],
 	} finally {
 		progress.stop();
 	}
-	return { lists: [...found.values()], first, errors };
+	return { counts: [...found.values()], first, errors };
 }
 
 function sum(a: ListCounts, b: ListCounts): ListCounts {
@@ -299,29 +269,13 @@ function sayListNames({ lists }: Selection): string {
 	return `${lists.length === 1 ? 'list' : 'lists'} ${names.join(', ')}`;
 }
 
-function whereOf({ lists, audience }: Selection): string {
-	if (lists.length > 1) return 'what is left of the lists';
-	return Object.keys(audience).length === 0 ? 'the list' : 'what is left of the list';
-}
-
-function noneOf(selection: Selection): string {
-	const names = sayListNames(selection);
-	if (Object.keys(selection.audience).length === 0) return `${names} has no active subscribers`;
-	return `${names}: no subscriber is left to send to`;
-}
-
-interface ListCampaign extends Pick<CampaignRun, 'place' | 'id' | 'name' | 'subject' | 'content' | 'isBulk'> {
-	selection: Selection;
-	options: RunOptions;
-}
+type ListCampaign = Omit<CampaignRun, 'begun' | 'of' | 'stage'> & { selection: Selection };
 
 export function listCampaign(cx: CommandContext, campaign: ListCampaign): Omit<CampaignRun, 'begun'> {
 	const { place, id, selection } = campaign;
 	return {
 		...campaign,
 		of: sayListNames(selection),
-		where: whereOf(selection),
-		noRecipients: `${noneOf(selection)}; nothing was sent`,
 		stage: async () => {
 			const rejects: Reject[] = [];
 			for (const one of selection.lists) rejects.push(...(await stageList(cx, place, id, one)));
@@ -330,10 +284,10 @@ export function listCampaign(cx: CommandContext, campaign: ListCampaign): Omit<C
 	};
 }
 
-/** A call stages for about so long: a person sees how far it is, and proxies and `--timeout` wait for no million. */
+/** A call stages for about so long: a person sees progress, and proxies and `--timeout` wait for no million. */
 const longestPartMs = 1_000;
 
-/** Calls until the list was read to its end; the last answer has the first rejects of all parts. */
+/** Calls until the list was read to its end. The last answer has the first rejects of all parts. */
 async function stageList(
 	cx: CommandContext,
 	{ campaigns }: CampaignPlace,
@@ -344,10 +298,8 @@ async function stageList(
 	const progress = cx.progress('staging', list.overall_subscribers_count ?? null);
 	try {
 		for (let read = 0; ; ) {
-			const { counts, rejects, is_partial } = await campaigns.addList(id, list.id, {
-				signal: cx.signal,
-				forMs,
-			});
+			const call = { signal: cx.signal, forMs };
+			const { counts, rejects, is_partial } = await campaigns.addList(id, list.id, call);
 			if (!is_partial) return rejects;
 			read += readIn(counts);
 			progress.update(read, '');

@@ -15,22 +15,18 @@ import { warnOfContent, warnOfLinks } from './lint.js';
 import type { SendOptions } from './options.js';
 import type { Selection } from './recipients.js';
 import {
-	asDelivered,
 	assertExpected,
 	describe,
 	documentOf,
 	Findings,
-	type Outcomes,
+	noRecipients,
 	outcomesOf,
-	progressOf,
 	reasonsOf,
 	recipientsOf,
 	sayCounts,
+	sayOutcomes,
 	sender,
-	sentenceOf,
-	type Unreleased,
 	waitingOf,
-	waysToRelease,
 } from './report.js';
 import { type Prepared, sayPlan } from './request.js';
 import { eachResult, writeCampaign } from './results.js';
@@ -42,28 +38,34 @@ export type RunOptions = Pick<
 > &
 	Pick<SendOptions, 'rate' | 'connections' | 'retryUnknown'>;
 
-export interface CampaignRun extends Unreleased {
+export interface CampaignRun {
 	place: CampaignPlace;
 	id: string;
+	name: string;
 	begun: Begun;
 	options: RunOptions;
+	/** The recipients in sentences: `list 1 "Readers"`, `people.csv`. */
 	of: string;
-	where: string;
 	subject: string | null;
+	/** Null for rows. */
 	selection: Selection | null;
 	content: Prepared | null;
+	/** The `--source` that another run needs, because the rows came through a pipe. */
+	source?: string | undefined;
 	isBulk(): boolean;
+	/** Returns the first errors of recipients. */
 	stage(): Promise<readonly string[]>;
-	noRecipients: string;
 }
 
 export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
 	const { place, id, name } = campaign;
 	const status = await place.campaigns.status(id);
 	if (status.state === 'canceled') throw wasCanceled(name);
-	if (status.state === 'released') return goOn(cx, campaign, status);
-	await release(cx, campaign);
-	return deliver(cx, campaign, null);
+	if (status.state === 'staged') await release(cx, campaign);
+	else if (isFinished(status)) return reportFinished(cx, campaign, status);
+	// Another process may hold a campaign that this machine keeps, which shows only when it is taken.
+	else await cx.note(`the campaign "${name}" is released already${place.isForeign ? '' : ': resuming it'}`);
+	return deliver(cx, campaign);
 }
 
 export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
@@ -71,8 +73,8 @@ export async function assertStaged(cx: CommandContext, campaign: CampaignRun): P
 }
 
 /**
- * Stages and checks; whatever speaks against it ends here, with nothing released. An end by the user or by a refusal drops
- * what this run began, and every end drops what has a made-up name: no command can name it.
+ * Stages and checks, and releases nothing where a check fails. A campaign that this run began is dropped if the user or a
+ * refusal ends the run; one with a made-up name always, because no command can name it.
  */
 async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
 	const { begun, name } = campaign;
@@ -94,14 +96,14 @@ async function release(cx: CommandContext, campaign: CampaignRun): Promise<void>
 		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
 		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
 		if (isDropped) await drop(cx, campaign);
+		const rest = campaign.source === undefined ? [] : ['--source', campaign.source];
+		const resume = [mailctl('campaigns', 'resume', name, ...rest), ' continues'];
 		if (cx.signal.aborted)
 			await cx.hint(
-				isDropped
-					? `nothing was sent, and "${name}" is dropped`
-					: ['nothing was sent; ', ...waysToRelease(campaign)],
+				isDropped ? `nothing was sent, and "${name}" is dropped` : ['nothing was sent; ', ...resume],
 			);
 		else if (!isDropped && error instanceof Declined)
-			throw new Declined({ done: 'nothing was sent', hint: waysToRelease(campaign) });
+			throw new Declined({ done: 'nothing was sent', hint: resume });
 		throw error;
 	}
 }
@@ -140,30 +142,28 @@ async function drop(cx: CommandContext, { place: { campaigns }, id, name }: Camp
 
 async function assertSendable(
 	cx: CommandContext,
-	{ place, id, begun, name, options, selection, noRecipients }: CampaignRun,
+	{ place, id, begun, name, options, selection, of }: CampaignRun,
 	errors: readonly string[],
 ): Promise<CampaignStatus> {
 	const status = await place.campaigns.status(id);
 	const { counts, lists = [] } = status;
-	const of = recipientsOf(counts) + counts.rejected;
-	if (of === 0 && options.expectCount !== 0) {
-		const [leftOut] = selection === null ? [] : sayCounts(lists, selection);
-		throw new UsageError(noRecipients, leftOut === undefined ? {} : { hint: leftOut });
-	}
+	const all = recipientsOf(counts) + counts.rejected;
+	if (all === 0 && options.expectCount !== 0)
+		throw noRecipients(of, selection === null ? [] : sayCounts(lists, selection));
 	if (counts.rejected === 0) return status;
 	const findings = new Findings(cx);
 	if (selection !== null && !place.isForeign) findings.addOfLists(reasonsOf(lists), errors);
 	else
 		for await (const { line, to, code, text } of eachResult(cx, place.campaigns, id, { only: 'findings' }))
 			findings.add({ line, to, code, text: text ?? '' });
-	if (!options.skipInvalid) throw findings.refusal(of, begun === 'earlier' ? name : null);
-	await findings.warn(cx, of, true);
+	if (!options.skipInvalid) throw findings.refusal(all, begun === 'earlier' ? name : null);
+	await findings.warn(cx, all, true);
 	return status;
 }
 
-function assertCount({ begun, name, where, options }: CampaignRun, counts: AcceptCounts): void {
+function assertCount({ begun, name, of, options }: CampaignRun, counts: AcceptCounts): void {
 	// The list of an earlier run may have changed since.
-	const counted = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : where;
+	const counted = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : of;
 	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
 	assertExpected(recipientsOf(counts), counted, options, begun === 'unnamed' ? [] : [stays]);
 }
@@ -207,33 +207,28 @@ async function firstAddresses(
 	return shown;
 }
 
-/** Messages sent by earlier runs are reported apart from those of this one. */
-async function goOn(cx: CommandContext, campaign: CampaignRun, status: CampaignStatus): Promise<ExitCode> {
-	const { place, id, name } = campaign;
-	const { deferred = 0, uncertain = 0 } = status.messages;
-	const before = outcomesOf(status.messages);
-	if (waitingOf(status.messages) + deferred + uncertain > 0) {
-		// Another process may have a campaign that this machine keeps, which shows only when it is taken.
-		const goesOn = place.isForeign ? '' : ': going on with it';
-		await cx.note(`the campaign "${name}" is released already${goesOn}`);
-		return deliver(cx, campaign, before);
-	}
-	const sentence = `the campaign "${name}" is finished: ${progressOf(before, null)}`;
-	const outcome = { kind: 'settled', reason: null, counts: asDelivered(before), warnings: [] } as const;
-	// The sentence is the answer: it stands above the card.
-	const code = await concludeDelivery(cx, outcome, { waiting: 0, campaign: { name, sentence } });
-	const found = isTable(cx.out.format) ? await lookUpCampaign(place.campaigns, id) : undefined;
-	if (found === undefined) await cx.out.document(documentOf(status));
-	else await showDetail(cx, detailOf(found, status));
-	await concludeResults(cx, campaign);
-	return codeOf(cx, code, status);
+function isFinished({ messages }: CampaignStatus): boolean {
+	const { deferred = 0, uncertain = 0 } = messages;
+	return waitingOf(messages) + deferred + uncertain === 0;
 }
 
-async function deliver(
+async function reportFinished(
 	cx: CommandContext,
 	campaign: CampaignRun,
-	before: Outcomes | null,
+	status: CampaignStatus,
 ): Promise<ExitCode> {
+	await cx.note(`the campaign "${campaign.name}" is finished: ${sayOutcomes(status.messages)}`);
+	const found = isTable(cx.out.format)
+		? await lookUpCampaign(campaign.place.campaigns, campaign.id)
+		: undefined;
+	if (found === undefined) await cx.out.document(documentOf(status));
+	else await showDetail(cx, detailOf(found, status));
+	await writeResults(cx, campaign);
+	const { bounced, failed } = outcomesOf(status.messages);
+	return codeOf(cx, bounced + failed > 0 ? exits.partly : exits.done, status);
+}
+
+async function deliver(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
 	const { place, id, name } = campaign;
 	const status = await place.campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
@@ -241,11 +236,10 @@ async function deliver(
 	if (plan !== null) {
 		await cx.out.document(documentOf(status), `released: ${describe(status.counts)}`);
 		await cx.note(plan);
-		const cancel = mailctl('campaigns', 'cancel', name);
-		await cx.hint(['nothing leaves before; ', await sender(cx), ' has to run then, ', cancel, ' drops it']);
+		await cx.hint(['nothing leaves before; ', await sender(cx), ' has to run then']);
 		return exits.done;
 	}
-	const run = () => deliverReleased(cx, campaign, status, before);
+	const run = () => deliverReleased(cx, campaign, status);
 	// No service has accepted what waits on this machine.
 	return place.isForeign ? run() : afterAcceptance(cx, name, run);
 }
@@ -254,37 +248,29 @@ async function deliverReleased(
 	cx: CommandContext,
 	campaign: CampaignRun,
 	{ counts, replies: known }: CampaignStatus,
-	before: Outcomes | null,
 ): Promise<ExitCode> {
 	const { place, id, name, options } = campaign;
 	const { local } = await cx.connection();
 	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
 	const outcome = await place.deliver(id, counts.staged, options).catch(async (error: unknown) => {
 		// The cause of the early end is reported, whether the results can be written or not.
-		await concludeResults(cx, campaign).catch(() => undefined);
+		await writeResults(cx, campaign).catch(() => undefined);
 		throw error;
 	});
+	// One moment for all counts: the sending process may have continued since the last look at the delivery.
 	const after = await place.campaigns.status(id);
 	// Before the results: the command ends with a file that cannot be written.
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
-	await concludeResults(cx, campaign);
-	if (outcome === null) return codeOf(cx, exits.done, after);
-	// Counts of one moment: the sending process may have gone on since the last look at the delivery.
-	const all = outcomesOf(after.messages);
-	const sentence = before === null ? sentenceOf(all) : progressOf(all, before);
-	const isNews = before === null || (outcome.isTried ?? !isDeepStrictEqual(known, after.replies));
-	const end = { name, rate: options.rate, sentence, ...(isNews && { replies: after.replies }) };
-	const waiting = waitingOf(after.messages);
-	const code = await concludeDelivery(
-		cx,
-		{ ...outcome, counts: asDelivered(all) },
-		{ waiting, campaign: end },
-	);
+	await writeResults(cx, campaign);
+	const summary = outcome && { ...outcome, counts: outcomesOf(after.messages) };
+	const replies = isDeepStrictEqual(known, after.replies) ? [] : after.replies;
+	const end = { name, sentence: sayOutcomes(after.messages), replies };
+	const code = await concludeDelivery(cx, summary, { waiting: waitingOf(after.messages), campaign: end });
 	return codeOf(cx, code, after);
 }
 
-/** An error of the results loses nothing of what is sent, and says so. */
-async function concludeResults(
+/** An error of the results says that nothing of what was sent is lost. */
+async function writeResults(
 	cx: CommandContext,
 	{ place, id, name, options, selection }: CampaignRun,
 ): Promise<void> {
@@ -293,7 +279,7 @@ async function concludeResults(
 		await writeCampaign(cx, place, id, { isRows: selection === null, path: options.results });
 	} catch (error) {
 		const later = mailctl('campaigns', 'results', name, '--save', 'FILE');
-		throw hinted(error, [['what was sent is sent, and is kept: ', later, ' writes the results']]);
+		throw hinted(error, [['only the results are missing: ', later, ' writes them']]);
 	}
 }
 

@@ -9,7 +9,7 @@ import {
 import type { DeliveryCounts } from '../../../api/counts.js';
 import { microsPerMs } from '../../../api/datetime.js';
 import { withoutValueOf } from '../../../api/refusals.js';
-import { type Hint, joinHints, mailctl, type OwnCommand } from '../../frame/command-line.js';
+import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { isMachine } from '../../frame/globals.js';
@@ -20,44 +20,31 @@ import { isNews } from './lint.js';
 import type { SendOptions } from './options.js';
 import type { Selection } from './recipients.js';
 
-/** `accepted` stands in for `sent` where a service took the messages and does not tell what became of them. */
-export type Outcomes = Omit<DeliveryCounts, 'sent'> & ({ sent: number } | { accepted: number });
-
-export function outcomesOf(messages: CampaignStatus['messages']): Outcomes {
-	const { accepted, sent = 0, deferred = 0, bounced = 0, failed = 0, uncertain = 0, canceled = 0 } = messages;
-	const others = { deferred, bounced, failed, uncertain, canceled };
-	return accepted === undefined ? { sent, ...others } : { accepted, ...others };
+/** A message that another service accepted counts as sent: that service does not tell what became of it. */
+export function outcomesOf(messages: CampaignStatus['messages']): DeliveryCounts {
+	const { accepted = 0, sent = accepted, deferred = 0, bounced = 0, failed = 0 } = messages;
+	const { uncertain = 0, canceled = 0 } = messages;
+	return { sent, deferred, bounced, failed, uncertain, canceled };
 }
 
-export function asDelivered(outcomes: Outcomes): DeliveryCounts {
-	if ('sent' in outcomes) return outcomes;
-	const { accepted: sent, ...others } = outcomes;
-	return { sent, ...others };
+/** `sent 1,200, bounced 3`; another service reports nothing later than `accepted 1,200`. */
+export function sayOutcomes(messages: CampaignStatus['messages']): string {
+	return sentenceOf(outcomesOf(messages), messages.accepted === undefined ? 'sent' : 'accepted');
 }
 
-export function progressOf(counts: Outcomes, before: Outcomes | null): string {
-	const { sent, ...others } = asDelivered(counts);
-	const now = before === null ? '' : `, ${numberText(sent - asDelivered(before).sent)} since it was resumed`;
-	const first = `${numberText(sent)} ${'sent' in counts ? 'sent' : 'accepted'}${now}`;
-	return [first, ...nonZero(others).map(([name, count]) => `${count} ${name}`)].join(', ');
-}
-
-export function sentenceOf(counts: Outcomes): string {
-	const parts = Object.entries(counts).filter(([, count], index) => count > 0 || index === 0);
-	return parts.map(([name, count]) => `${name} ${numberText(count)}`).join(', ');
+export function sentenceOf({ sent, ...others }: DeliveryCounts, word = 'sent'): string {
+	return [`${word} ${numberText(sent)}`, ...nonZero(others, (name, count) => `${name} ${count}`)].join(', ');
 }
 
 export function troublesOf({ bounced, failed, deferred }: DeliveryCounts): string {
-	return nonZero({ bounced, failed, deferred })
-		.map(([name, count]) => `${count} ${name}`)
-		.join(', ');
+	return nonZero({ bounced, failed, deferred }, (name, count) => `${count} ${name}`).join(', ');
 }
 
-function nonZero(counts: Readonly<Record<string, number>>): [name: string, count: string][] {
-	return Object.entries(counts).flatMap(([name, count]) => (count > 0 ? [[name, numberText(count)]] : []));
+function nonZero(counts: Readonly<Record<string, number>>, say: (name: string, count: string) => string) {
+	return Object.entries(counts).flatMap(([name, count]) => (count > 0 ? say(name, numberText(count)) : []));
 }
 
-/** Messages without an outcome; deferred ones have one, and are tried again. */
+/** Messages without an outcome. Deferred ones have one, and are tried again. */
 export function waitingOf({ staged = 0, queued = 0, leased = 0 }: CampaignStatus['messages']): number {
 	return staged + queued + leased;
 }
@@ -68,58 +55,38 @@ export function settledOf(counts: DeliveryCounts): number {
 
 export function limitedUntil(until: Date, { moment }: Times): string {
 	const at = moment(until.getTime() * microsPerMs);
-	return `limits hold back what is left until ${at}; it is waited for, and stays queued when this is interrupted`;
+	return `limits hold back what is left until ${at}; it stays queued if you interrupt the wait`;
 }
 
-/**
- * Throws `UsageError` for more recipients than are allowed, and for another number than is expected. `found`: recipients
- * before suppression. `stays`: how a campaign that stays staged goes on.
- */
+export function noRecipients(of: string, leftOut: readonly string[]): UsageError {
+	const [hint] = leftOut;
+	return new UsageError(`${of} has no recipients; nothing was sent`, hint === undefined ? {} : { hint });
+}
+
+/** Throws `UsageError`. `found`: recipients before suppression. `stays`: what to do with a campaign that stays staged. */
 export function assertExpected(
 	found: number,
-	where: string,
+	of: string,
 	{ expectCount, maxRecipients }: Pick<SendOptions, 'expectCount' | 'maxRecipients'>,
 	stays: readonly Hint[] = [],
 ): void {
 	const people = counted(found, 'recipient');
 	if (maxRecipients !== undefined && found > maxRecipients) {
+		const hint = stays.length === 0 ? {} : { hint: joinHints(stays) };
 		const most = numberText(maxRecipients);
-		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`, {
-			...(stays.length > 0 && { hint: joinHints(stays) }),
-		});
+		throw new UsageError(`${people} are more than --max-recipients ${most}; nothing was released`, hint);
 	}
-	if (expectCount === undefined || expectCount === found) return;
-	throw new UsageError(`${where} has ${people}, not ${numberText(expectCount)}; nothing was released`, {
-		hint: joinHints([`--expect-count ${found} if that is right`, ...stays]),
-	});
+	if (expectCount !== undefined && expectCount !== found)
+		throw new UsageError(`${of} has ${people}, not ${numberText(expectCount)}; nothing was released`, {
+			hint: joinHints([`--expect-count ${found} if that is right`, ...stays]),
+		});
 }
 
-/** The campaign, and the `--rate` of this run: a later run does not know it. */
-export interface GoingOn {
-	name: string;
-	rate?: string | undefined;
-}
-
-export async function saysWhoGoesOn(cx: CommandContext, { name, rate }: GoingOn): Promise<Hint> {
+export async function howToContinue(cx: CommandContext, name: string): Promise<Hint> {
 	const { local } = await cx.connection();
 	const cancel = [mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
-	if (local === null) {
-		const look = mailctl('campaigns', 'get', name);
-		return ['the server goes on; ', look, ' shows how far it is, ', ...cancel];
-	}
-	const pace = rate === undefined ? [] : ['--rate', rate];
-	return [mailctl('campaigns', 'resume', name, ...pace), ' goes on, ', cancel];
-}
-
-export interface Unreleased {
-	name: string;
-	source?: string | undefined;
-}
-
-export function waysToRelease({ name, source }: Unreleased): (string | OwnCommand)[] {
-	const rest = source === undefined ? [] : ['--source', source];
-	const resume = mailctl('campaigns', 'resume', name, ...rest);
-	return [resume, ' goes on, ', mailctl('campaigns', 'cancel', name), ' drops it'];
+	if (local !== null) return [mailctl('campaigns', 'resume', name), ' continues, ', cancel];
+	return ['the server continues; ', mailctl('campaigns', 'get', name), ' shows the progress, ', cancel];
 }
 
 export async function sender(cx: CommandContext, ...options: readonly string[]): Promise<Hint> {
@@ -129,15 +96,9 @@ export async function sender(cx: CommandContext, ...options: readonly string[]):
 
 export function documentOf(campaign: CampaignStatus) {
 	const { id, key, counts, messages, replies } = campaign;
-	return {
-		name: key,
-		id,
-		state: campaignState(campaign),
-		recipients: recipientsOf(counts),
-		...counts,
-		messages,
-		...(replies && { replies }),
-	};
+	const state = campaignState(campaign);
+	const recipients = recipientsOf(counts);
+	return { name: key, id, state, recipients, ...counts, messages, ...(replies && { replies }) };
 }
 
 export function describe(counts: AcceptCounts): string {
@@ -164,16 +125,16 @@ export function reasonsOf(lists: readonly Pick<ListCounts, 'reasons'>[]): Reason
 }
 
 export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selection): string[] {
-	const sayReasons = (reasons: Reasons) =>
+	const leftOut = (reasons: Reasons) =>
 		reasons.map((one) => `${numberText(one.count)} ${sayLeftOut(one, names)}`).join(', ');
-	const left = sayReasons(reasonsOf(counts));
+	const all = leftOut(reasonsOf(counts));
 	const each = counts.map(({ list_id, staged, suppressed, reasons }) => {
-		const name = lists.find(({ id }) => id === list_id)?.name ?? '';
-		const left = sayReasons(reasons);
-		const all = counted(staged + suppressed, 'recipient');
-		return `list ${list_id} ${JSON.stringify(name)}: ${all}${left === '' ? '' : `; left out: ${left}`}`;
+		const name = JSON.stringify(lists.find(({ id }) => id === list_id)?.name ?? '');
+		const left = leftOut(reasons);
+		const people = counted(staged + suppressed, 'recipient');
+		return `list ${list_id} ${name}: ${people}${left === '' ? '' : `; left out: ${left}`}`;
 	});
-	return [...(left === '' ? [] : [`left out: ${left}`]), ...(counts.length < 2 ? [] : each)];
+	return [...(all === '' ? [] : [`left out: ${all}`]), ...(counts.length < 2 ? [] : each)];
 }
 
 /** The code of a variable without a value, here and at every service that takes campaigns. */
@@ -206,18 +167,17 @@ export class Findings {
 
 	add(finding: Finding): void {
 		this.rejected += 1;
+		this.#lacksValues ||= finding.code === missingVariable;
 		for (const label of labelsOf(finding)) this.#count(label, 1);
 		this.#name(finding);
 	}
 
-	addOfLists(reasons: ListCounts['reasons'], errors: readonly string[]): void {
+	addOfLists(reasons: Reasons, errors: readonly string[]): void {
 		for (const { code, detail, count } of reasons) {
 			if (code !== missingVariable) continue;
 			this.rejected += count;
 			this.#lacksValues = true;
-			const names = withoutValueOf(detail ?? '');
-			for (const label of names.length === 0 ? ['no value for a variable'] : names.map(noValueFor))
-				this.#count(label, count);
+			for (const label of labelsOf({ to: '', code, text: detail ?? '' })) this.#count(label, count);
 		}
 		for (const text of errors) {
 			const [to = ''] = text.split(': ', 1);
@@ -240,13 +200,10 @@ export class Findings {
 	}
 
 	wayOut(kept: string | null = null): Hint {
-		const loose = this.#lacksValues
-			? '; a variable without a value takes a default, #name|friend#, or with --no-strict-vars stays as it is written'
-			: '';
-		const how = `correct them, or give --skip-invalid${loose}`;
+		const defaults = '; give a variable a default, #name|friend#, or add --no-strict-vars';
+		const how = `correct them, or add --skip-invalid${this.#lacksValues ? defaults : ''}`;
 		if (kept === null) return how;
-		const cancel = mailctl('campaigns', 'cancel', kept);
-		return [`${how}; other content wants another --campaign, or `, cancel, ' first'];
+		return [`${how}; to change the content, first run `, mailctl('campaigns', 'cancel', kept)];
 	}
 
 	#lines(of: number): readonly string[] {
@@ -257,8 +214,7 @@ export class Findings {
 	}
 
 	#name(finding: Finding): void {
-		const { line, to, code } = finding;
-		this.#lacksValues ||= code === missingVariable;
+		const { line, to } = finding;
 		if (this.#isEach) this.#each.push(lineOf(finding));
 		for (const label of labelsOf(finding)) {
 			const kind = this.#kinds.get(label);
@@ -286,13 +242,10 @@ function kindLine(label: string, { count, first, line }: Kind, of: number): stri
 	return `${label}: ${numberText(count)} of ${counted(of, 'recipient')}${named}`;
 }
 
-function noValueFor(name: string): string {
-	return `no value for #${name}#`;
-}
-
-function labelsOf({ to, code, text }: Finding): string[] {
+function labelsOf({ to, code, text }: Omit<Finding, 'line'>): string[] {
 	const names = code === missingVariable ? withoutValueOf(text) : [];
-	if (names.length > 0) return names.map(noValueFor);
+	if (code === missingVariable)
+		return names.length === 0 ? ['no value for a variable'] : names.map((name) => `no value for #${name}#`);
 	const told = rowError({ code, error: text }, to).replace(/\.$/, '');
 	return [to !== '' && told.startsWith(to) ? told.slice(to.length).replace(/^:? /, '') : told];
 }

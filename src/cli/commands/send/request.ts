@@ -1,10 +1,7 @@
-/**
- * From options to a send request and its times: files read, headers and variables parsed, and options refused that
- * exclude each other or that the deployment cannot honour.
- */
+/** From options to a send request and its times. Refuses what the deployment cannot honour. */
 
 import { parseMailbox } from '../../../api/address.js';
-import type { CampaignPlan, CampaignSpec, PlannedTiming, Recipient, Timing } from '../../../api/campaigns.js';
+import type { CampaignPlan, CampaignSpec, PlannedTiming, Timing } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
@@ -26,7 +23,7 @@ import { findSender, withNameOf } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/record.js';
 import { findInAllLists } from '../subscribers/walk.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
-import { assertContent, assertRules, type SendOptions, sendOptions } from './options.js';
+import { assertContent, type SendOptions, sendOptions } from './options.js';
 
 export interface Prepared {
 	request: Omit<SendRequest, 'to'>;
@@ -34,11 +31,12 @@ export interface Prepared {
 	files?: readonly FileToSend[];
 }
 
+/** The service does not tell what is in its templates. */
 export function isOpaque({ request, template }: Prepared): boolean {
 	return request.template_unique_id !== undefined && template === null;
 }
 
-/** True: the service makes the finished message, and composing one here would show another one. */
+/** The service makes the finished message, so one composed here would show another one. */
 export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
 	return (await (await cx.api()).capabilities()).service !== 'mailctl';
 }
@@ -75,7 +73,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	};
 	const prepared = { request, template, ...(files.length > 0 && { files }) };
 	await assertClear(contentOf(prepared));
-	await assertDefaultsKept(cx, prepared);
+	await assertNoDefaults(cx, prepared);
 	return prepared;
 }
 
@@ -88,22 +86,23 @@ async function readBodies(options: SendOptions) {
 	const markdown = await readMarkdown(options.markdownFile);
 	const subject = options.subject ?? markdown?.subject ?? undefined;
 	if (markdown !== null && subject === undefined)
-		throw new UsageError('--subject is missing', { hint: 'or begin the Markdown with a heading: # News' });
+		throw new UsageError('missing --subject', { hint: 'or begin the Markdown with a heading: # News' });
 	const text_body = options.text ?? (await options.textFile?.text()) ?? markdown?.text_body;
 	const html_body = options.html ?? (await options.htmlFile?.text()) ?? markdown?.html_body;
 	return { subject, text_body, html_body };
 }
 
-/** A foreign service would send `#name|friend#` as it is written. */
-async function assertDefaultsKept(cx: CommandContext, prepared: Prepared): Promise<void> {
-	const [reference] = usedVariables(contentOf(prepared)).filter(hasDefault);
+/** Another service would send `#name|friend#` as it is written. */
+async function assertNoDefaults(cx: CommandContext, prepared: Prepared): Promise<void> {
+	const reference = usedVariables(contentOf(prepared)).find(hasDefault);
 	if (reference === undefined || !(await isMadeElsewhere(cx))) return;
-	throw new UsageError(`#${reference}# cannot be kept: this deployment knows no defaults of variables`, {
-		hint: `give the value with --context ${variableName(reference)}=VALUE, and write #${variableName(reference)}#`,
+	const name = variableName(reference);
+	throw new UsageError(`#${reference}#: this service does not support defaults of variables`, {
+		hint: `write #${name}#, and give --context ${name}=VALUE`,
 	});
 }
 
-/** The campaign that a message to some addresses joins has to be there; one over rows with a UUID may be new. */
+/** A message to addresses joins a campaign that exists. A campaign over rows may be new, with a UUID too. */
 async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
 	if (campaign === undefined || isUuid(campaign)) return campaign;
 	if (to.length === 0) return undefined;
@@ -118,13 +117,6 @@ export function specOf({ request }: Prepared): CampaignSpec {
 		from: typeof from === 'string' ? from : (from[0] ?? ''),
 		type: type ?? 'TRANSACTIONAL',
 	};
-}
-
-export function withContext(
-	{ request, ...prepared }: Prepared,
-	{ context }: Pick<Recipient, 'context'>,
-): Prepared {
-	return { ...prepared, request: { ...request, context: { ...request.context, ...context } } };
 }
 
 export function contentOf({ request, template }: Prepared): Content {
@@ -154,9 +146,8 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	// A send call makes the same texts of numbers.
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, String) : null;
 	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is not a JSON object`);
-	const bad = Object.entries(value).find(
-		([, inner]) => !['string', 'number', 'boolean'].includes(typeof inner),
-	);
+	const isText = (inner: unknown) => ['string', 'number', 'boolean'].includes(typeof inner);
+	const bad = Object.entries(value).find(([, inner]) => !isText(inner));
 	if (bad !== undefined) throw new UsageError(`--context-file: the value of "${bad[0]}" is not a text`);
 	return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, String(inner)]));
 }
@@ -183,54 +174,48 @@ export async function assertHonoured(
 	options: Honoured,
 	{ isOfRows }: { isOfRows: boolean },
 ): Promise<void> {
-	const { campaign, results, idempotencyKey, rate, connections, retryUnknown, wait, strictVars } = options;
+	const { campaign, results, idempotencyKey, wait } = options;
 	const api = await cx.api();
 	await assertShown(cx, options);
-	const given = [campaign, results, idempotencyKey, rate, connections].some((one) => one !== undefined);
-	const concernsRows = isOfRows && (wait === false || strictVars === true);
-	if (!given && !concernsRows && retryUnknown !== true) return;
 	const { local } = await cx.connection();
 	const { ext, idempotentSend } = await api.capabilities();
 	const keepsCampaigns = local !== null || ext.campaigns !== undefined;
 	const isKeptHere = isOfRows && !keepsCampaigns;
-	const isPaced = local === null && !isKeptHere;
-	const pace = (flag: string) =>
-		`${flag} is for the machine that owns the database: a deployment sends at its own rate`;
-	assertRules([
-		[
-			retryUnknown === true && keepsCampaigns,
-			'--retry-unknown is for foreign deployments: here nothing is left unknown',
-		],
-		[
-			idempotencyKey !== undefined && local === null && !idempotentSend,
-			"--idempotency-key is not for this deployment: only mailctl's own engine and server keep such keys",
-		],
-		[
-			wait === false && isKeptHere,
-			'--no-wait cannot be kept: this deployment has no campaigns, so this command does the work',
-		],
-		[strictVars === true && isKeptHere && options.template !== undefined, untoldVariables],
-		[rate !== undefined && isPaced, pace('--rate')],
-		[connections !== undefined && isPaced, pace('--connections')],
-	]);
+	if (options.retryUnknown === true && keepsCampaigns)
+		throw new UsageError('--retry-unknown has no effect here: it is for services without campaigns');
+	if (idempotencyKey !== undefined && local === null && !idempotentSend)
+		throw new UsageError('--idempotency-key needs a mailctl server: this service keeps no such keys');
+	if (wait === false && isKeptHere)
+		throw new UsageError(
+			'--no-wait cannot be used: this service has no campaigns, so this command sends the mail',
+		);
+	if (options.strictVars === true && isKeptHere && options.template !== undefined) throw unknownVariables();
+	for (const key of ['rate', 'connections'] as const)
+		if (options[key] !== undefined && local === null && !isKeptHere)
+			throw new UsageError(`--${key} needs a local database: a server sends at its own rate`);
 	if (local !== null || isKeptHere) return;
 	if (campaign !== undefined && !isOfRows) await need(api, 'campaigns', '--campaign');
 	if (results !== undefined) await need(api, 'messages', '--results');
 }
 
-/** A foreign service neither sends files nor shows its messages. */
+/** Another service neither sends files nor shows its messages. */
 async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Honoured): Promise<void> {
 	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
-	if ((preview !== undefined || eml !== undefined) && (await isMadeElsewhere(cx)))
-		throw new UsageError(
-			`${eml === undefined ? '--preview' : '--eml'} cannot be kept: this deployment makes its messages by itself and shows none`,
-			{ hint: '--dry-run shows what it will be asked' },
-		);
+	if ((preview ?? eml) === undefined || !(await isMadeElsewhere(cx))) return;
+	const flag = eml === undefined ? '--preview' : '--eml';
+	throw new UsageError(`this service renders its messages itself, so ${flag} cannot show them`, {
+		hint: '--dry-run shows the request',
+	});
 }
 
-const untoldVariables =
-	'--strict-vars cannot be kept: this deployment does not tell what is in its templates';
+function unknownVariables(): UsageError {
+	return new UsageError('--strict-vars cannot be checked: this service does not show its templates');
+}
 
+/**
+ * Refuses variables without a value for one of the addresses. A field counts where the subscriber has a value; an address in
+ * several lists is not a subscriber. Another service does not tell the values, so there the field is enough.
+ */
 export async function assertVariables(
 	cx: CommandContext,
 	prepared: Prepared,
@@ -238,30 +223,30 @@ export async function assertVariables(
 ): Promise<void> {
 	if (!(strictVars ?? bulk)) return;
 	if (isOpaque(prepared)) {
-		if (strictVars === true) throw new UsageError(untoldVariables);
+		if (strictVars === true) throw unknownVariables();
 		return;
 	}
-	const missing = await missingForPeople(cx, prepared, to);
+	const open = openVariables(contentOf(prepared), prepared.request.context ?? {});
+	const known = open.length === 0 ? [] : ((await fieldsOf(cx)) ?? []);
+	const fields = open.filter((name) => known.includes(name));
+	const missing = [
+		...open.filter((name) => !known.includes(name)),
+		...(await fieldsWithoutValue(cx, fields, to)),
+	];
 	if (missing.length === 0) return;
-	throw new UsageError(`no value for ${missing.map((name) => `#${name}#`).join(', ')}; nothing was sent`, {
-		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or leave them as they are with --no-strict-vars',
+	const names = missing.map((name) => `#${name}#`).join(', ');
+	throw new UsageError(`no value for ${names}; nothing was sent`, {
+		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or add --no-strict-vars',
 	});
 }
 
-/**
- * A field counts where the subscriber has a value, and an address in several lists is not a subscriber, as in the engine.
- * The values of another deployment are unknown here, so there a field is enough.
- */
-async function missingForPeople(
+async function fieldsWithoutValue(
 	cx: CommandContext,
-	prepared: Prepared,
+	fields: readonly string[],
 	to: readonly string[],
-): Promise<string[]> {
+): Promise<readonly string[]> {
 	const api = await cx.api();
-	const [content, context] = [contentOf(prepared), prepared.request.context ?? {}];
-	const missing = await missingVariables(cx, content, context);
-	const fields = openVariables(content, context).filter((name) => !missing.includes(name));
-	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return missing;
+	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return [];
 	const lacking = new Set<string>();
 	for (const one of to) {
 		const people = [];
@@ -270,22 +255,10 @@ async function missingForPeople(
 		const meta = people.length === 1 ? people[0]?.meta : undefined;
 		for (const name of fields) if ((meta?.[name] ?? null) === null) lacking.add(name);
 	}
-	return [...missing, ...lacking];
+	return [...lacking];
 }
 
-export async function missingVariables(
-	cx: CommandContext,
-	content: Content,
-	context: Readonly<Record<string, string>>,
-): Promise<string[]> {
-	const open = openVariables(content, context);
-	if (open.length === 0) return [];
-	const api = await cx.api();
-	const fields = new Set<string>();
-	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) fields.add(variable);
-	return open.filter((name) => !fields.has(name));
-}
-
+/** Variables that neither the context nor the service gives a value to; a field of the recipient may. */
 export function openVariables(
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
 	context: Readonly<Record<string, string>>,
@@ -293,6 +266,19 @@ export function openVariables(
 	return usedVariables(content).filter(
 		(name) => !hasDefault(name) && !Object.hasOwn(context, name) && !builtInVariables.includes(name),
 	);
+}
+
+/** Null: this token may not read them, or the service does not answer. */
+export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
+	const names: string[] = [];
+	try {
+		const api = await cx.api();
+		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) names.push(variable);
+	} catch (error) {
+		if (error instanceof ApiError) return null;
+		throw error;
+	}
+	return names;
 }
 
 export function sendHint({ path, code }: Refused, { hasSenders = true } = {}): Hint | undefined {
@@ -321,18 +307,16 @@ export async function readTiming(
 	});
 	const { note, opens_at, ...timing } = planned;
 	if (note === 'skipped')
-		await cx.warn(
-			`clocks of ${timing.time_zone} skip that time: it is ${sayTime(timing.starts_at, timing)} instead`,
-		);
+		await cx.warn(`clocks in ${timing.time_zone} skip that time; using ${sayTime(timing.starts_at, timing)}`);
 	if (note === 'repeated')
-		await cx.warn(`clocks of ${timing.time_zone} show that time twice: the first is meant`);
+		await cx.warn(`clocks in ${timing.time_zone} show that time twice; using the first`);
 	if (cx.dryRun && opens_at !== null) await cx.note(sayPlan(planned, cx.times) ?? '');
 	return timing;
 }
 
 /**
  * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`, with the time as tables show it where that is
- * another; null: it may leave now.
+ * another. Null: it may leave now.
  */
 export function sayPlan(
 	plan: Pick<CampaignPlan | PlannedTiming, 'opens_at' | 'window' | 'time_zone'> | undefined,

@@ -1,6 +1,6 @@
 /**
- * `--results FILE`: the outcome of each message as CSV, complete or not there at all. The same columns everywhere; never
- * over what a send reads, and over no file but one of the same campaign.
+ * `--results FILE`: the outcome of each message as CSV, whole or not at all. It replaces no file but the results of the same
+ * campaign, so that a send never overwrites what it reads.
  */
 
 import { open, stat } from 'node:fs/promises';
@@ -82,7 +82,7 @@ export async function writeMessages(cx: CommandContext, path: string, ids: reado
 	} catch (error) {
 		const [first = 'ID'] = ids;
 		const look = mailctl('messages', 'get', ids.length === 1 ? first : 'ID');
-		throw hinted(error, [['what was sent is sent: ', look, ' says what became of it']]);
+		throw hinted(error, [['only the results are missing: ', look, ' shows the outcome']]);
 	}
 }
 
@@ -97,7 +97,7 @@ export async function writeCampaign(
 
 const endMs = 10_000;
 
-/** A command that was stopped still says what it knows, within a limit. */
+/** An interrupted command still writes its results, within a limit. */
 function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
 	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
 }
@@ -186,8 +186,8 @@ export async function* eachResult(
 }
 
 /**
- * Refuses before anything is sent: afterwards its outcome could not be written. An empty file, a pipe, a device and the
- * results of `campaign` are written to, and so is the target of a link. Throws `UsageError`.
+ * Refuses before anything is sent: afterwards the outcome could not be written. An empty file, a pipe, a device and the
+ * results of `campaign` may be written. Throws `UsageError`.
  */
 export async function assertResults(
 	path: string | undefined,
@@ -196,12 +196,12 @@ export async function assertResults(
 ): Promise<void> {
 	if (path === undefined) return;
 	const end = flag === '--results' ? '; nothing was sent' : '';
-	if (path === '-') throw new UsageError(`${flag} takes a file: standard output has the answer`);
+	if (path === '-') throw new UsageError(`${flag} needs a file: standard output has the answer`);
 	const there = await stat(path).catch(() => null);
-	// The reader of a pipe takes a close for the end, so it is opened once, to write the results.
+	// A close would be the end for the reader of a pipe, so it is opened once, to write the results.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	if (there?.isFile() && there.size > 0 && !(await isOfCampaign(path, campaign)))
-		throw new UsageError(`${flag}: ${path} is there already${end}`);
+		throw new UsageError(`${flag}: ${path} exists already${end}`);
 	try {
 		await (await createOutputFile(path, 'replace')).discard();
 	} catch (cause) {
@@ -212,7 +212,7 @@ export async function assertResults(
 	}
 }
 
-/** Results without lines, or whose first lines are of the campaign. */
+/** The file has no results yet, or its first ones are of the campaign. */
 async function isOfCampaign(path: string, campaign: Parameters<typeof assertResults>[1]): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	if (file === null) return false;
@@ -221,7 +221,7 @@ async function isOfCampaign(path: string, campaign: Parameters<typeof assertResu
 		const text = buffer.toString('utf8', 0, bytesRead);
 		if (text === head || campaign === null) return text === head;
 		const { place, id } = campaign;
-		// Lines of another service do not name the campaign: its first messages do.
+		// Results of another service do not name the campaign, so its first messages identify them.
 		const marks = place.isForeign
 			? (await place.campaigns.results(id, {})).results.map((one) => `,${one.id},`)
 			: [`,${id}\r\n`];

@@ -2,51 +2,44 @@ import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
 import type {
 	CampaignSession,
-	CampaignSource,
 	CampaignSpec,
 	Recipient,
 	RequestRow,
 	RequestsSpec,
 } from '../../../api/campaigns.js';
 import { ApiError, invalid } from '../../../api/errors.js';
-import type { SendRequest } from '../../../api/inputs.js';
-import { builtInVariables } from '../../../api/inputs.js';
-import { isRecord } from '../../../api/json.js';
+import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
 import { type CheckedSend, sendFields } from '../../../api/messages.js';
 import { noValueText } from '../../../api/refusals.js';
-import { usedVariables } from '../../../api/variables.js';
+import { usedVariables, withoutDefaults } from '../../../api/variables.js';
 import { parseRecipient, parseRequest } from '../../../engine/rules/campaign-rows.js';
-import { missingVariables, overlayVariables, personVariables } from '../../../engine/rules/subscribers.js';
+import { missingVariables } from '../../../engine/rules/subscribers.js';
+import { isVariableName, misnamedVariables } from '../../../jobs/campaigns.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
-import { type CliError, UsageError } from '../../frame/errors.js';
+import { UsageError } from '../../frame/errors.js';
 import { isStream } from '../../frame/sources.js';
-import { counted, numberText } from '../../render/units.js';
 import { assertAllowed, foreseeing, isLimited } from './accept.js';
 import { namedIn, readAttachments } from './attach.js';
 import type { CampaignPlace } from './begin.js';
-import { fieldsOf, warnOfVariables } from './lint.js';
+import { warnOfVariables } from './lint.js';
 import type { SendOptions } from './options.js';
-import { addresseeOf, isShown, notAmong, shownKey } from './preview.js';
-import type { CampaignRun, RunOptions } from './release.js';
+import { addresseeOf, isShown, shownKey } from './preview.js';
+import type { CampaignRun } from './release.js';
 import { type Finding, Findings, missingVariable } from './report.js';
-import { contentOf, findTemplate, isOpaque, type Prepared, prepare, specOf, withContext } from './request.js';
-import { eachResult } from './results.js';
 import {
-	assertNoUnknownColumns,
-	glance,
-	type Input,
-	known,
-	mapped,
-	nameOf,
-	type OpenRequests,
-	type OpenTable,
-	openRequestRows,
-	openTableRows,
-} from './rows.js';
-import { type Audience, type First, requestFor, type Survey } from './stage.js';
-
-type Depth = Parameters<Audience['survey']>[0];
+	contentOf,
+	fieldsOf,
+	findTemplate,
+	isOpaque,
+	openVariables,
+	type Prepared,
+	prepare,
+	specOf,
+} from './request.js';
+import { eachResult } from './results.js';
+import { nameOf, type OpenRows, type OpenTable, openInput, openRequestRows, openTableRows } from './rows.js';
+import type { Audience, Depth, First, Survey } from './stage.js';
 
 interface Judged {
 	finding: Omit<Finding, 'line'> | null;
@@ -54,71 +47,54 @@ interface Judged {
 	first: (() => Promise<First>) | null;
 }
 
-abstract class RowAudience<Rows extends OpenTable | OpenRequests, Row extends { line?: number }>
-	implements Audience
-{
-	readonly name: string;
-	readonly where: string;
-	readonly noRecipients: string;
+type Judge<Row> = (row: Row) => Judged | Promise<Judged>;
+
+/** The rows of a file, judged by the rules of staging. */
+abstract class RowAudience<Row extends { line?: number }> implements Audience {
+	readonly of: string;
 	abstract readonly prepared: Prepared | null;
 	abstract readonly files: readonly FileToSend[];
 	abstract readonly spec: CampaignSpec | RequestsSpec;
+	protected abstract readonly unit: 'rows' | 'requests';
 	protected readonly cx: CommandContext;
 	protected readonly options: SendOptions;
-	/** A column that is missing would show as `#name#` in every message. */
+	/** A missing column would show as `#name#` in every message. */
 	protected readonly isStrict: boolean;
 	readonly #file: string;
-	#input: Input | null = null;
-	#opened: Rows | null = null;
-	#read = 0;
-	#duplicates = 0;
+	#opened: OpenRows<Row> | null = null;
 
 	constructor(cx: CommandContext, options: SendOptions, file: string) {
 		this.cx = cx;
 		this.options = options;
 		this.isStrict = options.strictVars ?? true;
 		this.#file = file;
-		this.name = nameOf(file);
-		this.where = this.name;
-		this.noRecipients = `${this.name} has no rows; nothing was sent`;
+		this.of = nameOf(file);
 	}
 
-	protected abstract openRows(input: Input): Promise<Rows>;
-	protected abstract rowsOf(opened: Rows): AsyncIterable<Row>;
-	protected abstract judging(depth: Depth): Promise<(row: Row) => Judged | Promise<Judged>>;
-	protected abstract addressesOf(row: Row): readonly string[];
-	abstract sentence(subject: string, survey: Survey): string;
-	abstract plan(survey: Survey): ReturnType<Audience['plan']>;
+	protected abstract openRows(input: Awaited<ReturnType<typeof openInput>>): Promise<OpenRows<Row>>;
+	protected abstract judging(depth: Depth): Promise<Judge<Row>>;
 	abstract isBulk(): boolean;
 
 	async open(isWhole: boolean): Promise<void> {
 		const flag = this.options.csv === undefined ? '--batch' : '--csv';
-		this.#input = isWhole ? await known(this.cx, this.#file, flag) : glance(this.cx, this.#file, flag);
-		this.#opened = await this.openRows(this.#input);
+		this.#opened = await this.openRows(await openInput(this.cx, this.#file, { flag, isWhole }));
 	}
 
 	async close(): Promise<void> {
 		await this.#opened?.close();
 	}
 
-	/** Judges by the rules of staging. An address that comes again is known by 64 bits of a hash, 11 to 21 bytes each. */
 	async survey(depth: Depth): Promise<Survey> {
 		const { cx } = this;
 		const isPart = depth === 'first' || (depth === 'look' && (await isStream(this.#file)));
 		const judge = await this.judging(depth);
-		const isGuarded = depth !== 'first' && isLimited(cx);
 		const wanted = shownKey(this.options);
-		const findings = new Findings(cx);
-		const met = new AddressSet();
-		let recipients = 0;
+		const tally = new Tally(cx);
 		let good: Judged | null = null;
 		let faulty: Judged | null = null;
-		for await (const row of this.rowsOf(this.opened)) {
-			this.#read += 1;
-			if (isGuarded) assertAllowed(cx, this.addressesOf(row));
+		for await (const row of depth === 'first' ? this.opened.rows : this.opened.allowed()) {
 			const judged = await judge(row);
-			const fresh = this.#freshOf(judged, row.line ?? null, findings, met);
-			recipients += fresh;
+			const fresh = tally.add(row.line ?? null, judged);
 			if (judged.recipients.some(({ to }) => isShown(wanted, to))) {
 				if (fresh > 0) good ??= judged;
 				else faulty ??= judged.finding && judged;
@@ -126,49 +102,62 @@ abstract class RowAudience<Rows extends OpenTable | OpenRequests, Row extends { 
 			if (isPart && (good ?? faulty) !== null) break;
 		}
 		const first = (await (good ?? faulty)?.first?.()) ?? null;
-		return { recipients, findings, first, isPart, notes: [] };
-	}
-
-	#freshOf(judged: Judged, line: number | null, findings: Findings, met: AddressSet): number {
-		if (judged.finding !== null) {
-			findings.add({ line, ...judged.finding });
-			return 0;
-		}
-		let fresh = 0;
-		for (const { to, key } of judged.recipients)
-			if (met.add(key)) fresh += 1;
-			else findings.add({ line, to, code: 'duplicate', text: `${to} is in this campaign already.` });
-		this.#duplicates += judged.recipients.length - fresh;
-		return fresh;
-	}
-
-	noFirst(): CliError {
-		if (this.options.previewAs !== undefined) return notAmong(this.options, `the rows of ${this.name}`);
-		return new UsageError(`${this.name} has no row that could be sent to`);
+		const { read, recipients, duplicates, findings } = tally;
+		const send = this.prepared?.request ?? first?.checked ?? null;
+		const plan = { [this.unit]: read, recipients, duplicates, rejected: findings.rejected, send };
+		return { recipients, findings, first, isPart, plan, notes: [] };
 	}
 
 	run(place: CampaignPlace, { id, key: name, position }: CampaignSession): Omit<CampaignRun, 'begun'> {
-		const { prepared, options } = this;
+		const { prepared, options, of } = this;
 		const subject = prepared && (prepared.template?.name ?? prepared.request.subject ?? '');
-		const run = { place, id, name, of: this.name, subject, options, content: prepared };
 		const source = this.source['path'] === undefined ? '-' : undefined;
-		return rowCampaign(this.cx, {
-			...{ ...run, source, position, isBulk: () => this.isBulk() },
-			rows: async () => this.opened,
-		});
+		const run = { place, id, name, of, subject, options, content: prepared, source, position };
+		return rowCampaign(this.cx, { ...run, isBulk: () => this.isBulk(), rows: async () => this.opened });
 	}
 
-	protected counts({ recipients, findings: { rejected } }: Survey) {
-		return { read: this.#read, counts: { recipients, duplicates: this.#duplicates, rejected } };
+	/** Our service may have a value for a field, which is not known here. Another service fills in its fields itself. */
+	protected async service(): Promise<{ isOurs: boolean; fields: readonly string[] }> {
+		const isOurs = (await (await this.cx.api()).capabilities()).ext.campaigns !== undefined;
+		return { isOurs, fields: isOurs ? ((await fieldsOf(this.cx)) ?? []) : [] };
 	}
 
-	protected get source(): CampaignSource {
-		return { ...this.#input?.origin, ...this.#opened?.reading };
+	protected get source() {
+		return this.opened.source;
 	}
 
-	protected get opened(): Rows {
+	protected get opened(): OpenRows<Row> {
 		if (this.#opened === null) throw new Error('the rows are not open');
 		return this.#opened;
+	}
+}
+
+/** Knows an address that comes again by 64 bits of a hash, 11 to 21 bytes each. */
+class Tally {
+	read = 0;
+	recipients = 0;
+	duplicates = 0;
+	readonly findings: Findings;
+	readonly #met = new AddressSet();
+
+	constructor(cx: CommandContext) {
+		this.findings = new Findings(cx);
+	}
+
+	/** Returns how many recipients are new. */
+	add(line: number | null, { finding, recipients }: Judged): number {
+		this.read += 1;
+		if (finding !== null) {
+			this.findings.add({ line, ...finding });
+			return 0;
+		}
+		let fresh = 0;
+		for (const { to, key } of recipients)
+			if (this.#met.add(key)) fresh += 1;
+			else this.findings.add({ line, to, code: 'duplicate', text: `${to} is in this campaign already.` });
+		this.recipients += fresh;
+		this.duplicates += recipients.length - fresh;
+		return fresh;
 	}
 }
 
@@ -180,7 +169,8 @@ export async function tableAudience(
 	return new TableAudience(cx, options, file, await prepare(cx, options));
 }
 
-class TableAudience extends RowAudience<OpenTable, Recipient> {
+class TableAudience extends RowAudience<Recipient> {
+	readonly unit = 'rows';
 	readonly prepared: Prepared;
 	readonly files: readonly FileToSend[];
 
@@ -194,33 +184,28 @@ class TableAudience extends RowAudience<OpenTable, Recipient> {
 		return { ...specOf(this.prepared), source: this.source, strict_vars: this.isStrict };
 	}
 
-	protected async openRows(input: Input): Promise<OpenTable> {
-		const { cx, options, isStrict: strict } = this;
-		const { map, encoding } = options;
+	protected async openRows(input: Parameters<typeof openTableRows>[1]): Promise<OpenRows<Recipient>> {
+		const { cx, prepared, isStrict: strict } = this;
+		const { map, encoding } = this.options;
 		const table = await openTableRows(cx, input, { map, encoding });
 		try {
-			if (strict) await assertNoUnknownColumns(cx, this.prepared, table);
+			if (strict) await assertNoUnknownColumns(cx, prepared, table);
 			const columns = table.columns.variables.map(({ name }) => name);
-			await warnOfVariables(cx, this.prepared, { columns, strict });
-			return table;
+			await warnOfVariables(cx, prepared, { columns, strict });
+			return table.opened;
 		} catch (error) {
-			await table.close();
+			await table.opened.close();
 			throw error;
 		}
 	}
 
-	protected rowsOf({ rows }: OpenTable): AsyncIterable<Recipient> {
-		return rows;
-	}
-
-	protected async judging(depth: Depth): Promise<(row: Recipient) => Judged> {
-		const { cx, prepared } = this;
-		const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
+	protected async judging(depth: Depth): Promise<Judge<Recipient>> {
+		const { isOurs, fields } = await this.service();
+		const { prepared } = this;
+		const isStrict = this.isStrict && depth !== 'first';
 		const used = isOpaque(prepared) ? null : usedVariables(contentOf(prepared));
 		const shared = prepared.request.context ?? {};
-		// A field may have a value for the recipient: only the service knows.
-		const fields = depth !== 'first' && isOurs ? ((await fieldsOf(cx)) ?? []) : [];
-		const mayHaveValue = (name: string) => depth === 'first' || fields.includes(name);
+		const known = new Set(isOurs ? ['email', 'name', 'email_reason', ...fields] : ['email']);
 		return (row) => {
 			const parsed = parseRecipient(row);
 			if (parsed.kind === 'invalid') throw invalid(parsed.errors);
@@ -232,43 +217,21 @@ class TableAudience extends RowAudience<OpenTable, Recipient> {
 				return { finding: { to: row.to, code: checked.code, text: checked.error }, recipients, first };
 			}
 			const { to, to_key: key, context } = checked;
-			const values = overlayVariables(
-				personVariables(unknownPerson(to, isOurs), used, shared),
-				used,
-				context,
-			);
-			const missing = this.isStrict ? missingVariables(values, used, shared) : [];
-			const lost = missing.filter((name) => !mayHaveValue(name));
-			const finding =
-				lost.length === 0 ? null : { to: row.to, code: missingVariable, text: noValueText(lost, to) };
+			const missing = isStrict
+				? missingVariables(context, used, shared).filter((name) => !known.has(name))
+				: [];
+			const text = noValueText(missing, to);
+			const finding = missing.length === 0 ? null : { to: row.to, code: missingVariable, text };
 			return { finding, recipients: [{ to, key }], first };
 		};
 	}
 
-	protected addressesOf(row: Recipient): readonly string[] {
-		return addressesOfRecipient(row);
-	}
-
-	async #firstOf(row: Recipient): Promise<First> {
-		const filled = withContext(this.prepared, row);
-		const to = parseAddress(row.to)?.address ?? row.to;
-		return {
-			prepared: filled,
-			addressee: await addresseeOf(this.cx, filled, row.to),
-			// The values of a row concern its message alone, which fails alone.
-			checked: { ...this.prepared.request, to: [row.to] },
-			request: () => requestFor(this.prepared, unknownPerson(to, false), row.context),
-		};
-	}
-
-	sentence(subject: string, { recipients, findings: { rejected } }: Survey): string {
-		const left = rejected === 0 ? '' : `, ${numberText(rejected)} left out`;
-		return `send ${subject} to the ${counted(recipients, 'recipient')} of ${this.name}${left}`;
-	}
-
-	plan(survey: Survey) {
-		const { read: rows, counts } = this.counts(survey);
-		return { rows, ...counts, send: this.prepared.request };
+	async #firstOf({ to, context }: Recipient): Promise<First> {
+		const { request, ...prepared } = this.prepared;
+		const filled = { ...prepared, request: { ...request, context: { ...request.context, ...context } } };
+		// The values of a row concern its message alone, which fails alone.
+		const checked = { ...request, to: [to] };
+		return { prepared: filled, addressee: await addresseeOf(this.cx, filled, to), checked };
 	}
 
 	isBulk(): boolean {
@@ -276,9 +239,37 @@ class TableAudience extends RowAudience<OpenTable, Recipient> {
 	}
 }
 
-function unknownPerson(email: string, isOurs: boolean) {
-	const unknown = isOurs ? '' : null;
-	return { email, name: unknown, email_reason: unknown, meta: {} };
+/** A column that is named unlike a variable would show as `#First Name#` in every message. Throws `UsageError`. */
+async function assertNoUnknownColumns(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ header, columns }: OpenTable,
+): Promise<void> {
+	if (isOpaque(prepared)) return;
+	const { subject, text, html } = contentOf(prepared);
+	// A default would hide the mistake in every message.
+	const [bare = '', ...bodies] = [subject, text ?? '', html ?? ''].map(withoutDefaults);
+	const misnamed = misnamedVariables([bare, ...bodies], header, columns);
+	if (misnamed.length === 0) return;
+	const [bareText = '', bareHtml = ''] = bodies;
+	const content = { subject: bare, text: bareText, html: bareHtml };
+	const open = openVariables(content, prepared.request.context ?? {});
+	const fields = (await fieldsOf(cx)) ?? [];
+	// A field takes the place of a column only if that was left out.
+	const refused = misnamed.filter(
+		({ written, variable }) =>
+			!isVariableName(written) ||
+			(open.includes(written) && (variable !== null || !fields.includes(written))),
+	);
+	if (refused.length === 0) return;
+	throw new UsageError('the message names columns that are not variables; nothing was sent', {
+		details: refused.map(({ written, column, variable }) =>
+			variable === null
+				? `#${written}#: --map "${column}=NAME" makes the column "${column}" a variable`
+				: `#${written}#: the column "${column}" is #${variable}#`,
+		),
+		hint: 'a variable has letters A to Z, digits and _, and case counts; --no-strict-vars leaves it as it is',
+	});
 }
 
 export async function batchAudience(
@@ -289,7 +280,8 @@ export async function batchAudience(
 	return new BatchAudience(cx, options, file, await readAttachments(cx, options.attach));
 }
 
-class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
+class BatchAudience extends RowAudience<RequestRow> {
+	readonly unit = 'requests';
 	readonly prepared = null;
 	readonly files: readonly FileToSend[];
 	#hasLinks = false;
@@ -303,28 +295,23 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 		return { requests: true, source: this.source, strict_vars: this.isStrict };
 	}
 
-	protected async openRows(input: Input): Promise<OpenRequests> {
-		const added = { attachments: namedIn(this.files), track: this.options.track };
-		const opened = await openRequestRows(this.cx, input, added);
-		const rows = mapped(opened.rows, (row) => {
-			this.#hasLinks ||= isRecord(row.request) && hasOurLinks(row.request);
-			return row;
+	protected openRows(input: Parameters<typeof openRequestRows>[1]): Promise<OpenRows<RequestRow>> {
+		return openRequestRows(this.cx, input, {
+			attachments: namedIn(this.files),
+			track: this.options.track,
+			onRequest: (request) => {
+				this.#hasLinks ||= hasOurLinks(request);
+			},
 		});
-		return { ...opened, rows };
 	}
 
-	protected rowsOf({ rows }: OpenRequests): AsyncIterable<RequestRow> {
-		return rows;
-	}
-
-	protected async judging(depth: Depth): Promise<(row: RequestRow) => Promise<Judged>> {
-		const { cx } = this;
-		const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
-		const fields = new Set<string>([...builtInVariables, ...((await fieldsOf(cx)) ?? [])]);
+	protected async judging(depth: Depth): Promise<Judge<RequestRow>> {
+		const { isOurs, fields } = await this.service();
+		const known = new Set<string>([...builtInVariables, ...fields]);
 		// A request that is shown is refused by its own complaint.
-		const check = depth === 'all' ? await foreseeing(cx) : null;
+		const check = depth === 'all' ? await foreseeing(this.cx) : null;
 		return async (row) => {
-			const finding = (to: string, code: string, text: string) => ({
+			const refused = (to: string, code: string, text: string) => ({
 				finding: { to, code, text },
 				recipients: [],
 				first: null,
@@ -335,25 +322,21 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 			if (one.kind === 'rejected') {
 				// A request of the wrong shape is reported by its line alone.
 				const isShaped = isOurs && sendFields.parse(row.request).kind === 'valid';
-				return finding((isShaped && one.to) || '', one.code, one.error);
+				return refused((isShaped && one.to) || '', one.code, one.error);
 			}
 			const { send, alike } = one;
 			const request = row.request as SendRequest;
-			const refused = check === null ? null : await complaintOf(check(request));
-			if (refused !== null)
-				return finding(send.to.map(({ address }) => address).join(', '), 'invalid', refused);
-			const missing = this.isStrict ? missingOf(send).filter((name) => !fields.has(name)) : [];
-			if (missing.length > 0) return finding('', missingVariable, noValueText(missing));
+			const complaint = check === null ? null : await complaintOf(check(request));
+			if (complaint !== null)
+				return refused(send.to.map(({ address }) => address).join(', '), 'invalid', complaint);
+			const missing = this.isStrict ? missingOf(send).filter((name) => !known.has(name)) : [];
+			if (missing.length > 0) return refused('', missingVariable, noValueText(missing));
 			const recipients = send.to.map(({ address: to, key }) => ({ to, key: `${key}\n${alike}` }));
 			return { finding: null, recipients, first: () => this.#firstOf(request, send) };
 		};
 	}
 
-	protected addressesOf(row: RequestRow): readonly string[] {
-		return addressesOfRequest(row);
-	}
-
-	/** The message has values as they are checked: a number is a text, an address has its form. */
+	/** The message has the checked values: a number is a text, an address has its form. */
 	async #firstOf(request: SendRequest, send: CheckedSend): Promise<First> {
 		const { to: _, ...given } = request;
 		const { envelope, from_key: _key, ...content } = send;
@@ -366,18 +349,7 @@ class BatchAudience extends RowAudience<OpenRequests, RequestRow> {
 			...(this.files.length > 0 && { files: this.files }),
 		};
 		const to = this.options.previewAs ?? send.to[0]?.address ?? '';
-		const addressee = await addresseeOf(this.cx, prepared, to);
-		return { prepared, addressee, checked: request, request: () => request };
-	}
-
-	sentence(_subject: string, survey: Survey): string {
-		const { read, counts } = this.counts(survey);
-		return `send the ${counted(read, 'request')} of ${this.name} to ${counted(counts.recipients, 'recipient')}`;
-	}
-
-	plan(survey: Survey) {
-		const { read: requests, counts } = this.counts(survey);
-		return { requests, ...counts, send: survey.first?.checked ?? null };
+		return { prepared, addressee: await addresseeOf(this.cx, prepared, to), checked: request, request };
 	}
 
 	isBulk(): boolean {
@@ -406,98 +378,25 @@ function missingOf({ subject, text_body, html_body, template_unique_id, context 
 	return missingVariables({}, used, context);
 }
 
-export type Rest = (() => Promise<OpenTable | OpenRequests>) | null;
+/** Opens the rows that are not staged yet. Null: all are. */
+export type Rest = (() => Promise<Pick<OpenRows<unknown>, 'stage' | 'close'>>) | null;
 
-interface RowCampaign extends Pick<CampaignRun, 'place' | 'id' | 'name' | 'of' | 'source' | 'subject'> {
-	content: Prepared | null;
-	isBulk: () => boolean;
-	position: number;
-	options: RunOptions;
-	rows: Rest;
-}
+type RowCampaign = Omit<CampaignRun, 'begun' | 'selection' | 'stage'> & { position: number; rows: Rest };
 
-export function rowCampaign(cx: CommandContext, row: RowCampaign): Omit<CampaignRun, 'begun'> {
-	const { rows: _, position: __, ...run } = row;
-	return {
-		...run,
-		selection: null,
-		where: row.of,
-		noRecipients: `${row.of} has no rows; nothing was sent`,
-		stage: async () => {
-			await stage(cx, row);
-			return [];
-		},
-	};
-}
-
-/** A request has up to a thousand recipients, and a batch is one transaction. */
-const requestBytes = 512 * 1024;
-
-async function stage(
+export function rowCampaign(
 	cx: CommandContext,
-	{ place, id, position, name, of, rows }: RowCampaign,
-): Promise<void> {
-	const { campaigns } = place;
-	if (rows === null) {
-		// Another run staged them, maybe with another profile.
-		if (isLimited(cx))
-			for await (const result of eachResult(cx, campaigns, id))
+	{ rows, position, ...run }: RowCampaign,
+): Omit<CampaignRun, 'begun'> {
+	const { place, id, name, of } = run;
+	const stage = async () => {
+		if (rows !== null) {
+			await cx.note(`campaign ${name}: ${position === 0 ? 'staging' : 'going on with'} ${of}`);
+			await (await rows()).stage(place.campaigns, { id, position });
+		} else if (isLimited(cx))
+			// Another run staged them, maybe with another profile.
+			for await (const result of eachResult(cx, place.campaigns, id))
 				if (result.id !== null) assertAllowed(cx, [result.to]);
-		return;
-	}
-	await cx.note(`campaign ${name}: ${position === 0 ? 'staging' : 'going on with'} ${of}`);
-	const { stageRows } = await import('../../../jobs/campaigns.js');
-	const opened = await rows();
-	const progress = cx.progress('staging', null, position);
-	const how = {
-		session: { id, position },
-		signal: cx.signal,
-		onProgress: (count: number) => progress.update(count, ''),
+		return [];
 	};
-	const complete = (position: number) => campaigns.complete(id, { position });
-	try {
-		if (opened.kind === 'csv')
-			await stageRows<Recipient>({
-				...how,
-				sink: { put: (first, recipients) => campaigns.put(id, { first, recipients }), complete },
-				rows: allowed(cx, opened.rows, addressesOfRecipient),
-			});
-		else
-			await stageRows<RequestRow>({
-				...how,
-				sink: { put: (first, requests) => campaigns.putRequests(id, { first, requests }), complete },
-				rows: allowed(cx, opened.rows, addressesOfRequest),
-				batchBytes: requestBytes,
-			});
-	} finally {
-		progress.stop();
-		await opened.close();
-	}
-}
-
-/** A profile's `allowRecipients` holds for each row; nothing is released before all were looked at. */
-function allowed<Row>(
-	cx: CommandContext,
-	rows: AsyncIterable<Row>,
-	addressesOf: (row: Row) => readonly string[],
-): AsyncIterable<Row> {
-	if (!isLimited(cx)) return rows;
-	return mapped(rows, (row) => {
-		assertAllowed(cx, addressesOf(row));
-		return row;
-	});
-}
-
-function addressesOfRecipient({ to, refused }: Recipient): string[] {
-	return refused === undefined ? [to] : [];
-}
-
-/** The recipients of a request, copies too; a wrong shape has none here, and is a finding later. */
-function addressesOfRequest({ request }: RequestRow): string[] {
-	if (!isRecord(request)) return [];
-	return ['to', 'cc', 'bcc'].flatMap((key) => {
-		const value = request[key];
-		const all: unknown[] = Array.isArray(value) ? value : [value];
-		return all.filter((one) => typeof one === 'string');
-	});
+	return { ...run, selection: null, stage };
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of a campaign: a table or send requests, from a file or a pipe. A pipe comes once: it is kept in a file without a
- * name, so that its rows are known by their hash before any is used.
+ * The rows of a campaign: a table, or send requests, from a file or a pipe. A pipe can be read once, so it is copied to a
+ * file without a name: the hash of the rows is known before any is used.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -8,66 +8,111 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import type { Attachment } from '../../../api/attachments.js';
-import type { CampaignSource, Recipient, RequestRow } from '../../../api/campaigns.js';
+import type { CampaignSource, Campaigns, Recipient, RequestRow } from '../../../api/campaigns.js';
+import type { Session } from '../../../api/capabilities.js';
 import { systemReason } from '../../../api/errors.js';
 import { isRecord } from '../../../api/json.js';
-import { withoutDefaults } from '../../../api/variables.js';
-import { type CampaignColumns, isVariableName, misnamedVariables } from '../../../jobs/campaigns.js';
+import type { CampaignColumns, stageRows } from '../../../jobs/campaigns.js';
 import type { TableSource } from '../../../tables/source.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
-import { numberText } from '../../render/units.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
-import { contentOf, isOpaque, missingVariables, openVariables, type Prepared } from './request.js';
-
-export interface Input {
-	bytes: TableSource;
-	/** `sha256`, and the `path` of a file: another run can tell whether it has the same. Empty where only the first rows are read. */
-	origin: CampaignSource;
-	close(): Promise<void>;
-}
-
-interface Opened<Row> {
-	/** How they are read, as a campaign keeps it beside the origin: the same bytes give the same rows then. */
-	reading: CampaignSource;
-	rows: AsyncIterable<Row>;
-	close(): Promise<void>;
-}
-
-export interface OpenTable extends Opened<Recipient> {
-	kind: 'csv';
-	header: readonly string[];
-	columns: CampaignColumns;
-}
-
-export interface OpenRequests extends Opened<RequestRow> {
-	kind: 'batch';
-}
-
-export type RowsFlag = '--csv' | '--batch' | '--source';
+import { assertAllowed, isLimited } from './accept.js';
 
 export function nameOf(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
 }
 
-/** For a look at the first rows: a pipe is read no further. */
-export function glance(cx: CommandContext, file: string, flag: RowsFlag): Input {
-	return { bytes: cx.sources.table(file, flag), origin: {}, close: async () => undefined };
+interface Input {
+	bytes: TableSource;
+	/** `sha256`, and the `path` of a file, by which another run knows the content. Empty for a look at the first rows. */
+	origin: CampaignSource;
+	close(): Promise<void>;
 }
 
-export async function known(cx: CommandContext, file: string, flag: RowsFlag): Promise<Input> {
-	if (await isStream(file)) return spool(cx, cx.sources.table(file, flag));
+export async function openInput(
+	cx: CommandContext,
+	file: string,
+	{ flag, isWhole }: { flag: '--csv' | '--batch' | '--source'; isWhole: boolean },
+): Promise<Input> {
+	const isPiped = await isStream(file);
+	const bytes = cx.sources.table(file, flag);
+	if (isWhole && isPiped) return spool(cx, bytes);
+	const close = async () => undefined;
+	if (!isWhole) return { bytes, origin: {}, close };
 	const { surveySource } = await import('../../../tables/source.js');
-	const { sha256 } = await surveySource(file, cx.signal);
-	return { ...glance(cx, file, flag), origin: { path: resolve(file), sha256 } };
+	const { sha256 } = await surveySource(bytes, cx.signal);
+	return { bytes, origin: { path: resolve(file), sha256 }, close };
 }
 
-/**
- * One message a row. `encoding`: undefined: it is looked for. `columns`: those of an earlier run; else they are found by
- * name and by `map`. Throws `TableError`, and `UsageError` for the columns.
- */
+type Sink = Pick<Campaigns, 'put' | 'putRequests' | 'complete'>;
+
+interface Reading<Row> {
+	rows: AsyncIterable<Row>;
+	reading: CampaignSource;
+	origin: CampaignSource;
+	addressesOf(row: Row): readonly string[];
+	put(campaigns: Sink, id: string): Parameters<typeof stageRows<Row>>[0]['sink']['put'];
+	batchBytes?: number;
+	close(): Promise<void>;
+}
+
+/** Rows that are read once, from the first. Close them, unless they were staged. */
+export class OpenRows<Row> {
+	readonly rows: AsyncIterable<Row>;
+	/** The origin of the rows and how they are read: the same source gives the same rows in another run. */
+	readonly source: CampaignSource;
+	readonly close: () => Promise<void>;
+	readonly #cx: CommandContext;
+	readonly #reading: Reading<Row>;
+
+	constructor(cx: CommandContext, reading: Reading<Row>) {
+		this.rows = reading.rows;
+		this.source = { ...reading.origin, ...reading.reading };
+		this.close = reading.close;
+		this.#cx = cx;
+		this.#reading = reading;
+	}
+
+	/** Throws `UsageError` at a row with an address that the profile may not write to. */
+	allowed(): AsyncIterable<Row> {
+		if (!isLimited(this.#cx)) return this.rows;
+		return mapped(this.rows, (row) => {
+			assertAllowed(this.#cx, this.#reading.addressesOf(row));
+			return row;
+		});
+	}
+
+	async stage(campaigns: Sink, session: Session): Promise<void> {
+		const { stageRows } = await import('../../../jobs/campaigns.js');
+		const { id } = session;
+		const { put, batchBytes } = this.#reading;
+		const progress = this.#cx.progress('staging', null, session.position);
+		try {
+			await stageRows<Row>({
+				session,
+				rows: this.allowed(),
+				sink: { put: put(campaigns, id), complete: (position) => campaigns.complete(id, { position }) },
+				signal: this.#cx.signal,
+				onProgress: (count) => progress.update(count, ''),
+				...(batchBytes !== undefined && { batchBytes }),
+			});
+		} finally {
+			progress.stop();
+			await this.close();
+		}
+	}
+}
+
+export interface OpenTable {
+	opened: OpenRows<Recipient>;
+	header: readonly string[];
+	columns: CampaignColumns;
+}
+
+/** Columns are found by name and by `map`, unless an earlier run kept them. Throws `TableError` and `UsageError`. */
 export async function openTableRows(
 	cx: CommandContext,
 	input: Input,
@@ -91,33 +136,51 @@ export async function openTableRows(
 		await sayGuess(cx, sourceName(input.bytes), table);
 		const { header, encoding, delimiter } = table;
 		const columns = 'columns' in how ? how.columns : await columnsOf(cx, header, how.map);
-		const reading = { kind: 'csv', encoding, delimiter, columns: JSON.stringify(columns) };
-		const rows = mapped(table.rows, (row) => toRecipient(row, columns));
-		return { kind: 'csv', rows, header, columns, reading, close };
+		const opened = new OpenRows<Recipient>(cx, {
+			rows: mapped(table.rows, (row) => toRecipient(row, columns)),
+			reading: { kind: 'csv', encoding, delimiter, columns: JSON.stringify(columns) },
+			origin: input.origin,
+			addressesOf: ({ to, refused }) => (refused === undefined ? [to] : []),
+			put: (campaigns, id) => (first, recipients) => campaigns.put(id, { first, recipients }),
+			close,
+		});
+		return { opened, header, columns };
 	} catch (error) {
 		await close();
 		throw error;
 	}
 }
 
-export function keptColumns({ columns = '' }: CampaignSource): CampaignColumns {
-	return JSON.parse(columns) as CampaignColumns;
+async function columnsOf(
+	cx: CommandContext,
+	header: readonly string[],
+	map: readonly string[],
+): Promise<CampaignColumns> {
+	const { campaignColumns } = await import('../../../jobs/campaigns.js');
+	const result = campaignColumns(header, map);
+	if (result.kind === 'refused')
+		throw new UsageError('the columns cannot be used as they are', {
+			details: result.findings.map(({ message }) => message),
+		});
+	const { ignored } = result.columns;
+	if (ignored.length > 0) await cx.note(`left out: ${shortNames(ignored).join(', ')}`);
+	return result.columns;
 }
 
 interface AddedToRequests {
 	attachments: readonly Attachment[];
 	track?: string | undefined;
+	onRequest?: (request: Record<string, unknown>) => void;
 }
 
-export function keptAdditions({ attachments = '[]', track }: CampaignSource): AddedToRequests {
-	return { attachments: JSON.parse(attachments) as readonly Attachment[], track };
-}
+/** A request has up to a thousand recipients, and a batch is one transaction. */
+const requestBytes = 512 * 1024;
 
 export async function openRequestRows(
 	cx: CommandContext,
 	input: Input,
 	added: AddedToRequests,
-): Promise<OpenRequests> {
+): Promise<OpenRows<RequestRow>> {
 	const [{ utf16Fault }, { readBytes, sourceName }, { readLines }, { requestRows }] = await Promise.all([
 		import('../../../tables/encoding.js'),
 		import('../../../tables/source.js'),
@@ -140,71 +203,75 @@ export async function openRequestRows(
 		yield* bytes;
 	}
 	const { attachments, track } = added;
-	const reading = {
-		kind: 'batch',
-		...(attachments.length > 0 && { attachments: JSON.stringify(attachments) }),
-		...(track === 'off' && { track }),
-	};
-	const rows = mapped(requestRows(readLines(all())), (row) => withAdditions(row, added));
-	return { kind: 'batch', reading, rows, close };
+	return new OpenRows<RequestRow>(cx, {
+		rows: mapped(requestRows(readLines(all())), (row) => withAdditions(row, added)),
+		reading: {
+			kind: 'batch',
+			...(attachments.length > 0 && { attachments: JSON.stringify(attachments) }),
+			...(track === 'off' && { track }),
+		},
+		origin: input.origin,
+		addressesOf: addressesOfRequest,
+		put: (campaigns, id) => (first, requests) => campaigns.putRequests(id, { first, requests }),
+		batchBytes: requestBytes,
+		close,
+	});
 }
 
-function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests): RequestRow {
+function withAdditions(row: RequestRow, { attachments, track, onRequest }: AddedToRequests): RequestRow {
 	if (!isRecord(row.request)) return row;
+	onRequest?.(row.request);
 	const own = row.request['attachments'];
 	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
-	// Staging refuses anything else than a list.
+	// Staging refuses anything but a list.
 	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
 	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
 
-async function columnsOf(
-	cx: CommandContext,
-	header: readonly string[],
-	map: readonly string[],
-): Promise<CampaignColumns> {
-	const { campaignColumns } = await import('../../../jobs/campaigns.js');
-	const result = campaignColumns(header, map);
-	if (result.kind === 'refused') {
-		throw new UsageError('the columns cannot be used as they are', {
-			details: result.findings.map(({ message }) => message),
-		});
-	}
-	const { ignored } = result.columns;
-	if (ignored.length > 0) await cx.note(`left out: ${shortNames(ignored).join(', ')}`);
-	return result.columns;
+/** Includes copies. A request of another shape has no addresses here, and is a finding later. */
+function addressesOfRequest({ request }: RequestRow): string[] {
+	if (!isRecord(request)) return [];
+	const values = ['to', 'cc', 'bcc'].flatMap((key): unknown => request[key]);
+	return values.filter((one) => typeof one === 'string');
 }
 
-export async function* mapped<A, B>(
-	rows: AsyncIterable<A>,
-	map: (row: A) => B,
-): AsyncGenerator<B, void, undefined> {
+/** Opens the rows of an earlier run as that run read them. Null: the content has changed. */
+export async function openRowsAgain(
+	cx: CommandContext,
+	file: string,
+	source: CampaignSource,
+): Promise<Pick<OpenRows<never>, 'stage' | 'close'> | null> {
+	const input = await openInput(cx, file, { flag: '--source', isWhole: true });
+	const { sha256, kind, encoding, track, columns = '', attachments = '[]' } = source;
+	if (input.origin['sha256'] !== sha256) {
+		await input.close();
+		return null;
+	}
+	if (kind === 'batch')
+		return openRequestRows(cx, input, { attachments: JSON.parse(attachments) as Attachment[], track });
+	const how = { columns: JSON.parse(columns) as CampaignColumns, encoding };
+	return (await openTableRows(cx, input, how)).opened;
+}
+
+async function* mapped<A, B>(rows: AsyncIterable<A>, map: (row: A) => B): AsyncGenerator<B, void, undefined> {
 	for await (const row of rows) yield map(row);
 }
 
-/**
- * Reads the source to its end into a file without a name, gone with `close` and with the process. Throws `CliError` (exit
- * 74) where the temporary folder cannot take it.
- */
+/** Reads the source to its end into an unnamed file, which is gone after `close` and with the process. */
 async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 	const { readChunks, sourceName, surveySource } = await import('../../../tables/source.js');
 	const name = sourceName(source);
 	const folder = cx.io.env['TMPDIR'] || tmpdir();
-	const file = await openUnnamed(folder).catch((error: unknown) => {
-		throw unkept(error, `${folder} takes no file for ${name}`);
-	});
-	// Typed rows are on the screen already: a progress line would stand between them.
-	const isTyped = typeof source !== 'string' && cx.io.stdin.isTTY;
-	const progress = isTyped ? null : cx.progress(`lines of ${name}`, null);
-	let bytes = 0;
+	const noRoom = (cause: unknown) => {
+		const message = `cannot copy ${name} to ${folder}: ${systemReason(cause)}; nothing was sent`;
+		throw new CliError('disk', exits.disk, message, { hint: 'set TMPDIR to another directory', cause });
+	};
+	const file = await openUnnamed(folder).catch(noRoom);
+	const progress = cx.progress(`lines of ${name}`, null);
 	try {
 		const { sha256 } = await surveySource(source, cx.signal, async (chunk, lineFeeds) => {
-			await file.appendFile(chunk).catch((error: unknown) => {
-				const took = `${numberText(Math.round(bytes / 1_000_000))} MB`;
-				throw unkept(error, `${folder} has no room for ${name}, of which it took ${took}`);
-			});
-			bytes += chunk.length;
-			progress?.update(lineFeeds);
+			await file.appendFile(chunk).catch(noRoom);
+			progress.update(lineFeeds);
 		});
 		const again = () => readChunks(file, 0);
 		return { bytes: { name, again }, origin: { sha256 }, close: () => file.close() };
@@ -213,7 +280,7 @@ async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 		if (cx.signal.aborted) await cx.note(`nothing was sent: ${name} was still being read`);
 		throw error;
 	} finally {
-		progress?.stop();
+		progress.stop();
 	}
 }
 
@@ -227,51 +294,4 @@ async function openUnnamed(folder: string): Promise<FileHandle> {
 		await file.close();
 		throw error;
 	}
-}
-
-function unkept(cause: unknown, what: string): CliError {
-	return new CliError('disk', exits.disk, `${what}: ${systemReason(cause)}; nothing was sent`, {
-		hint: 'TMPDIR names another folder; or put it into a file and give that',
-		cause,
-	});
-}
-
-/**
- * A column whose name is not a variable's would show as `#First Name#` in every message. Throws `UsageError` naming each;
- * a text that only the service knows is not looked at.
- */
-export async function assertNoUnknownColumns(
-	cx: CommandContext,
-	prepared: Prepared,
-	{ header, columns }: OpenTable,
-): Promise<void> {
-	if (isOpaque(prepared)) return;
-	const written = contentOf(prepared);
-	// A default would hide the mistake in every message.
-	const content = {
-		...written,
-		subject: withoutDefaults(written.subject),
-		text: written.text && withoutDefaults(written.text),
-		html: written.html && withoutDefaults(written.html),
-	};
-	const texts = [content.subject, content.text ?? '', content.html ?? ''];
-	const misnamed = misnamedVariables(texts, header, columns);
-	if (misnamed.length === 0) return;
-	const context = prepared.request.context ?? {};
-	const open = openVariables(content, context);
-	const missing = await missingVariables(cx, content, context);
-	// The columns of a table count; a field stands in only for a column that was left out.
-	const refused = misnamed.filter(
-		({ written, variable }) =>
-			!isVariableName(written) || (variable === null ? missing : open).includes(written),
-	);
-	if (refused.length === 0) return;
-	throw new UsageError('the message names columns that are not variables; nothing was sent', {
-		details: refused.map(({ written, column, variable }) =>
-			variable === null
-				? `#${written}#: --map "${column}=NAME" makes the column "${column}" a variable`
-				: `#${written}#: the column "${column}" is #${variable}#`,
-		),
-		hint: 'a variable has letters A to Z, digits and _, and case counts; --no-strict-vars leaves it as it is',
-	});
 }

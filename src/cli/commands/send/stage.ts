@@ -1,6 +1,6 @@
 /**
- * `send --list`, `--csv` and `--batch`: one way for all. A campaign is staged, shown, agreed to and released. A dry run and a
- * preview put its recipients through the same rules without a write (docs/decisions/2026-11-29-dry-runs.md).
+ * `send --list`, `--csv` and `--batch`: a campaign is staged, shown, agreed to and released. A dry run and a preview apply the
+ * rules of staging to the recipients and write nothing (docs/decisions/2026-11-29-dry-runs.md).
  */
 
 import {
@@ -11,56 +11,48 @@ import {
 	type RequestsSpec,
 } from '../../../api/campaigns.js';
 import type { SendRequest } from '../../../api/inputs.js';
-import { usedVariables } from '../../../api/variables.js';
-import {
-	joinVariables,
-	overlayVariables,
-	type Person,
-	personVariables,
-} from '../../../engine/rules/subscribers.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext, Foreseen } from '../../frame/context.js';
-import { type CliError, UsageError } from '../../frame/errors.js';
+import { UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
+import { counted, numberText } from '../../render/units.js';
 import { assertAcceptable, assertAllowed } from './accept.js';
 import { uploadAttachments } from './attach.js';
 import { type Beginning, beginCampaign, type CampaignPlace, foreseeOpening, openCampaign } from './begin.js';
 import { warnOfContent, warnOfLinks } from './lint.js';
 import { type SendOptions, wantsPreview } from './options.js';
-import { type Addressee, compose, sendTrial, showDryRun, showPreview } from './preview.js';
+import { type Addressee, compose, notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { type CampaignRun, runCampaign } from './release.js';
-import { assertExpected, type Findings } from './report.js';
-import { contentOf, isOpaque, type Prepared } from './request.js';
+import { assertExpected, type Findings, noRecipients } from './report.js';
+import type { Prepared } from './request.js';
 import { assertCanDeliver } from './watch.js';
 
+/** `first`: up to the first message; `look`: for a person, where the recipients can be read twice; `all`: for a dry run. */
+export type Depth = 'first' | 'look' | 'all';
+
 export interface Audience {
-	readonly name: string;
-	readonly where: string;
+	/** Its name in sentences: `list 1 "Readers"`, `people.csv`. */
+	readonly of: string;
 	readonly prepared: Prepared | null;
 	readonly files: readonly FileToSend[];
-	readonly noRecipients: string;
 	readonly spec: CampaignSpec | RequestsSpec;
 	open(isWhole: boolean): Promise<void>;
-	/**
-	 * Finds what staging would find. `first`: no further than the first message; `look`: whatever a person should know,
-	 * where the recipients can be read twice.
-	 */
-	survey(depth: 'first' | 'look' | 'all'): Promise<Survey>;
+	/** Finds what staging would find. */
+	survey(depth: Depth): Promise<Survey>;
 	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'>;
-	sentence(subject: string, survey: Survey): string;
-	plan(survey: Survey): Foreseen;
 	isBulk(): boolean;
-	noFirst(): CliError;
 	close(): Promise<void>;
 }
 
 export interface Survey {
 	recipients: number;
 	findings: Findings;
-	/** The first that can be sent to, else the first with an address; of `--preview-as` that one. Null: there is none. */
+	/** The first that can be sent to, else the first with an address; with `--preview-as` that one. */
 	first: First | null;
 	isPart: boolean;
+	plan: Foreseen;
+	/** Who is left out of lists. */
 	notes: readonly string[];
 }
 
@@ -68,7 +60,8 @@ export interface First {
 	prepared: Prepared;
 	addressee: Addressee;
 	checked: SendRequest;
-	request: () => SendRequest;
+	/** The request as it is, if it came whole. */
+	request?: SendRequest;
 }
 
 export async function audienceOf(cx: CommandContext, options: SendOptions): Promise<Audience> {
@@ -82,7 +75,7 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 	const audience = await audienceOf(cx, options);
 	const { testTo } = options;
 	const isLook = wantsPreview(options) || testTo !== undefined;
-	const beginning = isLook ? null : await beginCampaign(cx, options, audience.name);
+	const beginning = isLook ? null : await beginCampaign(cx, options, audience.of);
 	try {
 		await audience.open(beginning !== null || (cx.dryRun && testTo === undefined));
 		if (testTo !== undefined) return await test(cx, audience, options, testTo);
@@ -108,22 +101,24 @@ async function foresee(
 		if (beginning.there?.state === 'released') return foreseeResume(cx, beginning.there);
 	}
 	const survey = await audience.survey('all');
-	const { recipients, findings, first, notes } = survey;
-	if (first === null && options.previewAs !== undefined) throw audience.noFirst();
+	const { recipients, findings, plan, notes } = survey;
+	const first = options.previewAs === undefined ? survey.first : firstOf(audience, survey, options);
 	if (first !== null) await assertAcceptable(cx, first.checked);
-	const of = recipients + findings.rejected;
-	const [hint] = notes;
-	if (of === 0 && options.expectCount !== 0)
-		throw new UsageError(audience.noRecipients, hint === undefined ? {} : { hint });
-	if (findings.rejected > 0 && !options.skipInvalid) throw findings.refusal(of);
-	await findings.warn(cx, of, true);
+	const all = recipients + findings.rejected;
+	if (all === 0 && options.expectCount !== 0) throw noRecipients(audience.of, notes);
+	if (findings.rejected > 0 && !options.skipInvalid) throw findings.refusal(all);
+	await findings.warn(cx, all, true);
 	for (const line of notes) await cx.note(line);
-	assertExpected(recipients, audience.where, options);
+	assertExpected(recipients, audience.of, options);
 	const prepared = audience.prepared ?? first?.prepared ?? null;
 	if (prepared !== null) await warnOfContent(cx, prepared);
 	await warnOfLinks(cx, audience.isBulk());
-	const plan = audience.plan(survey);
-	const sentence = (subject: string) => audience.sentence(subject, survey);
+	const people = counted(recipients, 'recipient');
+	const left = findings.rejected === 0 ? '' : `, ${numberText(findings.rejected)} left out`;
+	const sentence = (subject: string) =>
+		audience.prepared === null
+			? `send the requests of ${audience.of} to ${people}${left}`
+			: `send ${subject} to the ${people} of ${audience.of}${left}`;
 	if (first === null || recipients === 0) await cx.wouldDo(sentence('nothing'), plan);
 	else if (wantsPreview(options)) await show(cx, first, survey, options);
 	else await showDryRun(cx, { ...first, sentence, plan });
@@ -133,13 +128,13 @@ async function foresee(
 export async function foreseeResume(cx: CommandContext, campaign: Campaign): Promise<undefined> {
 	const { key } = campaign;
 	const state = campaignState(campaign);
-	await cx.wouldDo(`go on with the campaign "${key}", which is ${state}`, { resume: key, state });
+	await cx.wouldDo(`resume the campaign "${key}", which is ${state}`, { resume: key, state });
 }
 
 async function preview(cx: CommandContext, audience: Audience, options: SendOptions): Promise<undefined> {
 	const survey = await audience.survey('look');
-	const { findings, recipients, first } = survey;
-	if (first === null) throw audience.noFirst();
+	const { findings, recipients } = survey;
+	const first = firstOf(audience, survey, options);
 	await assertAcceptable(cx, first.checked);
 	await warnOfContent(cx, first.prepared);
 	await findings.warn(cx, recipients + findings.rejected, options.skipInvalid);
@@ -167,19 +162,12 @@ async function test(
 ): Promise<ExitCode> {
 	assertAllowed(cx, [to]);
 	await assertCanDeliver(cx, options);
-	const { first } = await audience.survey('first');
-	if (first === null) throw audience.noFirst();
-	return sendTrial(cx, { ...first, to, options });
+	const first = firstOf(audience, await audience.survey('first'), options);
+	return sendTest(cx, { ...first, to, options });
 }
 
-export function requestFor(
-	prepared: Prepared,
-	person: Person,
-	given: Readonly<Record<string, string>> = {},
-): SendRequest {
-	const { context: shared = {}, ...request } = prepared.request;
-	const used = isOpaque(prepared) ? null : usedVariables(contentOf(prepared));
-	const values = overlayVariables(personVariables(person, used, shared), used, given);
-	const context = joinVariables(values, used, shared);
-	return { ...request, to: [person.email], ...(Object.keys(context).length > 0 && { context }) };
+function firstOf({ of }: Audience, { first }: Survey, options: SendOptions): First {
+	if (first !== null) return first;
+	if (options.previewAs !== undefined) throw notAmong(options, `the recipients of ${of}`);
+	throw new UsageError(`${of} has nobody to send to`);
 }

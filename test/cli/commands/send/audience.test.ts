@@ -61,12 +61,12 @@ describe('mailctl send to selected people of several lists', () => {
 		const hint = 'hint: left out: 3 not meta.city=oslo\n';
 		expect([none.code, none.stderr]).toEqual([
 			2,
-			`error: list 2 "Guests": no subscriber is left to send to; nothing was sent\n${hint}`,
+			`error: list 2 "Guests" has no recipients; nothing was sent\n${hint}`,
 		]);
 		const dry = await project.run([...ofNone, '--dry-run']);
 		expect([dry.code, dry.stderr]).toEqual([
 			2,
-			`error: list 2 "Guests": no subscriber is left to send to\n${hint}`,
+			`error: list 2 "Guests" has no recipients; nothing was sent\n${hint}`,
 		]);
 		const run = await project.run([
 			...send(1, ...both, '--exclude-list', 'Staff', '--where', 'name~nn'),
@@ -151,7 +151,7 @@ describe('mailctl send to selected people of several lists', () => {
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([
 			2,
-			expect.stringContaining('--again sends all of it once more'),
+			expect.stringContaining('add --again to send it once more'),
 		]);
 		expect((await project.run(send(1, '--list', 'Readers', '--where', 'meta.city=Oslo'))).code).toBe(0);
 	});

@@ -177,10 +177,10 @@ describe('mailctl send --csv', () => {
 		[['--yes'], 'sending to people.csv needs consent'],
 		[['--yes', '--expect-count', '2', '--campaign', ''], '--campaign "" is not a name'],
 		[['--yes', '--expect-count', '2', '--campaign', 'a\nb'], '--campaign "a'],
-		[['--to', 'a@example.com'], '--to and --csv both name recipients'],
-		[['--list', '1'], '--list and --csv both name recipients'],
-		[['--cc', 'a@example.com'], '--cc and --bcc do not go with --csv'],
-		[['--idempotency-key', 'k'], '--idempotency-key does not go with --csv'],
+		[['--to', 'a@example.com'], 'use either --to or --csv, not both'],
+		[['--list', '1'], 'use either --list or --csv, not both'],
+		[['--cc', 'a@example.com'], 'use either --cc or --csv, not both'],
+		[['--idempotency-key', 'k'], 'use either --idempotency-key or --csv, not both'],
 	])('rejects %j', async (words, message) => {
 		const run = await project.run(send(people, ...words));
 		expect([run.code, run.stderr, sentTo()]).toEqual([2, expect.stringContaining(message), []]);
@@ -239,7 +239,7 @@ describe('mailctl send --csv', () => {
 		expect(look.stderr).toContain('warning: line 3: nobody: to: Enter a valid email address: it has no @\n');
 		expect(look.stderr).toContain('warning: line 4: ANN@example.com is in this campaign already.\n');
 		expect(look.stderr).toContain(
-			'hint: a campaign is refused for that: correct them, or give --skip-invalid\n',
+			'hint: a campaign is refused for that: correct them, or add --skip-invalid\n',
 		);
 		const few = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		expect((await project.run(send(few, '--preview', 'text'))).stderr).toContain(

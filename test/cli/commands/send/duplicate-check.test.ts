@@ -63,13 +63,12 @@ describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 			];
 			const first = await run(words, options);
 			expect(first).toMatchObject({ code, stderr: expect.stringContaining(outcome) });
-			expect(first.stderr).not.toContain('accepted before');
+			expect(first.stderr).not.toContain('already accepted');
 			const before = sink.received.length;
 
 			const again = await run(words, options);
 
-			const repeated =
-				'accepted before under this --idempotency-key: its first answer, nothing is sent again';
+			const repeated = 'already accepted with this --idempotency-key: nothing is sent again';
 			const notes = [repeated, outcome];
 			expect(again).toEqual({
 				code,

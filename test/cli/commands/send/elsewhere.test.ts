@@ -59,7 +59,7 @@ describe('a send through another service', () => {
 				const { code, stderr } = await run(['send', ...text, ...to, ...more]);
 				expect({ code, stderr }).toMatchObject({
 					code: 2,
-					stderr: expect.stringContaining('#name|friend# cannot be kept'),
+					stderr: expect.stringContaining('#name|friend#: this service does not support defaults'),
 				});
 			}
 		}
@@ -84,7 +84,7 @@ describe('a send through another service', () => {
 			expect(plan).not.toHaveProperty('message');
 			const seen = await run([...words, '-n', '-o', 'table']);
 			expect(JSON.parse(seen.stdout)).toEqual(send);
-			expect(seen.stderr).toContain('; this deployment makes the message from the request\n');
+			expect(seen.stderr).toContain(' with this request\n');
 		}
 		expect(foreign.writes).toEqual([]);
 	});
@@ -110,7 +110,7 @@ describe('a send through another service', () => {
 				const { code, stdout, stderr } = await run([...words, ...option]);
 				expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 				expect(stderr).toMatch(
-					/^error: --(preview|eml) cannot be kept: this deployment makes its messages by itself and shows none\nhint: --dry-run shows what it will be asked\n$/,
+					/^error: this service renders its messages itself, so --(preview|eml) cannot show them\nhint: --dry-run shows the request\n$/,
 				);
 			}
 		expect(foreign.writes).toEqual([]);

@@ -66,7 +66,7 @@ describe('mailctl send with a failing mail server', () => {
 			code: 9,
 			answer: { messages: [], result: true, messages_created: 0 },
 			said: [
-				{ note: 'no message was made to gone@example.com: suppressed or inactive' },
+				{ note: 'no message to gone@example.com: suppressed or inactive' },
 				{ hint: `mailctl --db ${project.db} why gone@example.com` },
 			],
 		});
@@ -77,7 +77,7 @@ describe('mailctl send with a failing mail server', () => {
 		expect([seen.code, seen.stdout, stripVTControlCharacters(seen.stderr)]).toEqual([
 			9,
 			'',
-			'no message was made to gone@example.com: suppressed or inactive\n' +
+			'no message to gone@example.com: suppressed or inactive\n' +
 				`hint: mailctl --db ${project.db} why gone@example.com\n`,
 		]);
 		expect((await project.run([...hello, '--to', 'gone@example.com', '-q'])).stderr).toBe('');
@@ -113,8 +113,7 @@ describe('mailctl send with a failing mail server', () => {
 			code: 13,
 			stderr:
 				'sent 0, uncertain 1\n' +
-				`hint: mailctl --db ${project.db} messages list --status uncertain shows what may or may not have arrived; ` +
-				`mailctl --db ${project.db} messages retry ID sends it again\n`,
+				`hint: mailctl --db ${project.db} messages list --status uncertain shows what may have arrived\n`,
 		});
 		expect(await states(project)).toEqual(['uncertain']);
 	});
@@ -126,7 +125,7 @@ describe('mailctl send with a failing mail server', () => {
 			code: 12,
 			error: {
 				code: 'stalled',
-				hint: `accepted and queued, do not repeat; mailctl --db ${project.db} worker goes on`,
+				hint: `accepted and queued, do not repeat; mailctl --db ${project.db} worker continues`,
 			},
 		});
 		expect(await states(project)).toEqual(['queued']);

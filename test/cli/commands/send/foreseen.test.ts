@@ -88,7 +88,7 @@ it('a variable without a value ends a dry run to an address like the send', asyn
 const unbegun: readonly [what: string, more: readonly string[], code: number, says: string][] = [
 	['a file of results that is there', ['--results', 'people.csv'], 2, '--results: '],
 	['a folder that is not there', ['--results', 'none/results.csv'], 2, '--results: '],
-	['results on standard output', ['--results', '-'], 2, '--results takes a file'],
+	['results on standard output', ['--results', '-'], 2, '--results needs a file'],
 ];
 
 describe.each(Object.entries(audiences))('a campaign to %s', (_, audience) => {
@@ -152,7 +152,7 @@ it('an unfinished campaign and a used name end dry run and send alike', async ()
 	expect(await project.json(['campaigns', 'list'])).toEqual(before);
 	const resumed = inFolder(['campaigns', 'resume', 'job 0', '--results', 'people.csv']);
 	const refusedResults = await project.run(resumed);
-	expect(refusedResults).toMatchObject({ code: 2, stderr: expect.stringContaining('is there already') });
+	expect(refusedResults).toMatchObject({ code: 2, stderr: expect.stringContaining('exists already') });
 	expect(await project.run([...resumed, '-n'])).toEqual(refusedResults);
 });
 

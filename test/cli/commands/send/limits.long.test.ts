@@ -73,7 +73,7 @@ describe('limits on sending', () => {
 		await sink.close();
 		const [before = '', after = ''] = run.stderr.split('warning: limits hold back');
 		expect(before.endsWith('\r\x1b[K')).toBe(true);
-		expect(after).toMatch(/^[^\r]*interrupted\nsending \d of 2/);
+		expect(after).toMatch(/^[^\r]*interrupt the wait\nsending \d of 2/);
 	});
 
 	it('end a send whose --wait-timeout passes', async () => {

@@ -158,7 +158,7 @@ describe('a preview with -o json', () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));
-		expect(refused['message']).toBe('--eml - prints a message and does not allow -o json; --eml FILE does');
+		expect(refused['message']).toBe('use either --eml - or -o json, not both');
 		const { code, stdout } = await project.run(eml, { env: { MAILCTL_OUTPUT: 'json' } });
 		expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Subject: For Ann\r\n') });
 	});
@@ -205,7 +205,7 @@ describe('--preview browser', () => {
 			expect(await readFile(file, 'utf8')).toContain('<pre>Hi Ann');
 		}
 		const person = await project.run([...look, '-o', 'table'], { env: { BROWSER: '/nowhere/browser' } });
-		expect(person.stderr).toMatch(/no browser to open here; the message is in: \S+message\.html/);
+		expect(person.stderr).toMatch(/no browser found; open this file: \S+message\.html/);
 	});
 
 	it('keeps the message inside its frame', () => {

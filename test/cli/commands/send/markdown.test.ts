@@ -34,15 +34,10 @@ describe('--markdown-file', () => {
 	});
 
 	it.each([
-		['without a heading or subject', 'Hi\n', [], '--subject is missing'],
-		[
-			'beside HTML',
-			'# A\n',
-			['--html', '<p>x</p>'],
-			'--markdown-file and an HTML body both give the same part',
-		],
+		['without a heading or subject', 'Hi\n', [], 'missing --subject'],
+		['beside HTML', '# A\n', ['--html', '<p>x</p>'], 'use either --html or --markdown-file, not both'],
 		['without a word', '<!-- -->\n', ['--subject', 'S'], 'says nothing'],
-		['beside a template', '# A\n', ['--template', 'T'], 'a body does not go with --template'],
+		['beside a template', '# A\n', ['--template', 'T'], 'use either --markdown-file or --template, not both'],
 	])('ends with 2 %s', async (_what, markdown, more, words) => {
 		const file = await project.file('news.md', markdown);
 		const run = await project.run([...one, '--markdown-file', file, ...more]);

@@ -94,8 +94,8 @@ describe('rows through a pipe', () => {
 		expect(run.code).toBe(74);
 		expect(errorOf(run)).toMatchObject({
 			code: 'disk',
-			message: `${join(temporary, 'none')} takes no file for standard input: no such file or directory; nothing was sent`,
-			hint: 'TMPDIR names another folder; or put it into a file and give that',
+			message: `cannot copy standard input to ${join(temporary, 'none')}: no such file or directory; nothing was sent`,
+			hint: 'set TMPDIR to another directory',
 		});
 	});
 });

@@ -45,7 +45,7 @@ describe('mailctl send --results', () => {
 		expect(run).toMatchObject({
 			code: 74,
 			stderr: expect.stringMatching(
-				/error: \/dev\/full cannot be written: no space is left on the disk\nhint: free some space, or name a file on another disk\nhint: what was sent is sent, and is kept: mailctl .*campaigns results november --save FILE writes the results\n$/,
+				/error: \/dev\/full cannot be written: no space is left on the disk\nhint: free some space, or name a file on another disk\nhint: only the results are missing: mailctl .*campaigns results november --save FILE writes them\n$/,
 			),
 		});
 		expect(sink.received).toHaveLength(1);
@@ -53,7 +53,7 @@ describe('mailctl send --results', () => {
 		expect(await project.run([...send('').slice(0, 7), ...one])).toMatchObject({
 			code: 74,
 			stderr: expect.stringMatching(
-				/hint: what was sent is sent: mailctl .*messages get [\da-f-]{36} says what became of it\n$/,
+				/hint: only the results are missing: mailctl .*messages get [\da-f-]{36} shows the outcome\n$/,
 			),
 		});
 		const later = join(project.folder, 'later.csv');
@@ -67,7 +67,7 @@ describe('mailctl send --results', () => {
 		const refused = await Promise.all([folder, '-'].map((path) => project.run(send(path))));
 		expect(refused.map(({ code, stderr }) => [code, stderr.trimEnd()])).toEqual([
 			[2, `error: --results: ${folder} is a directory; nothing was sent`],
-			[2, 'error: --results takes a file: standard output has the answer'],
+			[2, 'error: --results needs a file: standard output has the answer'],
 		]);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 		expect(sink.received).toEqual([]);
@@ -83,9 +83,9 @@ describe('mailctl send --results', () => {
 			project.run([...send(page).filter((word) => word !== '--text' && word !== 'T'), '--html-file', page]),
 		]);
 		expect(runs.map(({ code, stderr }) => [code, stderr.split('\n')[0]])).toEqual([
-			[2, `error: --results: ${people} is there already; nothing was sent`],
-			[2, `error: --results: ${alias} is there already; nothing was sent`],
-			[2, `error: --results: ${page} is there already; nothing was sent`],
+			[2, `error: --results: ${people} exists already; nothing was sent`],
+			[2, `error: --results: ${alias} exists already; nothing was sent`],
+			[2, `error: --results: ${page} exists already; nothing was sent`],
 		]);
 		expect(await readFile(people, 'utf8')).toBe('email\nann@example.com\n');
 		expect(sink.received).toEqual([]);
@@ -95,14 +95,14 @@ describe('mailctl send --results', () => {
 		const notes = await project.file('notes.txt', 'mine');
 		const refused = await project.run(send(notes));
 		expect([refused.code, refused.stderr.split('\n')[0], await readFile(notes, 'utf8')]).toEqual([
-			...[2, `error: --results: ${notes} is there already; nothing was sent`, 'mine'],
+			...[2, `error: --results: ${notes} exists already; nothing was sent`, 'mine'],
 		]);
 		const results = join(project.folder, 'r.csv');
 		await project.json([...send(results), '--campaign', 'one']);
 		await project.json([...send(results), '--campaign', 'one']);
 		await project.json(['campaigns', 'resume', 'one', '--results', results]);
 		const other = await project.run([...send(results), '--campaign', 'two']);
-		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('is there already')]);
+		expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('exists already')]);
 		expect(await project.json(['campaigns', 'list'])).toHaveLength(1);
 	});
 

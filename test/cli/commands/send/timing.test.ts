@@ -49,7 +49,7 @@ describe('mailctl send at a time', () => {
 		[['--at', 'T'.repeat(100_000)], `"${'T'.repeat(100)}…" is not a time`],
 		[['--at', '2026-12-01'], 'has no time of the day'],
 		[['--window', '9-18'], 'is not a window'],
-		[['--at', '2026-12-01 09:00', '--in', '2h'], 'give one'],
+		[['--at', '2026-12-01 09:00', '--in', '2h'], 'use either --at or --in, not both'],
 	])('rejects %j before staging', async (words, message) => {
 		const run = await project.run([...send(...words), '--now', '2026-11-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(message)]);
@@ -72,8 +72,8 @@ describe('mailctl send at a time', () => {
 	});
 
 	it.each([
-		['2026-03-29 02:30', 'clocks of Europe/Berlin skip that time: it is 2026-03-29 03:00 instead'],
-		['2026-10-25 02:30', 'clocks of Europe/Berlin show that time twice: the first is meant'],
+		['2026-03-29 02:30', 'clocks in Europe/Berlin skip that time; using 2026-03-29 03:00'],
+		['2026-10-25 02:30', 'clocks in Europe/Berlin show that time twice; using the first'],
 	])('explains %s during a clock change', async (at, message) => {
 		const run = await project.run([...send('--at', at), '--dry-run', '--now', '2026-03-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
@@ -146,7 +146,7 @@ describe('mailctl send at a time', () => {
 					});
 		expect(run).toMatchObject({ code: 14, stdout: expect.stringContaining('{"queued":2}') });
 		expect(run.stderr).toContain(
-			'accepted and queued, do not repeat: its hours are over, and it goes on at 2026-11-02 09:00 Europe/Berlin',
+			'accepted and queued, do not repeat: its hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
 		);
 		expect(run.stderr).toContain('has to run then');
 		expect(sink.received).toEqual([]);

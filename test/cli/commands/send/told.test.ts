@@ -45,7 +45,7 @@ describe('the counts of a campaign', () => {
 		const seen = await project.run(send(file, 30));
 		expect(seen.stderr).toContain(
 			'error: to: Enter a valid email address: it has no @: 30 of 30 recipients (the first: line 2 bad0, line 3 bad1, line 4 bad2)\n' +
-				'hint: correct them, or give --skip-invalid',
+				'hint: correct them, or add --skip-invalid',
 		);
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
@@ -129,22 +129,19 @@ describe('a campaign that is interrupted', () => {
 		const database = `mailctl --db ${project.db}`;
 		expect(cut.code).toBe(130);
 		expect(cut.stderr).toContain(
-			`hint: ${database} campaigns resume j --rate 5000/s goes on, ${database} campaigns cancel j drops what is not sent\n`,
+			`hint: ${database} campaigns resume j continues, ${database} campaigns cancel j drops what is not sent\n`,
 		);
 		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(601);
 		const before = sink.received.length;
 		expect(before).toBeLessThan(600);
 		const resumed = await project.run(['campaigns', 'resume', 'j', '--results', results]);
-		expect([resumed.code, resumed.stderr]).toEqual([
-			0,
-			expect.stringContaining(`600 sent, ${600 - before} since it was resumed\n`),
-		]);
+		expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining('sent 600\n')]);
 		const again = await project.run(['campaigns', 'resume', 'j']);
-		expect([again.code, again.stderr]).toEqual([0, 'the campaign "j" is finished: 600 sent\n']);
+		expect([again.code, again.stderr]).toEqual([0, 'the campaign "j" is finished: sent 600\n']);
 		const canceled = await project.run(['campaigns', 'cancel', 'j', '--yes', '-o', 'json']);
 		expect([JSON.parse(canceled.stdout)['state'], said(canceled)]).toEqual([
 			'finished',
-			[{ note: 'nothing to cancel: 600 sent' }],
+			[{ note: 'nothing to cancel: sent 600' }],
 		]);
 	});
 });

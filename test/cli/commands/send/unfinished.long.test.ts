@@ -69,14 +69,12 @@ const documentOf = ({ code, stdout, stderr }: CliResult): unknown => {
 	return JSON.parse(stdout);
 };
 
-const waysOn = (name: string) =>
-	`mailctl .*campaigns resume ${name} goes on with it, mailctl .*campaigns cancel ${name} drops what is not sent, `;
+const waysOn = (name: string) => `mailctl .*campaigns resume ${name} continues it; `;
 const refusal = (what: string, ways = '') => {
 	// A campaign that is not finished may be a repetition itself.
-	const again = ways === '' ? '--again' : '--again with another --campaign';
-	return expect.stringMatching(
-		new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again} sends all of it once more\n$`),
-	);
+	const again =
+		ways === '' ? 'add --again to send it once more' : '--again with another --campaign sends it once more';
+	return expect.stringMatching(new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again}\n$`));
 };
 const refused = (name: string) =>
 	refusal(
@@ -164,7 +162,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(documentOf(mended)).toMatchObject({ name: 'second', messages: { sent: 1 } });
 		expect(await run(typed, '--again', '--campaign', 'second')).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('--again begins a new campaign, and "second" is there already'),
+			stderr: expect.stringContaining('--again begins a new campaign, but "second" exists'),
 		});
 		expect(sink.received).toHaveLength(2);
 	});
