@@ -2,7 +2,7 @@ import type { Call } from './api.js';
 import { type ApiError, type FieldErrors, invalid } from './errors.js';
 import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
-import { fieldSet, type Infer, type ValueOf } from './schema.js';
+import { fieldSet, type Infer } from './schema.js';
 
 export const maxAttachments = 100;
 /** Bytes of all files of one message, before transfer encoding. Few mail servers take a mail over 25 MB. */
@@ -82,12 +82,9 @@ function attachment(): f.Field<Attachment, 'required'> {
 	return f.field(declared.jsonSchema(), (input) => {
 		const parsed = declared.parse(input, 'create');
 		if (parsed.kind === 'invalid') return { kind: 'invalid', errors: parsed.errors };
-		return { kind: 'valid', value: settled(parsed.value) };
+		const { type, ...rest } = parsed.value;
+		return { kind: 'valid', value: { ...rest, type: type.toLowerCase() } };
 	});
-}
-
-function settled({ type, ...rest }: ValueOf<typeof declaration>): Attachment {
-	return { ...rest, type: type.toLowerCase() };
 }
 
 export function sizeFault(sizes: readonly number[]): FieldErrors | null {

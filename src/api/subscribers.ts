@@ -54,7 +54,8 @@ function checkValue(key: string, item: unknown): f.Checked<MetaValue> {
 	if (errors.length > 0) return { kind: 'invalid', errors };
 	if (item instanceof JsonNumber) {
 		const value = item.toNumber();
-		return value === null ? tooManyDigits() : f.valid(value);
+		// A stored number is a double: a value beyond it is rejected, never rounded.
+		return value === null ? f.refuse('max_digits', texts.digits) : f.valid(value);
 	}
 	return isMetaValue(item) ? f.valid(item) : f.refuse('invalid', texts.metaValue);
 }
@@ -62,11 +63,6 @@ function checkValue(key: string, item: unknown): f.Checked<MetaValue> {
 function isMetaValue(item: unknown): item is MetaValue {
 	if (typeof item === 'number') return Number.isFinite(item);
 	return item === null || typeof item === 'string' || typeof item === 'boolean';
-}
-
-/** A stored number is a double: a value beyond it is refused, never rounded. */
-function tooManyDigits(): f.Checked<MetaValue> {
-	return f.refuse('max_digits', texts.digits);
 }
 
 function tooLarge(): f.Checked<Meta> {

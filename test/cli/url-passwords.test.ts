@@ -71,75 +71,33 @@ describe('the database of a profile', () => {
 });
 
 describe('a database of another kind', () => {
-	it.each([
-		[
-			['engine', 'init', '--db', 'mysql://x/y'],
-			{},
-			'--db: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['engine', 'init', '--db', ':memory:'],
-			{},
-			'--db: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['lists', 'list'],
-			{ MAILCTL_DB: ':memory:' },
-			'MAILCTL_DB: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['engine', 'init', '--db', 'file:y.db'],
-			{},
-			'--db: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['lists', 'list', '--db', 'FILE:///y.db'],
-			{},
-			'--db: a database is a file, or a URL that begins with postgres://',
-		],
+	const kinds = 'a database is a file, or a URL that begins with postgres://';
+	const from = (flag: string, ...words: string[]) => [words, {}, `${flag}: ${kinds}`] as const;
+
+	it.each<readonly [readonly string[], Readonly<Record<string, string>>, string]>([
+		from('--db', 'engine', 'init', '--db', 'mysql://x/y'),
+		from('--db', 'engine', 'init', '--db', ':memory:'),
+		from('--db', 'engine', 'init', '--db', 'file:y.db'),
+		from('--db', 'lists', 'list', '--db', 'FILE:///y.db'),
+		from('--from', 'engine', 'migrate', '--from', misspelt, '--to', 'y.db'),
+		from('--to', 'engine', 'migrate', '--from', 'x.db', '--to', misspelt),
+		[['lists', 'list'], { MAILCTL_DB: ':memory:' }, `MAILCTL_DB: ${kinds}`],
+		[['lists', 'list'], { MAILCTL_DB: misspelt }, `MAILCTL_DB: ${kinds}`],
+		[['lists', 'list'], { MAILCTL_DB: 'postgresql//ann:hunter2@db/mail' }, kinds],
 		[['lists', 'list', '--db', misspelt], {}, 'did you mean postgres or postgresql?'],
-		[
-			['engine', 'migrate', '--from', misspelt, '--to', 'y.db'],
-			{},
-			'--from: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['engine', 'migrate', '--from', 'x.db', '--to', misspelt],
-			{},
-			'--to: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['lists', 'list'],
-			{ MAILCTL_DB: misspelt },
-			'MAILCTL_DB: a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['profile', 'add', 'q', '--db', misspelt],
-			{},
-			'a database is a file, or a URL that begins with postgres://',
-		],
-		[
-			['config', 'set', 'db', misspelt, '--profile', 'p'],
-			{},
-			'a database is a file, or a URL that begins with postgres://',
-		],
-		[['lists', 'list'], { MAILCTL_DB: 'postgresql//ann:hunter2@db/mail' }, 'begins with postgres://'],
-		...['--db', '--from'].flatMap((flag) =>
-			[
-				'host=db.example.com user=ann password=hunter2 dbname=mail',
-				'jdbc:postgresql://db/mail?user=ann&password=hunter2',
-				'ann:hunter2@db.example.com:5432/mail',
-				'mail passwd: hunter2',
-				'//ann:1/hunter2@db/mail',
-				...['postgres:/', 'pg://'].map((scheme) => `${scheme}ann:hunter2@db/mail`),
-			].map((named): [string[], Record<string, string>, string] => [
-				flag === '--db'
-					? ['lists', 'list', '--db', named]
-					: ['engine', 'migrate', '--from', named, '--to', 'y'],
-				{},
-				`${flag}: a database is a file, or a URL that begins with postgres://`,
-			]),
-		),
+		[['profile', 'add', 'q', '--db', misspelt], {}, kinds],
+		[['config', 'set', 'db', misspelt, '--profile', 'p'], {}, kinds],
+		...[
+			'host=db.example.com user=ann password=hunter2 dbname=mail',
+			'jdbc:postgresql://db/mail?user=ann&password=hunter2',
+			'ann:hunter2@db.example.com:5432/mail',
+			'mail passwd: hunter2',
+			'//ann:1/hunter2@db/mail',
+			...['postgres:/', 'pg://'].map((scheme) => `${scheme}ann:hunter2@db/mail`),
+		].flatMap((named) => [
+			from('--db', 'lists', 'list', '--db', named),
+			from('--from', 'engine', 'migrate', '--from', named, '--to', 'y'),
+		]),
 	])('is not used as a path: %j', async (words, env, said) => {
 		const home = await makeHome();
 		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });

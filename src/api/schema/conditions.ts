@@ -39,7 +39,7 @@ export function parseCondition(text: string): Condition | ConditionFault {
 		return { at: 0, message: field === '' ? 'a field is missing' : `there is no field "${field}"`, field };
 	if (field === 'created') {
 		if (operator === '~') return { at: end, message: 'compare a date by =, !=, <, <=, > or >=' };
-		if (!isDateValue(value))
+		if (!isDay(value) && parseDateTime(value) === null)
 			return { at: behind, message: 'a date is wanted here: 2026-01-31 or 2026-01-31T12:00:00' };
 	} else if (isOrder) return { at: end, message: 'compare a text by =, != or ~' };
 	return { text, field, variable: null, operator, value };
@@ -52,10 +52,6 @@ export function isCondition(parsed: Condition | ConditionFault): parsed is Condi
 export function numberOf(text: string): number | null {
 	const isNumber = /^[+-]?\d{1,15}(?:\.\d{1,15})?$/.test(text.trim());
 	return isNumber ? Number(text) : null;
-}
-
-function isDateValue(value: string): boolean {
-	return isDay(value) || parseDateTime(value) !== null;
 }
 
 export function isDay(value: string): boolean {

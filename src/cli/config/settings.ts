@@ -72,13 +72,16 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 	const at = `profile ${target.profile ?? target.settingsOf}`;
 	const pick = picker(env, at);
 	const own = target.profile === null ? {} : selected;
+	const color = raw.color === false ? { name: '--no-color', value: 'never' } : flag('--color', raw.color);
 	return {
 		target,
 		profile: own,
 		output: pick(outputFlag(raw), 'MAILCTL_OUTPUT', selected.output, null, parseFormat),
-		color: pick(colorFlag(raw), null, selected.color, 'auto', parseColor),
+		color: pick(color, null, selected.color, 'auto', parseColor),
 		timeoutMs: pick(flag('--timeout', raw.timeout), 'MAILCTL_TIMEOUT', selected.timeout, 30_000, parseLimit),
-		retries: pick(flag('--retries', raw.retries), 'MAILCTL_RETRIES', selected.retries, 3, parseRetries),
+		retries: pick(flag('--retries', raw.retries), 'MAILCTL_RETRIES', selected.retries, 3, (text, name) =>
+			parseInteger(text, name, { max: maxRetries }),
+		),
 		deadline: pick(flag('--deadline', raw.deadline), null, undefined, null, (text, name) => ({
 			ms: parseLimit(text, name),
 			text,
@@ -148,10 +151,6 @@ function outputFlag(raw: RawGlobals): Given | null {
 	return { name: '--json', value: raw.output ?? 'json' };
 }
 
-function colorFlag(raw: RawGlobals): Given | null {
-	return raw.color === false ? { name: '--no-color', value: 'never' } : flag('--color', raw.color);
-}
-
 function picker(env: Env, profileName: string) {
 	return <T>(
 		given: Given | null,
@@ -175,10 +174,6 @@ function picker(env: Env, profileName: string) {
 function parseColor(text: string, from: string): ColorMode {
 	if (text === 'auto' || text === 'always' || text === 'never') return text;
 	throw new UsageError(`${from}: "${text}" is not auto, always or never`);
-}
-
-function parseRetries(text: string, from: string): number {
-	return parseInteger(text, from, { max: maxRetries });
 }
 
 export interface Explained {

@@ -67,7 +67,9 @@ async function composed(
 	const missing = compiled.variables.filter((reference) => variableValue(reference, variables) === null);
 	const isLinked =
 		request.bulk ||
-		variableNames(compiled.variables).some((name) => isLink(name) && !Object.hasOwn(request.variables, name));
+		variableNames(compiled.variables).some(
+			(name) => Object.hasOwn(standIns, name) && !Object.hasOwn(request.variables, name),
+		);
 	return {
 		...{ from, to: request.to },
 		raw: withFiles(encodeFile),
@@ -109,8 +111,4 @@ export function createRemoteComposer(): RemoteComposer {
 		render: (content, variables) => renderContent(content, variables, read),
 		close,
 	};
-}
-
-function isLink(name: string): boolean {
-	return Object.hasOwn(standIns, name);
 }

@@ -56,12 +56,9 @@ function parse(text: string, where: string): WrappingKey[] {
 			const bytes = /^[\da-f]{64}$/i.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64');
 			if (bytes.length !== keyBytes || !/^[\w+/=-]+$/.test(line))
 				throw new ConfigError(`${where}: key ${at + 1} is not 32 bytes`, { hint });
-			return { id: idOf(bytes), bytes };
+			const digest = createHash('sha256').update('mailctl wrapping key\0').update(bytes).digest('hex');
+			return { id: digest.slice(0, 12), bytes };
 		});
 	if (keys.length === 0) throw new ConfigError(`${where} contains no key`, { hint });
 	return keys;
-}
-
-function idOf(bytes: Buffer): string {
-	return createHash('sha256').update('mailctl wrapping key\0').update(bytes).digest('hex').slice(0, 12);
 }

@@ -2,7 +2,6 @@
 import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
-import type { Target } from './connection.js';
 import type { Hint, OwnCommand, SeveralHints } from './errors.js';
 import type { RawGlobals } from './globals.js';
 import { durationWord } from './values.js';
@@ -15,12 +14,9 @@ export interface NamedTarget {
 export const unnamed: NamedTarget = { words: [], isRemote: false };
 
 export function namedTarget(globals: RawGlobals, { target }: Settings): NamedTarget {
-	const baseUrl = target.profile === null ? baseUrlOf(target.target()) : target.settings.baseUrl;
-	return { words: targetWords(globals), isRemote: baseUrl !== undefined };
-}
-
-function baseUrlOf(target: Target): string | undefined {
-	return target.kind === 'remote' ? target.baseUrl : undefined;
+	const isRemote =
+		target.profile === null ? target.target().kind === 'remote' : target.settings.baseUrl !== undefined;
+	return { words: targetWords(globals), isRemote };
 }
 
 export type { Hint, OwnCommand };
@@ -116,13 +112,11 @@ function targetWords({
 	const named = { '--db': shown, '--base-url': baseUrl, '-p': profile };
 	if (Object.values(named).every((value) => value === undefined)) return [];
 	const words = Object.entries({ ...named, ...reached }).flatMap(([flag, value]) =>
-		value === undefined || value === '-' || (value !== shown && hasPassword(value)) ? [] : [flag, value],
+		value === undefined || value === '-' || (value !== shown && /^[\w+.-]+:\/\/[^/]*@/.test(value))
+			? []
+			: [flag, value],
 	);
 	return insecure === true && db === undefined ? [...words, '--insecure'] : words;
-}
-
-function hasPassword(value: string): boolean {
-	return /^[\w+.-]+:\/\/[^/]*@/.test(value);
 }
 
 export function shellWord(text: string): string {

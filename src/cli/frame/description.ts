@@ -5,7 +5,6 @@ import {
 	flagsOf,
 	isCommand,
 	type OptionSpec,
-	type OptionSpecs,
 	visibleIn,
 } from './command.js';
 import { exitMeanings } from './exit.js';
@@ -35,7 +34,9 @@ export function describeNode(node: Command | CommandGroup, path: readonly string
 		summary: node.summary,
 		description: node.description ?? self?.description ?? null,
 		arguments: (self?.args ?? []).map(describeArgument),
-		options: describeOptions(self?.options ?? {}),
+		options: Object.entries(self?.options ?? {}).flatMap(([key, spec]) =>
+			spec.hidden === true ? [] : [describeOption(key, spec)],
+		),
 		output: self?.output ?? null,
 		exit_codes: (self?.exits ?? []).map((code) => ({ code, meaning: exitMeanings[code] })),
 		examples: node.examples ?? self?.examples ?? [],
@@ -68,12 +69,6 @@ function describeArgument({ name, summary, optional, many, choices }: ArgSpec) {
 		repeated: many === true,
 		values: choices ?? null,
 	};
-}
-
-function describeOptions(options: OptionSpecs) {
-	return Object.entries(options).flatMap(([key, spec]) =>
-		spec.hidden === true ? [] : [describeOption(key, spec)],
-	);
 }
 
 function describeOption(key: string, spec: OptionSpec) {

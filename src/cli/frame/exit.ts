@@ -203,13 +203,11 @@ function fromApiError(error: ApiError): Complaint {
 }
 
 function hintOf(error: ApiError): Hint | null {
-	if (error.code === 'throttled') return waitHint(error);
+	const { retryAfterMs } = error;
+	if (error.code === 'throttled' && retryAfterMs !== null)
+		return `try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`;
 	const isElsewhere = error.code === 'bad_answer' || (error.code === 'network' && error.http === null);
 	return isElsewhere ? ['check the connection: ', mailctl('doctor')] : null;
-}
-
-function waitHint({ retryAfterMs }: ApiError): Hint | null {
-	return retryAfterMs === null ? null : `try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`;
 }
 
 function fromNamedError(error: Error): Complaint | null {

@@ -90,7 +90,7 @@ export function nodeHelp(node: Command | CommandGroup, path: readonly string[]):
 function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	const name = `mailctl ${path.join(' ')}`;
 	const rows = visibleIn(group).map((one): [string, string] => [
-		isCommand(one) ? usageWords(one) : one.name,
+		isCommand(one) ? [one.name, ...one.args.map(argWord)].join(' ') : one.name,
 		one.summary,
 	]);
 	const self = group.self === undefined ? examplesOf(group) : details(group.self);
@@ -149,10 +149,6 @@ function optionSections({ options, optionGroups = {} }: Command): string[] {
 
 function examplesOf({ examples = [] }: Pick<CommandGroup, 'examples'>): string[] {
 	return examples.length === 0 ? [] : [section('Examples', examples)];
-}
-
-function usageWords(command: Command): string {
-	return [command.name, ...command.args.map(argWord)].join(' ');
 }
 
 export function tail(command: Command): string {
@@ -243,7 +239,8 @@ function columnOf(rows: readonly (readonly [string, string])[]): number {
 /** `did you mean a or 'b c'?`, or undefined. A name of several words is quoted: it may read like a command. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
 	const near = [...new Set(suggest(word, candidates))];
-	return near.length === 0 ? undefined : `did you mean ${near.map(asOneWord).join(' or ')}?`;
+	const names = near.map((name) => (/\s/.test(name) ? shellWord(name) : name));
+	return names.length === 0 ? undefined : `did you mean ${names.join(' or ')}?`;
 }
 
 const verbs: Readonly<Record<string, readonly string[]>> = {
@@ -268,10 +265,6 @@ export function commandsFor(noun: string): readonly string[] {
 export function verbsFor(word: string, known: readonly string[]): string[] {
 	const same = Object.hasOwn(verbs, word) ? verbs[word] : [word];
 	return known.filter((verb) => same?.includes(verb));
-}
-
-function asOneWord(name: string): string {
-	return /\s/.test(name) ? shellWord(name) : name;
 }
 
 export const topicNames = [

@@ -223,7 +223,10 @@ function readRepeated(spec: Repeated, given: unknown, flag: string): unknown {
 			wayTo('choices' in spec ? { choices: spec.choices } : {}, {}),
 		);
 	if (spec.kind === 'pairs') return parsePairs(texts, flag);
-	if (spec.kind === 'choices') return texts.flatMap((text) => readChoices(text, spec.choices, flag));
+	if (spec.kind === 'choices') {
+		const words = texts.flatMap((text) => text.split(','));
+		return words.map((word) => readChoice(word.trim(), spec.choices, flag));
+	}
 	return texts;
 }
 
@@ -254,10 +257,6 @@ function readText(
 
 function isNeverEmpty(spec: Exclude<OptionSpec, Repeated>): boolean {
 	return spec.kind === 'file' || spec.kind === 'path' || (spec.kind === 'text' && spec.default !== undefined);
-}
-
-function readChoices(text: string, choices: readonly string[], flag: string): string[] {
-	return text.split(',').map((one) => readChoice(one.trim(), choices, flag));
 }
 
 function readChoice(text: string, choices: readonly string[], flag: string): string {

@@ -89,7 +89,8 @@ function outStream(
 				turnedAt = monotonicMicros();
 			}
 			if (lost === null || need === 'optional') return;
-			throw isClosedPipe(lost) ? new OutputClosed() : await unwritten(lost);
+			const isPipeClosed = ['EPIPE', 'ERR_STREAM_DESTROYED', 'ECONNRESET'].includes(codeOf(lost));
+			throw isPipeClosed ? new OutputClosed() : await unwritten(lost);
 		},
 	};
 }
@@ -105,8 +106,4 @@ async function unwritten(cause: Error): Promise<CliError> {
 		...(code === 'disk_full' && { hint: 'free some space, or write it to another disk' }),
 		cause,
 	});
-}
-
-function isClosedPipe(error: Error): boolean {
-	return ['EPIPE', 'ERR_STREAM_DESTROYED', 'ECONNRESET'].includes(codeOf(error));
 }

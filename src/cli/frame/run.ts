@@ -9,7 +9,7 @@ import { refusedTokenHint } from '../config/token.js';
 import { parseFields, selectColumns } from '../render/columns.js';
 import type { Shown } from '../render/out.js';
 import { isCommand, loadNode, type TreeEntry } from './command.js';
-import { type Hint, mailctl, type NamedTarget, namedTarget, unnamed } from './command-line.js';
+import { type Hint, mailctl, namedTarget, unnamed } from './command-line.js';
 import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
@@ -49,7 +49,7 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const paths = findPaths(io.env);
 	const unread: string[] = [];
 	const settings = settle(parsed, io.env, paths, unread);
-	const target = targetOf(parsed, settings);
+	const target = parsed.command.profiles === true ? unnamed : namedTarget(parsed.globals, settings);
 	onSettled({ target, format: settings.output.value });
 	checkReach(parsed.command, { ...parsed, target: settings.target });
 	const deadline = startDeadline(settings, io.env);
@@ -60,9 +60,15 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		for (const why of unread) await cx.warn(`${why}; its settings are ignored`);
 		if (parsed.command.needsNoTarget !== true) await tellUnknown(cx);
 		checkFields(parsed, cx);
-		const ask = cx.canAsk ? asker(cx) : null;
+		const ask = async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
 		const { clock, sources } = cx;
-		const input = await readInput(parsed.command, parsed, { env: io.env, settings, clock, sources, ask });
+		const input = await readInput(parsed.command, parsed, {
+			env: io.env,
+			settings,
+			clock,
+			sources,
+			ask: cx.canAsk ? ask : null,
+		});
 		await protectProfile(parsed, cx);
 		const ended = (reason: unknown, error: unknown) => {
 			const end = parsed.command.whenStopped(reason, input);
@@ -70,7 +76,8 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 			return isOwn ? end : withFate(reason, error);
 		};
 		const running = parsed.command.run(cx, input).catch(async (error: unknown) => {
-			throw named(error, parsed.path);
+			const isUnnamed = error instanceof MissingExtension && error.wanted === null;
+			throw isUnnamed ? new MissingExtension(error.extension, `mailctl ${parsed.path.join(' ')}`) : error;
 		});
 		const code = await orAborted(running, { signal, ended });
 		return finalCode(code ?? exits.done, listed, parsed.globals);
@@ -95,10 +102,6 @@ async function tellUnknown(cx: CommandContext): Promise<void> {
 	}
 }
 
-function asker(cx: CommandContext) {
-	return async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
-}
-
 function refusedToken(error: unknown, { globals }: Run, { settings, io }: CommandContext): Hint[] {
 	const { code, hint } = classify(error);
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
@@ -108,11 +111,6 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	if (!(error instanceof DatabaseMissing)) return [];
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
-}
-
-function named(error: unknown, path: readonly string[]): unknown {
-	if (!(error instanceof MissingExtension) || error.wanted !== null) return error;
-	return new MissingExtension(error.extension, `mailctl ${path.join(' ')}`);
 }
 
 /** Commands that administer profiles work without a usable profile, and select none by themselves. */
@@ -132,10 +130,6 @@ function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings
 	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
 	const isThere = config.profile !== null && Object.hasOwn(config.profiles, config.profile);
 	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
-}
-
-function targetOf({ command, globals }: Run, settings: Settings): NamedTarget {
-	return command.profiles === true ? unnamed : namedTarget(globals, settings);
 }
 
 function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: string[]): ConfigFile {

@@ -42,9 +42,6 @@ export function cleanLines(text: string): string {
 function spell(char: string): string {
 	const point = char.codePointAt(0) ?? 0;
 	const hex = point.toString(16);
-	return named[char] ?? (point < 0x100 ? `\\x${hex.padStart(2, '0')}` : bigger(point, hex));
-}
-
-function bigger(point: number, hex: string): string {
+	if (point < 0x100) return named[char] ?? `\\x${hex.padStart(2, '0')}`;
 	return point > 0xffff ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
 }

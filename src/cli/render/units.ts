@@ -56,11 +56,8 @@ export function counted(count: number, word: string, plural = `${word}s`): strin
 export function attachmentLines(
 	files: readonly { name: string; type: string; size: number }[] = [],
 ): string[] {
-	return files.map(({ name, type, size }) => `${name}  ${type}  ${amountText(size)}`);
-}
-
-function amountText(size: number): string {
-	return size < 1024 ? counted(size, 'byte') : sizeText(size);
+	const amount = (size: number) => (size < 1024 ? counted(size, 'byte') : sizeText(size));
+	return files.map(({ name, type, size }) => `${name}  ${type}  ${amount(size)}`);
 }
 
 export function replyText({ state, reply, count }: CommonReply): string {

@@ -10,13 +10,10 @@ export async function fitSentences(
 	commands: readonly string[] = [],
 ): Promise<string> {
 	const lines = text.split('\n');
-	if (!isTTY || lines.every((line) => line.length * 2 < columns || isShortAscii(line, columns))) return text;
+	const isShort = (line: string) => line.length < columns && /^[\x20-\x7e]*$/.test(line);
+	if (!isTTY || lines.every((line) => line.length * 2 < columns || isShort(line))) return text;
 	const { wrapWords } = await import('./width.js');
 	return lines.flatMap((line) => wrapWords(line, columns - 1, commands)).join('\n');
-}
-
-function isShortAscii(line: string, columns: number): boolean {
-	return line.length < columns && /^[\x20-\x7e]*$/.test(line);
 }
 
 const leastRoom = 24;

@@ -137,17 +137,14 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	return {
 		operation: name,
 		values: parts,
-		query: 'page' in query ? pageQuery(values) : encodeQuery(asked),
+		// The link to a page has its whole query.
+		query: 'page' in query && typeof values['query'] === 'string' ? values['query'] : encodeQuery(asked),
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
 		call,
 		// A part of a list that was staged without an answer is not staged again.
 		...((isKeyed || operation.isRepeatable || 'for_ms' in values) && { isRepeatable: true }),
 	};
-}
-
-function pageQuery({ query, ...values }: Values): string {
-	return typeof query === 'string' ? query : encodeQuery(Object.entries(values));
 }
 
 function encodeQuery(values: readonly (readonly [string, unknown])[]): string {

@@ -183,7 +183,7 @@ class Run implements Dispatcher.DispatchHandler {
 	): void {
 		this.#status = status;
 		this.#headers = Object.fromEntries(
-			Object.entries(headers).map(([name, value]) => [name.toLowerCase(), joined(value)]),
+			Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value ?? ''].flat().join(', ')]),
 		);
 	}
 
@@ -209,10 +209,6 @@ class Run implements Dispatcher.DispatchHandler {
 
 function tooLarge(maxBytes: number): string {
 	return `the answer is larger than ${maxBytes} bytes`;
-}
-
-function joined(value: string | string[] | undefined): string {
-	return Array.isArray(value) ? value.join(', ') : (value ?? '');
 }
 
 /** The limit counts decoded bytes: 300 KB of gzip can hold 300 MB. */

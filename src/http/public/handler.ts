@@ -125,7 +125,10 @@ async function unsubscribe(
 			}),
 			...(scope === 'all' && { from_all_lists: true }),
 		});
-		if (isOneClick) return oneClickAnswer();
+		if (isOneClick) {
+			const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...commonHeaders };
+			return { status: 200, headers, body: 'Unsubscribed.\n' };
+		}
 		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
 		// The server answers an error of the request.
@@ -152,9 +155,4 @@ async function readForm({ headers, body }: PublicRequest): Promise<Form> {
 	const fields = new URLSearchParams(text);
 	const isOneClick = fields.get('List-Unsubscribe') === 'One-Click';
 	return { scope: !isOneClick && fields.get('scope') === 'all' ? 'all' : 'list', isOneClick };
-}
-
-function oneClickAnswer(): HttpResponse {
-	const headers = { 'Content-Type': 'text/plain; charset=utf-8', ...commonHeaders };
-	return { status: 200, headers, body: 'Unsubscribed.\n' };
 }

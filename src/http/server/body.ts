@@ -103,7 +103,8 @@ export function createUpload(options: UploadOptions): Upload {
 	};
 	const reserve = (size: number, maxBytes: number): ApiError | null => {
 		if (held + size > maxBytes) return tooLarge(maxBytes);
-		if (!budget.reserve(peer, size)) return noMemory();
+		if (!budget.reserve(peer, size))
+			return new ApiError('unavailable', 'Too many requests at once. Try again.', { retryAfterMs: 1000 });
 		held += size;
 		return null;
 	};
@@ -166,10 +167,6 @@ function createPieces(): Collected {
 		add: (octets) => pieces.push(octets),
 		whole: () => (pieces.length === 0 ? null : Buffer.concat(pieces)),
 	};
-}
-
-function noMemory(): ApiError {
-	return new ApiError('unavailable', 'Too many requests at once. Try again.', { retryAfterMs: 1000 });
 }
 
 /** Shared with the store's thread, and used again: the collector does not know the size of shared memory. */

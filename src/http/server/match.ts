@@ -55,7 +55,7 @@ export function matchRequest({ method, target: sent }: Pick<HttpRequest, 'method
 		path,
 		operation: path?.kind === 'api' ? operationOf(path, method) : null,
 		query: new Query(query),
-		shownPath: isHarmless(path) ? text : maskPath(text),
+		shownPath: path?.kind === 'service' || path?.ids != null ? text : maskPath(text),
 	};
 }
 
@@ -103,10 +103,6 @@ function operationOf({ operations: here }: ApiPath, method: string): OperationNa
 	// HEAD of a GET with an effect would have the effect (api-decisions 33).
 	if (method === 'HEAD') return here.GET !== undefined && isSafe(here.GET) ? here.GET : null;
 	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
-}
-
-function isHarmless(path: Match['path']): boolean {
-	return path !== null && (path.kind === 'service' || path.ids !== null);
 }
 
 function maskPath(path: string): string {

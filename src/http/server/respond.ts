@@ -49,7 +49,7 @@ export function errorResponse(error: ApiError, headers: Headers = {}): HttpRespo
 	const wait = code === 'throttled' || code === 'unavailable' ? retryAfter(error) : {};
 	const challenge = code === 'not_authenticated' ? { 'WWW-Authenticate': headerNames.token } : {};
 	return json(statusOf(code), bodyOf(error), {
-		[headerNames.errorCode]: headerText(errorCodeOf(error)),
+		[headerNames.errorCode]: errorCodeOf(error).replace(/[^\x21-\x7e]/g, '_'),
 		...wait,
 		...challenge,
 		...(error.scopes !== null && scopeHeaders(error.scopes)),
@@ -82,10 +82,6 @@ const failedDisk = /^(?:EIO|EROFS|ENODEV|ENXIO|SQLITE_(?:IOERR|CORRUPT|NOTADB|RE
 /** 0 would cause a busy loop. */
 function retryAfter({ retryAfterMs }: ApiError): Headers {
 	return { [headerNames.retryAfter]: String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
-}
-
-function headerText(text: string): string {
-	return text.replace(/[^\x21-\x7e]/g, '_');
 }
 
 export type Responder = ReturnType<typeof createResponder>;
