@@ -35,12 +35,7 @@ export function requestIdentity({ to: _, ...request }: CheckedSend): string {
 	return canonicalJson(seenOf(request));
 }
 
-interface Identity {
-	seen: Readonly<Record<string, unknown>>;
-	unseen: Readonly<Record<string, unknown>>;
-}
-
-function identityOf(spec: CampaignSpec | RequestsSpec): Identity {
+function identityOf(spec: CampaignSpec | RequestsSpec) {
 	const { rows, ...how } = comparable(spec.source);
 	if ('requests' in spec) {
 		const parsed = requestsFields.parse(spec, 'create');

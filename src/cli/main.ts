@@ -75,7 +75,7 @@ function unknownOption(words: readonly string[]): UsageError | null {
 	const flags = words.flatMap((word) => /^--?[a-z][^=]*/i.exec(word)?.[0] ?? []);
 	const flag = flags.find((one) => !globalFlags.has(one));
 	if (flag === undefined) return null;
-	const hint = didYouMean(flag, [...globalFlags]) ?? 'the options of a command stand behind it';
+	const hint = didYouMean(flag, [...globalFlags]) ?? 'put the options of a command after its name';
 	return new UsageError(`unknown option '${flag}'`, { hint });
 }
 

@@ -69,7 +69,7 @@ describe('the command line', () => {
 			'unknown output format "lists.csv"',
 			'formats: table, wide, tsv, csv, json, ndjson, markdown, name; "> FILE" writes the output to a file',
 		],
-		[['--list', '3', 'lists'], "unknown option '--list'", 'the options of a command stand behind it'],
+		[['--list', '3', 'lists'], "unknown option '--list'", 'put the options of a command after its name'],
 		[['--token=opensesame', 'f'], "unknown option '--token'", 'did you mean --token-file or --token-stdin?'],
 		[['--tokn-file', 'f', 'lists', 'list'], "unknown option '--tokn-file'", 'did you mean --token-file?'],
 		[['lists', 'list', '--timeout', '0s'], '--timeout: "0s" must be more than zero', null],

@@ -197,7 +197,7 @@ async function openOnServer({ url, create }: LocalTarget, options: Omit<Postgres
 	}
 }
 
-export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) {
+export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts>, engine: Engine) {
 	const { store, clock, path, isNew } = parts;
 	return {
 		path,
@@ -277,8 +277,6 @@ export function localEngine(parts: LocalParts, lazy: LazyParts, engine: Engine) 
 		},
 	};
 }
-
-type LazyParts = ReturnType<typeof lazyParts>;
 
 function lazyParts(parts: LocalParts) {
 	let mailer: Promise<import('./mail.js').Mailer> | null = null;

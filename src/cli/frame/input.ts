@@ -36,12 +36,6 @@ interface InputDependencies {
 	ask: ((missing: Missing) => Promise<string>) | null;
 }
 
-interface CommandInput {
-	args: Record<string, unknown>;
-	options: Record<string, unknown>;
-	asked: ReadonlySet<string>;
-}
-
 /**
  * Options first, then arguments, each in the order of the specs: prompts come in that order. Files are opened at their
  * first read. Throws `UsageError`.
@@ -50,7 +44,7 @@ export async function readInput(
 	command: Command,
 	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
 	{ ask, ...dependencies }: InputDependencies,
-): Promise<CommandInput> {
+) {
 	assertChange(command, raw.options);
 	const asked = new Set<string>();
 	const options: Record<string, unknown> = {};

@@ -204,13 +204,7 @@ function isUndone(error: unknown): boolean {
 	return error.http?.status === 503 && error.retryAfterMs !== null && error.http.method !== 'GET';
 }
 
-interface Deadline {
-	signal: AbortSignal;
-	leftMs: () => number | undefined;
-	stop: () => void;
-}
-
-function startDeadline(settings: Settings, env: Env): Deadline {
+function startDeadline(settings: Settings, env: Env) {
 	const controller = new AbortController();
 	const { signal } = controller;
 	const deadline = settings.deadline.value;

@@ -150,18 +150,13 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 	};
 }
 
-interface SpinnerOptions {
-	unicode: boolean;
-	elapsedMs: () => number;
-}
-
 const silentMs = 1_000;
 const turnMs = 120;
 
 /** Shows the oldest of several waits. Its timers keep no process alive, and start with the first wait. */
 export function createSpinner(
 	stderr: StatusLine,
-	{ unicode, elapsedMs }: SpinnerOptions,
+	{ unicode, elapsedMs }: { unicode: boolean; elapsedMs: () => number },
 ): (what: string) => Wait {
 	const turns = unicode ? '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏' : '|/-\\';
 	const waits = new Set<{ what: string; note: string }>();

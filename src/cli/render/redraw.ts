@@ -2,22 +2,17 @@ import type { OutStream } from '../frame/io.js';
 import { rowsOf } from './terminal.js';
 import { widthOf } from './width.js';
 
-interface Redraw {
-	draw(text: string): Promise<void>;
-	clear(): Promise<void>;
-}
-
 /** Rows that stay free below the view: the status line, and one for `^C`. */
 const rowsBelow = 2;
 
-export function createRedraw(stream: OutStream): Redraw {
+export function createRedraw(stream: OutStream) {
 	let drawn: readonly string[] = [];
 	const toItsStart = () => {
 		const rows = drawn.reduce((sum, line) => sum + rowsFor(line, stream.columns), 0);
 		return rows === 0 ? '' : `\x1b[${rows}A\r\x1b[J`;
 	};
 	return {
-		async draw(text) {
+		async draw(text: string) {
 			const back = toItsStart();
 			drawn = fitting(text, stream);
 			// One write, as a synchronized update if the terminal supports it, so that no half view is seen.

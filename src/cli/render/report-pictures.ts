@@ -39,13 +39,7 @@ const size = { width: 760, height: 260 };
 /** The width of the second drawing of each picture, for phones, where words must stay readable. */
 export const narrow = 340;
 
-interface Picture {
-	title: string;
-	label: string;
-	svg: string;
-}
-
-export function chartOf(saved: SavedReport, width = size.width): Picture {
+export function chartOf(saved: SavedReport, width = size.width) {
 	if (saved.chart === 'heat') {
 		const svg = weekPicture(saved.detailed?.details.week ?? [], width);
 		return { title: 'Opens in the week', label: 'opens by weekday and hour', svg };

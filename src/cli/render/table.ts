@@ -20,12 +20,8 @@ const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
 
-interface Drawn {
-	text: string;
-	leftOut: readonly string[];
-}
-
-export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout): Promise<Drawn> {
+/** `leftOut`: headers of columns for which the width is not enough. */
+export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout) {
 	if (rows.length === 0) return { text: '', leftOut: [] };
 	const measured = columns.map((column) => {
 		const cells = rows.map((row) => cellOf(column, row, layout.times));

@@ -78,12 +78,7 @@ async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Pro
 	return openProxyAgent({ ...shared, ...proxy, requestTls: tls, proxyTls: tls });
 }
 
-interface TlsOptions {
-	ca?: string[];
-	rejectUnauthorized?: false;
-}
-
-async function tlsOptions({ caCert, insecure }: TransportOptions): Promise<TlsOptions> {
+async function tlsOptions({ caCert, insecure }: TransportOptions) {
 	const unchecked = insecure ? ({ rejectUnauthorized: false } as const) : {};
 	if (caCert === null) return unchecked;
 	const { rootCertificates } = await import('node:tls');

@@ -204,11 +204,6 @@ export async function presentationOf(
 const maxRanges = 50;
 const maxRangeLength = 64;
 
-interface LanguageRange {
-	tag: string;
-	quality: number;
-}
-
 /** Accept-Language (RFC 9110 s.12.5.4, RFC 4647 s.3.4: `de-CH` is `de`); English if none fits. */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	const ranges = (acceptLanguage ?? '')
@@ -227,7 +222,7 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	return languages[0];
 }
 
-function parseRange(text: string): LanguageRange | null {
+function parseRange(text: string): { tag: string; quality: number } | null {
 	if (text.length > maxRangeLength) return null;
 	const [tag = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
 	if (!/^(?:\*|[a-z]{1,8}(?:-[a-z\d]{1,8})*)$/.test(tag)) return null;

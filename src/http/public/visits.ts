@@ -130,12 +130,7 @@ export async function click(
 	return { status: 302, headers: { Location: link.url, ...commonHeaders }, body: null };
 }
 
-interface Followed {
-	message: TrackedMessage;
-	link: { position: number; url: string };
-}
-
-async function follow(ports: TrackingPorts, token: string): Promise<Followed | null> {
+async function follow(ports: TrackingPorts, token: string) {
 	const keyring = await ports.keyring();
 	const verified = keyring && verifyClickToken(keyring, token);
 	if (verified === null) return null;
