@@ -84,20 +84,6 @@ describe('a used connection that the server has ended', () => {
 		expect(server.bodies).toHaveLength(20);
 	});
 
-	it('continues after a body without recipients', async () => {
-		const { server, result } = await sendMany(
-			10,
-			{
-				ehlo: ['PIPELINING'],
-				on: (phase, line) =>
-					phase === 'RCPT' && line.includes('<r3@') ? { answer: '550 5.1.1 No such user' } : undefined,
-			},
-			{ connections: 1 },
-		);
-		expect(result.counts).toMatchObject({ sent: 9, bounced: 1 });
-		expect([server.connections, server.bodies.filter((body) => body === '')]).toEqual([1, ['']]);
-	});
-
 	it('is shared if the server allows no more connections', async () => {
 		const { result } = await sendMany(
 			40,

@@ -1,6 +1,9 @@
 /** Replies reach the mail that they answer, whichever socket reads them: of ours in clear to one address, or nodemailer's. */
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { PhaseTracker, replyOf } from '../../../src/delivery/smtp/opening.js';
 import { SmtpPool } from '../../../src/delivery/smtp/pool.js';
+import { ehloName } from '../../../src/delivery/smtp/settings.js';
+import { wireBody } from '../../../src/delivery/smtp/transaction.js';
 import { plainSettings } from '../../support/delivery.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
@@ -25,4 +28,118 @@ it.each(['127.0.0.1', 'localhost', '127.1'])('many connections at once open to %
 	);
 	expect(sink.connections).toBe(5);
 	await sink.close();
+});
+
+describe('the opening of a session', () => {
+	it('reads its phase from the trace', () => {
+		const phases: string[] = [];
+		const tracker = new PhaseTracker((phase) => phases.push(phase));
+		expect(tracker.phase).toBe('connect');
+		for (const line of ['EHLO me', 'STARTTLS', 'EHLO me', 'AUTH PLAIN'])
+			tracker.note({ from: 'client', line });
+		expect(phases).toEqual(['ehlo', 'tls', 'ehlo', 'auth']);
+	});
+
+	it('keeps the keywords of EHLO with parameters', () => {
+		const tracker = new PhaseTracker(() => undefined);
+		tracker.note({ from: 'client', line: 'EHLO me' });
+		tracker.note({
+			from: 'server',
+			line: '250-mx.test Hi\n250-size 1000\n250-AUTH=PLAIN LOGIN\n250 Pipelining',
+		});
+		expect([...tracker.extensions]).toEqual([
+			['SIZE', '1000'],
+			['AUTH', 'PLAIN LOGIN'],
+			['PIPELINING', ''],
+		]);
+	});
+
+	it('forgets extensions offered before STARTTLS', () => {
+		const tracker = new PhaseTracker(() => undefined);
+		tracker.note({ from: 'client', line: 'EHLO me' });
+		tracker.note({ from: 'server', line: '250-mx.test\n250-PIPELINING\n250 STARTTLS' });
+		tracker.note({ from: 'client', line: 'STARTTLS' });
+		expect(tracker.extensions.size).toBe(0);
+		tracker.note({ from: 'client', line: 'EHLO me' });
+		tracker.note({ from: 'server', line: '250-mx.test\n250 8BITMIME' });
+		expect([...tracker.extensions.keys()]).toEqual(['8BITMIME']);
+	});
+});
+
+function failed(code: string, originalCode: string, message: string, more = {}) {
+	const error = Object.assign(new Error(message), { code, originalCode, ...more });
+	const settings = plainSettings(25, { host: 'mail.example.invalid' });
+	return replyOf(error, { phase: 'connect', settings, offersTls: false, hide: (text) => text }).reply.text;
+}
+
+describe('a failed connection', () => {
+	it.each([
+		[
+			failed('EDNS', 'ENOTFOUND', 'getaddrinfo ENOTFOUND mail.example.invalid', { syscall: 'getaddrinfo' }),
+			'connect ENOTFOUND mail.example.invalid:25: unknown host',
+		],
+		[
+			failed('EDNS', 'EAI_AGAIN', 'getaddrinfo EAI_AGAIN mail.example.invalid', { syscall: 'getaddrinfo' }),
+			'connect EAI_AGAIN mail.example.invalid:25: the name server does not answer',
+		],
+		[
+			failed('ESOCKET', 'ECONNREFUSED', 'connect ECONNREFUSED 192.0.2.1:25', {
+				address: '192.0.2.1',
+				port: 25,
+			}),
+			'connect ECONNREFUSED 192.0.2.1:25: connection refused',
+		],
+		[failed('ESOCKET', 'EMFILE', 'connect EMFILE 192.0.2.1:25'), 'connect EMFILE 192.0.2.1:25'],
+		[
+			failed('ETIMEDOUT', 'ETIMEDOUT', 'Connection timeout'),
+			'connect ETIMEDOUT mail.example.invalid:25: connection timed out',
+		],
+	])('is reported as %s', (told, expected) => {
+		expect(told).toBe(expected);
+	});
+});
+
+const url = 'https://news.example.org/m';
+
+it.each<[string, string | null, string, string | null, string | null, string]>([
+	['the setting before all', 'out.example.com', 'mx.example.net', url, 'a@example.com', 'out.example.com'],
+	['the name of the machine', null, 'mx.example.net', url, 'a@example.com', 'mx.example.net'],
+	['no name of a container', null, '3f2a9c1b7d4e', url, 'a@example.com', 'news.example.org'],
+	['no name that is none', null, 'web_1.prod_', url, 'a@example.com', 'news.example.org'],
+	['no address of a machine', null, '10.0.0.7', url, 'a@example.com', 'news.example.org'],
+	['the domain of the sender', null, 'web', null, 'a@example.com', 'example.com'],
+	['no URL of this machine', null, 'web', 'http://localhost:8080', 'a@example.com', 'example.com'],
+	[
+		'no URL with an address',
+		null,
+		'web',
+		'http://127.0.0.1:8080',
+		'a@Bücher.example',
+		'xn--bcher-kva.example',
+	],
+	['no URL with an IPv6 address', null, 'web', 'http://[::1]:8080', 'a@example.com', 'example.com'],
+	['an address where nothing else is', null, 'web', null, null, '[127.0.0.1]'],
+])('the EHLO name is %s', (_, smtpEhloName, machine, publicUrl, sender, name) => {
+	expect(ehloName({ smtpEhloName, publicUrl }, sender, machine)).toBe(name);
+});
+
+describe('a body on the wire', () => {
+	it.each([
+		['is what it was, when no line begins with a dot', 'a\r\nb.c\r\n', 'a\r\nb.c\r\n'],
+		['has its dots doubled at the start of lines', '.a\r\n..b\r\nc.\r\n.\r\n', '..a\r\n...b\r\nc.\r\n..\r\n'],
+		['ends its last line', 'a', 'a\r\n'],
+		['ends its last line with both characters', 'a\n', 'a\r\n'],
+		[
+			'does not end where a server takes LF for a line end',
+			'a\n.\nMAIL FROM:<b>\r\n',
+			'a\r\n..\r\nMAIL FROM:<b>\r\n',
+		],
+		['does not end at LF dot CRLF', 'a\n.\r\nb\r\n', 'a\r\n..\r\nb\r\n'],
+		['does not end at CR dot CR', 'a\r.\rb\r\n', 'a\r\n..\r\nb\r\n'],
+		['does not end at CR dot CRLF', 'a\r.\r\nb\r\n', 'a\r\n..\r\nb\r\n'],
+		['keeps bytes beyond ASCII', '.é\r\n', '..é\r\n'],
+		['may be empty', '', ''],
+	])('%s', (_name, written, sent) => {
+		expect(wireBody(Buffer.from(written)).toString()).toBe(sent);
+	});
 });
