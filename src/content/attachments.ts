@@ -138,7 +138,7 @@ function headerId(id: string): string {
 
 const lineLength = 76;
 
-/** All lines but the last are ended. */
+/** Every line except the last ends with CRLF. */
 export function encodeFile(bytes: Uint8Array): Buffer {
 	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 	const lines = Math.ceil(text.length / lineLength);

@@ -89,7 +89,7 @@ export function readMarkup(
 	return { attributes, bodyEnd, styles };
 }
 
-/** A hash written as an entity begins no variable. */
+/** A `#` written as an entity does not start a variable. */
 export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	return segments.flatMap(({ text, offset }): Piece[] => {
 		if (offset === null) return [{ text }];

@@ -76,7 +76,7 @@ interface Sources {
 
 type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
 
-/** Differences between messages seldom need a second piece of memory. */
+/** Most messages of one content differ by less than this. */
 const slack = 512;
 
 function writers(sources: Sources): Writers {
@@ -121,7 +121,7 @@ function writers(sources: Sources): Writers {
 				: bodyFor(tracking).rest.map((piece) => {
 						if (typeof piece === 'string') return Buffer.from(piece, 'latin1');
 						const octets = encoded.get(piece.sha256);
-						if (octets === undefined) throw new Error(`the file ${piece.sha256} is not there`);
+						if (octets === undefined) throw new Error(`the attachment ${piece.sha256} is missing`);
 						return octets;
 					}),
 		preview: ({ variables }) => {

@@ -45,7 +45,7 @@ export function fillSlot(slot: Slot, variables: Variables, write: Escape): strin
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
 	if (slot.guard === 'query') return percentEncoded(value);
-	// One that would make the link `javascript:`, or a style load something, becomes `#`.
+	// A value that makes the link `javascript:`, or a style load something, becomes `#`.
 	return isHarmless(slot, value, variables) ? write(value) : '#';
 }
 

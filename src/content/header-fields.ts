@@ -53,7 +53,7 @@ export function dateField(dateMs: number): string {
 }
 
 function refuseBreaks(name: string, value: string): void {
-	if (/[\r\n\0]/.test(value)) throw new Error(`The header field ${name} holds a line break or NUL.`);
+	if (/[\r\n\0]/.test(value)) throw new Error(`The header field ${name} contains a line break or NUL.`);
 }
 
 function isWritable(text: string): boolean {

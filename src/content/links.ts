@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** Values decide nothing, only whether they are clean, or whether the link is http(s) at all. */
+	/** Values decide nothing (`constant`), whether they are clean, or whether the link is http(s) (`whole`). */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 

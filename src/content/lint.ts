@@ -15,7 +15,7 @@ export interface ContentFinding {
 export const clippedBytes = 102 * 1024;
 const longSubject = 120;
 
-/** `bulk` wants a link to unsubscribe; `isTemplate`: files come when it is sent. */
+/** `bulk` requires a link to unsubscribe. A template gets its files when it is sent. */
 export function contentFindings(
 	{ subject, text, html, attachments = [] }: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
 	{ bulk, isTemplate = false }: { bulk: boolean; isTemplate?: boolean },

@@ -24,7 +24,7 @@ function plainText(html: string): string {
 	return textAlternative(html).replace(/\s+/g, ' ');
 }
 
-/** A parser takes variables for headings or cells: a word that is nowhere else replaces each. */
+/** The parser would read variables as headings or cells, so a unique word replaces each. */
 function hideVariables(markdown: string): { hidden: string; restore: (text: string) => string } {
 	const references: string[] = [];
 	let word = 'qvar';
@@ -74,7 +74,7 @@ body, .page { background: #111827 !important }
 }
 `;
 
-/** Outlook for Windows knows no max-width, and gets a table of 600 px. */
+/** Outlook for Windows does not support max-width, so it gets a table of 600 px. */
 function layout(title: string, body: string): string {
 	return `<!doctype html>
 <html>

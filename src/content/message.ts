@@ -130,7 +130,8 @@ export function compileSubject(template: Template): (variables: Recipient['varia
 /** RFC 2369, and RFC 8058 over https alone. */
 function unsubscribeFields(url: string): string {
 	const link = tokenField('List-Unsubscribe', `<${url}>`);
-	if (url.includes('<') || url.includes('>')) throw new Error('The unsubscribe link holds an angle bracket.');
+	if (url.includes('<') || url.includes('>'))
+		throw new Error('The unsubscribe link contains an angle bracket.');
 	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 

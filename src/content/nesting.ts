@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2';
 
-/** Programs that write mail stay far below. Code that reads HTML by recursion must not get a deeper text. */
+/** Mail programs stay far below this. Recursive readers of HTML would overflow on deeper text. */
 export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;

@@ -2,7 +2,7 @@ import { compile, type HtmlToTextOptions } from 'html-to-text';
 import { oneLine, referencePattern } from '../api/variables.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
-/** The converter would run their text together with what stands beside them. */
+/** The converter would join their text with the text beside them. */
 const blocks =
 	'address caption center dd details dl dt fieldset figcaption figure hgroup legend option summary tr'.split(
 		' ',

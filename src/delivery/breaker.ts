@@ -1,4 +1,4 @@
-/** Holds a run back during a person's pause or a fault of the mail server; all processes know both. */
+/** Stops a run during a pause by a person or a fault of the mail server. Both are stored for all processes. */
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
@@ -62,7 +62,7 @@ export class Breaker {
 		return ms;
 	}
 
-	/** The sender is refused. True: so often in a row that the queue pauses. Never rejects. */
+	/** Counts a refusal of the sender. True if the queue must pause. Never rejects. */
 	async refused(reason: string): Promise<boolean> {
 		this.#refusals += 1;
 		this.#outcomes += 1;
@@ -75,7 +75,7 @@ export class Breaker {
 		return this.#refusals >= mostRefusals;
 	}
 
-	/** The fault is over; one that refuses the sender only when it takes a message (`isSent`). */
+	/** Any reply ends a fault, but only a sent message (`isSent`) ends refusals of the sender. */
 	worked(isSent: boolean): void {
 		if (isSent) this.#outcomes += 1;
 		else if (this.#refusals >= mostRefusals) return;

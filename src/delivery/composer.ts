@@ -94,8 +94,8 @@ export class Composer {
 				...lent,
 				sender: submission === null ? '' : addressOf(submission.envelope.from),
 			};
-		if (submission === null) return unsendable('its submission is gone');
-		if (submission.is_dropped) return unsendable('its text was deleted: keep_bodies');
+		if (submission === null) return unsendable('its submission no longer exists');
+		if (submission.is_dropped) return unsendable('keep_bodies has deleted its text');
 		if (this.#isOrdinary(submission, message)) return this.#compose(submission, message);
 		return this.#withCare(message, () => this.#compose(submission, message));
 	}
@@ -173,7 +173,7 @@ export class Composer {
 			const compiled = await this.#options.contents.get(submission.content_sha256, submission.content);
 			mail = toMail(this.#options, compiled, { submission, message, files });
 		} catch (cause) {
-			// Content that cannot be compiled or joined will not improve, and must not stop other messages.
+			// Such content fails on every attempt, and must not stop other messages.
 			const why = cause instanceof Error ? cause.message : String(cause);
 			return unsendable(`the content cannot be composed: ${why}`);
 		}

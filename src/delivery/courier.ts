@@ -10,7 +10,7 @@ export interface Courier {
 	/** `at_once`: an outcome is durable before the next group begins. `in_groups`: many share a commit, within 50 ms. */
 	readonly settles: 'at_once' | 'in_groups';
 	expect(messages: readonly Leased[]): void;
-	/** Rejects only when the store does: messages that it has not told of were not sent. */
+	/** Rejects only when the store does: messages without an outcome were not sent. */
 	deliver(group: readonly Leased[], tell: Telling): Promise<void>;
 	halt(): void;
 	abort(): void;

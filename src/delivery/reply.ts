@@ -106,8 +106,8 @@ export function cleanText(text: string): string {
 }
 
 /**
- * A message is `failed`; for its `content` it is, without a bounce. A refused `sender` is tried again, and
- * several in a row pause the queue, as `infrastructure` does.
+ * `failed` ends the message as a soft bounce, and `content` ends it without a bounce. `sender` defers it, and
+ * several in a row pause the queue, as one `infrastructure` does.
  */
 export type Verdict =
 	| 'sent'
@@ -150,13 +150,16 @@ const byWords = 'the text names an unknown address';
 const rules = [
 	rule('sent', '2xx after the final dot', { kind: 'accepted' }),
 	rule('failed', 'too large for the server, or it lacks SMTPUTF8', { kind: 'unsendable' }),
-	rule('infrastructure', 'no session', { kind: 'broken', phases: opening }),
-	rule('infrastructure', 'no session', { phases: opening }),
+	rule('infrastructure', 'no session was opened', { kind: 'broken', phases: opening }),
+	rule('infrastructure', 'no session was opened', { phases: opening }),
 	rule('uncertain', 'the answer after the dot was lost', { kind: 'broken', phases: ['answer'] }),
-	rule('deferred', 'network, before the dot: nothing was taken', { kind: 'broken' }),
-	rule('infrastructure', 'login', { phases: ['mail', 'rcpt', 'data'], codes: [530, 534, 535, 538] }),
-	rule('infrastructure', 'login', { phases: ['mail', 'rcpt'], enhanced: loginCode }),
-	rule('deferred', 'transient', { codes: [4] }),
+	rule('deferred', 'a network fault before the final dot: nothing was sent', { kind: 'broken' }),
+	rule('infrastructure', 'the server requires a login', {
+		phases: ['mail', 'rcpt', 'data'],
+		codes: [530, 534, 535, 538],
+	}),
+	rule('infrastructure', 'the server requires a login', { phases: ['mail', 'rcpt'], enhanced: loginCode }),
+	rule('deferred', 'a transient refusal', { codes: [4] }),
 	rule('sender', 'MAIL is refused', { phases: ['mail'], codes: [5] }),
 	rule('hard', 'an address code', {
 		phases: ofRecipient,
@@ -192,8 +195,8 @@ const rules = [
 		enhanced: addressCode,
 		text: notAboutAddress,
 	}),
-	rule('failed', 'refused for good, the address may be fine', { codes: [5] }),
-	rule('deferred', 'an answer out of place', {}),
+	rule('failed', 'a permanent refusal that does not blame the address', { codes: [5] }),
+	rule('deferred', 'an unexpected reply', {}),
 ];
 
 /** The first rule that matches. `isShared`: a refusal after the dot names none of several recipients. */

@@ -19,7 +19,7 @@ const pollMs = 1_000;
 const longestWaitMs = 60_000;
 const storeWaits = { first: 1_000, longest: 300_000 };
 const worthTelling: Micros = 5 * microsPerSecond;
-/** The last part of a short run; others stop beginning messages one grace period before the end. */
+/** A short run starts no message in its last quarter, a longer one in its last grace period. */
 const lastPart = 1 / 4;
 
 type Fault =
@@ -146,7 +146,7 @@ export class Run {
 		return this.#request.until === 'aborted';
 	}
 
-	/** A person's pause stops every run, a fault met by others only runs that can wait. */
+	/** A pause by a person stops every run. A fault that others met stops endless runs only. */
 	async #look(): Promise<void> {
 		if (this.#isPausing) return;
 		const stop = await this.#breaker.look().catch(() => null);
@@ -243,7 +243,7 @@ export class Run {
 		this.#wakeUp.wake();
 	}
 
-	/** Nothing is in flight, unless outcomes that a slow store takes kept it from beginning. False: the run is over. */
+	/** Waits for work when nothing can start. False: the run is over. */
 	async #idle(): Promise<boolean> {
 		await this.#outcomes.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
 		if (this.#leases.waiting > 0 || this.#isLeasing) return true;
@@ -476,7 +476,7 @@ class Rate {
 		this.#next = steadyOf(options.clock);
 	}
 
-	/** However often a sleep ends early: a wake-up for new work must not shorten the wait. */
+	/** Sleeps again after an early end: a wake-up for new work must not shorten the wait. */
 	async waitForTurn(messages: number): Promise<void> {
 		const { clock, sleep, isOver } = this.#options;
 		const turn = Math.max(this.#next, steadyOf(clock) - microsPerSecond / 10);

@@ -13,8 +13,8 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 export interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * `settled`: nothing is due now. `idle`: nor has a process a message leased. `drained`: no message waits,
-	 * not even a deferred one. `aborted`: until the signal, through faults and pauses.
+	 * `settled`: nothing is due. `idle`: nothing is due or leased. `drained`: nothing waits, not even a deferred
+	 * message. `aborted`: until the signal, through faults and pauses.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** Ends gracefully: no more leases, messages in flight get 9 s, the rest goes back to the queue. */

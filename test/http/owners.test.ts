@@ -21,7 +21,7 @@ const secretOf = (name: Name) => `mctl_${name}-0123456789abcdefghijABCDEFGHIJ`;
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const notFound = { code: 'not_found', message: 'Not found.' };
 
-describe('a token with the scope send owns', () => {
+describe('a token with the scope send', () => {
 	let deployment: Deployment;
 	const clients = new Map<Name | 'admin', Client>();
 	beforeAll(async () => {
@@ -77,7 +77,7 @@ describe('a token with the scope send owns', () => {
 		['cancel', () => campaigns.cancel(id)],
 	];
 
-	it('files, which another token can name after uploading the bytes', async () => {
+	it('shares a file with another one that uploads the bytes too', async () => {
 		const sha256 = createHash('sha256').update('an invoice').digest('hex');
 		const attachments = [{ name: 'invoice.txt', type: 'text/plain', sha256 }];
 		const mail = { ...spec({ attachments }), to: ['ann@example.com'] };
@@ -94,7 +94,7 @@ describe('a token with the scope send owns', () => {
 		expect(await stage(1)).toMatchObject({ rejects: [] });
 	});
 
-	it('records that are unknown to another such token, word for word', async () => {
+	it('gets the same answer for a record of another as for a missing one', async () => {
 		const { id, key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		for (const [what, ask] of everything(campaigns, id))
@@ -119,7 +119,7 @@ describe('a token with the scope send owns', () => {
 		});
 	});
 
-	it('campaigns, but no lists of a token that can read', async () => {
+	it('cannot send to a list that only another token can read', async () => {
 		const list = await apiOf('admin').lists.create({ name: 'News', email_reason: 'asked' });
 		const { id } = await openOf('shop');
 		await expect((await of('desk', 'campaigns')).addList(id, list.id)).rejects.toMatchObject(notFound);
@@ -127,7 +127,7 @@ describe('a token with the scope send owns', () => {
 		expect((await (await of('desk', 'campaigns')).addList(own.id, list.id)).counts.staged).toBe(0);
 	});
 
-	it('records that only it can list, by name too', async () => {
+	it('lists only its own records, by name too', async () => {
 		const { key } = await openOf('shop');
 		const own = await openOf('news');
 		const ofNews = await (await of('news', 'campaigns')).page({});
@@ -138,7 +138,7 @@ describe('a token with the scope send owns', () => {
 		expect(await (await of('shop', 'campaigns')).page({ key })).toMatchObject({ count: 1 });
 	});
 
-	it('a campaign name, which is a conflict for others without details', async () => {
+	it('gets a conflict without details for the campaign name of another', async () => {
 		const { key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		const same = await campaigns.open(key, spec()).catch((error: unknown) => error);
@@ -147,7 +147,7 @@ describe('a token with the scope send owns', () => {
 		expect(other).toEqual(same);
 	});
 
-	it('campaigns that block nobody else', async () => {
+	it('is not blocked by an unfinished campaign of another', async () => {
 		const shared = { subject: unique('subject') };
 		const { key } = await openOf('shop', shared);
 		const careful = { unless: 'sent' as const };
@@ -158,7 +158,7 @@ describe('a token with the scope send owns', () => {
 		).rejects.toMatchObject({ code: 'conflict', fields: { sent: [{ message: key }] } });
 	});
 
-	it('progress that another token cannot see', async () => {
+	it('cannot see the progress of another', async () => {
 		const { id } = await openOf('shop');
 		const sent = await sendOf(apiOf('shop'));
 		const scopes = [{ campaign: id }, { submission: sent.submission }];
@@ -168,7 +168,7 @@ describe('a token with the scope send owns', () => {
 		}
 	});
 
-	it('records that a token with read sees, and only it and admin change', async () => {
+	it('shares its records with a token that can read, and only it and admin change them', async () => {
 		const { id } = await openOf('shop');
 		const { message } = await sendOf(apiOf('shop'));
 		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];
@@ -189,7 +189,7 @@ describe('a token with the scope send owns', () => {
 		expect(await (await of('admin', 'messages')).cancel(message)).toMatchObject({ state: 'canceled' });
 	});
 
-	it('nothing of the database’s owner, nor older records', async () => {
+	it('cannot see records of the database’s owner or older ones', async () => {
 		const { id } = await deployment.engine.ext.campaigns.open(unique('job'), spec());
 		await expect((await of('shop', 'campaigns')).status(id)).rejects.toMatchObject(notFound);
 		expect(await (await of('desk', 'campaigns')).status(id)).toMatchObject({ id });

@@ -1,4 +1,4 @@
-/** A call cannot be taken back: its start is durable before it, its outcome before the next one. */
+/** A call cannot be undone: its start is stored before it, and its outcome before the next call. */
 
 import { type EmailKey, emailKey } from '../../api/address.js';
 import {
@@ -68,7 +68,7 @@ export class ApiCourier implements Courier {
 			// Once all calls are answered, no other write can share the commit.
 			await this.#options.queue.setCalling({ fences: part, isCalling: true, gathers: this.#calls > 0 });
 			const { outcomes, again, stop } = await this.#call(part, call);
-			// Before any outcome is durable: no other group begins.
+			// Stop before outcomes are stored, so that no other group starts.
 			if (stop !== null) this.#stop(stop, tell);
 			for (const { message, outcome } of outcomes) tell.settled(message, outcome);
 			if (again.length > 0) await this.#options.queue.setCalling({ fences: again.flat(), isCalling: false });
@@ -82,7 +82,7 @@ export class ApiCourier implements Courier {
 		this.#isHalted = true;
 	}
 
-	/** Calls in flight are waited for: they cannot be taken back. */
+	/** Calls in flight cannot be undone, so the run waits for them. */
 	abort(): void {}
 
 	async #call(group: readonly Leased[], call: StoredCall): Promise<Settled> {
@@ -166,7 +166,7 @@ export interface Settled {
 export function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)
-		return settled(failed(group, { code: 'refused', error: 'The service says that it made no message.' }));
+		return settled(failed(group, { code: 'refused', error: 'The service created no message.' }));
 	const made = new Map<EmailKey, Uuid>(messages.map(({ to, id }) => [emailKey(to), id]));
 	// Assumption: a service that counts as many messages as were asked for has omitted no recipient.
 	const isWhole = messages_created >= group.length;

@@ -188,7 +188,8 @@ function readExtract(found: Extract): Report {
 	if (bounce !== null) return bounce;
 	// A mail system never sends an automatic reply, even if a field says so.
 	const sign = plain ?? (sender === 'system' ? null : autoReplySign(mail.fields));
-	if (sign === null) return { kind: 'not_a_report', why: 'neither a report by its parts nor by its words' };
+	if (sign === null)
+		return { kind: 'not_a_report', why: 'neither its parts nor its words are those of a report' };
 	return { kind: 'auto_reply', why: sign.why, place: { part: '1', type: mail.type, line: sign.line } };
 }
 

@@ -38,7 +38,9 @@ export function readTextBounce(found: Extract): DeliveryReport | null {
 function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRecipient {
 	const judged = judgeStatement(one, action);
 	if (one.form === inReturnedOnly) return { ...judged, hard: false, why: notJudged };
-	return one.form === 'local name' ? { ...judged, hard: false, why: 'a name without its host' } : judged;
+	return one.form === 'local name'
+		? { ...judged, hard: false, why: 'the report names a user without a domain' }
+		: judged;
 }
 
 const openingLines = 12;

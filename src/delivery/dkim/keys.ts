@@ -31,7 +31,7 @@ export function parseKey(
 	if (key === null) return { kind: 'error', message: 'not a private key in PEM' };
 	if (key.asymmetricKeyType === 'ed25519') return { kind: 'key', material: materialOf('ed25519', key) };
 	if (key.asymmetricKeyType !== 'rsa')
-		return { kind: 'error', message: `DKIM knows RSA and Ed25519, not ${key.asymmetricKeyType}` };
+		return { kind: 'error', message: `DKIM supports RSA and Ed25519, not ${key.asymmetricKeyType}` };
 	const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
 	if (bits < usableBits.least || bits > usableBits.most)
 		return { kind: 'error', message: `an RSA key has 1024 to 4096 bits, this one has ${bits}` };

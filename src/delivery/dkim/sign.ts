@@ -31,7 +31,7 @@ export async function signMessage(
 	return withSignatures(bytes, unsigned, signatures);
 }
 
-/** The same, in this thread: for one that does nothing else. */
+/** Signs in the calling thread, for threads that only compose. */
 export function signMessageHere(bytes: Buffer, keys: readonly SigningKey[]): Buffer {
 	if (keys.length === 0) return bytes;
 	const { header, unsigned } = unsignedMessage(bytes, keys, []);

@@ -1,4 +1,4 @@
-/** Limits calls to each host: a dead or slow one takes no room from others until its first answer. */
+/** Limits the calls to each host, so that a dead or slow one does not delay others. */
 import { backoff } from '../../api/backoff.js';
 import type { LeasedDelivery } from '../../store/queue.js';
 
@@ -38,7 +38,7 @@ export class Hosts {
 		}
 	}
 
-	/** A host that answers will soon have none left, and there may be more for it. */
+	/** True if a host that answers needs more deliveries soon. */
 	isLow(nowMs: number): boolean {
 		return [...this.#hosts.values()].some(
 			(host) => host.hasMore && host.waiting.length < perHost && roomOf(host, nowMs) > 0,

@@ -1,4 +1,4 @@
-/** Many processes may send. A killed one's deliveries go again, with their ids, after their lease. */
+/** Several processes can send. Deliveries of a killed one are sent again under their ids after the lease. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
@@ -238,7 +238,7 @@ class Sender {
 		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);
 		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
 		clearTimeout(timer);
-		// Twice: one group may be on its way, with others behind it. A refused outcome lapses with its lease.
+		// Repeat: a group may be in flight with others after it. An outcome that is not stored ends with its lease.
 		for (let tries = 0; this.#settlements.length > 0 && tries < storeTries; tries += 1) await this.#settle();
 		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
 	}

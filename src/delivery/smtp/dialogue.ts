@@ -19,7 +19,7 @@ interface DialogueOptions {
 	extensions: SmtpExtensions;
 	/** Writes bytes to the socket; false: wait for `drained` before the next. */
 	write: (bytes: Buffer | string) => boolean;
-	/** All that was written has left this process: its memory may be written over. */
+	/** True if all bytes have left this process, so that their memory can be reused. */
 	isWritten: () => boolean;
 	close: () => void;
 	/** The phase that is waited for; null for none. Called again whenever the wait restarts. */
@@ -100,7 +100,7 @@ export class Dialogue {
 			if (this.#isEnded) return;
 		}
 		if (this.#replies.isTooLarge) {
-			this.#end('the server never ends its reply');
+			this.#end('the reply of the server is too long');
 			this.#options.close();
 			return;
 		}
@@ -192,7 +192,7 @@ export class Dialogue {
 		}
 	}
 
-	/** Outside a reply: a mail that is waited for keeps its deadline. */
+	/** Keeps the deadline of a mail whose reply is awaited. */
 	#writeCommands(): void {
 		const wasWaiting = this.#expected.length > 0 || this.#unwritten !== null;
 		this.#write(this.#dueCommands());

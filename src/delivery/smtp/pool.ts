@@ -27,7 +27,7 @@ export interface PoolOptions {
 export const usualConnections = 5;
 
 const closedReply = localReply('mail', 'the connection was closed');
-const cutReply = localReply('connect', 'cut by this side');
+const cutReply = localReply('connect', 'mailctl closed the connection');
 
 type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
 

@@ -66,7 +66,7 @@ export class Session {
 	#dialogue: Dialogue | null = null;
 	#tried = 0;
 	#isOpen = true;
-	readonly #onAbort = () => this.#cut('cut by this side');
+	readonly #onAbort = () => this.#cut('mailctl closed the connection');
 
 	constructor(options: SessionOptions, socket: Socket | undefined, resolve: (opened: Opened) => void) {
 		this.#options = options;

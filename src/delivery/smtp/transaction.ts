@@ -208,7 +208,8 @@ export type Envelope =
 
 export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 	const addresses = addressesOf(mail);
-	if (addresses === null) return unsendable('an address holds a line break or an angle bracket, or is empty');
+	if (addresses === null)
+		return unsendable('an address contains a line break or an angle bracket, or is empty');
 	const { from, recipients, isInternational } = addresses;
 	if (isInternational && !extensions.has('SMTPUTF8'))
 		return unsendable('the address needs SMTPUTF8, which the server does not offer');
@@ -217,7 +218,7 @@ export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 	const maxBytes = Number(size ?? 0);
 	const bytes = sizeOf(mail);
 	if (maxBytes > 0 && bytes > maxBytes)
-		return unsendable(`the message has ${bytes} bytes, the server takes ${maxBytes}`);
+		return unsendable(`the message has ${bytes} bytes, and the server accepts ${maxBytes}`);
 	let first = `MAIL FROM:<${from}>`;
 	if (isInternational) first += ' SMTPUTF8';
 	if (extensions.has('8BITMIME') && !isAscii(mail.bytes)) first += ' BODY=8BITMIME';

@@ -2,7 +2,7 @@
  * Links of mails, with signed tokens: 37 bytes as 50 characters of base64url, purpose (1), key id (4),
  * message uuid (16) and HMAC-SHA256 of these cut to 128 bits (16). A click's token adds 8 characters: the
  * link's position (2 bytes) and a check of it (4), the position encrypted by AES-128 with the other half of
- * the HMAC. So a message costs one HMAC and one AES key. Who guesses the 32 bits of a check gains a redirect
+ * the HMAC. So a message costs one HMAC and one AES key. Guessing the 32 bits of a check gains a redirect
  * to another link of the same mail.
  */
 import { createCipheriv, createHash, hash, timingSafeEqual } from 'node:crypto';

@@ -156,7 +156,7 @@ describe('a key from a file', () => {
 		['an RSA key has 1024 to 4096 bits, this one has 512', () => pem(512, 'pkcs8')],
 		['not a private key in PEM', () => 'hello'],
 		[
-			'DKIM knows RSA and Ed25519, not ec',
+			'DKIM supports RSA and Ed25519, not ec',
 			() =>
 				generateKeyPairSync('ec', { namedCurve: 'P-256' })
 					.privateKey.export({ format: 'pem', type: 'pkcs8' })

@@ -41,7 +41,7 @@ export const limits: readonly Row[] = [
 			phase: 'mail',
 			code: null,
 			enhanced: null,
-			text: /bytes, the server takes 10/,
+			text: /bytes, and the server accepts 10/,
 		},
 	),
 	row('SIZE without a limit', { ehlo: ['SIZE 0'] }, taken),
