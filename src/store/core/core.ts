@@ -1,4 +1,4 @@
-import type { Command, Operations } from '../operations.js';
+import type { Operations } from '../operations.js';
 import { createAttachments } from './attachments.js';
 import { createCompositions } from './attempts.js';
 import { createEvents } from './bounces.js';
@@ -7,8 +7,7 @@ import type { Slices } from './campaigns/rows.js';
 import { createRoom } from './disk-usage.js';
 import { createFields, type FieldUses } from './fields.js';
 import { createFigures, createReportDetails } from './figures/report.js';
-import { createImports, createRowImports } from './imports/imports.js';
-import { BatchRows } from './imports/run.js';
+import { type BatchPreparing, createImports, createRowImports } from './imports/imports.js';
 import { createKeys } from './keys.js';
 import { createLists, type Emptying } from './lists.js';
 import { createMaintenance } from './maintenance.js';
@@ -30,12 +29,14 @@ import { createSuppressions } from './suppression-records.js';
 import { createTemplates } from './templates.js';
 import { createDeliveries, createWebhooks } from './webhooks.js';
 
-export interface Core extends Omit<Operations, 'addListToCampaign' | 'lease'>, Slices, Emptying, FieldUses {
-	prepareBatch(command: Command<'putImportBatch'>): number;
-}
+export interface Core
+	extends Omit<Operations, 'addListToCampaign' | 'lease'>,
+		Slices,
+		Emptying,
+		FieldUses,
+		BatchPreparing {}
 
 export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } = {}): Core {
-	const batchRows = new BatchRows();
 	return {
 		...createLists(sql),
 		...createSubscribers(sql),
@@ -53,7 +54,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createKeys(sql),
 		...createSubmissions(sql),
 		...createCampaigns(sql),
-		...createImports(sql, { batchRows, isTrial }),
+		...createImports(sql, isTrial),
 		...createRowImports(sql),
 		...createMessages(sql),
 		...createOldMessages(sql),
@@ -69,6 +70,5 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createLimitHolders(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),
-		prepareBatch: ({ batch }) => batchRows.prepare(batch),
 	};
 }

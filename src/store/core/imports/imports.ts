@@ -14,7 +14,7 @@ import { hasList } from '../lists.js';
 import { column, each, insertInto, insertNumbered, parseRecord, parseStored, type Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
 import {
-	type BatchRows,
+	BatchRows,
 	chunksByRank,
 	type ImportRun,
 	importRows,
@@ -36,9 +36,9 @@ interface SessionRow {
 
 const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 
-interface ImportParts {
-	batchRows: BatchRows;
-	isTrial: boolean;
+export interface BatchPreparing {
+	/** Reads the rows before their transaction, and returns how many there are. */
+	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
 /** Progress of a dry run. Its rows are undone; `standing` holds what they decide about later rows. */
@@ -49,7 +49,8 @@ interface Progress extends Pick<Session, 'position'> {
 
 type Trials = Map<Uuid, Progress>;
 
-export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
+export function createImports(sql: Sql, isTrial: boolean) {
+	const batchRows = new BatchRows();
 	const trials: Trials | null = isTrial ? new Map() : null;
 	const parts = { batchRows, trials };
 	return {
@@ -62,6 +63,7 @@ export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 			if (ack === undefined) throw new Error('a batch without an answer');
 			return { kind: 'acknowledged', ack };
 		},
+		prepareBatch: ({ batch }) => batchRows.prepare(batch),
 		findImportAnswer: (command) => findAnswer(sql, command),
 		putImportSlices: (command) => putSlices(sql, parts, command),
 		finishImport: async ({ session, now }) => {
@@ -71,7 +73,7 @@ export function createImports(sql: Sql, { batchRows, isTrial }: ImportParts) {
 			sql.write('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', [now, row.seq]);
 			return readCounts(row.counts);
 		},
-	} satisfies Partial<Operations & Slices>;
+	} satisfies Partial<Operations & Slices & BatchPreparing>;
 }
 
 async function findAnswer(
