@@ -1,6 +1,7 @@
-// Which files of src/ one command runs through: `node scripts/walk.mjs [--less FILE] [--out FILE] -- WORDS…`.
+// Lists the files of src/ that one command runs: `node scripts/walk.mjs [--less FILE]… [--out FILE] -- WORDS…`.
 // The sources are built file by file, and V8 counts the calls of each function in all threads. `--out` writes the counts;
-// `--less` leaves out functions that an earlier run called as often, so that a run with more rows shows the files of a row.
+// `--less` leaves out functions that an earlier run called as often: a run with more rows shows the files of a row, and one
+// with `--help` the calls that only load modules.
 // SIGUSR2 begins a new count, for a server that has warmed up.
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { build } from 'esbuild';
 import { synchronous } from './sync-twin.mjs';
 
 const { values, positionals } = parseArgs({
-	options: { less: { type: 'string' }, out: { type: 'string' } },
+	options: { less: { type: 'string', multiple: true, default: [] }, out: { type: 'string' } },
 	allowPositionals: true,
 });
 const folder = mkdtempSync(join(tmpdir(), 'mailctl-walk-'));
@@ -109,7 +110,9 @@ for (const { file, name, at, count } of calls) {
 	sums.set(key, (sums.get(key) ?? 0) + count);
 }
 if (values.out !== undefined) writeFileSync(values.out, JSON.stringify([...sums]));
-const earlier = new Map(values.less === undefined ? [] : JSON.parse(readFileSync(values.less, 'utf8')));
+const earlier = new Map();
+for (const [key, count] of values.less.flatMap((file) => JSON.parse(readFileSync(file, 'utf8'))))
+	earlier.set(key, Math.max(count, earlier.get(key) ?? 0));
 const more = [...sums]
 	.filter(([key, count]) => count > (earlier.get(key) ?? 0))
 	.map(([key]) => key.split('\t')[0]);

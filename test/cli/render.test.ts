@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { clean } from '../../src/cli/render/clean.js';
-import { csvCell, linesOf, markdownCell, tsvCell } from '../../src/cli/render/lines.js';
+import { csvCell, linesOf, markdownCell, tsvCell } from '../../src/cli/render/out.js';
 import { card, table } from '../../src/cli/render/table.js';
 import { hasColor } from '../../src/cli/render/terminal.js';
 import { createTimes } from '../../src/cli/render/times.js';

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { loadNode } from '../../src/cli/frame/command.js';
 import { globalOptions } from '../../src/cli/frame/globals.js';
-import { parse as parseCommand } from '../../src/cli/frame/parse.js';
+import { parse as parseCommand } from '../../src/cli/frame/input.js';
 import { tree } from '../../src/cli/tree.js';
 import { readPlace } from '../../src/store/postgres/place.js';
 import { cli, isBuilt, makeHome, startProgram } from '../support/cli.js';

@@ -10,15 +10,13 @@ import { parseFields, selectColumns } from '../render/columns.js';
 import type { Shown } from '../render/out.js';
 import { isCommand, loadNode, type TreeEntry } from './command.js';
 import { type Hint, mailctl, namedTarget, unnamed } from './command-line.js';
-import { type CommandContext, createContext, type Run, type RunOptions } from './context.js';
+import { type CommandContext, createContext, noDatabaseHint, type Run, type RunOptions } from './context.js';
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { graceMs, isFormat, isMachine, type RawGlobals, timedBy } from './globals.js';
 import { didYouMean, fitHelp, nodeHelp } from './help.js';
-import { type Missing, readInput } from './input.js';
+import { type Missing, parse, readInput } from './input.js';
 import { printPage } from './io.js';
-import { noDatabaseHint } from './link.js';
-import { parse } from './parse.js';
 
 export async function invoke(
 	entry: TreeEntry,

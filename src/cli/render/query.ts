@@ -2,7 +2,7 @@ import { compile, type JSONValue, TreeInterpreter } from '@jmespath-community/jm
 import { UsageError } from '../frame/errors.js';
 import type { OutStream } from '../frame/io.js';
 import { cleanJsonLines } from './clean.js';
-import { tsvCell } from './lines.js';
+import { tsvCell } from './out.js';
 
 export const queryFormats = ['json', 'ndjson', 'tsv'] as const;
 type QueryFormat = (typeof queryFormats)[number];

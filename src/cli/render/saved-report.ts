@@ -2,7 +2,7 @@ import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { EventType, Report } from '../../api/records.js';
 import type { Figures } from '../../api/reports.js';
 import { formatCsvRow } from '../../tables/write-csv.js';
-import { markdownCell } from './lines.js';
+import { markdownCell } from './out.js';
 import {
 	type CampaignHead,
 	type DetailedReport,

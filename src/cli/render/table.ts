@@ -1,6 +1,6 @@
 import { clean } from './clean.js';
 import type { Column, Columns } from './columns.js';
-import { humanCell, readCellOf } from './lines.js';
+import { humanCell, readCellOf } from './out.js';
 import type { Times } from './times.js';
 import { numberText } from './units.js';
 import { pad, shorten, widthOf, wrap } from './width.js';

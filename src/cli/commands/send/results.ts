@@ -23,7 +23,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { classify, hinted } from '../../frame/exit.js';
-import { csvCell } from '../../render/lines.js';
+import { csvCell } from '../../render/out.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
 import type { CampaignPlace } from './begin.js';
