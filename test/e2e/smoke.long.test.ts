@@ -133,6 +133,7 @@ describe.skipIf((await witnessMissing()) !== null)('smoke on an independent serv
 		expect([...new Set(report.deviations.map(({ check }) => check))]).toEqual([
 			'auth.wrong',
 			'auth.none',
+			'connection.slash',
 			'connection.unknown',
 			'subscribers.unique',
 			'webhooks.replace',

@@ -12,6 +12,8 @@ import { type Checks, ok, problem, Skip, type Surroundings, type Verdict, warnin
 
 /** A MiB takes a millisecond of CPU and, from a slow disk, ten; meanwhile SQLite hears no signal. */
 const quickBytes = 128 * mebibyte;
+/** SQLite shortens the log to 64 MiB after it was copied back. */
+const longLogBytes = 256 * mebibyte;
 
 /** An error: why the database is not open. Null: the configuration does not say which one it is. */
 type Found = Inspected | Error | null;
@@ -48,6 +50,12 @@ export function fileChecks(
 			const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
 			const others = more.length === 0 ? '' : `, and ${more.length} more`;
 			return problem(`the file is damaged: ${first}${others}`, line('engine', 'restore', 'BACKUP'));
+		},
+		'database.log': () => {
+			const { log } = opened().bytes;
+			const says = `the write-ahead log has ${sizeText(log)}`;
+			if (log <= longLogBytes) return ok(says);
+			return warning(says, 'end the processes that use the database: the last one copies the log back');
 		},
 		'database.space': async () => {
 			opened();

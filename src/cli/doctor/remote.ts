@@ -156,6 +156,11 @@ function serviceChecks(cx: CommandContext, connection: Connection, around: Surro
 			const says = hasToken(connection) ? 'the token is refused' : 'the service needs a token';
 			return problem(`${says} (${status})`, fix);
 		},
+		'service.pace': async () => {
+			const { durationMs } = (await answered(lists())).response;
+			const says = `one small request took ${Math.round(durationMs)} ms`;
+			return durationMs > 2_000 ? warning(`${says}: every command will be slow`) : ok(says);
+		},
 		'service.clock': async () => {
 			const { response, at } = await answered(lists());
 			const { date } = response.headers;

@@ -1,3 +1,4 @@
+import { isTimeZone } from '../../api/datetime.js';
 import { isLoopback, isLoopbackUrl } from '../../api/schema/url.js';
 import type { Contents } from '../connect/inspect.js';
 import { counted } from '../render/units.js';
@@ -89,6 +90,11 @@ export function sendingChecks(contents: () => Contents, keys: GivenKeys, around:
 			if (bounceAddress !== null) return ok(`bounces come back to ${bounceAddress}`);
 			const says = 'no bounce address is set: bounces that arrive later are not recorded';
 			return warning(says, set('bounce_address', 'ADDRESS'));
+		},
+		'settings.time-zone': async () => {
+			const { timeZone } = await contents().settings();
+			if (isTimeZone(timeZone)) return ok(`reports count days of ${timeZone}`);
+			return problem(`this Node.js does not know the time zone "${timeZone}"`, set('time_zone', 'UTC'));
 		},
 		'smtp.login': async () => {
 			const test = await tryServer();

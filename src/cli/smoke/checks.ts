@@ -30,7 +30,10 @@ interface Given {
 }
 
 export function allChecks(given: Given): Check[] {
-	return [...accessChecks(given), ...resourceChecks(given.names), ...reportChecks, ...sendChecks(given)];
+	const { names, mail } = given;
+	// --send-to allows calls to hosts outside of the deployment.
+	const resources = resourceChecks(names, { callsOut: mail !== null });
+	return [...accessChecks(given), ...resources, ...reportChecks, ...sendChecks(given)];
 }
 
 function accessChecks({ connection, hasToken, names }: Given): Check[] {
@@ -70,6 +73,12 @@ function accessChecks({ connection, hasToken, names }: Given): Check[] {
 		}),
 		refuses('wrong', 'a wrong token', `mailctl-smoke-${names.id}`),
 		refuses('none', 'a request without a token', null),
+		check('read', 'connection', 'slash', 'a path without its last slash is found', async (probe) => {
+			const path = listsPath.slice(0, -1);
+			const answer = await probe.get(path);
+			if (answer.status === 403) throw unexpected(answer, 200);
+			if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
+		}),
 		check('read', 'connection', 'unknown', 'an unknown path is refused in JSON', async (probe) =>
 			probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404),
 		),

@@ -23,6 +23,9 @@ const subscribersPath = (list: number) => `${listsPath}${list}/subscribers/`;
 /** Larger than ids of any deployment; it fits 32 bits, as a larger id may be refused for its size. */
 const unknownId = 2_147_483_647;
 
+/** Tries the record that the run created. */
+type Change = (probe: Probe, path: string, record: Json) => Promise<unknown>;
+
 interface Resource {
 	group: Group;
 	one: string;
@@ -40,11 +43,13 @@ interface Resource {
 	decided?: Json;
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
+	changes?: readonly (readonly [verb: string, title: string, run: Change])[];
 	/** 'open': the document leaves the refusal open, and acceptance is a deviation. */
 	refusals: readonly (readonly [verb: string, what: string, key: string, body: Json, isOpen?: 'open'])[];
 }
 
-export function resourceChecks(names: RunNames): Check[] {
+/** `callsOut`: a check may make the service call a host outside of it. */
+export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolean }): Check[] {
 	const at = (path: string) => ({ existing: async () => path, own: async () => path });
 	const email_reason = 'a check of this deployment';
 	const lists: Resource = {
@@ -80,6 +85,16 @@ export function resourceChecks(names: RunNames): Check[] {
 				'filters by address and state choose subscribers',
 				judgeFilters,
 			),
+			check('read', 'subscribers', 'unknown-list', 'an unknown list is a 404', async (probe) =>
+				probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
+			),
+		],
+		changes: [
+			['deactivate', 'PATCH deactivates, and the list counts it', judgeDeactivation],
+			[
+				...(['own-filters', 'the filters find the new subscriber and no other'] as const),
+				(probe, path) => judgeOwnFilters(probe, path, `smoke-2.${names.email}`),
+			],
 		],
 		refusals: [
 			['requires-email', 'a subscriber without an email', 'email', { name: 'x' }],
@@ -124,6 +139,7 @@ export function resourceChecks(names: RunNames): Check[] {
 		decided: { is_auth_enabled: false, login: '', password: '' },
 		// A name that resolves belongs to a stranger, who must not get events (RFC 2606).
 		mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
+		changes: callsOut ? [['test', 'run_test is answered', judgeRunTest]] : [],
 		refusals: [
 			['requires-type', 'a webhook without a type', 'type', { url: refusedUrl }],
 			['known-type', 'a webhook of an unknown type', 'type', { url: refusedUrl, type: 'SMOKED' }],
@@ -138,7 +154,6 @@ export function resourceChecks(names: RunNames): Check[] {
  */
 function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
 	let made: { path: string; record: Json } | null = null;
-	type Change = (probe: Probe, path: string, record: Json) => Promise<unknown>;
 	const change = (verb: string, title: string, run: Change) =>
 		check('change', group, verb, title, async (probe) => {
 			if (made === null) throw new Skipped(`${group}.create failed`);
@@ -186,6 +201,14 @@ function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
 		check('read', group, 'paging', 'its pages follow one another', async (probe) =>
 			judgePaging(probe, await of.existing(probe)),
 		),
+		check('read', group, 'get', `one ${one} is read as the collection shows it`, async (probe) => {
+			const path = await of.existing(probe);
+			const [first] = (await probe.page(path)).results;
+			if (first === undefined) throw new Skipped(`the collection has no ${one}`);
+			const record = await read(probe, `${path}${String(first['id'])}/`);
+			probe.records(shape, [record], one);
+			probe.values('fault', record, { id: first['id'], [mark]: first[mark] }, 'by itself');
+		}),
 		check('read', group, 'unknown', `an unknown ${one} is a 404`, async (probe) => {
 			const answer = await probe.get(`${await of.existing(probe)}${unknownId}/`);
 			probe.refusal(answer, `an unknown ${one}`, 404);
@@ -195,6 +218,11 @@ function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
 			const stored = await read(probe, path);
 			probe.records(shape, [stored], one);
 			probe.values('fault', stored, known(record), 'read again');
+		}),
+		change('listed', `the new ${one} is in the collection`, async (probe, path, { id }) => {
+			for await (const { results } of probe.pages(collectionOf(path)))
+				if (results.some((record) => record['id'] === id)) return;
+			throw new Broken(`the collection has no ${one} ${shown(id)}`);
 		}),
 		change('patch', 'PATCH changes what it names and nothing else', (probe, path, record) =>
 			written(probe, { method: 'PATCH', path, body: of.patch }, { ...known(record), ...of.patch }),
@@ -206,14 +234,14 @@ function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
 		}),
 		...of.refusals.map(([verb, what, key, body, isOpen]) =>
 			change(verb, `${what} is refused`, async (probe, path) => {
-				const collection = path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
-				const answer = await probe.call({ method: 'POST', path: collection, body });
+				const answer = await probe.call({ method: 'POST', path: collectionOf(path), body });
 				if (isOpen && answer.status < 300) probe.deviate(`${what} is accepted`);
 				else probe.refusal(answer, what, 400);
 				if (answer.status === 400 && isRecord(answer.json) && !Object.hasOwn(answer.json, key))
 					probe.deviate(`the 400 for ${what} does not name ${key}`);
 			}),
 		),
+		...(of.changes ?? []).map(([verb, title, run]) => change(verb, title, run)),
 		change('delete', `the ${one} is deleted and then gone`, async (probe, path) => {
 			await probe.expect({ method: 'DELETE', path }, 204);
 			const after = await probe.get(path);
@@ -244,6 +272,10 @@ async function judgePaging(probe: Probe, path: string): Promise<string> {
 	if (again !== undefined) probe.fault(`id ${again} is on two pages`);
 	else if (ids.some((id, at) => id < (ids[at - 1] ?? 0))) probe.deviate('ids are not ascending');
 	return `${Math.ceil(ids.length / number)} a page`;
+}
+
+function collectionOf(path: string): string {
+	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
 function createdId({ status, json }: Answer): number | null {
@@ -291,4 +323,31 @@ async function judgeFilters(probe: Probe): Promise<void> {
 		if (key !== 'is_active' && results.length === 0)
 			probe.fault(`${key} of an existing address finds no subscriber`);
 	}
+}
+
+async function judgeDeactivation(probe: Probe, path: string): Promise<void> {
+	const after = await probe.object({ method: 'PATCH', path, body: { is_active: false } }, 200);
+	probe.values('fault', after, { is_active: false }, 'deactivated');
+	const list = await probe.object({ method: 'GET', path: path.slice(0, path.indexOf('subscribers/')) }, 200);
+	const counts = { active_subscribers_count: 0, inactive_subscribers_count: 1, overall_subscribers_count: 1 };
+	probe.values('fault', list, counts, 'its list');
+}
+
+/** The subscriber at `path` is inactive, a second one is active. */
+async function judgeOwnFilters(probe: Probe, path: string, second: string): Promise<void> {
+	const list = collectionOf(path);
+	const { email } = await probe.object({ method: 'GET', path }, 200);
+	await probe.expect({ method: 'POST', path: list, body: { email: second } }, 201);
+	for (const query of [{ email__exact: String(email) }, { is_active: 'False' }]) {
+		const found = (await probe.page(withQuery(list, query))).results.map((row) => row['email']);
+		if (!isSame(found, [email])) probe.fault(`${shown(query)} finds ${shown(found)}`);
+	}
+}
+
+/** The document shows neither status nor body of run_test: any 2xx will do (api-decisions 33). */
+async function judgeRunTest(probe: Probe, path: string): Promise<void> {
+	const answer = await probe.get(`${path}run_test/`);
+	if (answer.status < 200 || answer.status > 299) throw unexpected(answer, 200);
+	if (!isRecord(answer.json) || typeof answer.json['result'] !== 'boolean')
+		probe.deviate('the answer to run_test has no result');
 }

@@ -15,7 +15,7 @@ describe('smoke on a database', () => {
 		const { code, stdout } = await project.run(['smoke', '--full']);
 		expect({ code, sum: stdout.trimEnd().split('\n').at(-1) }).toEqual({
 			code: 0,
-			sum: expect.stringMatching(/^52 checks: 4\d passed, 0 failed, \d skipped; 0 deviations; [\d.]+ s$/),
+			sum: expect.stringMatching(/^64 checks: 6\d passed, 0 failed, \d skipped; 0 deviations; [\d.]+ s$/),
 		});
 		expect(await project.json(['lists', 'list'])).toEqual([]);
 		expect(await project.json(['fields', 'list'])).toEqual([]);
