@@ -186,7 +186,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await found({})).toEqual([null]);
 		});
 
-		it('reject a list for other reasons, and a missing list', async () => {
+		it('reject a list for any reason but UNSUBSCRIBED, and a missing list', async () => {
 			const email = unique('nolist');
 			const { id } = await api.lists.create({ name: 'One', email_reason: 'r' });
 			await expect(suppressions.create({ email, reason: 'COMPLAINED', list_id: id })).rejects.toMatchObject(

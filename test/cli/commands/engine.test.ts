@@ -107,7 +107,7 @@ describe('mailctl engine status and settings', () => {
 			const lines = stdout.split('\n');
 			expect(lines).toContain('smtp_url = smtp://127.0.0.1:2525');
 			expect(lines).toContain('time_zone = UTC (default)');
-			expect(lines).toContain('    the time zone whose days the report counts (IANA name)');
+			expect(lines).toContain('    IANA time zone whose days reports count');
 			expect(lines).toContain('send_limit is not set');
 			expect(lines.filter((line) => line.length > columns)).toEqual([]);
 		}
