@@ -84,8 +84,8 @@ describe('--watch', () => {
 	});
 
 	it.each([
-		[['-o', 'json'], '--watch prints a look after the other, and json is one document'],
-		[['--save', 'a.csv'], '--save writes a file once, and --watch goes on: give one'],
+		[['-o', 'json'], '--watch cannot be used with -o json, which is one document'],
+		[['--save', 'a.csv'], 'use either --save or --watch, not both'],
 	])('is rejected with %j', async (more, message) => {
 		const { code, stderr } = await project.run([...day, ...more]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });

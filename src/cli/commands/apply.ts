@@ -13,18 +13,16 @@ const options = {
 		kind: 'file',
 		short: 'f',
 		required: true,
-		summary: 'YAML or JSON; - is standard input',
+		summary: 'read this YAML or JSON file; - is standard input',
 		ask: 'File, YAML or JSON:',
 	},
-	prune: { kind: 'flag', summary: 'delete what the file does not have, of the kinds that it names' },
+	prune: { kind: 'flag', summary: 'delete records that the file does not have' },
 } as const;
 
 const aboutFile =
-	'Keys are `lists` (name, email_reason), `fields` (variable, name), `webhooks` (type and url, is_auth_enabled, login, ' +
-	'password), `senders` (email), and on databases and servers of mailctl `templates` (name, text_body, html_body), on a ' +
-	'database `settings`. Bodies and passwords may come from a file beside it (`html_body_file`, `password_file`), ' +
+	'The file has lists, fields, webhooks and senders, on mailctl also templates, and settings of a local database. Keys ' +
 	// biome-ignore lint/suspicious/noTemplateCurlyInString: shows how the file names a variable
-	'passwords and settings from the environment (`${NAME}`). A key that is missing is left as it is.';
+	'that it does not have stay as they are. Secrets come from the environment (${NAME}) or from files (password_file).';
 
 const columns: Columns<Change> = [
 	column('action', 'ACTION'),
@@ -42,8 +40,8 @@ const columns: Columns<Change> = [
 
 export const apply: Command = command({
 	name: 'apply',
-	summary: 'make lists, fields, webhooks and more as a file has them',
-	description: `${aboutFile} Run again it changes nothing. It asks about what \`--prune\` and a shorter retention delete: --yes agrees, but lists and fields, with what subscribers hold, want --confirm prune.`,
+	summary: 'make lists, fields, webhooks and more match a file',
+	description: `${aboutFile} Deleting lists and fields needs --confirm prune.`,
 	options,
 	writes: true,
 	asksItself: true,
@@ -85,8 +83,8 @@ export const apply: Command = command({
 
 export const diff: Command = command({
 	name: 'diff',
-	summary: 'what apply would change',
-	description: `${aboutFile} Exit 0: nothing, 11: something.`,
+	summary: 'show what apply would change',
+	description: `${aboutFile} Ends with 11 if something would change.`,
 	options,
 	columns,
 	output: 'an array of {"action", "kind", "name", "changes": {key: {"from", "to"}}}',

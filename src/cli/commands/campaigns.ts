@@ -42,11 +42,10 @@ const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list campaigns, newest first',
-	description:
-		'A single call (send --bulk --to) is in no list: get, results, report, links and cancel know it by its UUID.',
+	description: 'Single calls (send --bulk --to) are not listed: the other commands take their UUID.',
 	options: {
-		since: { kind: 'date', summary: 'only those released, or else begun, on this day or later' },
-		state: { kind: 'choice', choices: campaignStates, summary: 'only those in this state' },
+		since: { kind: 'date', summary: 'show campaigns released or started since this day' },
+		state: { kind: 'choice', choices: campaignStates, summary: 'filter by state' },
 		sort: listOptions.sort,
 		limit: listOptions.limit,
 		all: listOptions.all,
@@ -77,8 +76,8 @@ const list = command({
 
 const get = command({
 	name: 'get',
-	summary: 'show where a campaign stands',
-	description: 'With --watch it looks until the campaign is finished or canceled, and then ends with 0.',
+	summary: 'show the state of a campaign',
+	description: 'With --watch it ends with 0 when the campaign is finished or canceled.',
 	args: [campaignArg],
 	options: { watch: watchOption },
 	columns: detailColumns,
@@ -150,11 +149,10 @@ const linkColumns: Columns<CampaignLink> = [
 
 const links = command({
 	name: 'links',
-	summary: 'which links of a campaign were clicked',
+	summary: 'show how often the links of a campaign were clicked',
 	description:
-		'Each link of the HTML text, the most clicked first, those without a click last. People and their clicks do not ' +
-		'include bots, such as link scanners; BOTS are messages in which only a bot followed the link. A ' +
-		'target in several places of the mail has a row for each.',
+		'Shows each link of the HTML, the most clicked first. PEOPLE and CLICKS do not count bots such as link scanners; BOTS ' +
+		'are messages in which only a bot followed the link. A URL in several places has a row for each.',
 	args: [campaignArg],
 	options: { sort: listOptions.sort, limit: listOptions.limit, all: listOptions.all },
 	columns: linkColumns,
@@ -173,7 +171,7 @@ const links = command({
 		}
 		const rows = () => ({ [Symbol.asyncIterator]: each, count: () => results.length });
 		await listRows(cx, options, { columns: linkColumns, rows });
-		if (left_out > 0) await cx.note(`${numberText(left_out)} links with fewer clicks are left out`);
+		if (left_out > 0) await cx.note(`${numberText(left_out)} links with fewer clicks are not shown`);
 	},
 });
 
@@ -197,15 +195,15 @@ const resultColumns: Columns<ResultLine> = [
 
 const results = command({
 	name: 'results',
-	summary: 'what became of each recipient of a campaign',
+	summary: 'show the outcome for each recipient of a campaign',
 	args: [campaignArg],
 	options: {
 		only: {
 			kind: 'choice',
 			choices: ['sent', 'bounced', 'failed', 'left-out'],
-			summary: 'only these; left-out: suppressed, with a finding, or not in the audience',
+			summary: 'filter by outcome; left-out: suppressed, rejected or not staged',
 		},
-		save: { kind: 'path', summary: 'write them as CSV, as send --results does' },
+		save: { kind: 'path', summary: 'write the results to a CSV file' },
 	},
 	columns: resultColumns,
 	output: 'an array of {"line", "to", "id", "state", "code", "text", "attempts", "campaign_unique_id"}',
@@ -233,9 +231,9 @@ const pollMs = 200;
 
 const cancel = command({
 	name: 'cancel',
-	summary: 'drop what is staged, or what a released campaign has not sent',
+	summary: 'cancel a campaign, or the messages that it has not sent',
 	description:
-		'Waits up to 10 s for what is being sent, and says how many messages may still be sent after that.',
+		'Waits up to 10 s for messages that are being sent, and shows how many may still be sent after that.',
 	args: [campaignArg],
 	writes: true,
 	severity: 'mild',
@@ -266,7 +264,7 @@ const cancel = command({
 			await cx.note(`nothing to cancel: ${sayOutcomes(messages)}`);
 			return tell(({ counts }) => describe(counts));
 		}
-		if (state === 'canceled') await cx.note(`the campaign "${key}" was canceled before`);
+		if (state === 'canceled') await cx.note(`the campaign "${key}" is canceled already`);
 		else {
 			await cx.confirm({ kind: 'mild', what });
 			await campaigns.cancel(id, { signal: cx.signal });
@@ -293,7 +291,7 @@ function canceledOf(key: string, messages: CampaignStatus['messages']): string {
 
 export const group: CommandGroup = {
 	name: 'campaigns',
-	summary: 'where each campaign stands, its report, links and results; compare, resume, cancel',
+	summary: 'follow, resume and cancel campaigns',
 	examples: [
 		'mailctl campaigns list',
 		'mailctl campaigns report november',

@@ -28,7 +28,7 @@ const columns: Columns<Row> = [
 
 export const command = describe({
 	name: 'commands',
-	summary: 'all commands, for scripts',
+	summary: 'list all commands, for scripts',
 	columns,
 	output: 'an array of {"command", "aliases", "summary", "arguments", "options", "writes"}',
 	examples: ['mailctl commands', 'mailctl commands -o json'],

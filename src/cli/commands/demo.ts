@@ -5,15 +5,15 @@ import { answer } from '../render/columns.js';
 
 const demo = command({
 	name: 'demo',
-	summary: 'the whole job, nothing to set up',
+	summary: 'import, send and report on a temporary database',
 	description:
-		'Makes a temporary database and a mail sink on this machine, imports 1,000 subscribers, sends an HTML mail to all ' +
-		'of them, shows one that arrived and the report, and the commands it ran. Leaves nothing behind.',
+		'Creates a temporary database and a test mail server, imports 1,000 subscribers, sends them an HTML mail, and shows a ' +
+		'received mail, the report and the commands. Leaves nothing behind.',
 	options: {
 		keep: {
 			kind: 'path',
 			placeholder: 'DIR',
-			summary: 'keep the database, the files and the mails in this folder',
+			summary: 'keep the database, files and mails in this folder',
 		},
 	},
 	columns: answer('delivered', 'seconds', 'report', 'commands', 'kept'),

@@ -15,7 +15,7 @@ const topics = `topics: ${topicNames.join(', ')}`;
 
 export const command = describe({
 	name: 'help',
-	summary: 'help on a topic or a command',
+	summary: 'show help on a topic or a command',
 	description: `Topics: ${topicNames.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
 	output:

@@ -1,4 +1,6 @@
+import { extname } from 'node:path';
 import { need } from '../../api/capabilities.js';
+import { parseWireDate } from '../../api/datetime.js';
 import {
 	type EventType,
 	eventOfTotal,
@@ -17,12 +19,13 @@ import { didYouMean } from '../frame/help.js';
 import { type Columns, column } from '../render/columns.js';
 import type { ReportPage } from '../render/report.js';
 import { type CampaignHead, headRecord } from '../render/report-model.js';
+import type { SavedReport } from '../render/saved-report.js';
 import { hasColor, paint } from '../render/terminal.js';
+import { mayReplace } from '../verbs/exporting.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import { campaignArg } from './campaigns/record.js';
 import { reportCompare } from './report/compare.js';
 import { campaignIdOf, readDetails, readHead, readReport } from './report/read.js';
-import { type Saving, saveReport, savingOf } from './report/save.js';
 
 type Row = Report['data'][number] & Partial<Figures>;
 
@@ -43,33 +46,32 @@ const reportColumns: Columns<Row> = [
 ];
 
 const reportOptions = {
-	from: { kind: 'date', summary: 'first day' },
-	to: { kind: 'date', summary: 'last day' },
-	last: { kind: 'text', placeholder: 'N', summary: 'the last days: 14d, 4w' },
-	campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'one campaign' },
+	from: { kind: 'date', summary: 'start on this day' },
+	to: { kind: 'date', summary: 'end on this day' },
+	last: { kind: 'text', placeholder: 'N', summary: 'report the last days: 14d, 4w' },
+	campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'report one campaign' },
 	event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
-	tag: { kind: 'text', summary: 'only messages with this tag' },
-	human: { kind: 'flag', summary: 'leave out opens and clicks of bots' },
+	tag: { kind: 'text', summary: 'count only messages with this tag' },
+	human: { kind: 'flag', summary: 'leave out opens and clicks by bots and proxies' },
 	chart: {
 		kind: 'choice',
 		choices: ['bars', 'line', 'spark', 'heat', 'none'],
-		summary: 'the picture (bars); with --save line, and heat: opens of people by weekday and hour',
+		summary: 'draw this chart; line and heat (opens by weekday and hour) need --save',
 	},
-	save: { kind: 'path', summary: 'write it: .html, .svg, .csv, .json or .md' },
-	excel: { kind: 'flag', summary: 'with --save F.csv: as Excel reads it' },
-	force: { kind: 'flag', summary: 'with --save: replace the file if it is there' },
+	save: { kind: 'path', summary: 'write the report to a .html, .svg, .csv, .json or .md file' },
+	excel: { kind: 'flag', summary: 'write CSV as Excel reads it' },
+	force: { kind: 'flag', summary: 'replace an existing file' },
 	watch: watchOption,
-	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 when true: hardbounced_percent>2' },
+	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 if this is true: hardbounced_percent>2' },
 } as const;
 export type ReportOptions = OptionValues<typeof reportOptions>;
 
 const report = command({
 	name: 'report',
-	summary: 'how many messages were sent, opened, bounced',
+	summary: 'show how many messages were sent, opened and bounced',
 	description:
-		'Without dates it covers the seven days that end today, in the time zone of the service; with --campaign the whole ' +
-		'life of the campaign, on a database or a mailctl server, which know which campaigns there are. All mail counts, a test mail too, which is of no campaign. Figures are kept by ' +
-		'day; with --tag all messages of the tag are counted, which takes as long as there are many.',
+		'Without dates the report covers the seven days that end today, in the time zone of the service, or the whole life of ' +
+		'--campaign. All mail counts, test messages too. --tag counts all messages of the tag, which takes longer.',
 	options: reportOptions,
 	examples: [
 		'mailctl report --last 14d',
@@ -88,9 +90,10 @@ const { campaign: _, ...optionsOfCampaign } = reportOptions;
 
 export const campaignsReport = command({
 	name: 'report',
-	summary: 'what became of a campaign: opens, clicks, links, bounces',
+	summary: 'show opens, clicks, links and bounces of a campaign',
 	description:
-		'Opens and clicks of people and of bots side by side, the most clicked links, the first hours, bounces by domain and reason, and the days. With --event, --tag or --human, and on a service that is not mailctl’s, the report of its days alone.',
+		'Shows opens and clicks by people and by bots, the most clicked links, the first hours, bounces by domain and reason, ' +
+		'and the days. With --event, --tag or --human, and on another service, shows only the days.',
 	args: [campaignArg],
 	options: optionsOfCampaign,
 	columns: reportColumns,
@@ -105,16 +108,15 @@ type Show = (cx: CommandContext, options: ReportOptions, report: Report) => Prom
 
 async function runReport(cx: CommandContext, given: ReportOptions, show: Show): Promise<ExitCode> {
 	const { from, to, last, failIf, event, watch, chart = 'none' } = given;
-	if (last !== undefined && from !== undefined)
-		throw new UsageError('--last and --from both say where the report begins; give one');
+	if (last !== undefined && from !== undefined) throw new UsageError('use either --last or --from, not both');
 	if (from !== undefined && to !== undefined && from > to)
 		throw new UsageError(`--from ${from} is after --to ${to}`);
 	const test = failIf === undefined ? null : parseTest(failIf, event);
 	const saving = savingOf(given);
 	const format = cx.askedFormat;
 	if (saving === null && chart !== 'none' && format !== null && !isTable(format))
-		throw new UsageError(`--chart ${chart}: ${format.toUpperCase()} holds no chart`, {
-			hint: 'leave --chart out, or --save FILE.svg draws it',
+		throw new UsageError(`--chart ${chart}: ${format.toUpperCase()} output has no charts`, {
+			hint: '--save FILE.svg draws it',
 		});
 	return watched(cx, watch, async (cx) => {
 		const options = { ...given, campaign: await campaignIdOf(cx, given.campaign) };
@@ -138,9 +140,7 @@ async function save(
 	const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
 	const detailed = await readDetails(cx, options, report, hasLists);
 	if (chart === 'heat' && detailed === null)
-		throw new UsageError(
-			'--chart heat shows opens of all messages, by people: without --event and --tag, and saved without --human',
-		);
+		throw new UsageError('--chart heat cannot be used with --event, --tag or --human');
 	const head = saving.format === 'csv' ? null : await readHead(cx, campaign);
 	await saveReport(cx, saving, { title: titleOf(named, head) ?? 'Report', report, events, detailed, head });
 }
@@ -175,7 +175,7 @@ async function showWhole(cx: CommandContext, options: ReportOptions, report: Rep
 async function printRows(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
 	if (!hasDays(options.event))
 		await cx.warn(
-			`the days of a report have figures of SENT and OPENED alone, which --event ${options.event.join(',')} leaves out`,
+			`the days of a report have only SENT and OPENED, which --event ${options.event.join(',')} leaves out`,
 			'-o table and -o json have the totals',
 		);
 	const rows = cx.out.format === 'ndjson' ? report.data : await withFigures(cx, report, options);
@@ -271,7 +271,7 @@ function parseTest(text: string, events: readonly EventType[]): Test {
 function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
 	const actual = Number(total[name]);
 	if (Number.isNaN(actual))
-		throw new CliError('bad_answer', exits.server, `the service answered no number for ${name}`);
+		throw new CliError('bad_answer', exits.server, `the answer of the service has no number for ${name}`);
 	if (operator === '==') return actual === value;
 	if (operator === '!=') return actual !== value;
 	if (actual === value) return operator.endsWith('=');
@@ -280,7 +280,82 @@ function isTrue({ name, operator, value }: Test, { total }: Report): boolean {
 
 export const group: CommandGroup = {
 	name: 'report',
-	summary: 'how many messages were sent, opened, bounced',
+	summary: 'show how many messages were sent, opened and bounced',
 	commands: [reportCompare],
 	self: report,
 };
+
+const formats = ['html', 'svg', 'csv', 'json', 'md'] as const;
+type Format = (typeof formats)[number];
+
+type Chart = NonNullable<ReportOptions['chart']>;
+
+const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
+	html: ['bars', 'line', 'heat', 'none'],
+	svg: ['bars', 'line', 'heat'],
+	csv: ['none'],
+	json: ['none'],
+	md: ['none'],
+};
+
+interface Saving {
+	path: string;
+	format: Format;
+	chart: SavedReport['chart'];
+	isExcel: boolean;
+	force: boolean;
+}
+
+function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): Saving | null {
+	if (save === undefined) {
+		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} needs --save FILE`);
+		if (asked === 'line' || asked === 'heat')
+			throw new UsageError(`--chart ${asked} needs --save`, { hint: '--save FILE.svg draws it' });
+		return null;
+	}
+	if (watch !== undefined) throw new UsageError('use either --save or --watch, not both');
+	const ending = extname(save).slice(1).toLowerCase();
+	const format = formats.find((one) => one === ending);
+	if (format === undefined)
+		throw new UsageError(`--save ${save}: unknown file format`, {
+			hint: `end the name in ${formats.map((one) => `.${one}`).join(', ')}`,
+		});
+	if (excel && format !== 'csv') throw new UsageError('--excel needs a file that ends in .csv');
+	const chart = asked ?? charts[format][0];
+	const held = charts[format];
+	if (chart === 'spark' || !held.includes(chart))
+		throw new UsageError(`--chart ${chart}: a .${format} file can have ${held.join(', ')}`);
+	return { path: save, format, chart, isExcel: excel, force };
+}
+
+async function saveReport(
+	cx: CommandContext,
+	{ path, format, chart, isExcel, force }: Saving,
+	read: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed' | 'head'>,
+): Promise<void> {
+	const { createOutputFile } = await import('../../tables/output-file.js');
+	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
+	try {
+		const days =
+			read.detailed?.details.days ??
+			read.report.data.map(({ date, sent, opened }) => ({
+				date: parseWireDate(String(date)) ?? String(date),
+				sent: Number(sent),
+				opened: Number(opened),
+			}));
+		await file.write(await contentOf({ ...read, chart, days, madeAt: cx.clock.now() }, format, isExcel));
+		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
+		await file.finish();
+	} finally {
+		await file.discard();
+	}
+	await cx.out.document({ file: path, format }, `wrote ${path}`);
+}
+
+async function contentOf(saved: SavedReport, format: Format, isExcel: boolean): Promise<string> {
+	if (format === 'svg') return (await import('../render/report-pictures.js')).pictureOf(saved);
+	if (format === 'html') return (await import('../render/report-page.js')).pageOf(saved);
+	const { csvOf, jsonOf, markdownOf } = await import('../render/saved-report.js');
+	if (format === 'csv') return csvOf(saved, isExcel);
+	return format === 'json' ? jsonOf(saved) : markdownOf(saved);
+}

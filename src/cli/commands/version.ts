@@ -5,7 +5,7 @@ declare const __VERSION__: string;
 
 export const command = describe({
 	name: 'version',
-	summary: 'the version',
+	summary: 'show the version',
 	output: '{"version", "node", "platform"}',
 	examples: ['mailctl version', 'mailctl version -o json'],
 	needsNoTarget: true,

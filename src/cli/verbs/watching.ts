@@ -9,7 +9,7 @@ import type { OutStream } from '../frame/io.js';
 
 export const watchOption = {
 	kind: 'duration',
-	summary: 'look again every so often (10s), until Ctrl-C',
+	summary: 'repeat at this interval (10s) until Ctrl-C',
 } as const;
 
 export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
@@ -54,11 +54,11 @@ export async function watched(
 }
 
 function checkWatch({ out, globals }: CommandContext, everyMs: number): void {
-	if (everyMs < leastMs) throw new UsageError('--watch takes 1s or more');
+	if (everyMs < leastMs) throw new UsageError('--watch must be 1s or more');
 	if (globals.query !== undefined) throw new UsageError('--query does not go with --watch');
 	if (out.format === 'json')
-		throw new UsageError('--watch prints a look after the other, and json is one document', {
-			hint: '-o ndjson prints each look as one line',
+		throw new UsageError('--watch cannot be used with -o json, which is one document', {
+			hint: 'use -o ndjson',
 		});
 }
 

@@ -167,21 +167,18 @@ describe('apply and diff', () => {
 			': lists[0]: unknown key "email_raeson": did you mean email_reason?',
 		],
 		['lists:\n  - name: A', ': lists[0]: email_reason is missing'],
-		['lists:\n  - name: A\n    email_reason: [x]', ': lists[0].email_reason: a text is wanted'],
-		[
-			'lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}',
-			': lists[1]: "B" is there already, at',
-		],
-		['lists: {name: A}', ': lists: a list of resources is wanted'],
-		['webhooks: [{url: x, type: OPEND}]', 'webhooks[0].type: one of OPENED'],
+		['lists:\n  - name: A\n    email_reason: [x]', ': lists[0].email_reason: it must be a text'],
+		['lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}', ': lists[1]: "B" is at'],
+		['lists: {name: A}', ': lists: it must be a list'],
+		['webhooks: [{url: x, type: OPEND}]', 'webhooks[0].type: it must be one of OPENED'],
 		[
 			`webhooks: [{url: "https://x.example", type: OPENED, login: a, password: "$${'{NOT_THERE}'}"}]`,
 			'the variable NOT_THERE is not set',
 		],
-		['webhooks: [{url: "https://x.example", type: OPENED, login: a}]', 'a login wants a password'],
+		['webhooks: [{url: "https://x.example", type: OPENED, login: a}]', 'a login needs a password'],
 		['templates: [{name: T, text_body_file: none.txt}]', 'none.txt: no such file'],
 		['settings: {colour: red}', 'unknown setting "colour"'],
-		['[1, 2]', 'keys with values are wanted'],
+		['[1, 2]', 'it must have keys with values'],
 		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
 	])('reject %j with its position', async (text, words) => {
 		const { run, write } = await place();

@@ -92,7 +92,7 @@ describe('a refusal of the sender', () => {
 		expect((await project.run(['campaigns', 'resume', 'c'])).stderr).not.toContain('Greylisted');
 		await project.json(['campaigns', 'cancel', 'c', '--yes']);
 		const again = await project.run(['campaigns', 'cancel', 'c', '--yes']);
-		expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('was canceled before')]);
+		expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('is canceled already')]);
 		expect(await project.json(['campaigns', 'get', 'c'])).not.toHaveProperty('replies');
 	});
 

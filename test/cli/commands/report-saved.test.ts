@@ -103,12 +103,9 @@ describe('a saved report', () => {
 	});
 
 	it.each([
-		[['--save', 'r.xlsx'], 'the name says no form of a report'],
-		[['--save', 'r.svg', '--chart', 'none'], '--chart none: a .svg file holds bars, line, heat'],
-		[
-			['--save', 'r.html', '--chart', 'heat', '--human'],
-			'--chart heat shows opens of all messages, by people',
-		],
+		[['--save', 'r.xlsx'], 'unknown file format'],
+		[['--save', 'r.svg', '--chart', 'none'], '--chart none: a .svg file can have bars, line, heat'],
+		[['--save', 'r.html', '--chart', 'heat', '--human'], '--chart heat cannot be used with'],
 		[['--excel'], '--excel needs --save FILE'],
 		[['--chart', 'heat'], '--chart heat needs --save\nhint: --save FILE.svg draws it\n'],
 	])('rejects %j', async (more, message) => {

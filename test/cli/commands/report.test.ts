@@ -50,12 +50,8 @@ describe('mailctl report', () => {
 	});
 
 	it.each([
-		[
-			['--last', '2d', '--from', '2026-11-01'],
-			2,
-			'--last and --from both say where the report begins; give one',
-		],
-		[['--chart', 'bars', '-o', 'csv'], 2, '--chart bars: CSV holds no chart'],
+		[['--last', '2d', '--from', '2026-11-01'], 2, 'use either --last or --from, not both'],
+		[['--chart', 'bars', '-o', 'csv'], 2, '--chart bars: CSV output has no charts'],
 		[['--last', 'x'], 2, '--last "x" is not a number of days, such as 14d or 2w'],
 		[['--from', '2026-11-05', '--to', '2026-11-01'], 2, '--from 2026-11-05 is after --to 2026-11-01'],
 		[['--last', '400d'], 5, /^date_/],
@@ -154,7 +150,7 @@ describe('mailctl report', () => {
 				'',
 			]);
 			const rows = await opened.run(['report', '--event', 'REDIRECTED', ...now, '-o', 'csv']);
-			expect(rows.stderr).toContain('the days of a report have figures of SENT and OPENED alone');
+			expect(rows.stderr).toContain('the days of a report have only SENT and OPENED');
 			const year = await opened.run(['report', '--last', '365d', '--chart', 'none'], { columns: 80 });
 			expect(year.stdout).toMatch(/ {2}clicked +\d+\.\d\d %/);
 		});

@@ -74,7 +74,7 @@ describe('mailctl why', () => {
 		);
 		expect(stderr).toBe(
 			[
-				`hint: once the mailbox takes mail again: mailctl --db ${project.db} suppressions remove ann@example.com --reason HARDBOUNCED --yes`,
+				`hint: when the mailbox accepts mail again: mailctl --db ${project.db} suppressions remove ann@example.com --reason HARDBOUNCED --yes`,
 				`hint: then mailctl --db ${project.db} subscribers activate ann@example.com --list 1`,
 				'',
 			].join('\n'),

@@ -63,7 +63,7 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 			kind === 'settings' ? await reader.settings(value) : await reader.resources(kind, value);
 		for (const [at, { name, where }] of resources.entries()) {
 			const first = resources.find((one) => one.name === name);
-			if (first !== resources[at]) fail(where, `"${name}" is there already, at ${first?.where}`);
+			if (first !== resources[at]) fail(where, `"${name}" is at ${first?.where} already`);
 		}
 		found[kind] = resources;
 	}
@@ -115,7 +115,7 @@ class Reader {
 	async resources(kind: Exclude<Kind, 'settings'>, given: unknown): Promise<Declared[]> {
 		if (given === null) return [];
 		const place = `${this.#file.name}: ${kind}`;
-		if (!Array.isArray(given)) fail(place, 'a list of resources is wanted, each with a "-"');
+		if (!Array.isArray(given)) fail(place, 'it must be a list, each item with a "-"');
 		const found: Declared[] = [];
 		for (const [at, item] of given.entries())
 			found.push(await this.#resource(specs[kind], item, `${place}[${at}]`));
@@ -129,7 +129,7 @@ class Reader {
 			const shape = Object.hasOwn(spec.keys, key) ? spec.keys[key] : undefined;
 			if (shape === undefined) throw unknownKey(where, key, Object.keys(spec.keys));
 			const name = shape === 'file' ? key.slice(0, -'_file'.length) : key;
-			if (name in values) fail(where, `${name} and ${name}_file both give it`);
+			if (name in values) fail(where, `use either ${name} or ${name}_file, not both`);
 			values[name] = await this.#value(shape, value, `${where}.${key}`);
 		}
 		const missing = spec.required.find((key) => !(key in values));
@@ -138,13 +138,13 @@ class Reader {
 	}
 
 	async #value(shape: Shape, value: unknown, where: string): Promise<Value> {
-		if (shape === 'flag') return typeof value === 'boolean' ? value : fail(where, 'true or false is wanted');
+		if (shape === 'flag') return typeof value === 'boolean' ? value : fail(where, 'it must be true or false');
 		if (shape === 'optional' && (value === null || value === '')) return null;
 		const text = textIn(value, where);
 		if (shape === 'file') return this.#content(text, where);
 		if (shape === 'secret') return this.#fromEnvironment(text, where);
 		if (shape === 'type' && !webhookTypes.some((one) => one === text))
-			fail(where, `one of ${webhookTypes.join(', ')} is wanted`);
+			fail(where, `it must be one of ${webhookTypes.join(', ')}`);
 		return text;
 	}
 
@@ -168,17 +168,17 @@ class Reader {
 }
 
 function textIn(value: unknown, where: string): string {
-	return typeof value === 'string' ? value : fail(where, 'a text is wanted: put it in quotes');
+	return typeof value === 'string' ? value : fail(where, 'it must be a text: put it in quotes');
 }
 
 function entriesOf(given: unknown, where: string): [string, unknown][] {
 	if (given === null) return [];
 	if (typeof given === 'object' && !Array.isArray(given)) return Object.entries(given);
-	return fail(where, 'keys with values are wanted');
+	return fail(where, 'it must have keys with values');
 }
 
 function unknownKey(where: string, key: string, known: readonly string[]): UsageError {
-	const hint = didYouMean(key, known) ?? `known are ${known.join(', ')}`;
+	const hint = didYouMean(key, known) ?? `keys: ${known.join(', ')}`;
 	return new UsageError(`${where}: unknown key "${key}": ${hint}`);
 }
 

@@ -80,7 +80,7 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 	const { name, values, where } = one;
 	const [same, other] = counterparts(one, there);
 	if (other !== undefined && kind !== 'webhooks')
-		throw new UsageError(`${where}: there are several ${kind} called "${name}": rename one of them`);
+		throw new UsageError(`${where}: several ${kind} are called "${name}": rename one of them`);
 	if (same !== undefined) {
 		const changes = same.values === null ? {} : between(same.values, values);
 		const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
@@ -88,7 +88,7 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 		return [step({ action: 'update', kind, name, changes }, patch, same.patch)];
 	}
 	if (kind === 'webhooks' && values['login'] !== undefined && values['password'] === undefined)
-		throw new UsageError(`${where}: a login wants a password: give password or password_file`);
+		throw new UsageError(`${where}: a login needs a password: give password or password_file`);
 	const change: Change = { action: 'create', kind, name, changes: between({}, values) };
 	return [step(change, values, () => createOrPatch(resource, one))];
 }

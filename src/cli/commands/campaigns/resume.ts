@@ -26,16 +26,16 @@ import { campaignArg, chooseUnfinished, findCampaign } from './record.js';
 
 export const resume = command({
 	name: 'resume',
-	summary: 'go on with a campaign that was broken off',
+	summary: 'resume a campaign that stopped',
 	description:
-		'Without a name it is the only unfinished one; of several a terminal offers a choice. Staged messages stay staged, and sent ones are not sent again. A campaign that was not released yet is checked ' +
-		'and released first, which needs consent as it did at the beginning. Rows that are not staged yet are read from ' +
-		'the same file, or from --source with the same content, and from nothing else. The rate of the earlier run holds, unless --rate names another.',
+		'Without a name it resumes the only unfinished campaign. Sent messages are not sent again. A campaign that was not ' +
+		'released yet is checked and needs the same consent. Rows that are not staged yet are read from the same file, or ' +
+		'from --source with the same content. The rate of the earlier run stays, unless --rate is given.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {
 		source: {
 			kind: 'path',
-			summary: 'what it was begun with, if that was moved or came through a pipe; - is stdin',
+			summary: 'read the rows from this copy of the file; - is standard input',
 		},
 		expectCount: sendOptions.expectCount,
 		maxRecipients: sendOptions.maxRecipients,
@@ -47,7 +47,7 @@ export const resume = command({
 		waitTimeout: sendOptions.waitTimeout,
 		results: sendOptions.results,
 		retryUnknown: sendOptions.retryUnknown,
-		failed: { kind: 'flag', summary: 'send again what failed, unless for a bad address' },
+		failed: { kind: 'flag', summary: 'send failed messages again, unless the address is bad' },
 	},
 	writes: true,
 	columns: campaignAnswer,

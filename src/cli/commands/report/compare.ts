@@ -38,7 +38,7 @@ const output =
 
 export const campaignsCompare = command({
 	name: 'compare',
-	summary: 'campaigns side by side, and how they differ from the first',
+	summary: 'compare campaigns with the first one',
 	args: [{ ...campaignArg, summary: 'names or UUIDs, two or more', many: true }],
 	output,
 	exits: [3],
@@ -51,12 +51,12 @@ export const campaignsCompare = command({
 
 export const reportCompare = command({
 	name: 'compare',
-	summary: 'the last days beside those before them',
+	summary: 'compare the last days with those before them',
 	options: {
 		last: {
 			kind: 'text',
 			placeholder: 'N',
-			summary: 'so many days, and as many before: 14d, 4w (7d)',
+			summary: 'compare this many days: 14d, 4w (default 7d)',
 		},
 	},
 	output,
@@ -80,7 +80,7 @@ export const reportCompare = command({
 
 async function compareCampaigns(cx: CommandContext, names: readonly string[]): Promise<void> {
 	if (names.length < 2)
-		throw new UsageError('give two campaigns or more to compare', { hint: mailctl('campaigns', 'list') });
+		throw new UsageError('give two or more campaigns to compare', { hint: mailctl('campaigns', 'list') });
 	const api = await cx.api();
 	const reports = await need(api, 'reports', 'mailctl campaigns compare');
 	const campaigns = await need(api, 'campaigns', 'mailctl campaigns compare');

@@ -17,7 +17,7 @@ type Asked = Pick<ReportOptions, 'from' | 'to' | 'last' | 'campaign' | 'event' |
 
 export async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
 	if (text === undefined || isUuid(text)) return text;
-	const campaigns = await need(await cx.api(), 'campaigns', 'a report of a campaign by its name');
+	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');
 	return (await findCampaign(cx, campaigns, text)).id;
 }
 
@@ -32,7 +32,7 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	// Our reports cover a whole campaign and refuse an unknown UUID; other services report days, zeros for any UUID.
 	const hasDays = (asked.from ?? asked.to ?? asked.last) !== undefined;
 	if (campaign !== undefined && reports === undefined && !hasDays)
-		await cx.note('this service reports the last 7 days of the campaign; for others give --from and --to');
+		await cx.note('this service reports the last 7 days; --from and --to choose others');
 	const to = days === null ? asked.to : (asked.to ?? (await today(cx)));
 	const from = days === null || to === undefined ? asked.from : addDays(to, 1 - days);
 	const query: ReportQuery = {
@@ -57,7 +57,7 @@ async function today(cx: CommandContext): Promise<Day> {
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
 	const last = days.at(-1);
 	if (last !== undefined) return last;
-	throw new CliError('bad_answer', exits.server, 'the report of this deployment names no day', {
+	throw new CliError('bad_answer', exits.server, 'the report of this service has no days', {
 		hint: 'give --to DATE',
 	});
 }
