@@ -249,7 +249,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 		);
 		expect(end).toBe('130');
 		expect(mailctl('campaigns', 'list', '-o', 'json')).toBe('[]\n');
-		const { status, stderr } = asPrinted(shown, 'go on with', '--yes --expect-count 1');
+		const { status, stderr } = asPrinted(shown, 'continue with', '--yes --expect-count 1');
 		expect(status === 14 ? 14 : stderr).toBe(14);
 		const [campaign] = JSON.parse(mailctl('campaigns', 'list', '-o', 'json'));
 		expect(campaign).toMatchObject({ subject: "What's new, $HOME" });

@@ -10,7 +10,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { paced } from '../../frame/values.js';
-import { explained, type Refused } from '../../verbs/refusals.js';
+import { explained } from '../../verbs/refusals.js';
 import { uploadAttachments } from './attach.js';
 import type { SendOptions } from './options.js';
 import { settledOf } from './report.js';
@@ -32,8 +32,8 @@ export async function accept(
 	options: AcceptOptions,
 ): Promise<ExitCode> {
 	const api = await cx.api();
-	const { idempotentSend, service } = await api.capabilities();
-	// Foreign services do not know the header, so only ours get a key.
+	const { idempotentSend } = await api.capabilities();
+	// Other services do not know the header.
 	const key = idempotentSend ? (options.idempotencyKey ?? randomUUID()) : null;
 	let accepted: Accepted = { campaign: null, submission: null, replayed: false };
 	const call: Call = {
@@ -44,8 +44,7 @@ export async function accept(
 		...(key !== null && { idempotencyKey: key }),
 	};
 	const sending = maybeSent(cx, api.send(request, call), options.isTest ? null : key);
-	const hint = (refused: Refused) => sendHint(refused, { hasSenders: service === 'mailctl' });
-	const answer = await explained(sending, { input: request, hint });
+	const answer = await explained(sending, { input: request, hint: sendHint });
 	await options.print(answer);
 	await sayWhoGetsNone(cx, request.to, answer);
 	await options.tell?.(answer, accepted);

@@ -1,20 +1,18 @@
-/** `send` at a terminal with too little given: asks for the rest, shows the message, and prints the command that does the same. */
+/** `send` at a terminal asks for what is missing, shows the message, and prints the command that does the same. */
 
-import { parseAddress, parseMailbox } from '../../../api/address.js';
-import type { Api } from '../../../api/api.js';
+import { parseAddress } from '../../../api/address.js';
 import { NoSenders } from '../../../api/errors.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';
 import { type Hint, joinHints, mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { CliError, Declined, UsageError } from '../../frame/errors.js';
-import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { CliError, Declined } from '../../frame/errors.js';
+import { classify, exits } from '../../frame/exit.js';
 import { inputName, isStream } from '../../frame/sources.js';
 import { counted } from '../../render/units.js';
 import { choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/content.js';
 import { walk } from '../../verbs/listing.js';
-import { explained } from '../../verbs/refusals.js';
 import { assertAllowed } from './accept.js';
 import { warnOfContent, warnOfLinks, warnOfMissing, warnOfVariables } from './lint.js';
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
@@ -39,7 +37,7 @@ const questions: readonly Question[] = [
 	{
 		isOpen: async ({ template, subject, markdownFile }) => {
 			if (template !== undefined || subject !== undefined) return false;
-			// The first heading of a Markdown file is a subject. Standard input is read once, by the send itself.
+			// The first heading of a Markdown file is the subject. Only the send itself reads standard input.
 			if (markdownFile === undefined || markdownFile.path === null) return markdownFile === undefined;
 			return (await readMarkdown(markdownFile))?.subject === null;
 		},
@@ -53,47 +51,29 @@ export async function isTooLittle(options: SendOptions): Promise<boolean> {
 	return false;
 }
 
-interface Guided {
-	options: SendOptions;
-	isTested: boolean;
-}
-
+/** Asks for what is missing, then sends. A no at the end names the command that has the answers. */
 export async function guideSend<T>(
 	cx: CommandContext,
 	given: SendOptions,
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
-	const guided: Guided = { options: given, isTested: false };
 	const isLook = cx.dryRun || wantsPreview(settled(given, cx)) || given.testTo !== undefined;
 	// No answer helps where nothing can be sent.
 	if (!isLook) await assertCanDeliver(cx, given);
+	let options = given;
+	for (const { isOpen, ask } of questions)
+		if (await isOpen(options)) options = { ...options, ...(await ask(cx, options)) };
 	try {
-		for (const { isOpen, ask } of questions)
-			if (await isOpen(guided.options))
-				guided.options = { ...guided.options, ...(await ask(cx, guided.options)) };
-		const count = isLook ? null : await decide(cx, guided);
-		const done = await send(guided.options);
-		await cx.hint(['the same without questions: ', commandOf(cx, guided.options, count)]);
+		const decided = isLook ? { options, count: null } : await decide(cx, options);
+		const done = await send(decided.options);
+		await cx.hint(['the same without questions: ', commandOf(cx, decided.options, decided.count)]);
 		return done;
 	} catch (error) {
-		const isWhole = !(await isTooLittle(guided.options).catch(() => true));
-		throw leadingBack(error, isWhole ? commandOf(cx, guided.options, null) : null, guided);
+		if (!(error instanceof Declined)) throw error;
+		const hints: Hint[] = error.hint === null ? [] : [error.hint];
+		const hint = joinHints([...hints, ['continue with: ', commandOf(cx, options, null)]]);
+		throw new Declined({ hint, done: error.done });
 	}
-}
-
-/** After these exits nothing is on its way, so the same command may follow. */
-const unsent: ReadonlySet<ExitCode> = new Set([
-	...[exits.usage, exits.notFound, exits.authentication, exits.refused, exits.network, exits.server],
-]);
-
-function leadingBack(error: unknown, command: OwnCommand | null, { isTested }: Guided): unknown {
-	if (error instanceof Declined) {
-		const hints: Hint[] = [error.hint, command && ['go on with: ', command]].filter((one) => one !== null);
-		const done = isTested ? 'only the test mail was sent' : error.done;
-		return new Declined({ ...(hints.length > 0 && { hint: joinHints(hints) }), done });
-	}
-	if (command === null || !unsent.has(classify(error).exit)) return error;
-	return hinted(error, [['once that is corrected, go on with: ', command]]);
 }
 
 function commandOf(cx: CommandContext, options: SendOptions, count: number | null): OwnCommand {
@@ -130,17 +110,15 @@ async function askAudience(cx: CommandContext): Promise<Partial<SendOptions>> {
 	return { to: words(typed) };
 }
 
-/** The only verified sender is taken without a question; among several one is chosen. */
+/** Takes the only verified sender without a question, and offers a choice of several. */
 export async function askSender(cx: CommandContext): Promise<string> {
 	const { senders } = await cx.api();
 	const known: string[] = [];
-	let isTold = true;
 	try {
 		for await (const { from_email } of walk(senders, {}, { signal: cx.signal, limit: 2 }))
 			known.push(from_email);
 	} catch (error) {
 		if (!(error instanceof NoSenders)) throw error;
-		isTold = false;
 	}
 	const [only, other] = known;
 	if (other !== undefined) return cx.search('From:', await choicesOf(cx, 'sender', {}));
@@ -149,24 +127,9 @@ export async function askSender(cx: CommandContext): Promise<string> {
 		return only;
 	}
 	const isAddress = await checkOf('address');
-	const from = await cx.ask('From:', {
+	return cx.ask('From:', {
 		check: async (text) => (text.trim() === '' ? 'a sender is needed' : isAddress(text)),
 	});
-	if (isTold) await addSender(cx, senders, from.trim());
-	return from;
-}
-
-/** Nothing can be sent from another address: a person adds it, or the guide ends before the other questions. */
-async function addSender(cx: CommandContext, senders: Api['senders'], from: string): Promise<void> {
-	const email = parseMailbox(from)?.address ?? from;
-	if (cx.dryRun)
-		throw new UsageError(`${email} is not a sender yet: nothing can be sent from it`, {
-			hint: mailctl('senders', 'add', email),
-		});
-	await cx.agree(`${email} is not a sender yet.`, 'Add it?');
-	const input = { from_email: email };
-	await explained(senders.create(input, { signal: cx.signal }), { input });
-	await cx.note(`added the sender ${email}`);
 }
 
 async function askContent(cx: CommandContext, options: SendOptions): Promise<Partial<SendOptions>> {
@@ -190,7 +153,7 @@ async function askContent(cx: CommandContext, options: SendOptions): Promise<Par
 
 const mostNamed = 8;
 
-/** An empty editor does not say the variables of the text. */
+/** An empty editor does not show which variables exist. */
 async function sayVariables(cx: CommandContext): Promise<void> {
 	const fields = (await fieldsOf(cx)) ?? [];
 	const named = ['name', 'email', ...fields.slice(0, mostNamed)].map((name) => `#${name}#`);
@@ -207,7 +170,7 @@ function needed(reason: string) {
 	return async (text: string) => (text.trim() === '' ? reason : null);
 }
 
-/** The recipients before staging, suppressed ones among them. Null: only staging tells. */
+/** The recipients before staging, suppressed ones too. `count` null: only staging tells. */
 interface Seen {
 	count: number | null;
 	look: Pick<First, 'prepared' | 'addressee'> | null;
@@ -215,11 +178,14 @@ interface Seen {
 }
 
 /**
- * The message is shown, and tested as often as wanted, until it is sent on: the number of recipients, null where only staging
- * tells. A no throws `Declined`.
+ * Shows the message, and tests it as often as wanted. Returns the number of recipients, null where only staging tells, and the
+ * options with what was decided. Throws `Declined`.
  */
-async function decide(cx: CommandContext, guided: Guided): Promise<number | null> {
-	const options = settled(guided.options, cx);
+async function decide(
+	cx: CommandContext,
+	given: SendOptions,
+): Promise<{ options: SendOptions; count: number | null }> {
+	const options = settled(given, cx);
 	const seen = await lookAt(cx, options);
 	await preview(cx, seen, options);
 	const { count, look, findings } = seen;
@@ -228,19 +194,19 @@ async function decide(cx: CommandContext, guided: Guided): Promise<number | null
 	const leaves = rejected === 0 || options.skipInvalid ? '' : `, without ${counted(rejected, 'recipient')}`;
 	const steps = [
 		...(count === 0 ? [] : [{ name: `send it${people}${leaves}`, value: 'send' }]),
-		...(look === null ? [] : [{ name: 'send a test mail to yourself', value: 'test' }]),
+		...(look === null ? [] : [{ name: 'send a test message to yourself', value: 'test' }]),
 		{ name: 'cancel', value: 'cancel' },
 	];
+	let done = 'nothing was changed';
 	for (;;) {
 		const step = await cx.choose('What now?', steps);
-		if (step === 'cancel') throw new Declined();
+		if (step === 'cancel') throw new Declined({ done });
 		if (step === 'send') break;
-		if (look !== null && (await test(cx, look, options))) guided.isTested = true;
+		if (look !== null && (await test(cx, look, options))) done = 'only the test message was sent';
 	}
-	if (leaves !== '') guided.options = { ...guided.options, skipInvalid: true };
 	// A campaign asks the same once it is staged.
 	if (options.to.length > 0) await cx.confirm({ kind: 'mild', what: `send it${people}` });
-	return count;
+	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
 }
 
 async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
@@ -251,7 +217,7 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 		const addressee = await addresseeOf(cx, prepared, to);
 		return { count: options.to.length, look: { prepared, addressee }, findings: null };
 	}
-	// A pipe can be read once, which is for the campaign.
+	// A pipe can be read once, and the campaign reads it.
 	if (options.csv !== undefined && (await isStream(inputName(options.csv))))
 		return { count: null, look: null, findings: null };
 	const audience = await audienceOf(cx, options);
@@ -264,7 +230,7 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 	}
 }
 
-/** The question stands below the message on the same screen. */
+/** Leaves room for the question below the message. */
 const mostLines = 40;
 
 async function preview(
@@ -304,7 +270,7 @@ async function test(
 	} catch (error) {
 		if (cx.signal.aborted || error instanceof Declined || !(error instanceof CliError)) throw error;
 		const { exit, message, hint } = classify(error);
-		await cx.warn(`the test mail: ${message}`, ...(hint === null ? [] : [hint]));
+		await cx.warn(`the test message: ${message}`, ...(hint === null ? [] : [hint]));
 		return exit === exits.queued;
 	}
 }

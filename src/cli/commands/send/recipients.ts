@@ -53,9 +53,6 @@ export async function select(cx: CommandContext, options: SelectionOptions): Pro
 	if (first === undefined) throw new UsageError('no list: give --list');
 	const lists = [first, ...others] as const;
 	const excluded = await eachOnce(excludeList, resolve);
-	const both = lists.find(({ id }) => excluded.some((other) => other.id === id));
-	if (both !== undefined)
-		throw new UsageError(`list ${both.id} "${both.name}" is in --list and --exclude-list; give it once`);
 	const find = async (name: string) => findCampaign(cx, await need(api, 'campaigns', '--where-opened'), name);
 	const opened = await eachOnce(whereOpened, find);
 	const notOpened = await eachOnce(whereNotOpened, find);

@@ -281,8 +281,7 @@ export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
 	return names;
 }
 
-export function sendHint({ path, code }: Refused, { hasSenders = true } = {}): Hint | undefined {
-	if (code === 'not_verified' && !hasSenders) return 'verify the address at the service';
+export function sendHint({ path }: Refused): Hint | undefined {
 	return path.startsWith('template_unique_id') ? mailctl('templates', 'list') : undefined;
 }
 
