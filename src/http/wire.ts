@@ -1,3 +1,4 @@
+/** Names of headers, statuses of errors, and the forms of requests and responses. */
 import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors, type Scopes } from '../api/errors.js';
 import { scopes } from '../api/operations.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { CopyDiffers, type Moved, type MovePlan, move, planMove, undoMove } from '../../store/move/move.js';
+import { CopyDiffers, type MovePlan, move, planMove, undoMove } from '../../store/move/move.js';
 import type { Movable } from '../../store/moving.js';
 import { databaseFile, isPrivate } from '../../store/open.js';
 import { isPostgres } from '../../store/url.js';
@@ -17,23 +17,7 @@ interface MoveRequest {
 	warn: (text: string) => void;
 }
 
-interface OpenMove {
-	from: string;
-	to: string;
-	plan(): Promise<MovePlan>;
-	carryOut(
-		plan: MovePlan,
-		options: {
-			signal: AbortSignal;
-			onShut: () => void;
-			onProgress: (what: 'copying' | 'comparing', rows: number) => void;
-		},
-	): Promise<Moved>;
-	undo(): Promise<{ cleared: unknown }>;
-	close(): Promise<void>;
-}
-
-export async function openMove({ clock, env, warn, ...names }: MoveRequest): Promise<OpenMove> {
+export async function openMove({ clock, env, warn, ...names }: MoveRequest) {
 	const databases = { from: await movable(names.from), to: await movable(names.to) };
 	const { from, to } = databases;
 	return {
@@ -41,12 +25,24 @@ export async function openMove({ clock, env, warn, ...names }: MoveRequest): Pro
 		to: to.name,
 		plan: async () => {
 			const plan = await planMove(databases, clock);
-			assertKeys(from, plan, readWrappingKeys(env, warn));
-			return plan;
+			const keys = readWrappingKeys(env, warn);
+			const missing = plan.keys.find((id) => keys.every((key) => key.id !== id));
+			if (missing === undefined) return plan;
+			const message = `the secrets of ${from.name} are wrapped with key ${missing}: the copy needs it`;
+			throw new StoreError('key', message);
 		},
-		carryOut: (plan, options) =>
+		carryOut: (
+			plan: MovePlan,
+			options: {
+				signal: AbortSignal;
+				onShut: () => void;
+				onProgress: (what: 'copying' | 'comparing', rows: number) => void;
+			},
+		) =>
 			move({ ...databases, ...options, plan, clock, newId: randomUUID }).catch((error: unknown) => {
-				throw asFound(error);
+				if (!(error instanceof CopyDiffers)) throw error;
+				const { message, differences } = error;
+				throw new CliError('copy_differs', exits.found, message, { details: differences, cause: error });
 			}),
 		undo: () => undoMove(databases, clock),
 		close: async () => {
@@ -60,16 +56,4 @@ async function movable(url: string): Promise<Movable> {
 	if (isPrivate(url)) throw new UsageError(':memory: is gone when the command ends; name a file');
 	const { MovableSqlite, realFile } = await import('../../store/sqlite/moving.js');
 	return new MovableSqlite(realFile(databaseFile(url)));
-}
-
-function assertKeys({ name }: Movable, plan: MovePlan, keys: readonly { id: string }[]): void {
-	const missing = plan.keys.find((id) => keys.every((key) => key.id !== id));
-	if (missing === undefined) return;
-	throw new StoreError('key', `the secrets of ${name} are wrapped with key ${missing}: the copy needs it`);
-}
-
-function asFound(error: unknown): unknown {
-	if (!(error instanceof CopyDiffers)) return error;
-	const { message, differences } = error;
-	return new CliError('copy_differs', exits.found, message, { details: differences, cause: error });
 }

@@ -23,16 +23,11 @@ interface NotifyLine {
 	reason: string;
 }
 
-interface Notifier {
-	test(webhook: Webhook): Promise<TestResult>;
-	run(options: NotifyOptions): Promise<void>;
-}
-
-export function createNotifier({ store, clock }: NotifierParts): Notifier {
+export function createNotifier({ store, clock }: NotifierParts) {
 	const allowPrivate = async () => (await readSettings(store)).allowPrivateWebhooks;
 	const secrets = () => store.writes.ensureWebhookSecret({ fresh: freshKey(), now: clock.now() });
 	return {
-		test: async (webhook) => {
+		test: async (webhook: Webhook): Promise<TestResult> => {
 			const now = clock.now();
 			const id = randomUUID();
 			const body = formatTestNotification({ id, type: webhook.type, at: now });
@@ -50,7 +45,7 @@ export function createNotifier({ store, clock }: NotifierParts): Notifier {
 			const result = status !== null && status >= 200 && status < 300;
 			return { result, status_code: status, error, duration_ms: durationMs };
 		},
-		run: async ({ until, signal, log }) => {
+		run: async ({ until, signal, log }: NotifyOptions) => {
 			await secrets();
 			const owner = leaseOwner(randomUUID().slice(0, 8));
 			await sendNotifications(
@@ -92,7 +87,7 @@ export function startNotifying(parts: NotifierParts, log: (line: object) => void
  * Sends notifications while `deliver` runs, and then those about its messages. Their errors are warnings.
  */
 export async function notifyBeside(
-	notifier: Pick<Notifier, 'run'>,
+	notifier: Pick<ReturnType<typeof createNotifier>, 'run'>,
 	{ options, warn }: { options: DeliverOptions; warn: (text: string) => void },
 	deliver: () => Promise<DeliverySummary>,
 ): Promise<DeliverySummary> {

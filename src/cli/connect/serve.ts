@@ -49,7 +49,7 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	const { store, engine, clock, presence, mailer } = parts;
 	await Promise.all([limitOldGeneration(), limitYoungGeneration()]);
 	const { requestsPerSecond: perSecond } = await readSettings(store);
-	let sending: Sending | null = null;
+	let sending: ReturnType<typeof startSending> | null = null;
 	const wake = () => sending?.wake();
 	const pages = trackingPages(parts, mailer, options.log);
 	const metrics = createMetrics();
@@ -205,16 +205,10 @@ interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 	log: (line: object) => void;
 }
 
-export interface Sending {
-	wake(): void;
-	whyPaused(): string | null;
-	stop(): Promise<void>;
-}
-
 const settingsEveryMs = 2_000;
 
 /** Begins at once; failures are logged and tried again. `stop` never rejects; store and mailer are closed after it. */
-export function startSending(options: SendingOptions): Sending {
+export function startSending(options: SendingOptions) {
 	const stopping = new AbortController();
 	const state: State = { paused: null, wake: () => {} };
 	const ended = loop(options, state, stopping.signal);

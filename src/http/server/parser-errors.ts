@@ -13,12 +13,9 @@ interface ParserErrorsOptions {
 	log: RequestLog;
 }
 
-export interface ParserErrors {
-	handle(connection: Connection, error: Error): void;
-	breakOff(connection: Connection, code: string): void;
-}
+export type ParserErrors = ReturnType<typeof createParserErrors>;
 
-export function createParserErrors({ router, metrics, log }: ParserErrorsOptions): ParserErrors {
+export function createParserErrors({ router, metrics, log }: ParserErrorsOptions) {
 	const breakOff = (connection: Connection, code: string) => {
 		const { exchanges } = connection;
 		if (connection.finalResponse !== null) return;
@@ -58,7 +55,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 
 	return {
 		breakOff,
-		handle: (connection, error) => {
+		handle: (connection: Connection, error: Error) => {
 			const { socket } = connection;
 			const code = codeOf(error);
 			if (code === 'ECONNRESET' || socket.destroyed) {

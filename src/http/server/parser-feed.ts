@@ -7,18 +7,9 @@ const pieceBytes = 1024;
 const requestsATurn = 64;
 const piecesATurn = 512;
 
-export interface Feed {
-	hold(): void;
-	release(): void;
-	drop(): void;
-}
+export type Feed = ReturnType<typeof createFeed>;
 
-interface FeedQueue {
-	add(feedPiece: () => boolean): void;
-	count(): void;
-}
-
-export function createFeedQueue(): FeedQueue {
+export function createFeedQueue() {
 	const waiting = new Set<() => boolean>();
 	let made = 0;
 	const turn = () => {
@@ -33,7 +24,7 @@ export function createFeedQueue(): FeedQueue {
 		if (waiting.size > 0) setImmediate(turn);
 	};
 	return {
-		add: (feedPiece) => {
+		add: (feedPiece: () => boolean) => {
 			if (waiting.size === 0) setImmediate(turn);
 			waiting.add(feedPiece);
 		},
@@ -44,7 +35,7 @@ export function createFeedQueue(): FeedQueue {
 }
 
 /** Stands between the socket and the parser, which is node's first listener for its data. */
-export function createFeed(socket: Socket, queue: FeedQueue): Feed {
+export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQueue>) {
 	const [parse] = socket.listeners('data');
 	if (parse === undefined) throw new Error('node attached no parser to the connection');
 	// Node gives data to its own listener again if it is there.
