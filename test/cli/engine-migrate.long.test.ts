@@ -255,7 +255,7 @@ describePostgres('engine migrate', (server) => {
 				message: expect.stringMatching(why),
 			});
 		};
-		await refused(project.db, project.db, 74, /is on both sides/);
+		await refused(project.db, project.db, 74, /is both source and target/);
 		await refused(join(project.folder, 'none.db'), url, 2, /there is no database at .*none\.db/);
 		await refused(url, join(project.folder, 'x.db'), 2, /there is no database at postgres:/);
 		await refused(project.db, ':memory:', 2, /a database is a file/);
@@ -364,7 +364,7 @@ describePostgres('engine migrate', (server) => {
 		);
 		expect(hint).toContain('--undo');
 		expect((await on(project, from)(['lists', 'list'])).stderr).toMatch(
-			/is being moved to .*undo it is given up/,
+			/is being moved to .*add --undo to stop it/,
 		);
 		expect((await on(project, to)(['worker', '--drain'])).stderr).toMatch(
 			/is an unfinished copy of postgres:/,

@@ -15,7 +15,6 @@ import {
 	forgetProcesses,
 	inspectStore,
 	isInUse,
-	isPrivate,
 	makeFolder,
 	type OutOfUse,
 	openStore,
@@ -87,7 +86,6 @@ const keptSuffix = '.before-restore-';
 
 /** Changes nothing. Throws `UsageError`, `UnsupportedDatabase`, and `StoreError` for a file that is not a usable backup. */
 export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
-	if (isPrivate(url)) throw new UsageError('--db :memory: is gone when the command ends; name a file');
 	const place = realPlace(databaseFile(url));
 	if (place === realPlace(resolve(file))) throw new UsageError(`${file} is the database itself`);
 	const backup = readable(file, () => inspectStore(file));

@@ -3,9 +3,9 @@ import type { Clock } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { CopyDiffers, type MovePlan, move, planMove, undoMove } from '../../store/move/move.js';
 import type { Movable } from '../../store/moving.js';
-import { databaseFile, isPrivate } from '../../store/open.js';
+import { databaseFile } from '../../store/open.js';
 import { isPostgres } from '../../store/url.js';
-import { CliError, UsageError } from '../frame/errors.js';
+import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { readWrappingKeys } from './wrapping-keys.js';
 
@@ -53,7 +53,6 @@ export async function openMove({ clock, env, warn, ...names }: MoveRequest) {
 
 async function movable(url: string): Promise<Movable> {
 	if (isPostgres(url)) return new (await import('../../store/postgres/moving.js')).MovablePostgres(url);
-	if (isPrivate(url)) throw new UsageError(':memory: is gone when the command ends; name a file');
 	const { MovableSqlite, realFile } = await import('../../store/sqlite/moving.js');
 	return new MovableSqlite(realFile(databaseFile(url)));
 }

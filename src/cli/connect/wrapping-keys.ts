@@ -30,10 +30,6 @@ function contentOf(file: string, warn: (text: string) => void): string {
 		const opened = openSync(file, 'r');
 		try {
 			const there = fstatSync(opened);
-			if (there.isDirectory())
-				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is a directory, not a file`, {
-					hint: `set it to a file in that directory: ${hint}`,
-				});
 			if (!(there.isFile() || there.isFIFO()) || there.size > mostBytes)
 				throw new ConfigError(`MAILCTL_KEY_FILE: ${file} is not a file with keys`, { hint });
 			const isOpenToOthers = process.platform !== 'win32' && there.isFile() && (there.mode & 0o077) !== 0;

@@ -38,10 +38,7 @@ export function column<T, K extends keyof T & string>(
 }
 
 export function parseFields(text: string | undefined): readonly string[] | null {
-	if (text === undefined) return null;
-	const fields = text.split(',').map((field) => field.trim());
-	if (fields.some((field) => field === '')) throw new UsageError('--fields: a name is empty');
-	return fields;
+	return text === undefined ? null : text.split(',').map((field) => field.trim());
 }
 
 export function selectColumns<T>(columns: Columns<T>, fields: readonly string[]): Columns<T> {
