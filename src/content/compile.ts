@@ -163,7 +163,7 @@ function trackedPart(read: ReadHtml): Part {
 	return compilePart({ template: trackedTemplate(read), subtype: 'html', fill: fillTracked });
 }
 
-/** About the memory that a compiled content takes: its texts, their encoded forms, and its variables and links. */
+/** Estimates the memory of a compiled content: its texts, their encoded forms, variables and links. */
 export function bytesOf({ subject, text, html }: Pick<Content, 'subject' | 'text' | 'html'>): number {
 	const all = `${subject}${text ?? ''}${html ?? ''}`;
 	const width = /[^\x00-\xff]/.test(all) ? 2 : 1;

@@ -70,7 +70,7 @@ export function htmlValue(value: string): string {
 	return escapeHtml(normalLineEnds(value));
 }
 
-/** Done before joining: a CR that ends a text and an LF that begins a value stay two line ends. */
+/** Normalize before joining, or a CR at the end of a text and an LF in a value would become one line end. */
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }

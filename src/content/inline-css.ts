@@ -33,7 +33,7 @@ const possible: ReadonlyMap<string, RegExp> = new Map([
 	['valign', /^(?:top|middle|bottom|baseline)$/i],
 ]);
 
-/** Puts the author's own attributes, or none, in place of impossible ones. */
+/** Restores the author's attribute, or removes it, if the inliner wrote an impossible value. */
 function withPossibleAttributes(before: string, after: string): string {
 	const read = (html: string) =>
 		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);

@@ -67,7 +67,7 @@ function base64Body<S>(template: Template<S>, fill: PartSource<S>['fill']): Body
 	};
 }
 
-/** Most literals between variables are empty, and those between links are alike. */
+/** Most literals between variables are empty, and those between links are equal. */
 function encodeAll(literals: readonly string[]): Fragment[] {
 	const known = new Map<string, Fragment>();
 	return literals.map((literal) => {

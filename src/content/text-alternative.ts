@@ -10,7 +10,7 @@ const blocks =
 
 const options: HtmlToTextOptions = {
 	wordwrap: 78,
-	// Without it the converter cuts long words at the text "undefined".
+	// Without this option the converter splits long words at the text "undefined".
 	longWordSplit: { wrapCharacters: ['\n'] },
 	// Deeper elements become an ellipsis; the converter would run out of stack.
 	limits: { maxDepth: 400 },

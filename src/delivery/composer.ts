@@ -61,7 +61,7 @@ type Composed =
 	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
 
-/** Larger messages are composed with care: it costs two writes, and few are that large. */
+/** Larger messages are composed one at a time, which costs two writes. Few are that large. */
 const largeBytes = 1024 * 1024;
 
 export class Composer {
@@ -69,7 +69,7 @@ export class Composer {
 	readonly #submissions: ReturnType<typeof createSubmissions>;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
-	/** Expected and not asked for yet: one asked for while its submission is read would never be taken. */
+	/** Expected but not requested yet. Nobody would take a mail that is requested while its submission is read. */
 	readonly #expected = new Set<Uuid>();
 	#source: MailSource | null = null;
 	#careful: Promise<unknown> = Promise.resolve();
@@ -80,10 +80,10 @@ export class Composer {
 		this.#files = options.files ?? createEncodedFiles(options.reads);
 	}
 
-	/** The mail, or why it can never be composed. Rejects only when the store does. */
+	/** Returns the mail, or why it can never be composed. Rejects only when the store does. */
 	async compose(message: Leased): Promise<Composed> {
 		this.#expected.delete(message.message);
-		// Values at hand are not awaited, here and below: docs/measurements.md, Sending.
+		// Do not await values that are there: each await costs time (docs/measurements.md, Sending).
 		const taken = this.#options.ahead?.take(message.message) ?? null;
 		const lent = taken instanceof Promise ? await taken : taken;
 		const known = this.#submissions.get(message.submission);
@@ -152,7 +152,7 @@ export class Composer {
 		return isSurelyWithin(largeBytes, size, variables);
 	}
 
-	/** One at a time, so that a process that ends has ended on that message. */
+	/** One at a time, so that the message on which a process died is known. */
 	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
 		const { queue } = this.#options;
 		const turn = this.#careful.then(async () => {
@@ -197,7 +197,7 @@ export function addressOf(mailbox: string): string {
 	return text.endsWith('>') ? text.slice(text.lastIndexOf('<') + 1, -1) : text;
 }
 
-/** `uuid@domain of the sender`: the same on every attempt, so that a repeat is recognisable. */
+/** `uuid@domain of the sender`, the same on every attempt, so that receivers recognize a repeat. */
 export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }

@@ -7,7 +7,7 @@ export interface Courier {
 	readonly mostTogether: number;
 	readonly mostUnderWay: number;
 	readonly leaseBatch: number;
-	/** `at_once`: an outcome is durable before the next group begins. `in_groups`: many share a commit, within 50 ms. */
+	/** `at_once`: an outcome is stored before the next group starts. `in_groups`: outcomes of 50 ms share a commit. */
 	readonly settles: 'at_once' | 'in_groups';
 	expect(messages: readonly Leased[]): void;
 	/** Rejects only when the store does: messages without an outcome were not sent. */
@@ -19,7 +19,7 @@ export interface Courier {
 export interface Telling {
 	settled(message: Fence, outcome: DeliveryOutcome): void;
 	holds(bytes: number): void;
-	/** A server gave a reply about a message: the fault is over. `isSent`: it took the message. */
+	/** The server replied about a message, so a fault is over. `isSent`: it accepted the message. */
 	worked(isSent: boolean): void;
 	refused(reason: string): void;
 	failed(reason: string): void;

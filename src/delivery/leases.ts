@@ -50,14 +50,14 @@ export class Leases {
 		return size < this.#waiting.length || size === most || this.#waiting[0]?.call === undefined;
 	}
 
-	/** The next messages to begin together; empty when there are none, or their leases ended while they waited. */
+	/** The next messages to start together; empty if there are none, or if their leases ended while they waited. */
 	next(most: number): Leased[] {
 		const now = steadyOf(this.#options.clock);
 		return this.#waiting.splice(0, this.sizeOfNext(most)).filter((message) => this.#isOurs(message, now));
 	}
 
 	#isOurs({ message, leave_by }: Leased, now: Micros): boolean {
-		// Its window has ended: its lease runs out, and it leaves when the window opens again.
+		// Its window is closed: the lease expires, and the message is sent when the window opens again.
 		const isClosed = leave_by !== undefined && leave_by <= this.#options.clock.now();
 		// After the machine slept for long, others may have leased the messages that wait here.
 		const isLost = !isClosed && (this.#held.get(message)?.end ?? 0) <= now;
@@ -116,16 +116,16 @@ export interface Slot {
 	leave(): void;
 }
 
-/** The messages that a crash may repeat, besides one body for each connection: sent, but not recorded. */
+/** Messages sent but not recorded, which a crash may repeat, besides one body for each connection. */
 const mostUnsettled = 100;
-/** Bytes composed and not answered. A larger message goes alone. */
+/** Bytes that are composed and not answered. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
 /**
  * Under PIPELINING one waits for its answer, one has left, and one is ready. A quick server takes 1.3 times
  * as many from a hundred under way as from fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** A stop or a pause waits for what is ahead: about this long, at the rate of the last answers. */
+/** A stop or a pause waits about this long for messages under way, at the rate of the last answers. */
 const aheadMs = 20;
 
 /** How many messages may be under way, by connections, by repeats after a crash, and by bytes. */
@@ -139,7 +139,7 @@ export class InFlight {
 	#inFlight = 0;
 	#unknown = 0;
 	#bytes = 0;
-	/** The estimate for the next message: neighbours in the queue are mostly of one campaign. Unknown before the first. */
+	/** The estimate for the next message, because most neighbours in the queue are of one campaign. */
 	#lastBytes = mostBytes;
 
 	constructor(connections: number, nowMs = () => performance.now()) {

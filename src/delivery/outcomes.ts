@@ -15,7 +15,7 @@ export interface BatcherOptions {
 	onWrite: () => void;
 }
 
-/** Half of what may be unsettled, so that sending goes on during a write. */
+/** Half of the unrecorded messages, so that sending continues during a write. */
 const groupSize = 50;
 const groupMs = 50;
 
@@ -42,7 +42,7 @@ export function createOutcomeBatcher({
 		settlements.forEach((settlement, index) => {
 			const result = results[index] ?? 'lost_lease';
 			const fence = fenceOf(settlement.message);
-			// This run leased it anew while the group was on its way: repeat under that fence.
+			// This run leased it again while the group was being written: repeat it with the new fence.
 			const isOurs = result === 'lost_lease' && fence !== undefined && fence !== settlement.fence;
 			if (isOurs) pending.push(settlement);
 			else onSettled(settlement, result);
@@ -62,7 +62,7 @@ export function createOutcomeBatcher({
 		stopTimer();
 		while (pending.length > 0) await write();
 	};
-	/** Writes full groups, or the one whose time has come: small ones after it would cost a commit each. */
+	/** Writes full groups, or the one whose time has come. Smaller groups would cost a commit each. */
 	const writeDue = async () => {
 		stopTimer();
 		do await write();

@@ -1,4 +1,4 @@
-/** Words by which a text names the cause of a refusal. Texts come without addresses. */
+/** Words in replies that name the cause of a refusal. Addresses are removed before the match. */
 
 const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), 'iu');
 
@@ -33,7 +33,7 @@ export const senderCode = /^5\.(?:7\.\d+|1\.7|1\.8|1\.90|2\.252|4\.5)$/;
 export const aboutContent =
 	/\b(?:spam\w{0,8}|junk|unsolicited|ube|uce|phish\w{0,4}|virus(?:es)?|malware|infected|suspicious|content|contains?|attachments?|policy|policies|urls?|links?|heuristic\w{0,2}|inappropriate|header|bulk)\b|спам|スパム|迷惑メール|垃圾|内容|內容|contenu|inhalt|contenido|conteúdo|contenuto|indésirable|pourriel|richtlinie|стоп-слов/i;
 
-/** A noun for the recipient, and in the same sentence that it does not exist: in both orders where a language has both. */
+/** A noun for the recipient and, in the same sentence, words that say that it does not exist. */
 const missing = (nouns: string, faults: string): string =>
 	`(?:${nouns})[^\\s.;!?@]{0,12}(?:${few(4)}| ?)(?:${faults})`;
 
@@ -90,7 +90,7 @@ export const unknownAddress = anyOf(
 const senderWords =
 	'\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)';
 
-/** Problems of the moment, the message or a full mailbox, which servers also tell by an address code. */
+/** Temporary problems, problems of the message and full mailboxes, for which servers also use address codes. */
 const otherCauses: readonly string[] = [
 	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
 	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',

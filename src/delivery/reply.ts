@@ -14,7 +14,7 @@ export interface ReplyReader {
 	/** Continuation lines are joined by LF, without CRs. A line without a code is a reply too. */
 	read(chunk: Buffer): readonly string[];
 	readonly isTooLarge: boolean;
-	/** The last line without a line end, if it begins as a refusal: some servers hang up in the middle of it. */
+	/** The last line without a line end, if it starts like a refusal: some servers hang up in the middle of one. */
 	lastWords(): string | null;
 }
 
@@ -37,7 +37,7 @@ export function createReplyReader(maxBytes: number): ReplyReader {
 			const text = chunk.toString('latin1');
 			const replies: string[] = [];
 			let from = 0;
-			// The chunk alone is searched: all of a line without an end for each packet takes quadratic time.
+			// Only the chunk is searched: searching a whole unfinished line for each packet takes quadratic time.
 			for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
 				const reply = add(rest + text.slice(from, end));
 				if (reply !== null) replies.push(reply);
@@ -132,12 +132,12 @@ const rule = (verdict: Verdict, why: string, when: When) => ({ verdict, why, whe
 
 const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'auth'];
 
-/** Replies that may be about the recipient: `answer` in a mail with one recipient alone. */
+/** Replies that may concern the recipient: `answer` only does in a mail with one recipient. */
 const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
 const vagueCode = /^$|^5\.(?:[013]\.0|4\.4|5\.0)$/;
-/** For a login (RFC 4954 s.6), another one, or encryption first; every message would get the same reply. */
+/** The server requires a login (RFC 4954 s.6), another one, or encryption. Every message would get this reply. */
 const loginCode = /^(?:[45]\.7\.8|5\.7\.1[14])$/;
 const contentCode = /^$|^5\.(?:0\.0|6\.\d+|7\.(?:0|1|9|350))$/;
 const unlessNoSender = /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/;

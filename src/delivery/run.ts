@@ -45,7 +45,7 @@ export class Run {
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
-	/** Dry because this run held all leased messages already; there may be more after them. */
+	/** This run already held all leased messages; there may be more after them. */
 	#hasMore = false;
 	#isPausing = false;
 	#fault: Fault | null = null;
@@ -91,7 +91,7 @@ export class Run {
 		const watch = setInterval(() => {
 			void this.#look();
 			void this.#giveBackRevoked();
-			// Another process may have queued a message, a retry may be due: neither waits for a slow server's answer.
+			// A new message or a due retry must not wait for the answer of a slow server.
 			if (this.#isDry && this.#courier.window.inFlight > 0) this.wake();
 		}, watchMs);
 		this.#request.signal?.addEventListener('abort', onAbort);
@@ -153,7 +153,7 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
 
-	/** Leases in the background: with each group of outcomes, whose commit it shares, or before a connection waits. */
+	/** Leases in the background, in the commit of a group of outcomes or before a connection has nothing to send. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -174,7 +174,7 @@ export class Run {
 		const now = clock.now();
 		const until = now + this.#settings.leaseMs * microsPerMs;
 		const end = this.#leases.leaseEnd();
-		// The rate holds for all processes that ask for one together: the store counts, this process spreads its share.
+		// The rate applies to all processes together: the store counts, and this process spreads its share.
 		const pace = rate === undefined ? {} : { perSecond: rate };
 		const how = alone ? { alone } : pace;
 		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope, ...how });
@@ -251,7 +251,7 @@ export class Run {
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
 		if (this.#fault !== null || !(this.#isDry || this.#isEndNear)) return true;
-		// Due messages that are not begun any more are left to others; this run checks whether they have sent them.
+		// Other processes send the messages that are still due; this run checks whether they did.
 		const isLeft = this.#isEndNear && (await this.#isDue());
 		const waitMs = isLeft ? watchMs : await this.#waitMs();
 		if (waitMs === null) return false;
@@ -260,7 +260,7 @@ export class Run {
 		return true;
 	}
 
-	/** Waits for messages in flight, gives the rest back. A result ends the run; `null`: waited, go on. */
+	/** Waits for messages in flight and returns the others. A result ends the run; after `null` it continues. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {
@@ -381,7 +381,7 @@ export class Run {
 	async #waitMs(): Promise<number | null> {
 		const { reads, clock, rate } = this.#settings;
 		const { scope, until } = this.#request;
-		// A message held back by a limit is due: the run is not over before its turn.
+		// A message held by a limit is due, so the run waits for its turn.
 		const pace = rate === undefined ? {} : { perSecond: rate };
 		const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
 		if (turn !== null) {
@@ -404,7 +404,7 @@ export class Run {
 		return scope === null ? 0 : ((await this.#settings.reads.countMessages({ scope })).canceled ?? 0);
 	}
 
-	/** A leased message is being sent, or its lease runs out; a queued one of a scope may wait a minute. */
+	/** A leased message is being sent, or its lease expires. A queued message of the scope may wait a minute. */
 	async #isSettled(): Promise<boolean> {
 		const { scope, until } = this.#request;
 		if (until === 'settled' && scope === null) return true;
@@ -461,7 +461,7 @@ class WakeUp {
 	}
 }
 
-/** A token bucket of a tenth of a second's turns: no burst after a pause; coarse timers keep the rate. */
+/** A token bucket of a tenth of a second, which prevents bursts after a pause and evens out coarse timers. */
 class Rate {
 	readonly #perSecond: number;
 	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };

@@ -17,9 +17,9 @@ export interface RunRequest {
 	 * message. `aborted`: until the signal, through faults and pauses.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
-	/** Ends gracefully: no more leases, messages in flight get 9 s, the rest goes back to the queue. */
+	/** Ends gracefully: leases nothing more, waits 9 s for messages in flight, and returns the others to the queue. */
 	signal?: AbortSignal;
-	/** Milliseconds until the signal at the latest. Shortly before, no message begins any more. */
+	/** Milliseconds until the signal at the latest. No message starts shortly before. */
 	leftMs?: number;
 }
 
@@ -41,7 +41,7 @@ export interface RunOptions {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
 	owner: string;
-	/** No other process works on the scopes of its runs (`Queue.lease`), and its rate is its own. */
+	/** No other process works on the scopes of its runs (`Queue.lease`), and the rate is for this process only. */
 	alone?: true;
 	connections?: number;
 	rate?: number;
@@ -60,7 +60,7 @@ export interface WorkerOptions extends ComposerOptions, RunOptions {
 }
 
 export interface Worker {
-	/** Rejects when the store fails: what was not recorded is sent again later, with the same Message-ID. */
+	/** Rejects when the store fails. Messages without a recorded outcome are sent again with the same Message-ID. */
 	run(request: RunRequest): Promise<RunResult>;
 	wake(): void;
 }
@@ -86,7 +86,7 @@ export function createWorker(options: WorkerOptions): Worker {
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,
-	// A second less than the supervisor's wait: outcomes of cut conversations must be recorded before the store is closed.
+	// A second less than the supervisor waits, to record outcomes of cut conversations before the store closes.
 	drainMs: 9_000,
 	sleep: sleepUntil,
 };

@@ -1,4 +1,4 @@
-// Files of a message: where they stand in its tree, their names for readers of any age, and their bytes.
+// Files of a message: their place in its structure, their names for old and new readers, and their bytes.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';

@@ -1,4 +1,4 @@
-// Contents are compiled once, kept while there is room, and forgotten oldest first.
+// Contents are compiled once and kept up to a number of bytes.
 import { expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { contentSha256 } from '../../src/content/hash.js';

@@ -1,4 +1,4 @@
-// Findings about a content as it is written: what is one, what is none, and where the first of a kind stands.
+// Findings about content, with the position of the first of a kind.
 import { describe, expect, it } from 'vitest';
 import { clippedBytes, contentFindings } from '../../src/content/lint.js';
 

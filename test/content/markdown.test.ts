@@ -1,4 +1,4 @@
-// Bodies from Markdown: what stays, what becomes the subject, and that variables go through a parser unharmed.
+// Bodies from Markdown, their subject and their variables.
 import { describe, expect, it } from 'vitest';
 import { markdownBodies } from '../../src/content/markdown.js';
 

@@ -1,4 +1,4 @@
-// The shape of a message: which parts, which encodings, which header fields, and what is refused.
+// Parts, encodings and header fields of a message.
 import { describe, expect, it } from 'vitest';
 import type { Content, Envelope } from '../../src/api/messages.js';
 import { compileContent } from '../../src/content/compile.js';

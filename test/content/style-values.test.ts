@@ -1,4 +1,4 @@
-// No value of a variable makes a mail load something: not in a style, not in a document within an attribute.
+// No value of a variable can make a mail load something.
 import { expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { isTooDeep, maxNesting } from '../../src/content/nesting.js';

@@ -1,4 +1,4 @@
-// A queue that is held up: by a person, or by a mail server that takes nothing.
+// Pauses of the queue by a person or by a fault of the mail server.
 import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
@@ -32,7 +32,7 @@ async function start(script: FaultScript, count: number) {
 	return { server, pool, memory: createMemoryQueue({ to: addresses(count) }) };
 }
 
-/** An endless run with waits of no time, and what it told. */
+/** Starts an endless run that does not wait, and collects its events. */
 function waitless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2] = {}) {
 	const events: WorkerEvent[] = [];
 	if (pool === undefined) throw new Error('no pool');

@@ -217,7 +217,7 @@ describe('the table of replies', () => {
 	});
 
 	it('judges a megabyte of hostile text quickly', () => {
-		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
+		// Quadratic work on a megabyte would exceed the time limit of the test.
 		expect(judge('refused', 'rcpt', `550 ${'user is '.repeat(125_000)}`)).toBe('failed');
 	});
 });

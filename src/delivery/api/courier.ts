@@ -27,7 +27,7 @@ interface ApiCourierOptions {
 	signal: AbortSignal;
 }
 
-/** Assumption: the most addresses of one call, as our own service takes them (api-decisions 21). */
+/** Assumption: other services accept as many addresses in a call as mailctl (api-decisions 21). */
 const maxGroup = 1_000;
 const maxUncertainInARow = 16;
 
@@ -162,7 +162,7 @@ export interface Settled {
 	stop: ApiError | null;
 }
 
-/** For an answer that follows the contract. The text of a reply is the id that the service gave, or empty. */
+/** Reads an answer that follows the contract. The text of a reply is the message's id, or empty. */
 export function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)
@@ -192,7 +192,7 @@ export function settleError(
 	}
 	if (!isRefusal(error)) return stopped(group, error);
 	if (!concernsContent(error)) return refused(group, error);
-	// Other requests have other content: one that is always refused must not hold them up for ever.
+	// Other requests have other content, so one that is always refused must not stop them.
 	if (content === 'own') return settled(failed(group, complaintOf(error), error));
 	return stopped(group, error);
 }

@@ -6,7 +6,7 @@ export interface FoundAddress {
 	end: number;
 }
 
-/** RFC 5321 s.4.5.3.1 has 64 for a local part; a gateway to X.400 writes a whole name there. */
+/** RFC 5321 s.4.5.3.1 allows 64 for a local part; a gateway to X.400 writes a whole name there. */
 const maxLocal = 128;
 const maxDomain = 255;
 const maxFound = 50;
@@ -70,14 +70,14 @@ function domainEnd(text: string, at: number): number {
 		return close === -1 ? at : at + close + 1;
 	}
 	let end = at + 1;
-	// After it, a gateway to X.400 goes on with the next part of its name.
+	// A gateway to X.400 writes the next part of its name after a slash.
 	while (end - at <= maxDomain && isAtom(text[end]) && text[end] !== '/') end += 1;
 	return end;
 }
 
 // Forms in use besides those of the RFC: dots in a row, hosts without a dot, local parts in UTF-8 (RFC 6531).
 const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
-/** Shortened, as archives and groups do: `ann...@example.org` is part of an address. */
+/** Archives and groups shorten addresses: `ann...@example.org` is part of one. */
 const shortened = /[^.]\.{3,}@/;
 const typed = /^\/?(?:dda?[.:])?(?:smtp|rfc-?822|orcpt)=/i;
 

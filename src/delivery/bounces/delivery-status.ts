@@ -193,7 +193,7 @@ function judgeEntry(
 	if (address === null) return [];
 	const inText = notice === null ? null : aboutAddress(notice, address);
 	const own = readCodes(entry.diagnostic);
-	// The reply may be in the text for people where the field has no code.
+	// If the field has no code, the reply may be in the text for people.
 	const isSilent = own.reply_code === null && own.status === null;
 	const detail = isSilent ? (inText?.detail ?? '') : '';
 	const codes = isSilent ? readCodes(detail) : own;

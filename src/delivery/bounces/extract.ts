@@ -126,7 +126,7 @@ export function findNotice(mail: Mail): Notice | null {
 	const part =
 		texts.find(({ type, body }) => type === 'text/plain' && body.trim() !== '') ??
 		texts.find(({ type }) => type === 'text/html') ??
-		// A multipart without its boundary: its text is still there.
+		// A multipart without its boundary still has its text.
 		texts.find(({ type, path }) => type.startsWith('multipart/') && path === '1') ??
 		texts.find(({ type }) => type.startsWith('multipart/'));
 	if (part === undefined) return null;

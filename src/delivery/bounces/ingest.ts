@@ -126,7 +126,7 @@ export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** Matches by the return path of arrival, header or body, then by Message-ID; never by a forged one. */
+/** Matches by the return path of arrival, in the header or in the body, then by Message-ID. Ignores forged ones. */
 export function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },

@@ -28,9 +28,9 @@ export interface BounceListener {
 const maxMessageBytes = 25 * 1024 * 1024;
 const maxConnections = 50;
 const silenceMs = 60_000;
-/** A byte now and then defeats an idle timeout, and fifty such clients would keep all others out. */
+/** A client that sends a byte now and then is never idle, and fifty of them would block all others. */
 const usualConnectionMs = 600_000;
-/** A mail server knows the one return path of its bounce. */
+/** A bounce has one recipient, so a mail server never tries this many. */
 const maxRefused = 10;
 
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
@@ -123,7 +123,7 @@ function addressOf(server: SMTPServer): string {
 	return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** `unsigned`: in our domain, but made up or of a deleted key. `elsewhere`: another domain. */
+/** `unsigned`: an address of this domain without a valid signature. `elsewhere`: another domain. */
 type RecipientKind = 'return_path' | 'unsigned' | 'elsewhere';
 
 class Refusal extends Error {
@@ -151,7 +151,7 @@ class Intake {
 		this.#refusals.close();
 	}
 
-	/** The refusal that is answered; it is logged, once a minute for a network. */
+	/** Returns the refusal to answer, and logs it once a minute for each network. */
 	refuse({ remoteAddress: ip }: SMTPServerSession, error: unknown): Refusal {
 		const isOurs = !(error instanceof Refusal);
 		const refusal = isOurs ? failed() : error;
@@ -180,7 +180,7 @@ class Intake {
 		const began = steadyOf(clock);
 		const { verdict: bounce_smtp, refusal } = await this.#ingest(stream, message);
 		const ms = Math.round((steadyOf(clock) - began) / 100) / 10;
-		// Too large: the library refuses it, whatever the answer here.
+		// The library refuses a mail that is too large, whatever is returned here.
 		const status = stream.sizeExceeded ? 552 : (refusal?.responseCode ?? 250);
 		const mail = { recipient: 'return_path', message, status, ms, bytes: stream.byteLength, ip };
 		log({ time: this.#time(), bounce_smtp, ...mail });
@@ -213,7 +213,7 @@ class Intake {
 	}
 }
 
-/** IPv4 as it is, also mapped into IPv6; the first half of IPv6, which has one owner; anything else as it stands. */
+/** An IPv4 address, also from its IPv6 form, or the first half of an IPv6 address, which has one owner. */
 export function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
 	const address = ipaddr.process(ip);
@@ -258,7 +258,7 @@ export class IntakeLimits {
 		raise(this.#refused, networkOf(ip), 1);
 	}
 
-	/** Whole minutes: an address that comes back later has no state here. */
+	/** Counts by whole minutes, so that no state remains for an address. */
 	#begin(): void {
 		if (this.#now() - this.#minuteBegan < minuteMs) return;
 		this.#minuteBegan = this.#now();
@@ -272,11 +272,11 @@ function raise(counts: Map<string, number>, network: string, step: number): numb
 	return count;
 }
 
-/** Further keys of one minute are written together, as the last of them. */
+/** Further keys of a minute share one line. */
 const maxKeys = 1_000;
 const others = 'others';
 
-/** Lines that one client may cause in any number: each is written once, then with the number of repeats. */
+/** Log lines that a client can cause in any number: each is written once, then with a count. */
 export class SummedLog {
 	readonly #log: (line: object) => void;
 	readonly #again = new Map<string, { count: number; lineOf: () => object }>();

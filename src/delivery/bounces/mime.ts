@@ -79,7 +79,7 @@ function readMail(slice: Slice, path: string): Mail {
 	return { type: root.type, fields: root.fields, parts: reading.parts };
 }
 
-/** Some systems end lines by CR alone. A single CR is an ordinary character where there are line feeds. */
+/** Some systems end lines with CR only. In a text with line feeds a single CR is an ordinary character. */
 function withLineFeeds(text: ByteString): ByteString {
 	const header = text.slice(0, 2000);
 	return header.includes('\n') || !header.includes('\r') ? text : text.replace(/\r\n?/g, '\n');
@@ -134,7 +134,7 @@ function readPart(slice: Slice, path: string, reading: Reading): Part {
 	return part;
 }
 
-/** Any other line than a field ends the header: some systems omit the blank line, or the header. */
+/** A line that is not a field ends the header, because some systems omit the blank line or the header. */
 function splitHeader({ text, line }: Slice): { header: Line[]; body: Slice } {
 	const header: Line[] = [];
 	let at = 0;

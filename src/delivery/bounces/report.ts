@@ -26,7 +26,7 @@ interface Verdict {
 
 export interface ReportedRecipient extends Verdict {
 	address: string;
-	/** The address we sent to, where the report names it separately (Original-Recipient, RFC 3461 ORCPT); else null. */
+	/** The original recipient, if the report names it separately (RFC 3461 ORCPT). */
 	original_address: string | null;
 	action: DeliveryAction;
 	status: string | null;
@@ -113,7 +113,7 @@ export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
 
-/** A quoted reply is the refusing server's, the field another program's reading of it. */
+/** A quoted reply is by the refusing server, and the field is another program's interpretation of it. */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
 }

@@ -20,7 +20,7 @@ export function readSes(bytes: Buffer): Report | null {
 	return publishedIn(bytes.toString('utf8', 0, maxMailBytes).replace(/^\uFEFF/, ''));
 }
 
-/** The same as SNS sends it by mail to a subscribed address: JSON, and how to unsubscribe. Null for any other mail. */
+/** Reads the mail that SNS sends to a subscribed address: JSON and a footer. Null for any other mail. */
 export function readSesMail(mail: Mail): Report | null {
 	const isBySns = mail.fields.some(({ name }) => name.startsWith('x-amz-sns-'));
 	const isFromSns = /@sns\.amazonaws\.com\b/i.test(fieldValue(mail.fields, 'from') ?? '');
@@ -100,7 +100,7 @@ function complaintOf(complaint: Json, mail: Json): Report {
 	};
 }
 
-/** The header as we wrote it: SES sends with another Message-ID. */
+/** The original header, because SES sends with another Message-ID. */
 function returnedOf({ commonHeaders: header }: Json): ReturnedMessage | null {
 	if (!isRecord(header)) return null;
 	const to = Array.isArray(header['to']) ? header['to'].filter((one) => typeof one === 'string') : [];

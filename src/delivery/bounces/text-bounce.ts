@@ -34,7 +34,7 @@ export function readTextBounce(found: Extract): DeliveryReport | null {
 	);
 }
 
-/** An address that only the returned message has, and a name without its host, are kept and never hard bounces. */
+/** An address of the returned message only, and a name without a domain, are never hard bounces. */
 function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRecipient {
 	const judged = judgeStatement(one, action);
 	if (one.form === inReturnedOnly) return { ...judged, hard: false, why: notJudged };
@@ -76,7 +76,7 @@ function sendersOf({ fields }: Mail): string[] {
 	return addressesIn(values.map((value) => decodeWords(value).slice(0, 998)).join(' '));
 }
 
-/** X-Failed-Recipients (Exim) tells them from other addresses of the text. */
+/** X-Failed-Recipients (Exim) separates them from other addresses of the text. */
 function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipient[] {
 	const failed = failedRecipients(mail);
 	const sentTo = returned()?.to ?? [];
@@ -129,7 +129,7 @@ function likeliest(
 	if (known.length > 0) return known;
 	const lines = others.filter(({ form }) => form !== onlyMentioned);
 	if (lines.length > 0) return lines;
-	// For an unknown wording in any language: the only address there is.
+	// With an unknown wording, accept an address only if it is the only one.
 	if (others.length > 0) return others.length === 1 ? others : [];
 	return all.filter(({ form }) => form !== onlyMentioned);
 }

@@ -43,7 +43,7 @@ class Mentions {
 		}
 	}
 
-	/** Reads the first address; true: the rest of the line is read with it. */
+	/** Reads the first address. True if that covers the rest of the line. */
 	#isWholeLine(at: number, text: string, [one, ...others]: readonly FoundAddress[]): boolean {
 		if (one === undefined) return true;
 		const beside = besides(text, one);
@@ -171,7 +171,7 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** `sentence`: it failed, by the sentence around the address, over at most three lines of its paragraph. */
+/** `sentence`: the sentence around the address, over at most three lines, reports a failure. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
@@ -241,7 +241,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** The only address: all further text is about it, and where that has no code, the text before it too. */
+/** All text after the only address concerns it; if that has no code, the text before it does too. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

@@ -25,15 +25,15 @@ export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
 
-/** OpenSMTPD (6.8) gives up so in a report of a delay. The code does not decide: others warn by 4.4.7. */
+/** OpenSMTPD (6.8) reports its final failure like a delay. The code cannot decide: others warn with 4.4.7. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
-/** A report turns to its reader here: text below is not about a recipient. */
+/** Here a report addresses its reader, so the text below does not concern a recipient. */
 export const closings: readonly RegExp[] = [
 	/^\s*(?:no action is required on your part|please note that this is only a temporary failure report)\b/i,
 ];
 
-/** A line of rules around a few words, which show that text about the message follows, not the message. */
+/** A ruled line whose words announce text about the message, not the message itself. */
 const aboutFailure =
 	'(?!.*\\b(?:log|error|address|recipient|reason|report|detail|session|transcript|explanation|notification|status|fail)\\w{0,12}\\b)';
 
@@ -48,11 +48,11 @@ export const separators: readonly RegExp[] = [
 	/^[-=*_|\s]{2,80}(?:ursprüngliche nachricht|originalnachricht|message d'origine|mensaje original|messaggio originale|исходное сообщение|元のメール|原始邮件|原邮件)/i,
 ];
 
-/** Before an address to which the mail was sent, in place of the refused one. */
+/** Words before an address that the mail was sent to, which differs from the refused one. */
 export const aliases =
 	/(?:\((?:\w{1,20} ){0,2}(?:expanded|generated|forwarded|redirected|addressed|aliased|sent)(?: from| to| as| by)?:?|\boriginal (?:address|recipient)(?: is| was)?\s?[:=]?(?: rfc822;)?)\s{0,20}$/i;
 
-/** Before an address: it is in the report for another reason than a failure. */
+/** Words before an address that is in the report for another reason than a failure. */
 export const bystanders =
 	/(?:\b(?:from|sender|by|contact|mailto|cc|via|reply[ -]?to|return[ -]?path|errors[ -]to|message[ -]id|reference[sd]?|in[ -]reply[ -]to|behalf of|subject|postmaster|help(?:desk)?|support|assistance|abuse|information|e-?mail us at|write to|resend (?:it )?to|forward (?:it |this |them |your message )?to|send (?:an? )?(?:e-?mail|mail|message|copy|it) to|unsubscribe|subscribe|(?:please )?(?:e-?mail(?:ing)?(?: to)?|send(?:ing)?|notify|inform|try|if)|absender|von|expéditeur|remitente|mittente|отправитель|от|送信者|发件人|寄件者)|"[^"]{0,60}")[\s:=]{0,20}$/i;
 

@@ -13,8 +13,7 @@ const usableBits = { least: 1024, most: 4096 };
 
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
-		// Not by promisify: the build loads node:crypto at the first call, and such a function has lost the custom form for
-		// two results.
+		// promisify fails here: the build loads node:crypto lazily, and such a function lost its custom promisified form.
 		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
 			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
 		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);

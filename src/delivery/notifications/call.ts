@@ -45,7 +45,7 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	}
 }
 
-/** A name with several addresses, all unreachable, gives an error for each, without a message. */
+/** A name with several unreachable addresses has an error for each, and the whole has no message. */
 function whyOf(error: unknown): string {
 	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
 	return error instanceof Error ? error.message : String(error);
@@ -121,7 +121,7 @@ function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptio
 	return lookup === undefined ? {} : { lookup };
 }
 
-// Checks the very address that is connected to: a second look-up may give another one.
+// Checks the address of the connection, because a second look-up may return another one.
 function publicOnly(lookup: typeof systemLookup | LookupFunction): LookupFunction {
 	return (hostname, options, callback) => {
 		lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -52,7 +52,7 @@ export class Hosts {
 			if (delivery === undefined) continue;
 			host.underWay += 1;
 			this.#underWay += 1;
-			// To the end: hosts take turns.
+			// Move the host to the end, so that hosts take turns.
 			this.#hosts.delete(name);
 			this.#hosts.set(name, host);
 			return delivery;
@@ -102,7 +102,7 @@ function mayCall(host: Host, nowMs: number): boolean {
 	return nowMs >= host.restsUntil && host.underWay < (isSilent(host) ? perSilentHost : perHost);
 }
 
-/** Nothing is leased for a host that pauses: the leases would only grow old. */
+/** Lease nothing for a pausing host, because the leases would expire. */
 function roomOf(host: Host, nowMs: number): number {
 	if (nowMs < host.restsUntil) return 0;
 	const held = host.waiting.length + host.underWay;

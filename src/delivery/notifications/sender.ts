@@ -26,7 +26,7 @@ export interface SenderOptions {
 	pollMs?: number;
 	drainMs?: number;
 	pauseMs?: number;
-	/** Longer than any call and the wait before it, for leases are not renewed; 120 s. */
+	/** Default 120 s, longer than any call and the wait before it, because leases are not renewed. */
 	leaseMs?: number;
 }
 
@@ -41,7 +41,7 @@ export interface SenderCounts {
 	failed: number;
 }
 
-/** Nothing begins within this time before the end of a lease: it could not be recorded any more. */
+/** No call starts this close to the end of its lease, because its outcome could not be recorded. */
 const callMs = 20_000;
 const leaseMax = 512;
 const groupSize = 64;
@@ -58,7 +58,7 @@ class Sender {
 	readonly #run: SenderRun;
 	readonly #hosts = new Hosts();
 	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
-	/** One signal for each call: a shared one would keep something of every call while the sender runs. */
+	/** One signal for each call: a shared signal would keep memory of every call. */
 	readonly #cuts = new Set<AbortController>();
 	#isCutting = false;
 	readonly #leaseEnds = new Map<string, number>();
@@ -80,7 +80,7 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read before the lease: a delivery recorded during the lease may be due again, and the lease did not see it.
+				// Read before the lease, because a delivery recorded during the lease may be due again and was not leased.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();

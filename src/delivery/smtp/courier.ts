@@ -114,7 +114,7 @@ function replyWithCopies({ reply, refusedCopies }: Conversation): Reply {
 	return { ...reply, text: `${reply.text} [copies refused: ${refused}]`.slice(0, 500) };
 }
 
-/** A reply to one recipient may concern that one alone: others go before it for so long. */
+/** A reply about one recipient may concern that recipient only, so others are sent first for this time. */
 const stepBackMicros = 60 * microsPerSecond;
 
 /** `isCutting`: this side cuts slow conversations, so a break before the dot's answer is not the server's. */

@@ -67,7 +67,7 @@ export class SmtpPool {
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
 			this.#giveBack(session);
-			// Each time an earlier message has ended with its connection, so this comes to an end.
+			// Each round ended an earlier message with its connection, so the loop ends.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
 		}
@@ -114,7 +114,7 @@ export class SmtpPool {
 		return sending;
 	}
 
-	/** An idle connection; where no more may be opened, a place after a message under way. */
+	/** An idle connection or, if no more may be opened, a place after a message under way. */
 	#findOpen(): Borrowed | null {
 		const session = this.#takeIdle() ?? (this.#mayOpen ? null : this.#findRoom());
 		return session && { kind: 'session', session };
@@ -129,7 +129,7 @@ export class SmtpPool {
 		if (opened.kind === 'open') return { kind: 'session', session: opened.session };
 		if (this.#sessions.size === 0)
 			return this.#opening === 0 ? { kind: 'failed', reply: opened.reply } : this.#wait();
-		// Other connections work, so the server allows no more than these: share them.
+		// The server allows only the connections that work, so share them.
 		this.#limit = this.#sessions.size;
 		return 'again';
 	}
@@ -215,7 +215,7 @@ export class SmtpPool {
 			this.#idle.delete(session);
 			this.#sessions.delete(session);
 		}
-		// A connection that never opened makes no room; waking for it would make the waiting mails try in turn for ever.
+		// A connection that never opened frees no place, and waking for it would make waiting mails retry for ever.
 		if (ended.length > 0) this.#wakeAll();
 	}
 

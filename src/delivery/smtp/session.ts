@@ -35,14 +35,14 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
-/** In clear and to one address: nodemailer spreads over a host's addresses by sockets it makes. */
+/** Only unencrypted connections to one address: for other hosts nodemailer creates the sockets itself. */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
 
 const memory = Buffer.alloc(16 * 1024);
 
-/** Reads into one memory: Node makes a buffer of 64 KiB a read, which is 5 % of the CPU of a short mail. */
+/** Reads into one buffer: Node allocates 64 KiB for each read, which costs 5 % of the CPU of a short mail. */
 function createSocket(): Socket {
 	const net = process.getBuiltinModule('node:net');
 	const callback = (length: number) => {
@@ -147,7 +147,7 @@ export class Session {
 	#takeOver(): void {
 		this.#deadline.clear();
 		const socket = this.#connection._socket;
-		// Closed in the turn of the loop that ended the login.
+		// The server closed the connection right after the login.
 		if (!socket || this.#connection.destroyed) {
 			this.#cut('the connection was closed');
 			return;
@@ -235,12 +235,12 @@ export class Session {
 }
 
 function secretsOf({ user, password }: SmtpSettings): string[] {
-	// Too short to be masked: it occurs in any text.
+	// A shorter password occurs in any text and cannot be masked.
 	if (password === null || password.length < 3) return [];
 	const forms = [password, `\0${user}\0${password}`, `${user}\0${user}\0${password}`];
 	const encoded = forms.map((form) => Buffer.from(form).toString('base64'));
 	const all = [...encoded, ...encoded.map((text) => text.replace(/={1,2}$/, '')), password];
-	// One may be part of another.
+	// Longer forms first, because one may contain another.
 	return all.sort((a, b) => b.length - a.length);
 }
 

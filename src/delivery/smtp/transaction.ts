@@ -143,7 +143,7 @@ export class MailTransaction {
 	}
 }
 
-/** A digit and garbage has no known meaning. */
+/** A digit followed by garbage has no meaning. */
 function isAcceptance(raw: string): boolean {
 	return /^2\d{2}(?:[ -]|$|\n)/.test(raw);
 }
@@ -238,7 +238,7 @@ function addressesOf(
 	const isPlain = written.every((address) => /^[ -;=?-~]+$/.test(address));
 	const [from = '', ...recipients] = isPlain ? written : written.map(asciiDomain);
 	if (isPlain) return { from, recipients, isInternational: false };
-	// Checked long before; a mistake here would become a command.
+	// Checked on acceptance too; a mistake here would become an SMTP command.
 	if (/[\r\n\0<>]/.test(from) || recipients.some((address) => /[\r\n\0<>]|^$/.test(address))) return null;
 	return { from, recipients, isInternational: !(isPrintable(from) && recipients.every(isPrintable)) };
 }

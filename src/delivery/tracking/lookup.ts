@@ -55,7 +55,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
-			// Only the links of a dropped one are left.
+			// A content whose text was deleted has only its links.
 			if (compiled === null || (await submissions.get(message.submission))?.is_dropped) return null;
 			const variables = filled(await options.links(), compiled, message);
 			const shown = previewOf(compiled, variables);

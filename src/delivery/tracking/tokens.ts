@@ -96,7 +96,7 @@ function sign(keyring: Keyring, purpose: TokenPurpose, message: Uuid): { text: s
 	return { text: draft.toString('base64url'), linkKey: digest.subarray(macBytes) };
 }
 
-/** The octets of the token that is being made: a buffer for each costs more than its mac. */
+/** A shared buffer for the current token: a buffer for each token costs more than its HMAC. */
 const draft = Buffer.alloc(tokenBytes);
 const signedDraft = draft.subarray(0, signedBytes);
 
@@ -191,7 +191,7 @@ export function publicLinks(links: MessageLinks): PublicLinks {
 	return { unsubscribe_url: pageUrl(links, 'u'), view_url: pageUrl(links, 'v') };
 }
 
-/** Only those of the public links that are referred to: each costs a signature, and most messages use one. */
+/** Only the public links that the content uses, because each costs a signature. */
 export function usedLinks(links: MessageLinks, references: readonly string[]): Partial<PublicLinks> {
 	const isUsed = (name: keyof PublicLinks) =>
 		references.some((reference) => variableName(reference) === name);

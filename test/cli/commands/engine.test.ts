@@ -114,7 +114,7 @@ describe('mailctl engine status and settings', () => {
 		const wide = await project.run(['engine', 'settings', 'get', '-o', 'wide', '--no-truncate'], {
 			columns: 80,
 		});
-		expect(wide.stdout).toMatch(/^time_zone +UTC +the time zone/m);
+		expect(wide.stdout).toMatch(/^time_zone +UTC +IANA time zone/m);
 	});
 
 	it('show a certificate in a line on a terminal and whole in a pipe', async () => {

@@ -1,4 +1,4 @@
-/** One row of the table: what a server does, and what must become of a message then. */
+/** One row of the table: the behaviour of a server, and the expected outcome of a message. */
 import type { SmtpSettings } from '../../../src/delivery/smtp/settings.js';
 import type { Fault, FaultPhase, FaultScript } from '../../support/smtp-fault.js';
 
@@ -10,16 +10,16 @@ export interface Row {
 	/** Copies; bulk mail has none, so such a row is of personal mail alone. */
 	cc?: readonly string[];
 	bcc?: readonly string[];
-	/** To whom, when it matters. */
+	/** The recipient, if it matters. */
 	to?: string;
 	text?: string;
-	/** Messages that go well on the same connection before. */
+	/** The number of messages sent on the same connection before. */
 	before?: number;
 	isClosed?: true;
 }
 
 export type Expected =
-	/** The queue stands still; the message is as it was. */
+	/** The queue is paused, and the message is unchanged. */
 	| { kind: 'paused'; reason: RegExp }
 	/** `uncounted`: failed, and not a bounce. */
 	| ({ kind: 'sent' | 'deferred' | 'failed' | 'uncounted' | 'bounced' | 'uncertain' } & Attempt);
@@ -74,7 +74,7 @@ export function at(phase: FaultPhase, fault: Fault): FaultScript {
 	return { at: { [phase]: fault } };
 }
 
-/** The same, once so many mails have gone over the connection. */
+/** The same fault after a number of mails on the connection. */
 export function after(mails: number, phase: FaultPhase, fault: Fault): FaultScript {
 	return {
 		on: (where, _line, connection) => (where === phase && connection.mails > mails ? fault : undefined),

@@ -1,4 +1,4 @@
-/** Before a message is spoken of: connect, TLS, greeting, EHLO, login. The queue pauses, no message suffers. */
+/** Faults before a message: connect, TLS, greeting, EHLO, login. The queue pauses, and messages stay queued. */
 import type { Certificates } from '../../support/certificates.js';
 import {
 	at,

@@ -1,4 +1,4 @@
-/** From MAIL to DATA: what is said about the message, or not said. */
+/** Faults from MAIL to the final dot. */
 import type { FaultPhase } from '../../support/smtp-fault.js';
 import {
 	type Attempt,
@@ -124,7 +124,7 @@ function answered(where: FaultPhase, replies: readonly (readonly [Kind, string])
 	];
 }
 
-/** Nothing that could be understood: before the dot nothing was taken, behind it nobody knows. */
+/** Broken replies: before the dot nothing was sent, and after it the outcome is uncertain. */
 function unanswered(where: FaultPhase, kind: 'deferred' | 'uncertain'): Row[] {
 	const phase = phases[where] ?? 'answer';
 	const rows: [string, Row['script'], RegExp][] = [

@@ -1,4 +1,4 @@
-// Opens and clicks go to the store together; unsubscribing waits for nobody.
+// Opens and clicks are stored in batches, unsubscriptions at once.
 import { expect, it } from 'vitest';
 import { createEventWriter, type Happening, trackedEvent } from '../../../src/delivery/tracking/events.js';
 import type { TrackedEvent } from '../../../src/store/store.js';
