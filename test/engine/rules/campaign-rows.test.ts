@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { messageUuid, newUuid } from '../../../src/engine/rules/campaign-rows.js';
+import { campaignName, messageUuid, newUuid } from '../../../src/engine/rules/campaign-rows.js';
 
 const noon = Date.UTC(2026, 2, 10, 12) * 1000;
 
@@ -25,4 +25,13 @@ describe('the id of a message of a campaign', () => {
 		expect(new Set(ids).size).toBe(1000);
 		expect(messageUuid(campaign, address(0))).toBe(ids[0]);
 	});
+});
+
+it.each([
+	['Hallo #vorname|Freund#, Neues im Mai', 'hallo-neues-im-mai-2026-11-23'],
+	['News for #city#', 'news-for-2026-11-23'],
+	['#name#', 'campaign-2026-11-23'],
+	['Nr. #1 of 2#', 'nr-1-of-2-2026-11-23'],
+])('a campaign is named after "%s" without variables', (subject, name) => {
+	expect(campaignName(subject, '2026-11-23')).toBe(name);
 });
