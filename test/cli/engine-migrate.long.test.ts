@@ -359,9 +359,7 @@ describePostgres('engine migrate', (server) => {
 		const words = ['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json'];
 		const result = await stopped(project, words, { to });
 		const hint = String(errorOf(result)['hint']);
-		expect(hint).toContain(
-			'nothing works on either database now; this goes on: mailctl engine migrate --from',
-		);
+		expect(hint).toContain('neither database works now; to continue: mailctl engine migrate --from');
 		expect(hint).toContain('--undo');
 		expect((await on(project, from)(['lists', 'list'])).stderr).toMatch(
 			/is being moved to .*add --undo to stop it/,

@@ -132,8 +132,8 @@ describe('a command on a terminal', () => {
 		const { code, stderr } = await run(['engine', 'check'], { columns: 200 });
 		expect(code).toBe(0);
 		expect(stderr).toContain(`reading ${db}`);
-		expect(stderr).toContain(`counting anew what ${db} counts`);
-		expect(stderr.replace(`${db} is sound and its counts add up\n`, '')).toMatch(gone);
+		expect(stderr).toContain(`recounting ${db}`);
+		expect(stderr.replace(`${db} is undamaged, and its counters are correct\n`, '')).toMatch(gone);
 		expect((await run(['engine', 'check'])).stderr).not.toContain('reading');
 	});
 

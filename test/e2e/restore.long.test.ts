@@ -132,10 +132,12 @@ describe('engine restore', () => {
 		await json(['engine', 'backup', copy]);
 		const restored = await run(['engine', 'restore', copy, ...agreed]);
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('engine queue resume') });
-		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('1 message may or may not have been sent');
+		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
+			'1 message being sent during the backup may have arrived',
+		);
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 message waits');
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
-			'cancel what has left (messages list, messages cancel)',
+			'cancel messages that were sent (messages list, messages cancel)',
 		);
 		expect((await run(['engine', 'status', '-o', 'json'])).stdout).toMatch(
 			/"restored from .* UTC: 1 message waits, which may have been sent since"/,
@@ -204,7 +206,7 @@ describe('engine restore', () => {
 		['no file', 'none.db', 2, 'no such file'],
 		['the database itself', 'news.db', 2, 'is the database itself'],
 		['another file', 'letter.txt', 74, 'is not a mailctl database'],
-		['another program’s database', 'other.db', 74, 'not one of mailctl'],
+		['another program’s database', 'other.db', 74, 'not a mailctl database'],
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],

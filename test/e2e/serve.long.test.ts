@@ -33,7 +33,7 @@ afterEach(async () => {
 describe.runIf(isBuilt)('mailctl serve', () => {
 	it('creates an admin token at its first start in a private file, and names it', async () => {
 		const serving = await serve();
-		expect(serving.stderr()).toContain(`made an API token with all rights: ${serving.tokenFile}`);
+		expect(serving.stderr()).toContain(`wrote an API token with all rights to ${serving.tokenFile}`);
 		expect(statSync(serving.tokenFile).mode & 0o777).toBe(0o600);
 		expect((await serving.fetch('/sub/lists/')).status).toBe(200);
 		expect((await serving.fetch('/sub/lists/', { token: null })).status).toBe(401);

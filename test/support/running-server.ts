@@ -47,11 +47,11 @@ export async function startServer(db: string, more: readonly string[] = []): Pro
 	const first = await Promise.race([listening, ended]);
 	const baseUrl = /listening on (\S+)/.exec(said)?.[1];
 	if (first !== undefined || baseUrl === undefined) throw new Error(`mailctl serve did not start: ${said}`);
-	const tokenFile = /made an API token with all rights: (\S+)/.exec(said)?.[1] ?? `${db}.token`;
+	const tokenFile = /wrote an API token with all rights to (\S+)/.exec(said)?.[1] ?? `${db}.token`;
 	return {
 		baseUrl,
 		tokenFile,
-		bounceSmtp: /taking bounces at (\S+)/.exec(said)?.[1] ?? null,
+		bounceSmtp: /accepting bounces at (\S+)/.exec(said)?.[1] ?? null,
 		log: () => logged,
 		token: (await readFile(tokenFile, 'utf8')).trim(),
 		stop: () => {

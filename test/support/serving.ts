@@ -54,7 +54,7 @@ export async function serveDatabase(
 		});
 		child.once('exit', (code) => reject(new Error(`serve ended with ${code}: ${said.stderr}`)));
 	});
-	const tokenFile = /made an API token with all rights: (\S+)/.exec(said.stderr)?.[1] ?? `${db}.token`;
+	const tokenFile = /wrote an API token with all rights to (\S+)/.exec(said.stderr)?.[1] ?? `${db}.token`;
 	const token = (await readFile(tokenFile, 'utf8')).trim();
 	return {
 		process: child,

@@ -11,10 +11,10 @@ export { api as command };
 
 const api = command({
 	name: 'api',
-	summary: 'one raw request',
+	summary: 'make one raw API request',
 	description:
-		'The answer is printed as it is when piped; on a terminal JSON is laid out. Nothing is repeated after a failure. ' +
-		'A path begins at the base URL; on a database of this machine the answers are those of a server over it.',
+		'Prints the answer as it is, or indented JSON on a terminal. It never repeats a request. The path starts ' +
+		'at the base URL; on a local database the answers are those of `serve`.',
 	args: [
 		{
 			name: 'method',
@@ -22,14 +22,14 @@ const api = command({
 			choices: methods,
 			ask: 'Method:',
 		},
-		{ name: 'path', summary: 'below the base URL: /sub/lists/', ask: 'Path:' },
+		{ name: 'path', summary: 'the path below the base URL, such as /sub/lists/', ask: 'Path:' },
 	],
 	options: {
-		data: { kind: 'content', summary: 'the body: itself, @FILE or - (JSON unless a header says otherwise)' },
-		param: { kind: 'list', placeholder: 'K=V', summary: 'a parameter of the query' },
-		header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'a further header' },
-		include: { kind: 'flag', summary: 'print status and headers first' },
-		paginate: { kind: 'flag', summary: 'all pages of a GET, as one JSON array of their results' },
+		data: { kind: 'content', summary: 'send this body, as JSON unless --header says otherwise' },
+		param: { kind: 'list', placeholder: 'K=V', summary: 'add a query parameter' },
+		header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'add a header' },
+		include: { kind: 'flag', summary: 'print the status and headers first' },
+		paginate: { kind: 'flag', summary: 'print the results of all pages of a GET as one JSON array' },
 	},
 	writes: true,
 	asksItself: true,
@@ -65,7 +65,7 @@ const api = command({
 function assertOutput(cx: CommandContext): void {
 	const { output } = cx.globals;
 	if (output !== undefined && output !== 'json')
-		throw new UsageError(`-o ${output} does not go with api: it prints what is answered`);
+		throw new UsageError(`api prints the answer as it is, so -o ${output} has no effect`);
 }
 
 function methodOf(text: string): string {
@@ -79,7 +79,8 @@ async function bodyOf(
 	{ method, headers }: { method: string; headers: Readonly<Record<string, string>> },
 ): Promise<Partial<WireRequest>> {
 	if (data === undefined) return {};
-	if (method === 'GET' || method === 'HEAD') throw new UsageError(`--data does not go with ${method}`);
+	if (method === 'GET' || method === 'HEAD')
+		throw new UsageError(`a ${method} request has no body: leave --data out`);
 	return { body: await data.text(), headers: { 'content-type': 'application/json', ...headers } };
 }
 
@@ -93,12 +94,12 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 			/^([\w!#$%&'*+.^`|~-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? [];
 		const key = name.toLowerCase();
 		if (name === '')
-			throw new UsageError('--header: not NAME: VALUE', { hint: "--header 'Accept-Language: en'" });
+			throw new UsageError('--header: expected NAME: VALUE', { hint: "--header 'Accept-Language: en'" });
 		if (key === headerNames.token.toLowerCase())
-			throw new UsageError(`--header ${name}: a token is not an argument`, {
+			throw new UsageError(`--header ${name}: a token cannot be an argument`, {
 				hint: 'MAILCTL_TOKEN, --token-file or --token-stdin',
 			});
-		if (reserved.includes(key)) throw new UsageError(`--header ${name} is not yours to set`);
+		if (reserved.includes(key)) throw new UsageError(`--header ${name}: mailctl sets this header itself`);
 		if (Object.hasOwn(headers, key)) throw new UsageError(`--header ${name} is given twice`);
 		headers[key] = value.trimEnd();
 	}

@@ -10,8 +10,7 @@ import { isMachine, type RawGlobals } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 
 const about =
-	'Commands, options and their values are completed; lists, fields, templates, senders and campaigns by the names that earlier ' +
-	'commands have shown: a Tab never goes to the network.';
+	'Completes commands, options and values, and names that earlier commands showed. It never uses the network.';
 
 const words = command({
 	name: 'words',
@@ -101,7 +100,7 @@ function globalsOf(given: readonly string[]): RawGlobals {
 function scriptFor(shell: Shell, title: string) {
 	return command({
 		name: shell,
-		summary: `the script for ${title}`,
+		summary: `print the script for ${title}`,
 		description: `${scripts[shell].load}\n\n${about}`,
 		examples: [`mailctl completion ${shell}`],
 		reach: [],
@@ -118,7 +117,7 @@ function scriptFor(shell: Shell, title: string) {
 
 export const group: CommandGroup = {
 	name: 'completion',
-	summary: 'completion of commands, options and names in a shell',
+	summary: 'complete commands, options and names in a shell',
 	description: about,
 	examples: ['mailctl completion bash', 'mailctl completion zsh'],
 	commands: [

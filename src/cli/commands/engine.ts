@@ -21,31 +21,36 @@ import { status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
 
 const initOptions = {
-	sender: { kind: 'text', placeholder: 'address', summary: 'a verified sender' },
-	smtp: { kind: 'text', placeholder: 'URL', summary: 'the mail server: smtp[s]://USER@HOST:PORT' },
-	smtpPasswordFile: { kind: 'file', summary: 'the password of that user, from a file' },
+	sender: { kind: 'text', placeholder: 'address', summary: 'add this verified sender' },
+	smtp: {
+		kind: 'text',
+		placeholder: 'URL',
+		summary: 'send through this mail server, smtp[s]://USER@HOST:PORT',
+	},
+	smtpPasswordFile: { kind: 'file', summary: 'read the password of that user from a file' },
 	publicUrl: {
 		kind: 'text',
 		placeholder: 'URL',
-		summary: 'where recipients reach this service; links start with it',
+		summary: 'start links in mails with this URL',
 	},
 	bounceAddress: {
 		kind: 'text',
 		placeholder: 'address',
-		summary: 'where bounces come back to: bounces@example.com',
+		summary: 'return bounces to this address',
 	},
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'days',
-		summary: 'how long messages stay that are over, such as 400d (none: for good); figures stay',
+		summary: 'delete finished messages after so long, such as 400d, or none',
 	},
 } as const;
 
 const init = command({
 	name: 'init',
-	summary: 'make the database, or change what is given',
+	summary: 'create the database, or change its settings',
 	description:
-		'With --time-zone, a global option, the report counts the days of that zone. On a terminal, with nothing given, it asks for each setting, tries the mail server, and says what the DNS lacks.',
+		'On a terminal and without options it asks for each setting, tests the mail server, and reports missing ' +
+		'DNS records. The global option --time-zone sets the time zone that reports count days in.',
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,
@@ -81,19 +86,19 @@ const init = command({
 		// A dry run rolls everything back; invalid values are refused all the same.
 		if (cx.dryRun) {
 			const plan = { settings: shown, sender: mailbox?.address ?? null };
-			return cx.wouldDo(`${created ? 'make' : 'change'} ${path}`, { init: path, with: plan, created });
+			return cx.wouldDo(`${created ? 'create' : 'change'} ${path}`, { init: path, with: plan, created });
 		}
 		const stored = await settings.get();
-		const said = created ? `made ${path}` : changedTo(path, shown, mailbox);
+		const said = created ? `created ${path}` : changedTo(path, shown, mailbox);
 		await cx.out.document({ path, created, settings: stored, sender }, said);
 		if (guided !== null) {
-			await cx.hint(['the same without questions: ', guided.command]);
+			await cx.hint(['to repeat this without questions: ', guided.command]);
 			return (await import('./engine/guide.js')).sayDns(cx);
 		}
 		if (stored['smtp_url'] === undefined)
-			await cx.hint(['no mail server yet: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
+			await cx.hint(['no mail server is set: ', mailctl('engine', 'init', '--smtp', 'smtp://USER@HOST:587')]);
 		else if (options.smtp !== undefined)
-			await cx.hint([mailctl('engine', 'smtp-test'), ' tries the mail server']);
+			await cx.hint([mailctl('engine', 'smtp-test'), ' tests the mail server']);
 	},
 });
 
@@ -104,7 +109,7 @@ function changedTo(
 ): string {
 	const changed = { ...settings, ...(mailbox !== null && { sender: mailbox.address }) };
 	const texts = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
-	if (texts.length === 0) return `${path} is there already; nothing was changed`;
+	if (texts.length === 0) return `${path} exists; nothing was changed`;
 	return `changed ${path}: ${texts.join(', ')}`;
 }
 
@@ -157,9 +162,10 @@ async function addSender(cx: CommandContext, { address, name }: Mailbox): Promis
 
 const smtpTest = command({
 	name: 'smtp-test',
-	summary: 'connect to the mail server, log in and name a sender; nothing is sent',
+	summary: 'test the mail server without sending',
 	description:
-		'Says MAIL FROM with the bounce address, or else the first sender. Ends after --timeout (30s), however little the server says.',
+		'Connects, logs in, and sends MAIL FROM with the bounce address, or else the first sender. It ends after ' +
+		'--timeout (30s).',
 	output: '{"host", "port", "security", "user", "ok", "reply", "duration_ms", "ehlo_name", "sender"}',
 	exits: [6],
 	examples: ['mailctl engine smtp-test'],
@@ -177,7 +183,7 @@ const smtpTest = command({
 		throw new CliError('smtp', exits.network, isLate ? late : smtpRefusal(test), {
 			hint:
 				isLate || remedy === null
-					? [mailctl('engine', 'init', '--smtp', 'URL'), ' names another mail server']
+					? [mailctl('engine', 'init', '--smtp', 'URL'), ' sets another mail server']
 					: remedyFor(remedy),
 			retryable: true,
 		});
@@ -186,7 +192,7 @@ const smtpTest = command({
 
 export const group: CommandGroup = {
 	name: 'engine',
-	summary: 'the embedded engine: its database and mail server',
+	summary: 'manage the embedded engine, its database and mail server',
 	examples: [
 		'mailctl engine init --sender news@example.com --smtp smtp://127.0.0.1:2525',
 		'mailctl engine status',

@@ -8,29 +8,33 @@ import { exits } from '../frame/exit.js';
 import type { OutStream } from '../frame/io.js';
 import { parseRate } from '../frame/values.js';
 import { cannotListen } from '../verbs/inbox.js';
-import { aboutRate, workOptions } from './worker.js';
+import { workOptions } from './worker.js';
 
 const serve = command({
 	name: 'serve',
-	summary: 'the engine over HTTP, with tracking and the sending worker',
+	summary: 'serve the API, and send due messages',
 	description:
-		'Answers the API, the pixels, links and unsubscribe pages of the mails it sends, and sends what is due. Every ' +
-		'request of the API wants a token: the first start makes one and names its file; "mailctl engine tokens" makes ' +
-		'more. One line of JSON a request goes to standard output. On Ctrl-C or SIGTERM what is under way is finished ' +
-		'within 10 s, and the exit code is 0. ' +
-		aboutRate,
+		'Also serves tracking pixels, links and unsubscribe pages. API requests need a token: the first start ' +
+		'writes one to a file, `engine tokens` makes more. Logs a line of JSON for each request. On Ctrl-C or ' +
+		'SIGTERM it first finishes its work (10 s).',
 	options: {
-		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
-		port: { kind: 'integer', min: 0, max: 65_535, default: 8080, summary: 'the port; 0 takes a free one' },
-		tlsCert: { kind: 'file', summary: 'certificate and chain, PEM' },
-		tlsKey: { kind: 'file', summary: 'private key, PEM' },
-		worker: { kind: 'tri', summary: 'send what is due (default), or leave it to "mailctl worker"' },
+		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
+		port: {
+			kind: 'integer',
+			min: 0,
+			max: 65_535,
+			default: 8080,
+			summary: 'listen on this port (0 for a free one)',
+		},
+		tlsCert: { kind: 'file', summary: 'use this certificate with its chain (PEM)' },
+		tlsKey: { kind: 'file', summary: 'use this private key (PEM)' },
+		worker: { kind: 'tri', summary: 'send due messages (default), or leave that to `worker`' },
 		bounceSmtp: {
 			kind: 'text',
 			placeholder: 'HOST:PORT',
-			summary: 'take bounces by SMTP there, for the domain of bounce_address only',
+			summary: 'accept bounces by SMTP there, for the domain of bounce_address',
 		},
-		trustProxy: { kind: 'flag', summary: 'a proxy in front says who the client is (X-Forwarded-For)' },
+		trustProxy: { kind: 'flag', summary: 'take the client address from a proxy (X-Forwarded-For)' },
 		...workOptions,
 	},
 	writes: true,
@@ -44,7 +48,7 @@ const serve = command({
 	run: async (cx, { options }) => {
 		const { tlsCert, tlsKey } = options;
 		if ((tlsCert === undefined) !== (tlsKey === undefined))
-			throw new UsageError('--tls-cert and --tls-key go together; give both');
+			throw new UsageError('--tls-cert and --tls-key need each other');
 		const tls = tlsCert && tlsKey ? { cert: await tlsCert.text(), key: await tlsKey.text() } : null;
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
 		const sending = {
@@ -54,7 +58,7 @@ const serve = command({
 		const engine = await cx.local();
 		// Without this address the server has no domain to take mail for.
 		if (bounceSmtp !== null && (await engine.settings.get())['bounce_address'] === undefined)
-			throw new UsageError('--bounce-smtp needs the address that bounces come back to', {
+			throw new UsageError('--bounce-smtp needs the setting bounce_address', {
 				hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
 			});
 		const { host, port } = options;
@@ -91,17 +95,17 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 /** It accepts mail that it cannot send, or can accept none. */
 async function warnOfSilence(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['smtp_url'] === undefined)
-		return cx.warn('no mail server is configured: mail waits', mailctl('engine', 'init'));
+		return cx.warn('no mail server is configured, so messages wait', mailctl('engine', 'init'));
 	const { senders } = await cx.api();
 	const { count } = await senders.page({ page_size: 1 }, { signal: cx.signal });
 	if (count === 0)
-		await cx.warn('no mail is accepted before a sender is added', mailctl('senders', 'add', 'ADDRESS'));
+		await cx.warn('no messages are accepted until you add a sender', mailctl('senders', 'add', 'ADDRESS'));
 }
 
 async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	const { newTokenFile, url, publicUrl } = server;
 	if (newTokenFile !== null) {
-		await cx.note(`made an API token with all rights: ${newTokenFile}`);
+		await cx.note(`wrote an API token with all rights to ${newTokenFile}`);
 		await cx.hint(mailctl('login', url, '--token-file', newTokenFile));
 	}
 	if (publicUrl === null) {
@@ -110,7 +114,7 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 			mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com'),
 		);
 	}
-	if (server.bounceSmtp !== null) await cx.note(`taking bounces at ${server.bounceSmtp}`);
+	if (server.bounceSmtp !== null) await cx.note(`accepting bounces at ${server.bounceSmtp}`);
 	await cx.note(`listening on ${url}`);
 }
 

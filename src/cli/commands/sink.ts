@@ -37,25 +37,29 @@ const columns: Columns<Arrived> = [
 
 const sink = command({
 	name: 'sink',
-	summary: 'a local mail server that shows and counts what arrives',
+	summary: 'run a local mail server that shows what arrives',
 	description:
-		'Takes mail of any sender for any recipient, with any login, and delivers none of it: for first steps and for CI. ' +
-		'It answers 550 5.1.1 (no such mailbox) to recipients of --refuse: the message bounces. It answers 451 4.3.0 to those of ' +
-		'--defer: the message is retried. Neither counts as a received mail. ' +
-		'It has no TLS: with a login, a URL for it is smtp://USER@127.0.0.1:2525?tls=never. ' +
-		'With --count it ends with 0 after so many mails; when --wait is over first, with 12.',
+		'Accepts mail from any sender to any recipient with any login, and delivers none. --refuse answers 550 ' +
+		'5.1.1 and --defer 451 4.3.0; such mails do not count. It has no TLS: with a login, use ' +
+		'smtp://USER@127.0.0.1:2525?tls=never.',
 	options: {
-		host: { kind: 'text', default: '127.0.0.1', summary: 'the address to listen on; 0.0.0.0 for all' },
-		port: { kind: 'integer', min: 0, max: 65_535, default: 2525, summary: 'the port; 0 takes a free one' },
-		dir: { kind: 'path', placeholder: 'DIR', summary: 'keep each mail there, as a file .eml' },
-		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'a recipient that bounces; @DOMAIN: all of it' },
+		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
+		port: {
+			kind: 'integer',
+			min: 0,
+			max: 65_535,
+			default: 2525,
+			summary: 'listen on this port (0 for a free one)',
+		},
+		dir: { kind: 'path', placeholder: 'DIR', summary: 'write each mail to this folder, as a file .eml' },
+		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'bounce mail to this address or @DOMAIN' },
 		defer: {
 			kind: 'list',
 			placeholder: 'ADDRESS',
-			summary: 'a recipient to defer; @DOMAIN: all of it',
+			summary: 'defer mail to this address or @DOMAIN',
 		},
-		count: { kind: 'integer', min: 1, summary: 'end after so many mails' },
-		wait: { kind: 'duration', summary: 'end after so long; exit 12 when fewer came than --count (1)' },
+		count: { kind: 'integer', min: 1, summary: 'end with 0 after so many mails' },
+		wait: { kind: 'duration', summary: 'end after so long, with 12 if fewer than --count (1) came' },
 	},
 	examples: [
 		'mailctl sink',
@@ -106,7 +110,7 @@ async function makeFolder(dir: string): Promise<void> {
 	try {
 		if (there === null) makeFolders(dir);
 	} catch (cause) {
-		throw new UsageError(`--dir ${dir} takes no files: ${systemReason(cause)}`, { cause });
+		throw new UsageError(`cannot write to --dir ${dir}: ${systemReason(cause)}`, { cause });
 	}
 }
 

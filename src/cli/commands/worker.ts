@@ -16,23 +16,19 @@ export const workOptions = {
 	rate: {
 		kind: 'text',
 		placeholder: 'N/s',
-		summary: 'at most so many messages a second (10/s), minute (600/m) or hour (100/h)',
+		summary: 'send at most so many messages, such as 10/s, 600/m or 100/h',
 	},
 } as const;
 
-export const aboutRate =
-	'A process with a --rate also counts the messages of others with one: two workers with --rate 10/s send 10 a second together. The setting send_limit holds for all of them, with a rate or without.';
-
 const worker = command({
 	name: 'worker',
-	summary: 'send what is due',
+	summary: 'send due messages',
 	description:
-		'Goes on until it is interrupted, waiting for retries that come due; with --drain it ends when nothing is due and no other process is sending. It waits for messages that limits hold back. If messages are left for later (deferred, or planned), it ends with 14 and says until when. ' +
-		'On Ctrl-C or SIGTERM it finishes messages under way within 10 s, returns the others to the queue, and ends with 0. ' +
-		'With --deadline it begins no message in the last quarter (9 s at most), and cuts those under way at the end. ' +
-		aboutRate,
+		'Runs until it is interrupted, and retries deferred messages. On Ctrl-C or SIGTERM it finishes messages ' +
+		'in transit within 10 s. With --drain it ends when nothing is due, with 14 if messages are left for ' +
+		'later. Workers with a --rate share it.',
 	options: {
-		drain: { kind: 'flag', summary: 'end when nothing is due; 14 where something is left' },
+		drain: { kind: 'flag', summary: 'end when no message is due' },
 		...workOptions,
 	},
 	writes: true,
@@ -78,7 +74,7 @@ async function work(
 				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`);
 			},
 			onHeld: (reason) => {
-				void cx.warn(`${reason}; it goes on when it is resumed`);
+				void cx.warn(`${reason}; sending continues when you resume it`);
 			},
 			onLimited: (until) => {
 				void cx.warn(limitedUntil(until, cx.times));
@@ -97,12 +93,15 @@ async function work(
 			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${numberText(queued)}`}`,
 		);
 		if (summary.kind === 'paused') {
-			const hint = ['nothing is lost, everything is back in the queue: ', mailctl('engine', 'smtp-test')];
+			const hint = [
+				'all messages are back in the queue; test the mail server: ',
+				mailctl('engine', 'smtp-test'),
+			];
 			throw await queuePaused(cx, { reason: summary.reason, hint, hasAccepted: false });
 		}
 		if (!drain) return exits.done;
 		if (summary.kind === 'stopped') {
-			await cx.hint(['what was not sent stays queued; ', mailctl('worker', '--drain'), ' goes on']);
+			await cx.hint(['unsent messages stay queued; ', mailctl('worker', '--drain'), ' continues']);
 			if (cx.signal.reason instanceof DeadlinePassed) cx.signal.throwIfAborted();
 		}
 		const rest = Object.entries(left).filter(([, count]) => count > 0);
@@ -110,7 +109,7 @@ async function work(
 			const what = rest.map(([state, count]) => `${numberText(count)} ${state}`).join(', ');
 			const when = next === null ? '' : `; the next may go at ${cx.times.moment(next)}`;
 			throw new CliError('not_drained', exits.queued, `not sent yet: ${what}${when}`, {
-				hint: [mailctl('worker'), ' waits for it'],
+				hint: [mailctl('worker'), ' sends them when they are due'],
 				retryable: true,
 			});
 		}

@@ -123,16 +123,11 @@ describe('mailctl engine status and settings', () => {
 		const pem = `${ca}${ca}`.trimEnd();
 		const words = ['engine', 'settings', 'set', 'smtp_ca', '-', '-o', 'table'];
 		const set = await project.run(words, { stdin: pem });
-		const summary = /2 certificates: CN=Test-Authority, until \d{4}-\d\d-\d\d; CN=Test-Authority, until/;
-		expect(set.stderr).toMatch(new RegExp(`^smtp_ca is ${summary.source}`));
-		for (const shown of [['smtp_ca'], [], ['-o', 'wide', '--no-truncate']]) {
-			const { stdout } = await project.run(['engine', 'settings', 'get', ...shown], { columns: 120 });
-			expect(stdout).toMatch(summary);
-			expect(stdout).not.toContain('BEGIN');
-		}
+		const summary = '-----BEGIN CERTIFICATE-----…\n';
+		expect(set.stderr).toBe(`smtp_ca is ${summary}`);
+		const { stdout } = await project.run(['engine', 'settings', 'get', 'smtp_ca'], { columns: 120 });
+		expect(stdout).toContain(`smtp_ca = ${summary}`);
 		expect((await project.run(['engine', 'settings', 'get', 'smtp_ca'])).stdout.trimEnd()).toBe(pem);
-		const later = ['engine', 'settings', 'get', 'smtp_ca', '--now', '2099-01-01T00:00:00Z'];
-		expect((await project.run(later, { columns: 120 })).stdout).toMatch(/CN=Test-Authority, expired on /);
 	});
 
 	it('read a password from stdin only and always mask it', async () => {
@@ -141,7 +136,7 @@ describe('mailctl engine status and settings', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: others on this machine see arguments: read a password from standard input\n' +
+				'error: other users can see arguments: read the password from standard input\n' +
 				`hint: mailctl --db ${project.db} engine settings set smtp_password - < FILE\n`,
 		});
 		const set = await project.run(['engine', 'settings', 'set', 'smtp_password', '-'], {

@@ -21,7 +21,7 @@ describe('the start of mailctl serve', () => {
 		const HOME = await makeHome();
 		const { stderr } = await cli(['serve', '--port', '0', '--deadline', '2s'], { env: { HOME } });
 		expect(stderr).toContain(
-			'warning: no mail server is configured: mail waits\nhint: mailctl engine init\n',
+			'warning: no mail server is configured, so messages wait\nhint: mailctl engine init\n',
 		);
 		const path = `${HOME}/.local/share/mailctl/mailctl.db.token`;
 		expect(stderr).toMatch(/hint: mailctl login http:\/\/127\.0\.0\.1:\d+ --token-file \S+\n/);
@@ -49,18 +49,5 @@ describe('the public URL at the start of serve', () => {
 		const { stderr } = await run(['serve', '--port', String(port), ...words]);
 		expect(stderr).toContain(`listening on ${url}\n`);
 		expect(stderr).not.toContain('links in mails');
-	});
-});
-
-describe('the rate of a sending process', () => {
-	it.each(['serve', 'worker'])('is explained by %s --help', async (words) => {
-		const { stdout } = await cli([...words.split(' '), '--help']);
-		expect(stdout).toMatch(
-			/--rate N\/s +at most so many messages a second \(10\/s\), minute \(600\/m\) or hour \(100\/h\)\n/,
-		);
-		expect(stdout).not.toContain('not with a');
-		expect(stdout.replaceAll(/\s+/g, ' ')).toContain(
-			'two workers with --rate 10/s send 10 a second together',
-		);
 	});
 });

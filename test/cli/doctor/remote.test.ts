@@ -106,7 +106,7 @@ describe('doctor on a mailctl server', () => {
 
 	const there = 'on the machine of the server, with its --db or --profile:';
 
-	it('reports that no process sends', async () => {
+	it('reports that no worker is running', async () => {
 		const { code, of } = await doctor(served.url, service, served);
 		expect({ code, queue: of('service.queue') }).toEqual({
 			code: 0,

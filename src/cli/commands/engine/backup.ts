@@ -13,15 +13,13 @@ import { mayReplace } from '../../verbs/exporting.js';
 
 export const backup = command({
 	name: 'backup',
-	summary: 'write the whole database to one file, while it is in use',
+	summary: 'copy the database to a file while it is in use',
 	description:
-		'Works beside `serve`, `worker` and imports, and changes nothing: the file is the database as it was when the ' +
-		'backup began, whatever version of mailctl wrote it. It is written under another name, read from end to end, and put into ' +
-		'place when it is whole; one that exists is replaced with --force, or when a person agrees. If it is killed, ' +
-		'a later backup into that folder removes the rest (.FILE.….backup.part) after an hour. The file is readable by ' +
-		'its owner alone: it holds addresses, and secrets unless `engine secrets wrap` has wrapped them.',
-	args: [{ name: 'file', summary: 'where to', ask: 'File to write:' }],
-	options: { force: { kind: 'flag', summary: 'replace a file of that name' } },
+		'Works beside `serve` and `worker`. The file appears only when it is complete and every page was ' +
+		'checked. Its owner alone can read it: it holds addresses, and secrets unless `engine secrets wrap` ' +
+		'encrypted them.',
+	args: [{ name: 'file', summary: 'the file to write', ask: 'File to write:' }],
+	options: { force: { kind: 'flag', summary: 'replace an existing file' } },
 	createsDatabase: false,
 	columns: answer(
 		...['database', 'file', 'size_bytes', 'schema_version', 'lists', 'subscribers', 'messages'],
@@ -32,7 +30,7 @@ export const backup = command({
 	exits: [74],
 	examples: ['mailctl engine backup news-2026-11-01.db', 'mailctl engine backup latest.db --force -o json'],
 	run: async (cx, { args: { file }, options }) => {
-		if (file === '-') throw new UsageError('a backup is checked from end to end, and so needs a file');
+		if (file === '-') throw new UsageError('a backup needs a file, because it is read again to check it');
 		const database = localFile(cx, 'engine backup', (url) => {
 			const { url: from, schema } = forServerPrograms(url);
 			const only = schema === 'public' ? [] : ['-n', schema];
@@ -57,7 +55,7 @@ export const backup = command({
 		const made = await backUp({
 			...{ database, file, whenThere, onProgress },
 			signal: cx.signal,
-			onRemoved: (name) => cx.note(`removed ${name}, which a backup that was killed had left`),
+			onRemoved: (name) => cx.note(`removed ${name}, left by a backup that was killed`),
 		}).finally(stop);
 		await cx.out.document(
 			{
@@ -74,13 +72,11 @@ export const backup = command({
 
 export const restore = command({
 	name: 'restore',
-	summary: 'put a backup in the place of the database',
+	summary: 'replace the database with a backup',
 	description:
-		'The backup is read from end to end first, and brought up to date. A database that is there is kept beside the new ' +
-		'one, as FILE.db.before-restore-TIME; it must not be in use. The queue of the restored one is paused: what was sent ' +
-		'since the backup waits in it again. Who was erased since in the database that it replaces is erased in it again. Look through `messages list --status queued` and `--status deferred`, cancel what has left, then ' +
-		'`engine queue resume`. Messages that were being sent during the backup are `uncertain`. Wrapped secrets want their ' +
-		'key (MAILCTL_KEY_FILE), which is in no backup.',
+		'Checks the backup, and keeps the old database as FILE.db.before-restore-TIME. It must not be in use. ' +
+		'The queue of the restored database is paused: cancel messages that were sent after the backup, then run ' +
+		'`engine queue resume`. Encrypted secrets need their key (MAILCTL_KEY_FILE).',
 	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
 	writes: true,
 	severity: 'severe',
@@ -111,23 +107,24 @@ export const restore = command({
 		const { assertNotOpen, assertSound, planRestore, restore } = await import('../../connect/backup.js');
 		const plan = planRestore(url, file, cx.clock);
 		const { place, old, newest } = plan;
-		if (old !== null && old.usedBy.length > 0) throw inUse(old.usedBy, 'stop what runs, then run this again');
+		if (old !== null && old.usedBy.length > 0)
+			throw inUse(old.usedBy, 'stop these processes, then try again');
 		const withRecord = (name: string, at: string | null) =>
 			at === null ? name : `${name} (last record: ${cx.times.moment(at)})`;
-		const what = `put ${withRecord(file, newest)} in the place of ${withRecord(place, old?.newest ?? null)}`;
+		const what = `replace ${withRecord(place, old?.newest ?? null)} with ${withRecord(file, newest)}`;
 		if (cx.dryRun) {
 			assertSound(file);
 			return cx.wouldDo(what, { restore: file, with: { database: place, replaced: old !== null }, newest });
 		}
 		assertNotOpen(plan);
 		if (old !== null)
-			await cx.confirm({ kind: 'severe', what: `${what}, which is kept beside it`, name: 'restore' });
+			await cx.confirm({ kind: 'severe', what: `${what}, and keep the old one beside it`, name: 'restore' });
 		const began = performance.now();
 		const { stop, onProgress } = pagesOf(cx, 'restoring, pages');
 		const restored = await restore({
 			...{ plan, file, clock: cx.clock, env: cx.io.env, signal: cx.signal, onProgress },
 			warn: (text) => void cx.warn(text),
-			onRemoved: (name) => cx.note(`removed ${name}, which one that was killed had left`),
+			onRemoved: (name) => cx.note(`removed ${name}, left by a restore that was killed`),
 		}).finally(stop);
 		const duration_ms = Math.round(performance.now() - began);
 		const kept = restored.kept === null ? '' : `; the old one is ${restored.kept}`;
@@ -147,13 +144,13 @@ async function sayWhatToLookAt(
 ): Promise<void> {
 	if (uncertain > 0)
 		await cx.note(
-			`${counted(uncertain, 'message')} may or may not have been sent when the backup was made, and will not be sent again`,
+			`${counted(uncertain, 'message')} being sent during the backup may have arrived, and will not be sent again`,
 		);
 	if (!isReplaced || erased === null)
-		await cx.warn('persons who were erased since the backup, if any, are in it again');
-	const waits = `and ${counted(waiting, 'message waits', 'messages wait')} in it, what was sent since the backup too`;
-	await cx.note(`the queue is paused, ${waiting === 0 ? 'and nothing waits in it' : waits}`);
-	const first = waiting === 0 ? '' : 'cancel what has left (messages list, messages cancel), then ';
+		await cx.warn('the restored database may contain people who were erased after the backup');
+	const waits = `and ${counted(waiting, 'message waits', 'messages wait')} in it, which may have been sent since the backup`;
+	await cx.note(`the queue is paused, ${waiting === 0 ? 'and no message is waiting' : waits}`);
+	const first = waiting === 0 ? '' : 'cancel messages that were sent (messages list, messages cancel), then ';
 	await cx.hint([first, mailctl('engine', 'queue', 'resume')]);
 }
 
@@ -161,7 +158,7 @@ function localFile(cx: CommandContext, path: string, ofServer: (url: string) => 
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal(path);
 	if (!isPostgres(target.url)) return target.url;
-	const message = `${path} works on a SQLite file; PostgreSQL has its own programs`;
+	const message = `${path} needs a SQLite file; use the programs of PostgreSQL`;
 	throw new CliError('unsupported_database', exits.usage, message, { hint: ofServer(target.url) });
 }
 
@@ -190,5 +187,5 @@ async function placeOf(file: string): Promise<string> {
 
 export function inUse(by: readonly OtherProcess[], hint: string): UsageError {
 	const names = by.map(({ role, host, pid }) => `${role} (pid ${pid} on ${host})`);
-	return new UsageError(`the database is in use, and nothing was changed: ${names.join(', ')}`, { hint });
+	return new UsageError(`the database is in use by ${names.join(', ')}; nothing was changed`, { hint });
 }

@@ -22,13 +22,15 @@ const countNames = [
 const ingest = command({
 	name: 'ingest',
 	createsDatabase: false,
-	summary: 'take mails that came back into the database',
+	summary: 'record returned mails (bounces, complaints)',
 	description:
-		'SOURCE is a mail, an mbox, a folder of such files, a Maildir, or - for standard input. A file may also hold what Amazon SES publishes about a bounce or a complaint (JSON as SNS delivers it, one notification a file). A bounce is matched to its message by the signed return path (the setting bounce_address), or by the Message-ID of the returned mail, and concerns recipients of that message only. If return paths are signed, a match by Message-ID counts as soft, because anybody could have written it. Hard bounces and complaints suppress the address and make its subscribers inactive; soft ones are counted. The same bounce counts once. From a Maildir it reads the mails in new, and moves them to cur. A file that cannot be read stays where it is, and the exit code is 9. A mail server may pipe mail into it: the exit code is 0 for every mail that was read, and 75 if the database is locked, full, failing or missing, so that the mail server tries again.',
+		'Matches each mail to its message, marks it as bounced, and suppresses the address after a hard bounce ' +
+		'or complaint. Also reads notifications of Amazon SES (JSON). A mail server may pipe mail into it: exit ' +
+		'code 75 means try again. Read mails of a Maildir move from new to cur.',
 	args: [
 		{
 			name: 'source',
-			summary: 'a file, a folder or a Maildir; - reads standard input',
+			summary: 'a mail, an mbox, a folder of them, a Maildir, or - for standard input',
 			of: 'path',
 			ask: 'Bounces:',
 		},
@@ -46,7 +48,7 @@ const ingest = command({
 	// person's.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
-			? tryLater(`stopped before all was taken in (${reason.message})`, reason)
+			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)
 			: reason,
 	run: async (cx, { args }) => {
 		const kinds = { hard_bounce: 0, soft_bounce: 0, complaint: 0 };
@@ -54,21 +56,25 @@ const ingest = command({
 			kinds[effect] += 1;
 		});
 		const sentence = sentenceOf({ ...counts, ...kinds });
-		if (cx.dryRun) await cx.wouldDo(`take in ${sentence}`, { ingest: args.source, ...counts });
+		if (cx.dryRun) await cx.wouldDo(`record ${sentence}`, { ingest: args.source, ...counts });
 		else await cx.out.document(counts, sentence);
 		if (counts.unmatched > 0) await cx.hint(unmatchedHint);
 		if (cx.dryRun) return;
 		if (counts.in_flight > 0)
-			throw tryLater(`${counted(counts.in_flight, 'mail')} about what is being sent at this moment`);
+			throw tryLater(`${counted(counts.in_flight, 'mail')} about messages that are being sent right now`);
 		if (counts.unreadable > 0)
-			throw new CliError('unreadable', exits.partly, `${counts.unreadable} of the files could not be read`);
+			throw new CliError(
+				'unreadable',
+				exits.partly,
+				`${counted(counts.unreadable, 'file')} could not be read`,
+			);
 	},
 });
 
 const unmatchedHint: Hint = [
-	'no known message: another program or database sent it, or it is older than the setting keep_messages; ',
+	'an unmatched mail is about a message of another program, or an older one; ',
 	mailctl('engine', 'bounces', 'explain', 'FILE'),
-	' shows what it says',
+	' shows its contents',
 ];
 
 async function taken(
@@ -151,11 +157,13 @@ const explainColumns: Columns<Report> = ['kind', 'recipients', 'returned', 'plac
 
 const explain = command({
 	name: 'explain',
-	summary: 'say what mails that came back mean; nothing is stored',
+	summary: 'show how a returned mail is understood',
 	description:
-		'FILE is one mail as it arrived, with its header, or an mbox, whose first line begins with "From "; - reads standard input. An mbox gives a list, with the lines of each mail counted from its first. It reads delivery status notifications (RFC 3464), feedback reports (RFC 5965), automatic answers (RFC 3834), the JSON of Amazon SES and forms of other mail systems. It shows the line and the rule that decided. It needs no database.',
+		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that decided. It knows ' +
+		'delivery status notifications, feedback reports, automatic answers, Amazon SES and the texts of other ' +
+		'mail systems. It stores nothing and needs no database.',
 	needsNoDatabase: true,
-	args: [{ name: 'file', summary: 'one mail, or an mbox; - reads standard input', of: 'file', ask: 'File:' }],
+	args: [{ name: 'file', summary: 'a mail, an mbox, or - for standard input', of: 'file', ask: 'File:' }],
 	output:
 		'{"kind": "bounce" | "delivery_notice", "reporting_mta", "envelope_id", "recipients": [{"address", "original_address", "action", "status", "reply_code", "diagnostic", "remote_mta", "hard", "why", "form", "place": {"part", "type", "line"}}], "returned": {"message_id", "subject", "to", "x_headers", "place"}}, {"kind": "complaint" | "feedback", "feedback_type", "recipients": [addresses], "user_agent", "envelope_id", "returned", "place"}, {"kind": "auto_reply", "why", "place"} or {"kind": "not_a_report", "why"}; of an mbox an array of these',
 	examples: [
@@ -174,7 +182,7 @@ const explain = command({
 
 export const bounces: CommandGroup = {
 	name: 'bounces',
-	summary: 'mails that came back',
+	summary: 'read mails that came back',
 	examples: ['mailctl engine bounces ingest bounce.eml', 'mailctl engine bounces explain bounce.eml'],
 	commands: [ingest, explain],
 };

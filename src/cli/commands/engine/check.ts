@@ -11,14 +11,12 @@ import { counted } from '../../render/units.js';
 
 export const check = command({
 	name: 'check',
-	summary: 'read the whole database, and compare its counts with what they count',
+	summary: 'verify the database and its counters',
 	description:
-		'Reads every page and index, looks for rows whose parent is missing, and counts anew: the counters of lists, the ' +
-		'figures of reports (days, hours, links, bounces), and campaigns with messages that no worker would find. --repair corrects the counts in ' +
-		'one transaction, in which other writers wait. A damaged file is not repaired: stop what uses it, keep a copy, and ' +
-		'`engine restore` a backup. On PostgreSQL it compares counts alone. It takes minutes for ten million messages; Ctrl-C ends it at once. Exit 11: something is ' +
-		'wrong, and still is; 74: the file is damaged.',
-	options: { repair: { kind: 'flag', summary: 'correct counts that do not add up' } },
+		'Reads every page and index, looks for rows without a parent, and recounts lists, report figures and ' +
+		'campaigns; on PostgreSQL it only recounts. --repair corrects counters. Restore a damaged file from a ' +
+		'backup.',
+	options: { repair: { kind: 'flag', summary: 'correct wrong counters' } },
 	writes: true,
 	asksItself: true,
 	createsDatabase: false,
@@ -36,20 +34,20 @@ export const check = command({
 		if (repair) await confirmChange(cx, 'engine check --repair');
 		const found = await cx.killable(
 			() => (repair ? counts.repair() : counts.check()),
-			`counting anew what ${database} counts`,
+			`recounting ${database}`,
 		);
 		const wrong = found.lists.length + found.figures + found.campaigns.length;
 		if (cx.dryRun) {
-			const what = repair ? `correct ${counted(wrong, 'count')} of ${database}` : `check ${database}`;
+			const what = repair ? `correct ${counted(wrong, 'counter')} of ${database}` : `check ${database}`;
 			await cx.wouldDo(what, { check: database, with: { repair }, orphans, ...found });
 			return exits.done;
 		}
 		const repaired = repair && wrong > 0;
 		const isWell = orphans.length === 0 && (wrong === 0 || repaired);
-		const says = repaired ? `; ${counted(wrong, 'count')} corrected` : ' and its counts add up';
+		const says = repaired ? `; ${counted(wrong, 'counter')} corrected` : ', and its counters are correct';
 		await cx.out.document(
 			{ database, orphans, ...found, repaired },
-			isWell ? `${database} is sound${says}` : undefined,
+			isWell ? `${database} is undamaged${says}` : undefined,
 		);
 		for (const line of orphans) await cx.warn(line);
 		if (!repaired) await say(cx, found);
@@ -65,8 +63,8 @@ async function readWhole(url: string): Promise<string[]> {
 
 async function say(cx: CommandContext, { lists, figures, campaigns }: CountCheck): Promise<void> {
 	for (const { list_id, name } of lists)
-		await cx.warn(`the counters of list ${list_id} "${name}" are not those of its subscribers`);
+		await cx.warn(`the counters of list ${list_id} "${name}" do not match its subscribers`);
 	if (figures > 0) await cx.warn(`the reports have ${counted(figures, 'wrong figure')}`);
 	for (const name of campaigns)
-		await cx.warn(`messages of the campaign "${name}" wait, and no worker would find them`);
+		await cx.warn(`no worker would find the waiting messages of campaign "${name}"`);
 }

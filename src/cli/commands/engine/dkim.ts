@@ -25,22 +25,23 @@ const domain = {
 	placeholder: 'domain',
 	required: true,
 	ask: 'Domain of the senders:',
-	summary: 'whose mail it signs: the domain of the From address',
+	summary: 'sign mail of this domain of the From address',
 } as const;
 const selector = {
 	kind: 'text',
 	placeholder: 'name',
 	required: true,
 	ask: 'Selector:',
-	summary: 'its name among the keys of the domain, such as s2026',
+	summary: 'name the key in the DNS, such as s2026',
 } as const;
 
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list the keys and the records to publish, never the private halves',
+	summary: 'list the keys and their DNS records',
 	description:
-		'Each key has a TXT record in the DNS: its name (RECORD) and its value (TXT), as the form of a DNS provider wants them. `--fields dns_record` gives the line of a zone file instead, the value in strings of at most 255 octets.',
+		'Publish each key as a TXT record with this name (RECORD) and value (TXT). `--fields dns_record` prints ' +
+		'lines for a zone file.',
 	columns,
 	output: `an array of ${keyFields}`,
 	examples: ['mailctl engine dkim list', 'mailctl engine dkim list -o tsv --fields dns_record'],
@@ -54,7 +55,9 @@ const add = command({
 	name: 'add',
 	summary: 'sign the mail of a domain',
 	description:
-		'Makes a key, or takes one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish, its name and its value. The private half stays in the database and is never shown. From then on every key of the domain signs every mail whose From address has exactly this domain; running processes follow within 5 s. An RSA and an Ed25519 key together reach every verifier. To rotate a key, add the new one, publish its record, and remove the old one a few days later.',
+		'Creates a key, or reads one from a file (PEM, RSA or Ed25519), and prints the TXT record to publish. ' +
+		'From then on every key of the domain signs mail whose From address has exactly this domain. To rotate a ' +
+		'key, add a new one, publish its record, and remove the old one after some days.',
 	options: {
 		domain: {
 			...domain,
@@ -64,8 +67,8 @@ const add = command({
 			...selector,
 			whyNot: async (_: CommandContext, typed: string) => refusalOf(() => checkSelector(typed)),
 		},
-		keyFile: { kind: 'file', summary: 'a private key in PEM, without a passphrase; - reads standard input' },
-		type: { kind: 'choice', choices: ['rsa', 'ed25519'], summary: 'what kind of key to make (rsa)' },
+		keyFile: { kind: 'file', summary: 'read a private key (PEM, no passphrase) from a file' },
+		type: { kind: 'choice', choices: ['rsa', 'ed25519'], summary: 'create a key of this type (rsa)' },
 	},
 	writes: true,
 	columns,
@@ -79,13 +82,13 @@ const add = command({
 	run: async (cx, { options }) => {
 		const { keyFile, type } = options;
 		if (keyFile !== undefined && type !== undefined)
-			throw new UsageError('--type is for a key that is made here: a file says itself what it holds');
+			throw new UsageError('use either --type or --key-file, not both');
 		const name = { domain: checkDomain(options.domain), selector: checkSelector(options.selector) };
 		const source = keyFile === undefined ? { type: type ?? 'rsa' } : { pem: await keyFile.text() };
 		const { dkim } = await cx.local();
 		const key = await dkim.add({ ...name, source });
 		if (key === null)
-			throw new CliError('conflict', exits.refused, `${name.domain} has a key "${name.selector}" already`);
+			throw new CliError('conflict', exits.refused, `${name.domain} already has a key "${name.selector}"`);
 		if (cx.dryRun) {
 			const create = { ...name, type: key.type };
 			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create });
@@ -94,14 +97,14 @@ const add = command({
 		if (cx.out.isBare) await cx.out.raw(`${key.dns_record}\n`);
 		else if (isForPeople(cx)) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 		else await cx.out.record(key, columns);
-		await cx.note(`mail from ${key.domain} is signed from now on: publish this TXT record`);
+		await cx.note(`mail from ${key.domain} is now signed: publish this TXT record`);
 	},
 });
 
 const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
-	summary: 'no longer sign with a key; its private half is erased',
+	summary: 'stop signing with a key and erase it',
 	options: {
 		domain: { ...domain, of: 'signed domain' },
 		selector: { ...selector, of: 'DKIM key' },
@@ -121,7 +124,7 @@ const remove = command({
 				hint: mailctl('engine', 'dkim', 'list'),
 			});
 		const effect =
-			own.length === 1 ? `mail from ${name.domain} is not signed any more` : 'other keys go on signing';
+			own.length === 1 ? `mail from ${name.domain} is no longer signed` : 'other keys still sign';
 		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { delete: [name] });
 		await cx.confirm({ kind: 'mild', what: `remove the key ${name.selector} of ${name.domain}: ${effect}` });
 		await dkim.remove(name);
@@ -134,7 +137,7 @@ const remove = command({
 
 export const dkim: CommandGroup = {
 	name: 'dkim',
-	summary: 'keys that sign what leaves (RFC 6376)',
+	summary: 'manage the keys that sign mail',
 	examples: ['mailctl engine dkim add --domain example.com --selector s1', 'mailctl engine dkim list'],
 	commands: [add, list, remove],
 };

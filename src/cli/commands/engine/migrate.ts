@@ -11,30 +11,27 @@ import { answer } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 
 const options = {
-	from: { kind: 'path', placeholder: 'DB', summary: 'the database that is moved; that of --db by default' },
+	from: { kind: 'path', placeholder: 'DB', summary: 'move this database (that of --db by default)' },
 	to: {
 		kind: 'path',
 		placeholder: 'DB',
-		summary: 'where to: a new file, or postgres://USER@HOST/DATABASE, empty',
+		summary: 'move to a new file or an empty postgres://USER@HOST/DATABASE',
 		required: true,
 		ask: 'To, a new file or postgres://USER@HOST/DATABASE:',
 		whyNot: async (cx: CommandContext, typed: string, { from }: Readonly<Record<string, unknown>>) =>
 			refusalOf(() => assertDatabaseName(typed.trim(), '--to')) ??
 			whyNotAnother(typed.trim(), from === undefined ? ownDatabase(cx) : String(from)),
 	},
-	undo: { kind: 'flag', summary: 'give up a move that has not ended: the first database is in use again' },
+	undo: { kind: 'flag', summary: 'cancel an unfinished move and use the old database again' },
 } as const;
 
 export const migrate = command({
 	name: 'migrate',
 	summary: 'move the database to PostgreSQL, or back to a file',
 	description:
-		'Stop `serve`, `worker` and all else first. While it runs nothing can work on either database: the first is shut, ' +
-		'the second unfinished until all of it is copied and compared, row by row. At its end the first one says where it ' +
-		'was moved to, and refuses everything; delete it when you like. Queue, leases, imports, tokens, keys and reports go ' +
-		'along, with their ids; wrapped secrets stay wrapped, and want their key (MAILCTL_KEY_FILE). After a kill, a full ' +
-		'disk or a lost connection the same command goes on. The other way round it moves back, to another name. Exit 11: ' +
-		'the copy is not the same, and is not used.',
+		'Stop `serve` and `worker` first: neither database works until all rows are copied and compared. ' +
+		'Everything moves with its ids; encrypted secrets keep their key. If it is interrupted, run the same ' +
+		'command again, or --undo. Afterwards the old database refuses every command.',
 	options,
 	writes: true,
 	severity: 'mild',
@@ -65,7 +62,7 @@ type Moving = Awaited<ReturnType<typeof import('../../connect/migrate.js')['open
 
 function whyNotAnother(to: string, source: string): string | null {
 	const isSame = isPostgres(to) ? to === source : resolve(to) === resolve(source);
-	return isSame ? 'that is the database itself: name another one' : null;
+	return isSame ? 'that is the same database' : null;
 }
 
 function ownDatabase(cx: CommandContext): string {
@@ -87,7 +84,7 @@ async function moveOver(
 		const tables = filled.map(({ table, rows }) => ({ table: table.name, rows }));
 		return cx.wouldDo(what, { migrate: from, with: { to, goes_on: plan.begun !== null }, tables });
 	}
-	await cx.confirm({ kind: 'mild', what: `${what}, and shut the first one` });
+	await cx.confirm({ kind: 'mild', what: `${what}, and close the first one` });
 	const began = performance.now();
 	const shown = ['--from', shownDatabase(named.source), '--to', shownDatabase(named.to)];
 	let isShut = false;
@@ -119,28 +116,27 @@ async function moveOver(
 	);
 	if (moved.replaced > 0)
 		await cx.warn(
-			`U+FFFD stands for U+0000 in ${counted(moved.replaced, 'text')}: PostgreSQL keeps no such character`,
+			`${counted(moved.replaced, 'text')} have U+FFFD in place of U+0000, which PostgreSQL cannot store`,
 		);
-	if (plan.keys.length > 0)
-		await cx.note('the secrets stay wrapped: what works there needs the same MAILCTL_KEY_FILE');
-	await cx.hint([`${from} is not used any more; `, mailctl('--db', shownDatabase(named.to), 'doctor')]);
+	if (plan.keys.length > 0) await cx.note('secrets stay encrypted: use the same MAILCTL_KEY_FILE');
+	await cx.hint([`${from} is no longer used; `, mailctl('--db', shownDatabase(named.to), 'doctor')]);
 }
 
 async function giveUp(cx: CommandContext, moving: Moving): Promise<void> {
 	const { from, to } = moving;
-	const what = `give up the move of ${from} to ${to}`;
+	const what = `cancel the move of ${from} to ${to}`;
 	if (cx.dryRun) return cx.wouldDo(what, { migrate: from, with: { to, undo: true } });
 	await cx.confirm({ kind: 'mild', what });
 	const { cleared } = await moving.undo();
-	await cx.out.document({ from, to, undone: true }, `${from} is in use again, as it was`);
+	await cx.out.document({ from, to, undone: true }, `${from} is in use again`);
 	if (cleared === null) return;
 	const why = cleared instanceof Error ? cleared.message : String(cleared);
-	await cx.warn(`what was copied is still there, and nothing works on it: delete ${to} yourself (${why})`);
+	await cx.warn(`the copy could not be deleted, so delete ${to} yourself (${why})`);
 }
 
 function wayOn(shown: readonly string[]): Hint[] {
 	return [
-		['nothing works on either database now; this goes on: ', mailctl('engine', 'migrate', ...shown)],
-		['this gives it up: ', mailctl('engine', 'migrate', ...shown, '--undo')],
+		['neither database works now; to continue: ', mailctl('engine', 'migrate', ...shown)],
+		['to cancel: ', mailctl('engine', 'migrate', ...shown, '--undo')],
 	];
 }

@@ -16,7 +16,9 @@ const stats = command({
 	name: 'stats',
 	summary: 'show what waits, since when, and why',
 	description:
-		'`paused` says why nothing is sent: "manual" until you resume it, or "fault", a mail server that accepts nothing (login, TLS, connection); any sending process tries again at "retry_at". `due` counts messages whose time has come, `held` those of them that limits hold back. `workers` are the sending processes, with their messages and when they were last heard of (`role` is null if one is gone). `deferred` are the domains that deferred messages, the most first, with their last reply. `replies` are the most frequent replies about messages of the last seven days that failed, bounced or are deferred. `limits` are the limits that hold messages, with the earliest times for the next and the last one. A message that waits for two limits counts for both; the --rate of a worker is not included. It reads every waiting message.',
+		'Shows why nothing is sent, due messages and those that limits delay, workers, domains that defer mail, ' +
+		'limits with their next and last time, and the most frequent replies of seven days. Limits of --rate are ' +
+		'not included. It reads every waiting message.',
 	output:
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}], "replies": [{"state", "reply", "count"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
@@ -26,10 +28,11 @@ const stats = command({
 
 const pause = command({
 	name: 'pause',
-	summary: 'begin no further message, in any process',
+	summary: 'stop sending in all processes',
 	description:
-		'Every process that sends on this database stops within seconds: what is on its way ends, what was taken and not begun goes back to the queue as it was. Messages are accepted as before. It stays so until `engine queue resume`.',
-	options: { reason: { kind: 'text', summary: 'the reason, shown with the pause' } },
+		'Every worker stops within seconds: it finishes messages in transit and returns the rest to the queue. ' +
+		'New messages are still accepted. `engine queue resume` ends the pause.',
+	options: { reason: { kind: 'text', summary: 'store this reason with the pause' } },
 	writes: true,
 	columns: answer('kind', 'reason', 'since', 'retry_at', 'faults'),
 	output: '{"kind": "manual", "reason", "since", "retry_at": null, "faults": 0}',
@@ -46,13 +49,13 @@ const resume = command({
 	summary: 'send again, and try the mail server at once',
 	writes: true,
 	columns: answer('resumed'),
-	output: '{"resumed": true}, or false when nothing held it up',
+	output: '{"resumed": true}, or false if the queue was not paused',
 	examples: ['mailctl engine queue resume'],
 	run: async (cx) => {
 		const { queue } = await cx.local();
 		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: 'queue' });
 		const resumed = await queue.resume();
-		await cx.out.document({ resumed }, resumed ? 'the queue is open again' : 'the queue was not paused');
+		await cx.out.document({ resumed }, resumed ? 'the queue is sending again' : 'the queue was not paused');
 		const { messages, workers } = await queue.stats();
 		if (
 			workers.length === 0 &&
@@ -64,7 +67,7 @@ const resume = command({
 
 export const queue: CommandGroup = {
 	name: 'queue',
-	summary: 'what waits to be sent, why, and which processes send',
+	summary: 'show, pause and resume the queue',
 	examples: [
 		'mailctl engine queue stats',
 		'mailctl engine queue pause --reason "the mail server moves"',
@@ -82,11 +85,11 @@ async function showStats(cx: CommandContext): Promise<undefined> {
 
 function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats): string[] {
 	const states = Object.entries(stats.messages).map(([state, count]) => `${numberText(count)} ${state}`);
-	const back = held === 0 ? '' : `, ${held === due ? 'all' : numberText(held)} of them held back by limits`;
-	const since = oldest === null ? '' : `; the oldest that waits is of ${oldest}`;
+	const back = held === 0 ? '' : ` (limits delay ${held === due ? 'all' : numberText(held)} of them)`;
+	const since = oldest === null ? '' : `; the oldest is from ${oldest}`;
 	const [limited] = limits.map((limit) => limit.next).sort();
 	const isHeld = due > 0 && limited !== undefined;
-	const next = isHeld ? `${limited}, when a limit lets one go` : (next_due ?? 'nothing waits');
+	const next = isHeld ? `${limited}, when a limit allows it` : (next_due ?? 'no message is waiting');
 	const section = (title: string, lines: readonly string[]) =>
 		lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
 	return [
@@ -94,24 +97,24 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 		`messages: ${states.length === 0 ? 'none' : states.join(', ')}`,
 		`due now: ${numberText(due)}${back}${since}`,
 		`next due: ${due > held ? 'now' : next}`,
-		...(stats.workers.length === 0 ? ['no process sends'] : []),
-		...section('sending processes:', stats.workers.map(workerLine)),
+		...(stats.workers.length === 0 ? ['no worker is running'] : []),
+		...section('workers:', stats.workers.map(workerLine)),
 		...section(
 			'deferred by:',
 			stats.deferred.map(
 				({ domain, messages, next_due, last_reply }) =>
-					`${domain}: ${numberText(messages)}, next ${next_due}; ${last_reply ?? 'nothing said'}`,
+					`${domain}: ${numberText(messages)}, next ${next_due}; ${last_reply ?? 'no reply'}`,
 			),
 		),
-		...section('commonest replies of seven days:', stats.replies.map(replyText)),
-		...section('held back by limits:', limits.map(limitLine)),
+		...section('most frequent replies of seven days:', stats.replies.map(replyText)),
+		...section('delayed by limits:', limits.map(limitLine)),
 	];
 }
 
 /** Processes say every few seconds that they are there; one of another machine that was killed is missed by that alone. */
 function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
-	const last = heard === null ? '' : `; last heard of at ${heard}`;
-	return `${role ?? 'gone'} ${pid} on ${host}: ${counted(messages, 'message')} in its hands${last}`;
+	const last = heard === null ? '' : `; last seen at ${heard}`;
+	return `${role ?? 'stopped'} ${pid} on ${host}: sending ${counted(messages, 'message')}${last}`;
 }
 
 function limitLine({ setting, limit, domain, messages, next, last }: QueueStats['limits'][number]): string {
@@ -120,7 +123,7 @@ function limitLine({ setting, limit, domain, messages, next, last }: QueueStats[
 }
 
 export function pauseLine(paused: QueueStats['paused']): string {
-	if (paused === null) return 'the queue is open';
+	if (paused === null) return 'the queue is not paused';
 	const { kind, reason, since, retry_at } = paused;
 	if (kind === 'manual')
 		return `paused ${pausedBy(reason)} since ${since}${reason === null ? '' : `: ${reason}`}`;

@@ -8,21 +8,16 @@ import { type Columns, column } from '../../render/columns.js';
 import { inUse } from './backup.js';
 
 const columns: Columns<SecretCount> = [
-	{ key: 'key', header: 'KEY', value: ({ key }) => key ?? 'not wrapped' },
+	{ key: 'key', header: 'KEY', value: ({ key }) => key ?? 'not encrypted' },
 	column('secrets', 'SECRETS'),
 ];
 
-const about =
-	'Wrapped are the password of the mail server, those of webhooks, DKIM keys and the keys that sign links and ' +
-	'notifications: AES-256-GCM, by a key from the file that MAILCTL_KEY_FILE names (or in MAILCTL_KEY). That ' +
-	'protects a stolen backup or disk, but not from users who can read the key or the memory of a running process. ';
-
 const status = command({
 	name: 'status',
-	summary: 'how many secrets are wrapped, and by which key',
-	description: `${about}It needs no key, and changes nothing.`,
+	summary: 'show how many secrets are encrypted, and with which key',
+	description: 'It needs no key, and changes nothing.',
 	columns,
-	output: 'an array of {"key", "secrets"}; "key" is null for those that are not wrapped',
+	output: 'an array of {"key", "secrets"}; "key" is null for unencrypted ones',
 	exits: [78],
 	examples: ['mailctl engine secrets status'],
 	run: async (cx) => {
@@ -36,12 +31,11 @@ const status = command({
 
 const wrap = command({
 	name: 'wrap',
-	summary: 'wrap all of them with the first key given',
+	summary: 'encrypt all secrets with the first key',
 	description:
-		`${about}Stop \`serve\` and \`worker\`, run this, then start them with the key: beside a process that has the database ` +
-		'open it is refused, and changes nothing. Secrets that are stored later are wrapped by themselves. To change the ' +
-		'key, put the new one above the old one in its file, and take the same steps; then the old one may go. Older ' +
-		'backups keep what they held.',
+		'Stop `serve` and `worker` first, and start them with the key. Later secrets are encrypted by ' +
+		'themselves. To change the key, put the new one above the old one in its file and run this again; then ' +
+		'remove the old one. Older backups keep what they held.',
 	writes: true,
 	columns,
 	output: 'as `engine secrets status`',
@@ -50,7 +44,7 @@ const wrap = command({
 	run: async (cx) => {
 		const { secrets } = await cx.local();
 		if (!secrets.hasKey)
-			throw new UsageError('a key to wrap them with is missing', {
+			throw new UsageError('MAILCTL_KEY_FILE is not set', {
 				hint: [
 					'(umask 077; openssl rand -hex 32 > mailctl.key); MAILCTL_KEY_FILE=mailctl.key ',
 					mailctl('engine', 'secrets', 'wrap'),
@@ -62,9 +56,10 @@ const wrap = command({
 
 const unwrap = command({
 	name: 'unwrap',
-	summary: 'store all of them as they are again',
+	summary: 'store all secrets without encryption',
 	description:
-		'With a key in the environment, what is stored later is wrapped all the same. Stop `serve` and `worker` before, and start them without the key: beside a process that has the database open it is refused, and changes nothing.',
+		'Stop `serve` and `worker` first, and start them without the key: with it, later secrets are encrypted ' +
+		'again.',
 	writes: true,
 	severity: 'mild',
 	columns,
@@ -74,7 +69,8 @@ const unwrap = command({
 	run: async (cx) => {
 		const { secrets } = await cx.local();
 		const isAsked = !cx.dryRun && (await secrets.counts()).length > 0;
-		if (isAsked) await cx.confirm({ kind: 'mild', what: 'store every secret of the database unwrapped' });
+		if (isAsked)
+			await cx.confirm({ kind: 'mild', what: 'store every secret of the database without encryption' });
 		await rewrite(cx, 'plain');
 	},
 });
@@ -84,18 +80,21 @@ async function rewrite(cx: CommandContext, as: 'wrapped' | 'plain'): Promise<voi
 	const others = await secrets.rewrite({ as, isTrial: cx.dryRun });
 	if (others.length > 0) {
 		const start = as === 'wrapped' ? 'with the key (MAILCTL_KEY_FILE)' : 'without the key';
-		throw inUse(others, `stop what runs, run this again, then start it ${start}`);
+		throw inUse(others, `stop these processes, try again, then start them ${start}`);
 	}
 	const counts = await secrets.counts();
 	if (cx.dryRun)
-		return cx.wouldDo(`store every secret ${as}`, as === 'wrapped' ? { wrap: counts } : { unwrap: counts });
+		return cx.wouldDo(
+			`store every secret ${as === 'wrapped' ? 'encrypted' : 'without encryption'}`,
+			as === 'wrapped' ? { wrap: counts } : { unwrap: counts },
+		);
 	await cx.out.rows(counts, columns, { all: true });
-	if (counts.length === 0) await cx.note('the database holds no secret yet');
+	if (counts.length === 0) await cx.note('the database has no secrets yet');
 }
 
 export const secrets: CommandGroup = {
 	name: 'secrets',
-	summary: 'wrap the secrets of the database by a key that is not in it',
+	summary: 'encrypt the secrets of the database',
 	examples: ['MAILCTL_KEY_FILE=mailctl.key mailctl engine secrets wrap', 'mailctl engine secrets status'],
 	commands: [status, wrap, unwrap],
 };

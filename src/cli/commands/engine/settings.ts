@@ -1,4 +1,3 @@
-import { type Micros, microsPerMs } from '../../../api/datetime.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { LocalEngine } from '../../frame/connection.js';
@@ -30,9 +29,8 @@ const get = command({
 	name: 'get',
 	aliases: ['list', 'ls'],
 	summary: 'show the settings, or one of them',
-	description:
-		'A terminal shows each setting with its purpose. A pipe gets the stored value of one setting, or nothing if it is not set.',
-	args: [{ name: 'setting', summary: 'its name', optional: true, of: 'setting' }],
+	description: 'A terminal shows each setting with its purpose. A pipe gets the stored value of one setting.',
+	args: [{ name: 'setting', summary: 'the name of the setting', optional: true, of: 'setting' }],
 	columns,
 	output: 'an array of {"name", "value", "default", "meaning"}, or the one asked for; secrets masked',
 	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url'],
@@ -47,11 +45,11 @@ const get = command({
 		// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
 		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
 		if (isBare && setting !== undefined) return cx.out.raw(`${found[0]?.value ?? ''}\n`);
-		const inLine = async ({ value, ...each }: Setting) => ({
+		const inLine = ({ value, ...each }: Setting) => ({
 			...each,
-			value: value && (await inALine(cx, value)),
+			value: value && inALine(value),
 		});
-		const shown = isTable(format) ? await Promise.all(found.map(inLine)) : found;
+		const shown = isTable(format) ? found.map(inLine) : found;
 		const [only] = shown;
 		if (setting !== undefined && only !== undefined) await cx.out.record(only, columns);
 		else await cx.out.rows(shown, columns, { all: true });
@@ -61,13 +59,12 @@ const get = command({
 const set = command({
 	name: 'set',
 	summary: 'change a setting',
-	description:
-		'A shorter keep_messages, keep_events or keep_bodies says how much will go, and asks; --yes agrees.',
+	description: 'Asks before a shorter keep_messages, keep_events or keep_bodies deletes data; --yes agrees.',
 	args: [
-		{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' },
+		{ name: 'setting', summary: 'the name of the setting', of: 'setting', ask: 'Which setting:' },
 		{
 			name: 'value',
-			summary: 'its new value; - reads standard input',
+			summary: 'the new value, or - for standard input',
 			secret: whyNoArgument,
 			whyNot: async (cx: CommandContext, typed: string, { setting }: { setting?: unknown }) =>
 				typed === '-' ? null : (await cx.local()).settings.whyNot(String(setting), typed),
@@ -97,7 +94,7 @@ const set = command({
 			return cx.wouldDo(`set ${args.setting}`, { set: args.setting, with: { value: shown } });
 		}
 		const stored = (await engine.settings.get())[args.setting] ?? null;
-		const shown = stored === null ? 'unset' : await inALine(cx, stored);
+		const shown = stored === null ? 'unset' : inALine(stored);
 		await cx.out.document({ name: args.setting, value: stored }, `${args.setting} is ${shown}`);
 	},
 });
@@ -105,7 +102,7 @@ const set = command({
 const unset = command({
 	name: 'unset',
 	summary: 'return a setting to its default',
-	args: [{ name: 'setting', summary: 'its name', of: 'setting', ask: 'Which setting:' }],
+	args: [{ name: 'setting', summary: 'the name of the setting', of: 'setting', ask: 'Which setting:' }],
 	writes: true,
 	columns: answer('name', 'value'),
 	output: '{"name", "value": null}',
@@ -121,7 +118,7 @@ const unset = command({
 
 export const settings: CommandGroup = {
 	name: 'settings',
-	summary: 'settings of the database',
+	summary: 'show and change the settings of the database',
 	examples: ['mailctl engine settings get', 'mailctl engine settings set time_zone Europe/Oslo'],
 	commands: [get, set, unset],
 };
@@ -139,7 +136,7 @@ export async function agreeToLess(
 
 function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	if (setting !== 'smtp_password') return null;
-	return new UsageError('others on this machine see arguments: read a password from standard input', {
+	return new UsageError('other users can see arguments: read the password from standard input', {
 		hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
 	});
 }
@@ -171,25 +168,24 @@ async function page(cx: CommandContext, all: readonly Setting[]): Promise<string
 	const { wrap } = await import('../../render/width.js');
 	const { stdout } = cx.io;
 	const width = stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY;
-	const blocks = all.map(async (setting) => [
-		`${setting.name}${await worth(cx, setting)}`,
+	const blocks = all.flatMap((setting) => [
+		`${setting.name}${worth(setting)}`,
 		...wrap(setting.meaning, Math.max(width - indent.length, 20)).map((line) => `${indent}${line}`),
 	]);
-	return `${(await Promise.all(blocks)).flat().join('\n')}\n`;
+	return `${blocks.join('\n')}\n`;
 }
 
 const indent = '    ';
 
-async function worth(cx: CommandContext, { value, default: standard }: Setting): Promise<string> {
-	if (value !== null) return ` = ${await inALine(cx, value)}`;
+function worth({ value, default: standard }: Setting): string {
+	if (value !== null) return ` = ${inALine(value)}`;
 	return standard === null ? ' is not set' : ` = ${standard} (default)`;
 }
 
-async function inALine(cx: CommandContext, value: string): Promise<string> {
-	// A picture within an address is thousands of characters.
-	if (value.startsWith('data:')) return `${clean(value.slice(0, value.indexOf(',') + 1))}…`;
-	if (!value.includes('\n') && !value.startsWith('-----')) return clean(value);
-	return clean(describeCertificates(value, cx.clock.now()) ?? value);
+/** The first line of a certificate; a picture within an address is thousands of characters. */
+function inALine(value: string): string {
+	const end = value.startsWith('data:') ? value.indexOf(',') + 1 : value.indexOf('\n');
+	return end <= 0 ? clean(value) : `${clean(value.slice(0, end))}…`;
 }
 
 function assertSetting({ settings }: LocalEngine, name: string): void {
@@ -198,22 +194,4 @@ function assertSetting({ settings }: LocalEngine, name: string): void {
 	throw new UsageError(`unknown setting "${name}"`, {
 		hint: didYouMean(name, names) ?? `valid: ${names.join(', ')}`,
 	});
-}
-
-function describeCertificates(text: string, now: Micros): string | null {
-	const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
-	if (blocks === null) return null;
-	const described = blocks.map((pem) => describe(pem, now));
-	return `${blocks.length === 1 ? 'certificate' : `${blocks.length} certificates:`} ${described.join('; ')}`;
-}
-
-function describe(pem: string, now: Micros): string {
-	// The build loads `node:crypto` for its functions only, and this is a class.
-	const { X509Certificate } = process.getBuiltinModule('node:crypto');
-	const { subject, validTo } = new X509Certificate(pem);
-	const parts = subject.split('\n');
-	const name = parts.find((part) => part.startsWith('CN=')) ?? parts.join(', ');
-	const end = new Date(validTo);
-	const day = end.toISOString().slice(0, 10);
-	return end.getTime() * microsPerMs < now ? `${name}, expired on ${day}` : `${name}, until ${day}`;
 }

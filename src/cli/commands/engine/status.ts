@@ -40,15 +40,17 @@ const columns: Columns<EngineStatus> = [
 		value: (status) => withZones(stoppedOf(status).join('; ')),
 		lines: (status, times) => stoppedOf(status).map((line) => withMoments(line, times)),
 	},
-	{ key: 'size', header: 'ROOM', wide: true, value: sizeOf },
+	{ key: 'size', header: 'DISK USAGE', wide: true, value: sizeOf },
 	{ key: 'retention', header: 'RETENTION', wide: true, value: retentionOf },
 ];
 
 export const status = command({
 	name: 'status',
-	summary: 'what is in the database, and how it is set up',
+	summary: 'show the contents and the set-up of the database',
 	description:
-		'`paused` is what keeps messages from being sent, as `engine queue stats` has it; `verp` whether each message has a signed return path, which identifies its bounce; `dkim_domains` whose mail is signed; `webhooks_stopped` those whose targets answered 410: they begin again with `webhooks update` or `webhooks replay`. `size` is what takes room, in bytes; of a file above 128 MiB it is estimated, and bodies are the rest. `retention.frees` is what goes next, or what 400 days would delete while no setting says how long messages stay.',
+		'`webhooks_stopped` are webhooks whose target answered 410: `webhooks update` or `webhooks replay` ' +
+		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
+		'what the next deletion frees, or what 400 days would.',
 	columns,
 	output:
 		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',
@@ -57,7 +59,7 @@ export const status = command({
 });
 
 function bouncesOf({ bounce_address }: EngineStatus): string {
-	if (bounce_address === null) return 'to the sender of each message: bounce_address is not set';
+	if (bounce_address === null) return 'return to the sender: bounce_address is not set';
 	return `${bounce_address}, with a signed return path for each message`;
 }
 
@@ -79,7 +81,7 @@ function retentionOf({ retention: { frees, ...kept } }: EngineStatus): string {
 	const set = Object.entries(kept).flatMap(([name, value]) => (value === null ? [] : [`${name} ${value}`]));
 	const would = `about ${sizeText(frees.bytes)} (${sayOutdated(frees)})`;
 	const nothing = frees.messages + frees.events + frees.bodies === 0;
-	if (set.length === 0) return `all is kept${nothing ? '' : `; 400d would free ${would}`}`;
+	if (set.length === 0) return `everything is kept${nothing ? '' : `; 400d would free ${would}`}`;
 	return `${set.join(', ')}${nothing ? '' : `; frees ${would}`}`;
 }
 

@@ -18,7 +18,7 @@ const listColumns: Columns<ApiToken> = [
 const list = command({
 	name: 'list',
 	aliases: ['ls'],
-	summary: 'list the tokens, never their secrets',
+	summary: 'list the tokens without their secrets',
 	columns: listColumns,
 	output: 'an array of {"name", "scopes", "date_created", "date_revoked"}',
 	examples: ['mailctl engine tokens list'],
@@ -37,17 +37,18 @@ const createColumns: Columns<NewApiToken> = [
 
 const create = command({
 	name: 'create',
-	summary: 'make a token; it is shown this once',
+	summary: 'create a token, which is shown only once',
 	description:
-		'Only a hash of the token is stored: a lost token cannot be shown again, only replaced. A token is a set of scopes: read looks at everything but webhooks (their passwords), send sends messages and campaigns (to a list together with read) and follows and cancels its own campaigns, admin does everything. Programs should have no more than they need.',
+		'Scopes: read (everything but webhooks), send (messages and campaigns; to a list it needs read too), ' +
+		'admin (everything). Only a hash is stored, so a lost token must be replaced.',
 	options: {
 		name: {
 			kind: 'text',
 			required: true,
 			ask: 'Name of the token:',
-			summary: 'whose token it is; unique among the living',
+			summary: 'name the token after its user or program',
 		},
-		scope: { kind: 'choices', choices: tokenScopes, summary: 'what it allows (admin)' },
+		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow this (admin)' },
 	},
 	writes: true,
 	columns: createColumns,
@@ -65,13 +66,13 @@ const create = command({
 			});
 		const scopes = scope.length === 0 ? ['admin' as const] : tokenScopes.filter((one) => scope.includes(one));
 		const made = await (await cx.local()).tokens.create({ name, scopes });
-		if (made === null) throw new CliError('conflict', exits.refused, `there is a token "${name}" already`);
+		if (made === null) throw new CliError('conflict', exits.refused, `a token "${name}" already exists`);
 		if (cx.dryRun)
-			return cx.wouldDo(`make the token ${name} (${scopes.join(', ')})`, { create: { name, scopes } });
+			return cx.wouldDo(`create the token ${name} (${scopes.join(', ')})`, { create: { name, scopes } });
 		// The token alone for a person or `$(…)`.
 		if (cx.out.isBare || isForPeople(cx)) await cx.out.raw(`${made.token}\n`);
 		else await cx.out.record(made, createColumns);
-		await cx.note('keep it now: it is not shown again');
+		await cx.note('store it now: it is not shown again');
 	},
 });
 
@@ -103,7 +104,7 @@ const revoke = command({
 
 export const tokens: CommandGroup = {
 	name: 'tokens',
-	summary: 'who may use the API of this database, once it is served',
+	summary: 'manage the API tokens of `serve`',
 	examples: ['mailctl engine tokens create --name laptop', 'mailctl engine tokens list'],
 	commands: [list, create, revoke],
 };

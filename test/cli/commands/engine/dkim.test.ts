@@ -43,7 +43,7 @@ describe('mailctl engine dkim', () => {
 			],
 			(options) => project.run(['engine', 'dkim', 'add', '--type', 'ed25519'], options),
 		);
-		expect([code, stderr]).toEqual([0, expect.stringContaining('is signed from now on')]);
+		expect([code, stderr]).toEqual([0, expect.stringContaining('is now signed')]);
 		expect(await list()).toMatchObject([{ selector: 's1' }, { selector: 's2' }]);
 	});
 
@@ -56,7 +56,7 @@ describe('mailctl engine dkim', () => {
 			stdout: expect.stringMatching(
 				/^s1\._domainkey\.example\.com\nv=DKIM1; k=rsa; p=[A-Za-z0-9+/]{390,}=*\n$/,
 			),
-			stderr: 'mail from example.com is signed from now on: publish this TXT record\n',
+			stderr: 'mail from example.com is now signed: publish this TXT record\n',
 		});
 	});
 

@@ -35,7 +35,7 @@ describe('mailctl engine queue', () => {
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
-			/^the queue is open\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n[\s\S]*\n {2}2 deferred: 451 4\.7\.1 Greylisted\n$/,
+			/^the queue is not paused\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n[\s\S]*\n {2}2 deferred: 451 4\.7\.1 Greylisted\n$/,
 		);
 	});
 
@@ -61,7 +61,7 @@ describe('mailctl engine queue', () => {
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
-			/\nheld back by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+ [\d:]{8} UTC, last 20\S+ [\d:]{8} UTC\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
+			/\ndelayed by limits:\n {2}recipient_domain_limits slow\.example=1\/h: 2, next 20\S+ [\d:]{8} UTC, last 20\S+ [\d:]{8} UTC\n {2}recipient_domain_limits \*=2\/h \(b\.test\): 1, /,
 		);
 	});
 

@@ -36,7 +36,7 @@ it('keep_messages asks before it deletes, and never for a longer time', async ()
 	});
 	const { stdout } = await project.run([...later, 'engine', 'status', '--no-color'], { columns: 200 });
 	expect(stdout).toMatch(/^RETENTION +keep_messages 400d; frees about \d+ KiB \(1 message and 1 body\)$/m);
-	expect(stdout).toMatch(/^ROOM +(?:\w+ \d+ KiB, )+\w+ \d+ KiB$/m);
+	expect(stdout).toMatch(/^DISK USAGE +(?:\w+ \d+ KiB, )+\w+ \d+ KiB$/m);
 });
 
 it('apply asks before it shortens retention', async () => {

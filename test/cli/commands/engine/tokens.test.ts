@@ -7,7 +7,7 @@ import { startServer } from '../../../support/running-server.js';
 import { typing } from '../../../support/typing.js';
 
 const secret = /^mctl_[\w-]{43}$/;
-const kept = 'keep it now: it is not shown again';
+const kept = 'store it now: it is not shown again';
 
 describe('mailctl engine tokens', () => {
 	let project: Project;
