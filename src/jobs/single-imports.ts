@@ -239,7 +239,7 @@ function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
-/** Eleven characters: among 37 million, imports of a million addresses have one collision. */
+/** Eleven characters: one in 37 million imports of a million addresses has two equal hashes. */
 type AddressHash = string;
 
 interface AckedBatch {

@@ -1,3 +1,4 @@
+/** Types of submissions and campaigns. */
 import type {
 	AcceptCounts,
 	AudiencePart,

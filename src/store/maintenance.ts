@@ -1,3 +1,4 @@
+/** Types for the upkeep of a database: sizes, retention, keys, counts, facts about the server. */
 import type { Micros } from '../api/datetime.js';
 import type { MessageState } from '../api/records.js';
 

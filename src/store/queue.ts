@@ -1,3 +1,4 @@
+/** Types of the two queues: messages and webhook deliveries. */
 import type { EmailKey } from '../api/address.js';
 import type { CommonReply } from '../api/campaigns.js';
 import type { MessageScope } from '../api/capabilities.js';
@@ -112,7 +113,7 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** The shortest wait of a message that meets the limit now; 0: no message waits. */
+/** The least time that the last message at a limit still has to wait; 0: no message waits. */
 export interface LimitWait {
 	setting: string;
 	limit: string;

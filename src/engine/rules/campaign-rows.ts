@@ -1,3 +1,4 @@
+/** Rows of campaigns as requests, and the ids and names made for them. */
 import { hash, randomUUID } from 'node:crypto';
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import { createTurns } from '../../api/backoff.js';

@@ -1,3 +1,4 @@
+/** Rules about messages: outcomes of deliveries, actions of people, events, reported bounces. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { EventType, MessageState, Uuid } from '../../api/records.js';

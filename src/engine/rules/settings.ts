@@ -1,3 +1,4 @@
+/** Names of settings, and the syntax of retention periods and sending limits. */
 import { domainToASCII } from 'node:url';
 import { isEmailAddress } from '../../api/address.js';
 import { daysIn, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';

@@ -1,3 +1,4 @@
+/** Rules about subscribers: activation and suppression, meta, case folding, duplicates. */
 import type { Micros } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import { refusal, suppressedText, unknownVariableText } from '../../api/refusals.js';

@@ -1,3 +1,4 @@
+/** Reads everything stored about a person, and erases it. */
 import { randomUUID } from 'node:crypto';
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import { sayLeftOut } from '../../api/campaigns.js';

@@ -1,3 +1,4 @@
+/** Heartbeats of processes, leases of those that ended, and the time that the database has proven. */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';

@@ -1,3 +1,4 @@
+/** The state of the queue and the reasons to wait: pauses, limits, workers, deferred domains. */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { limitOf, nameLimit, type SendLimit, windowOf } from '../../engine/rules/settings.js';
 import type { Operations } from '../operations.js';

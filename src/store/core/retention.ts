@@ -1,3 +1,4 @@
+/** Deletes expired data slice by slice, and keeps what links in sent mails need. */
 import { specIdentity } from '../../api/campaign-identity.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { canonicalJson } from '../../api/json.js';

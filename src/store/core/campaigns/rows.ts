@@ -1,3 +1,4 @@
+/** Rows of campaigns as other files read them: columns, state, sending window, people left out. */
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
 import type {
 	AcceptCounts,

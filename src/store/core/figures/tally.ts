@@ -1,3 +1,4 @@
+/** Counts events as they happen, and recounts them from messages for a check. */
 import { domainOf } from '../../../api/address.js';
 import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';

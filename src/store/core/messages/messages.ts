@@ -1,3 +1,4 @@
+/** Reads messages: one with its history, pages by filter, and counts by state. */
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type {
