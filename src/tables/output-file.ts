@@ -1,6 +1,6 @@
 /** Writes a file whole or not at all: beside its place, synced, then renamed. A pipe is written directly. */
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, link, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, link, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../api/errors.js';
 import { TableError } from './finding.js';
@@ -16,7 +16,7 @@ export interface OutputFile {
 
 export type WhenThere = 'refuse' | 'replace';
 
-/** `ending` of the temporary name: a caller that sets one removes the leftovers of killed processes. */
+/** `ending`: of the temporary name. */
 export async function createOutputFile(
 	path: string,
 	whenThere: WhenThere,
@@ -32,7 +32,6 @@ export async function createOutputFile(
 		throw new TableError('file_exists', `${path} is a SQLite database; name another file`);
 	const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.${ending}`);
 	const file = await opened(temporary, path, 'wx');
-	if (ending === 'part') await removeLeftovers(target, (await file.stat()).mtimeMs).catch(() => undefined);
 	return beside(file, { path, target, temporary, whenThere });
 }
 
@@ -42,20 +41,6 @@ async function isDatabase(path: string): Promise<boolean> {
 	const { buffer } = (await file?.read(Buffer.alloc(16), 0, 16, 0)) ?? { buffer: Buffer.alloc(0) };
 	await file?.close();
 	return buffer.toString('latin1') === 'SQLite format 3\0';
-}
-
-export const leftoverMs = 3_600_000;
-
-/** Removes temporary files for the same name whose process was killed. `nowMs` is the disk's own time. */
-async function removeLeftovers(target: string, nowMs: number): Promise<void> {
-	const folder = dirname(target);
-	const start = `.${basename(target)}.`;
-	for (const name of await readdir(folder)) {
-		if (!name.startsWith(start) || !/^[0-9a-f]{12}\.part$/.test(name.slice(start.length))) continue;
-		const path = join(folder, name);
-		const { mtimeMs } = await stat(path);
-		if (nowMs - mtimeMs > leftoverMs) await rm(path, { force: true });
-	}
 }
 
 function direct(file: FileHandle, path: string): OutputFile {

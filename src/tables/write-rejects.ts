@@ -1,19 +1,11 @@
 import { constants, existsSync } from 'node:fs';
-import { access, type FileHandle, open, rm, stat, truncate } from 'node:fs/promises';
+import { access, type FileHandle, open, stat, truncate } from 'node:fs/promises';
 import { dirname, join, parse as parsePath } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { codeOf, systemReason } from '../api/errors.js';
 import { bytesOf, newTexts, TextWriter } from '../api/row-texts.js';
-import {
-	duplicateCode,
-	isRejectColumn,
-	nextRejectsPath,
-	type RejectedRow,
-	rejectColumns,
-	TableError,
-} from './finding.js';
+import { isRejectColumn, nextRejectsPath, type RejectedRow, rejectColumns, TableError } from './finding.js';
 import { refusalOf, syncFolder } from './output-file.js';
-import { openTable } from './read-table.js';
 import { readBytes } from './source.js';
 import { formatCsvRow } from './write-csv.js';
 
@@ -37,12 +29,7 @@ export interface RejectsOptions {
 }
 
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
-	if (options.resume !== true) {
-		const free = await freeState(options);
-		if (!free.exists || free.isStream) return new Rejects(free);
-		await rm(free.path).catch((cause: unknown) => Promise.reject(noFolder(free.path, cause)));
-		return new Rejects({ ...free, exists: false });
-	}
+	if (options.resume !== true) return new Rejects(await freeState(options));
 	const state = await stateOf(options);
 	const { path, layout, exists, isStream } = state;
 	if (!exists || isStream) return new Rejects(state);
@@ -56,11 +43,11 @@ export async function assertRejects(options: RejectsOptions): Promise<void> {
 	await (options.resume === true ? stateOf(options) : freeState(options));
 }
 
-/** The first path that a new run may write: a file of duplicates alone may be replaced. */
+/** The first path of the series that does not exist. */
 async function freeState(options: RejectsOptions): Promise<State> {
 	for (let { path } = options; ; path = nextRejectsPath(path)) {
 		const state = await stateOf({ ...options, path });
-		if (!state.exists || state.isStream || (await holdsDuplicatesOnly(path, state.layout))) return state;
+		if (!state.exists || state.isStream) return state;
 		if (options.isNumbered !== true) throw alreadyThere(path);
 	}
 }
@@ -208,24 +195,6 @@ interface RejectsLayout {
 
 function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
-}
-
-async function holdsDuplicatesOnly(path: string, layout: RejectsLayout): Promise<boolean> {
-	const { columns, delimiter } = layout;
-	const table = await openTable(path, { encoding: 'utf-8', delimiter }).catch((error: unknown) => {
-		if (error instanceof TableError) return null;
-		throw error;
-	});
-	if (table === null) return false;
-	try {
-		if (table.header.join('\0') !== columns.join('\0')) return false;
-		const at = columns.lastIndexOf('_code');
-		for await (const row of table.rows)
-			if (row.kind === 'bad' || row.cells[at] !== duplicateCode) return false;
-		return true;
-	} finally {
-		await table.close();
-	}
 }
 
 /** The last line of the source (0: none); null: another file. A row cut by a crash is removed. */

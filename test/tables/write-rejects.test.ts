@@ -95,33 +95,10 @@ describe('a rejects file in the source’s format', () => {
 	});
 });
 
-describe('an existing rejects file', () => {
-	const duplicate = { ...reject(4), code: 'duplicate' };
-
-	async function leave(...rows: (typeof duplicate)[]): Promise<string> {
-		const rejects = await openRejects({ path, header });
-		await rejects.write(rows);
-		await rejects.close();
-		return readFile(path, 'utf8');
-	}
-
-	it('is replaced if it lists duplicates only', async () => {
-		await leave(duplicate);
-		const rejects = await openRejects({ path, header });
-		expect(existsSync(path)).toBe(false);
-		await rejects.write([reject(2)]);
-		await rejects.close();
-		expect(await readFile(path, 'utf8')).toContain('a@,Ann,2,invalid');
-	});
-
-	it.each([
-		['one row of it was rejected', () => leave(duplicate, reject(5)), header],
-		['it has other columns', () => leave(duplicate), ['email', 'city']],
-	] as const)('stays if %s', async (_, make, columns) => {
-		const there = await make();
-		await expect(openRejects({ path, header: columns })).rejects.toMatchObject({ code: 'file_exists' });
-		expect(await readFile(path, 'utf8')).toBe(there);
-	});
+it('an existing rejects file stays as it is', async () => {
+	await writeFile(path, 'mine');
+	await expect(openRejects({ path, header })).rejects.toMatchObject({ code: 'file_exists' });
+	expect(await readFile(path, 'utf8')).toBe('mine');
 });
 
 describe('a continued rejects file', () => {

@@ -22,7 +22,7 @@ import {
 	takeOutOfUse,
 } from '../../store/open.js';
 import { TableError } from '../../tables/finding.js';
-import { createOutputFile, leftoverMs, type WhenThere } from '../../tables/output-file.js';
+import { createOutputFile, type WhenThere } from '../../tables/output-file.js';
 import type { OtherProcess } from '../frame/connection.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
@@ -59,6 +59,8 @@ export async function backUp({
  * Removes temporary files of killed backups and restores from the folder, and yields their names. Ages count from the time
  * of the new file, by the clock of the disk. A running backup holds a lock, or has just begun to write.
  */
+const leftoverMs = 3_600_000;
+
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
 	const folder = dirname(own);

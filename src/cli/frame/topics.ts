@@ -263,8 +263,8 @@ COMPLAINED also suppress the address, with every --on-conflict.
 
 A rejected row goes to the rejects file with its line, a code and the reason. So does a row that repeats an address: the
 first one counts. Correct the rejects file and import it as it is, with the same --map: its duplicates and columns after
-_error are left out. For rows that had too few or too many cells, empty _code as well. A rejects file is not
-overwritten, unless it lists duplicates only: the next one is people.csv.rejects-2.csv.
+_error are left out. For rows that had too few or too many cells, empty _code as well. A rejects file is never
+overwritten: the next one is people.csv.rejects-2.csv.
 
 An import keeps inactive subscribers inactive, unless --reactivate is given. An empty cell keeps the stored value.
 An import that stopped, even by a crash, continues with the same command and --resume. Its totals and --max-errors count

@@ -1,6 +1,5 @@
 import type { Call, PageRequest } from '../../api/api.js';
 import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
-import { ApiError } from '../../api/errors.js';
 import { iterate, iterateSlices } from '../../api/pages.js';
 import type { KeySlice, Page, WireDateTime } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
@@ -62,27 +61,9 @@ async function* take<T>(rows: Iterable<T> | AsyncIterable<T>, limit: number): As
 	}
 }
 
-async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
+export async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
 	const all: T[] = [];
 	for await (const row of rows) all.push(row);
-	return all;
-}
-
-/** Characters of the records that a command keeps at once: far above any collection that a person has made. */
-const maxKept = 256 * 1024 * 1024;
-const leastKept = 100;
-
-/** All records of a small collection; throws `bad_answer` before one without end has filled the memory. */
-export async function keepAll<T extends object>(records: AsyncIterable<T>): Promise<T[]> {
-	const all: T[] = [];
-	let kept = 0;
-	for await (const record of records) {
-		const texts = Object.values(record).filter((value) => typeof value === 'string');
-		kept += texts.reduce((sum, text) => sum + text.length, leastKept);
-		if (kept > maxKept)
-			throw new ApiError('bad_answer', 'The pages of this collection do not end: more than 256 MiB of them.');
-		all.push(record);
-	}
 	return all;
 }
 

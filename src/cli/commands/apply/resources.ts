@@ -1,7 +1,7 @@
 import type { Api } from '../../../api/api.js';
 import { need } from '../../../api/capabilities.js';
 import type { Uuid, WebhookType } from '../../../api/records.js';
-import { keepAll, walk } from '../../verbs/listing.js';
+import { collect, walk } from '../../verbs/listing.js';
 import type { Declared, Kind, Value } from './plan.js';
 
 export type Values = Readonly<Record<string, Value>>;
@@ -28,7 +28,7 @@ export const resources: Readonly<
 > = {
 	senders: async ({ senders }, signal) => ({
 		all: () =>
-			collect(walk(senders, {}, { signal }), ({ id, from_email }) => ({
+			existing(walk(senders, {}, { signal }), ({ id, from_email }) => ({
 				name: from_email.toLowerCase(),
 				values: null,
 				delete: () => senders.delete(id, { signal }),
@@ -38,7 +38,7 @@ export const resources: Readonly<
 	}),
 	fields: async ({ fields }, signal) => ({
 		all: () =>
-			collect(walk(fields, {}, { signal }), ({ id, variable, name }) => ({
+			existing(walk(fields, {}, { signal }), ({ id, variable, name }) => ({
 				name: variable,
 				values: { variable, name },
 				delete: () => fields.delete(id, { signal }),
@@ -59,7 +59,7 @@ export const resources: Readonly<
 		return {
 			all: async () => {
 				const all: Existing[] = [];
-				for (const list of await keepAll(walk(lists, {}, { signal }))) {
+				for (const list of await collect(walk(lists, {}, { signal }))) {
 					const { id, name, email_reason } = list;
 					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
 					all.push({
@@ -92,7 +92,7 @@ export const resources: Readonly<
 		const templates = await need(api, 'templates', 'templates in the file');
 		return {
 			all: () =>
-				collect(walk(templates, {}, { signal }), ({ id, name, text_body, html_body }) => ({
+				existing(walk(templates, {}, { signal }), ({ id, name, text_body, html_body }) => ({
 					name,
 					values: { name, text_body, html_body },
 					delete: () => templates.delete(id as Uuid, { signal }),
@@ -103,7 +103,7 @@ export const resources: Readonly<
 	},
 	webhooks: async ({ webhooks }, signal) => ({
 		all: () =>
-			collect(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
+			existing(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
 				name: `${type} ${url}`,
 				values: { url, type, is_auth_enabled, login, password },
 				delete: () => webhooks.delete(id, { signal }),
@@ -120,11 +120,8 @@ export const resources: Readonly<
 	}),
 };
 
-async function collect<T extends object>(
-	records: AsyncIterable<T>,
-	of: (record: T) => Existing,
-): Promise<Existing[]> {
-	return (await keepAll(records)).map(of);
+async function existing<T>(records: AsyncIterable<T>, of: (record: T) => Existing): Promise<Existing[]> {
+	return (await collect(records)).map(of);
 }
 
 function textOrNull(value: Value): string | null {

@@ -90,17 +90,14 @@ interface ListStats {
 	reasons: Record<string, number>;
 	sources: Record<string, number>;
 	added: { last_7_days: number; last_30_days: number; days: { date: string; count: number }[] };
-	/** The ten largest; estimated when a list has very many. */
 	domains: { domain: string; count: number }[];
 	fields: { variable: string; filled: number }[];
 }
 
-/** A list may have a domain for each subscriber: beyond this number, the oldest of those seen once are dropped. */
-const maxDomains = 50_000;
 const shownDomains = 10;
 const shownDays = 30;
 
-export function createTally(list: List, variables: readonly string[], now: Micros) {
+function createTally(list: List, variables: readonly string[], now: Micros) {
 	const totals = { total: 0, active: 0, verified: 0 };
 	const [reasons, sources, domains] = [new Map<string, number>(), new Map(), new Map()];
 	const filled = new Map(variables.map((variable) => [variable, 0]));
@@ -115,7 +112,6 @@ export function createTally(list: List, variables: readonly string[], now: Micro
 			const day = String(person.date_created).slice(0, 10);
 			if (days.has(day)) increase(days, day);
 			increase(domains, domainOf(person.email));
-			if (domains.size > maxDomains) forgetRare(domains);
 			for (const [variable, value] of Object.entries(person.meta)) {
 				if (filled.has(variable) && value !== null && value !== '') increase(filled, variable);
 			}
@@ -143,16 +139,6 @@ function increase(counts: Map<string, number>, key: string): void {
 
 function sorted(counts: ReadonlyMap<string, number>): [string, number][] {
 	return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-}
-
-// A domain among the ten largest comes again and again: it is rare for a moment only.
-function forgetRare(counts: Map<string, number>): void {
-	for (let most = 1; counts.size > maxDomains / 2; most *= 2) {
-		for (const [key, count] of counts) {
-			if (count <= most) counts.delete(key);
-			if (counts.size <= maxDomains / 2) return;
-		}
-	}
 }
 
 function lastDays(now: Micros): string[] {

@@ -15,7 +15,7 @@ import { isTable } from '../../frame/globals.js';
 import { didYouMean } from '../../frame/help.js';
 import { counted } from '../../render/units.js';
 import { warnOfFindings } from '../../verbs/content.js';
-import { keepAll, walk } from '../../verbs/listing.js';
+import { collect, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
 import { agree, carryOut, planSteps, type Step } from '../apply/plan.js';
 import { type Outcome, outcomeColumns } from '../templates.js';
@@ -108,7 +108,7 @@ export async function pull(
 	{ directory, names, force }: { directory: string; names: readonly string[]; force: boolean },
 ): Promise<void> {
 	const templates = await need(await cx.api(), 'templates');
-	const all = await keepAll(walk(templates, {}, { signal: cx.signal }));
+	const all = await collect(walk(templates, {}, { signal: cx.signal }));
 	const unknown = names.find((one) => !all.some(({ id, name }) => one === name || one === id));
 	if (unknown !== undefined) {
 		const near = didYouMean(

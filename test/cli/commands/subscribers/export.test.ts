@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, symlink, utimes } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -47,18 +47,6 @@ describe('mailctl subscribers export', () => {
 				'',
 			].join('\n'),
 		);
-	});
-
-	it('removes the remains of a killed export of that name after an hour', async () => {
-		const path = join(project.folder, 'o.csv');
-		const leftover = (name: string) => join(project.folder, name);
-		const names = ['.o.csv.0123456789ab.part', '.o.csv.ba9876543210.part', '.p.csv.0123456789ab.part'];
-		for (const name of names) await project.file(name, 'email\n');
-		const before = new Date(Date.now() - 2 * 3_600_000);
-		for (const name of [names[0], names[2]]) await utimes(leftover(name ?? ''), before, before);
-		expect((await project.run(words(path))).stderr).toBe('');
-		const left = (await readdir(project.folder)).filter((name) => name.endsWith('.part'));
-		expect(left.sort()).toEqual([names[1], names[2]]);
 	});
 
 	it('writes NDJSON, or one JSON document', async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createTally } from '../../../../src/cli/commands/subscribers/stats.js';
 import { makeProject } from '../../../support/project.js';
 
 const people = [
@@ -52,30 +51,5 @@ describe('mailctl subscribers stats', () => {
 			{ date: '2026-11-20', count: 3 },
 			{ date: '2026-11-21', count: 1 },
 		]);
-	});
-});
-
-describe('the statistics of a list', () => {
-	it('find the largest of many domains in bounded memory', () => {
-		const list = {
-			id: 1,
-			name: 'L',
-			email_reason: 'r',
-			active_subscribers_count: 0,
-			inactive_subscribers_count: 0,
-			overall_subscribers_count: 0,
-			date_created: '2026-01-01T00:00:00.000000',
-		};
-		const tally = createTally(list, [], 0);
-		const person = {
-			...{ id: 1, list_id: 1, name: '', is_active: true, disable_reason: null, is_email_verified: false },
-			...{ meta: {}, source: 'API', opt_in_signed: null, date_created: list.date_created },
-		};
-		for (let at = 0; at < 120_000; at += 1) {
-			tally.add({ ...person, email: `a@d${at}.example` });
-			if (at % 10 === 0) tally.add({ ...person, email: 'a@large.example' });
-		}
-		expect(tally.stats().domains[0]).toEqual({ domain: 'large.example', count: 12_000 });
-		expect(tally.stats().total).toBe(132_000);
 	});
 });

@@ -3,7 +3,6 @@ import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/
 import { dirname, join, relative } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../../support/cli.js';
-import { type Act, startHostileService } from '../../../support/hostile-service.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { startServer } from '../../../support/running-server.js';
 
@@ -257,46 +256,5 @@ describe('templates pull, push and pull', () => {
 		onTestFinished(async () => void (await server.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: server.token };
 		await roundTrip((words) => cli(['--base-url', server.baseUrl, ...words], { env }));
-	});
-});
-
-describe('a server that', () => {
-	const json = (body: unknown, status = 200): Act => ({ kind: 'json', body, status });
-	const template = (number: number, name: string, text_body = 'Hi') => ({
-		id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
-		name,
-		text_body,
-		html_body: '',
-		date_created: '2026-11-01T10:00:00.000000Z',
-		date_updated: '2026-11-01T10:00:00.000000Z',
-	});
-	const answering = async (...acts: readonly Act[]) => {
-		const service = await startHostileService();
-		onTestFinished(() => service.close());
-		service.introduce(json({ service: 'mailctl', version: '1.0.0', extensions: ['templates'] }));
-		service.answer(...acts);
-		const call = (...words: string[]) =>
-			cli(['--base-url', service.url, 'templates', ...words, mails], { env: { MAILCTL_TOKEN: 't' } });
-		return { service, call };
-	};
-
-	it('never ends its pages does not fill the memory', async () => {
-		const body = 'x'.repeat(2 * 1024 * 1024);
-		const page = (number: number): Act => {
-			const results = Array.from({ length: 20 }, (_, at) =>
-				template(number * 20 + at, `${number} ${at}`, body),
-			);
-			return json({ count: 20, next: `http://x/?page=${number + 2}`, previous: null, results });
-		};
-		const { service, call } = await answering(...Array.from({ length: 20 }, (_, number) => page(number)));
-		expect(await call('pull')).toEqual({
-			code: 7,
-			stdout: '',
-			stderr: expect.stringMatching(
-				/^error: The pages of this collection do not end: more than 256 MiB of them\.\n/,
-			),
-		});
-		expect(service.asked()).toHaveLength(7);
-		expect(await readdir(project.folder)).not.toContain('mails');
 	});
 });

@@ -1,4 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Api, PageRequest } from '../../../../../src/api/api.js';
 import { readOnly } from '../../../../../src/cli/commands/subscribers/import/run.js';
@@ -52,12 +51,6 @@ describe('mailctl subscribers import --dry-run', () => {
 			expect(real).toMatchObject({ code: 2, stderr: expect.stringContaining('error: the rejects file') });
 			expect(await project.run([...all, '-n'])).toEqual(real);
 		}
-		await writeFile(kept, 'email,_line,_code,_error\ntwice@example.com,3,duplicate,twice\n');
-		expect(await project.run([...verb.split(' '), path, ...more, '-n', '--rejects', kept])).toMatchObject({
-			code: 0,
-			stderr: expect.not.stringContaining('exists already'),
-		});
-		expect(await readFile(kept, 'utf8')).toContain('twice@example.com');
 	});
 
 	it.each([
