@@ -197,7 +197,7 @@ describe('on another service', () => {
 	)('%s is refused, and nothing is written', (_, argv) =>
 		refused(
 			argv,
-			/this service does not support|makes its messages by itself|embedded engine|machine that owns the database/,
+			/this service (does not support|renders its messages itself|has no campaigns)|needs a (local database|mailctl server)/,
 		));
 
 	it.each(machine)('%s is rejected, because it works on a database', (line) =>
