@@ -15,10 +15,10 @@ import {
 	unreplicated,
 } from './failures.js';
 import { type Listening, listen, notifyText, Spaced } from './listen.js';
-import type { Receipt } from './outcomes.js';
 import { createPipeline, type Pipeline } from './pipeline.js';
 import type { Place } from './place.js';
 import { cancel, cutOff, Pools, watchSilence } from './pools.js';
+import type { Receipt } from './receipts.js';
 import { createSql } from './sql.js';
 
 interface DatabaseOptions {

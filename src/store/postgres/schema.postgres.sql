@@ -645,7 +645,7 @@ CREATE TABLE leaders (
 	until_at BIGINT NOT NULL
 );
 
--- Answers of writes, for the process whose COMMIT got none (`outcomes.ts`).
+-- Answers of writes, for the process whose COMMIT got none (`receipts.ts`).
 CREATE TABLE outcomes (
 	op TEXT COLLATE "C" PRIMARY KEY,
 	answer BYTEA NOT NULL,

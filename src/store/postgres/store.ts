@@ -15,8 +15,8 @@ import { Database, type Habit, type Session } from './connection.js';
 import { isDuplicate } from './failures.js';
 import type { Listening } from './listen.js';
 import { migrate, readVersion, schemaVersion } from './migrations.js';
-import { createOutcomes } from './outcomes.js';
 import { type Place, readPlace } from './place.js';
+import { createReceipts } from './receipts.js';
 import { createDatabaseClock, type DatabaseClock, Upkeep } from './upkeep.js';
 
 export interface PostgresOptions {
@@ -51,7 +51,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const id = `${processMark()}/${randomUUID()}`;
 	const me: ProcessIdentity = { id, role, host: hostname(), pid: process.pid };
 	const upkeep = isTrial ? null : new Upkeep(database, { me, clock });
-	const outcomes = createOutcomes(clock);
+	const receipts = createReceipts(clock);
 	const setup: { name: string; command: unknown }[] = [];
 	const leasing: Habit = { isAlone: false };
 	const write = async (name: string, command: unknown) => {
@@ -63,7 +63,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 		const means = isTrial
 			? {}
 			: {
-					...{ holds: holdsOf(name, command), receipt: outcomes.receiptFor(name) },
+					...{ holds: holdsOf(name, command), receipt: receipts.receiptFor(name) },
 					habit: name === 'leaseSlice' ? leasing : null,
 					stop: traits.records ? null : (options.stop ?? null),
 				};

@@ -19,7 +19,7 @@ import {
 import { expiries, type SliceOfExpired, whileFull } from '../core/retention.js';
 import type { Sql } from '../core/sql.js';
 import type { Database } from './connection.js';
-import { dropOutcomes } from './outcomes.js';
+import { dropReceipts } from './receipts.js';
 
 export class Upkeep {
 	readonly #database: Database;
@@ -134,7 +134,7 @@ export async function resign(sql: Sql, holder: string): Promise<void> {
 }
 
 const expireEvery: Micros = 3_600 * microsPerSecond;
-const dropped = [...expiries, { drop: whileFull(dropOutcomes), slice: 1_000 }];
+const dropped = [...expiries, { drop: whileFull(dropReceipts), slice: 1_000 }];
 
 export interface DatabaseClock extends Clock {
 	measure(sql: Sql): Promise<void>;

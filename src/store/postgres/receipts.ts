@@ -1,6 +1,6 @@
 /**
- * Recovers a write whose COMMIT got no answer. Its answer is stored in the same transaction: the next try looks
- * for it, and repeats the write only without one.
+ * Recovers a write whose COMMIT got no answer. Its answer is stored in the same transaction (table `outcomes`): the
+ * next try looks for it, and repeats the write only without one.
  */
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
@@ -14,12 +14,12 @@ export interface Receipt {
 	settle(): void;
 }
 
-interface Outcomes {
+interface Receipts {
 	receiptFor(operation: string): Receipt | null;
 }
 
 /** Answers contain addresses and secrets. Only this process has the key, in memory. */
-export function createOutcomes(clock: Clock): Outcomes {
+export function createReceipts(clock: Clock): Receipts {
 	const key = randomBytes(32);
 	const settled: string[] = [];
 	return {
@@ -65,7 +65,7 @@ function unseal(key: Buffer, bytes: Uint8Array): unknown {
 	return deserialize(opened);
 }
 
-export async function dropOutcomes(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
+export async function dropReceipts(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
 	return await sql.run(
 		// outcomes_by_time
 		'DELETE FROM outcomes WHERE op IN (SELECT op FROM outcomes WHERE at <= ? ORDER BY at, op LIMIT ?)',
