@@ -48,7 +48,7 @@ export class ApiCourier implements Courier {
 		const { connections, rate, reads } = options;
 		this.#options = options;
 		this.#submissions = createSubmissions(reads);
-		this.window = createLanes(connections);
+		this.window = createWindow(connections);
 		this.mostTogether = rate === undefined ? maxGroup : Math.min(maxGroup, Math.max(1, Math.floor(rate)));
 		this.mostUnderWay = connections * this.mostTogether;
 	}
@@ -118,7 +118,7 @@ export class ApiCourier implements Courier {
 	}
 }
 
-function createLanes(connections: number): Courier['window'] {
+function createWindow(connections: number): Courier['window'] {
 	let inFlight = 0;
 	return {
 		get inFlight() {

@@ -144,7 +144,7 @@ function mayBeUnknown(row: ImportRow, { unknown }: RowPlace): boolean {
 
 async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[]): Promise<RowOutcome[]> {
 	if (rows.length === 0) return [];
-	const made = rows.map(({ row, place }) => newSubscriber(run, row, place.id, nothingStands));
+	const made = rows.map(({ row, place }) => newSubscriber(run, row, place.id, noReasons));
 	const areNew = run.expectsNew && new Set(made.map(({ email_key }) => email_key)).size === made.length;
 	const isNew = await insertSubscribers(sql, made, areNew);
 	const outcomes: RowOutcome[] = rows.map(() => created);
@@ -186,7 +186,7 @@ function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
 	return Object.keys(parseRecord(row.meta_json)).find((variable) => !known.has(variable));
 }
 
-function newSubscriber({ spec, seq, now }: ImportRun, row: ImportRow, id: number, { kept }: Standing) {
+function newSubscriber({ spec, seq, now }: ImportRun, row: ImportRow, id: number, { kept }: Reasons) {
 	const activation = importedActivation(row, kept);
 	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
 	return {
@@ -330,18 +330,18 @@ function isTooLarge(json: string): boolean {
 	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
 }
 
-interface Standing {
+interface Reasons {
 	kept: readonly SuppressionReason[];
 	lifted: readonly SuppressionReason[];
 }
 
-const nothingStands: Standing = { kept: [], lifted: [] };
+const noReasons: Reasons = { kept: [], lifted: [] };
 
-async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Standing> {
-	if (!run.hasSuppressions) return nothingStands;
+async function suppressionsAfterLift(sql: Sql, run: ImportRun, row: ImportRow): Promise<Reasons> {
+	if (!run.hasSuppressions) return noReasons;
 	const mail = { address: row.email_key, list_id: run.spec.list_id };
 	const reasons = await findSuppressions(sql, mail, run.now);
-	if (reasons.length === 0) return nothingStands;
+	if (reasons.length === 0) return noReasons;
 	const kept = await findLasting(sql, mail);
 	if (!run.spec.reactivate || row.is_active === false || row.disable_reason !== null) {
 		return { kept, lifted: [] };
@@ -355,7 +355,7 @@ async function lift(
 	sql: Sql,
 	{ spec, now }: ImportRun,
 	row: ImportRow,
-	reasons: Standing['lifted'],
+	reasons: Reasons['lifted'],
 ): Promise<void> {
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
