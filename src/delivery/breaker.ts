@@ -16,7 +16,7 @@ interface BreakerOptions {
 
 const waits = { first: 1_000, longest: 300_000 };
 
-/** Refusals of the sender in a row, counted over all processes (decision 45). */
+/** Refusals of the sender in a row, counted over all processes (api-decisions 45). */
 const mostRefusals = 5;
 
 export class Breaker {

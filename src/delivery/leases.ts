@@ -94,7 +94,7 @@ export class Leases {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
 
-	/** A lease must outlive the longest conversation (10 min after the dot). */
+	/** Extends the leases that have not ended, because a conversation may take longer (10 min after the dot). */
 	renew(): void {
 		const { queue, owner, clock, leaseMs, onEvent } = this.#options;
 		const leases = [...this.#held.values()].filter(({ end }) => end > steadyOf(clock));

@@ -153,7 +153,7 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
 
-	/** Leases in the background, in the commit of a group of outcomes or before a connection has nothing to send. */
+	/** Leases in the background, with a group of outcomes (on SQLite in its commit) or before a connection has nothing to send. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;

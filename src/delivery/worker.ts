@@ -13,8 +13,9 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 export interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * `settled`: nothing is due. `idle`: nothing is due or leased. `drained`: nothing waits, not even a deferred
-	 * message. `aborted`: until the signal, through faults and pauses.
+	 * `settled`: nothing is due and, with a scope, nothing in it is queued or leased. `idle`: nothing is due or
+	 * leased. `drained`: nothing waits, not even a deferred message. `aborted`: until the signal, through faults and
+	 * pauses.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** Ends gracefully: leases nothing more, waits 9 s for messages in flight, and returns the others to the queue. */

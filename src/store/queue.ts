@@ -30,6 +30,7 @@ export interface Queue {
 	 * lost during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
 	 */
 	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
+	/** `lost_lease`: another lease came in between, or the message is not leased any more. Nothing changes. */
 	settle(c: {
 		settlements: readonly Settlement[];
 		gathers?: boolean;
@@ -120,6 +121,7 @@ export interface LimitWait {
 	wait: Micros;
 }
 
+/** A message under one of its leases: each lease adds one to `fence`, so a late outcome of an earlier one is recognised. */
 export interface Fence {
 	message: Uuid;
 	fence: number;

@@ -17,9 +17,9 @@ export const inReturnedOnly = 'returned message';
 export const notJudged = 'only the returned message names this address: noted, not judged';
 
 interface Verdict {
-	/** The address itself is invalid and is to be suppressed (decision 31); false for every action but `failed`. */
+	/** The address itself is invalid and is to be suppressed (api-decisions 31); false for every action but `failed`. */
 	hard: boolean;
-	/** The sender or the content is refused: it is not a bounce of the address (decision 45). */
+	/** The sender or the content is refused: it is not a bounce of the address (api-decisions 45). */
 	uncounted?: true;
 	why: string;
 }

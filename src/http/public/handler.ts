@@ -18,7 +18,7 @@ import {
 } from './pages.js';
 import { click, createRecorder, messageOf, pixel, visitorOf } from './visits.js';
 
-/** Never throw: if the store fails, a page shows the error, and the pixel is the same. */
+/** Throw only errors of the request. If the store fails, a page shows the error, and the pixel is the same. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
 	settled(): Promise<void>;

@@ -27,7 +27,6 @@ import { column, exists, type Sql } from './sql.js';
 
 const mostDomains = 50;
 
-/** A second pause of a kind keeps `since` and the later `retry_at`, takes the new reason and counts faults. */
 export function createQueueState(sql: Sql) {
 	return {
 		hasWorker: async ({ now }) => (await findWorkers(sql, now, false)).some(({ role }) => role !== null),
@@ -51,6 +50,7 @@ export function createQueueState(sql: Sql) {
 			};
 		},
 		queuePauses: () => findPauses(sql),
+		// A second pause of a kind keeps `since` and the later `retry_at`, takes the new reason and counts faults.
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(

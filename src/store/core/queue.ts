@@ -422,7 +422,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 	};
 }
 
-/** Call it last in a lease, in lane order, because other leases wait for these rows. */
+/** Call it last in a lease. It writes rows of campaigns in the order of lanes, because other leases wait for them. */
 function endTurns(
 	sql: Sql,
 	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
@@ -497,7 +497,7 @@ export async function loseLeases(
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
 ): Promise<void> {
 	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
-		// messages_due (lane, wake_at): leases end in the future.
+		// messages_due (lane, wake_at): leases that have not ended. Others are due already.
 		`SELECT id, uuid, fence, called
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,

@@ -1,4 +1,7 @@
-/** Stops mail to people. Both permanent suppressions and their subscriber rows change here, so they always agree. */
+/**
+ * Stops mail to people. A suppression without an end and the subscribers that it makes inactive are written here
+ * together.
+ */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
@@ -240,6 +243,7 @@ export async function carryUnsubscription(
 	recipients.write();
 }
 
+/** For the deletion of a list. Its suppressions then apply to all lists, because a new list may have the same people. */
 export async function widenToAllLists(
 	sql: Sql,
 	{ list_id, now }: { list_id: number; now: Micros },

@@ -246,10 +246,10 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 	return one.message < other.message ? -1 : 1;
 }
 
-/** A call to a send API cannot be taken back, so a message whose worker ended during one may have been sent. */
 export function createSettling(sql: Sql) {
 	return {
 		settle: ({ settlements }) => settle(sql, settlements),
+		// A call to a send API cannot be taken back, so a message whose worker ended during one may have been sent.
 		setCalling: async ({ fences, isCalling }) => {
 			sql.write(
 				`UPDATE messages

@@ -45,6 +45,7 @@ export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Pro
 	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
+/** Returns reasons without an end: SQL compares no time with NULL. */
 export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
 	return await storedReasons(sql, mail, null);
 }

@@ -153,7 +153,7 @@ CREATE TABLE suppressions (
 	expires_at INTEGER,
 	PRIMARY KEY (email_key, reason, list_id)
 ) STRICT, WITHOUT ROWID;
--- The deletion of a list deletes its few suppressions.
+-- The deletion of a list makes its few suppressions apply to all lists.
 CREATE INDEX suppressions_of_list ON suppressions (list_id) WHERE list_id > 0;
 
 CREATE TABLE erased (
@@ -386,6 +386,9 @@ CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE 
 -- `wake_at` is when a worker may take the row: due_at while it waits, the end of the lease while it is leased, NULL
 -- once it is final. So expired leases come back through the same index as everything else.
 -- A campaign's uuids are hashes of (campaign, address): uniqueness of uuid is also one message per address.
+-- `state` stays 'staged' after the release of the campaign, until the first lease (`seenState`).
+-- `fence` counts the leases of a message: an outcome is recorded under the fence of the last one only. `lease_owner` is
+-- NULL in a leased row that was canceled during its lease.
 -- `called` is the fence of the lease under which a call of the API began: if that lease is lost, the message may have
 -- been sent.
 CREATE TABLE messages (
@@ -432,7 +435,7 @@ CREATE TABLE attempts (
 ) STRICT, WITHOUT ROWID;
 
 -- A row stands while a worker composes a message that may end it, under the lease of that fence. A row whose lease was
--- lost is from a worker that ended there; with two of them the message has failed. The table is nearly always empty.
+-- lost is from a worker that ended there; the third of them makes the message fail. The table is nearly always empty.
 CREATE TABLE compositions (
 	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
 	fence INTEGER NOT NULL,
@@ -451,8 +454,8 @@ CREATE TABLE idempotency_keys (
 ) STRICT;
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
 
--- `kind` is 'manual' (until somebody resumes) or 'fault' (login, TLS, connection; tried again at `retry_at`). `faults`
--- counts those in a row.
+-- `kind` is 'manual' (until somebody resumes), 'fault' (login, TLS, connection; tried again at `retry_at`) or 'refusal'
+-- (of the sender; it stops nothing). `faults` counts those in a row.
 CREATE TABLE queue_pauses (
 	kind TEXT PRIMARY KEY,
 	reason TEXT,

@@ -49,7 +49,7 @@ export interface OpenOptions {
 	onLocked?: (() => () => void) | undefined;
 	/** Milliseconds that opens and clicks may wait for other writes; 200 by default. */
 	eventDelayMs?: number;
-	/** `apart`: a long-running process copies the log back outside its commits, and deletes expired data. */
+	/** `apart`: copies the log back outside the commits. Any role but `cli` deletes expired data. */
 	upkeep?: 'apart' | 'with_commits';
 	isTrial?: boolean;
 	hasShortLog?: boolean;

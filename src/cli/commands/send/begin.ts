@@ -136,7 +136,7 @@ export interface Beginning {
 }
 
 /**
- * Who began it: this run under a made-up name (`unnamed`), which no command can name later, or under a given one
+ * Who began it: this run under a made-up name (`unnamed`), which its user sees at the release, or under a given one
  * (`named`), or an `earlier` run, whose staging is kept.
  */
 export type Begun = 'unnamed' | 'named' | 'earlier';

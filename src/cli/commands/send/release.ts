@@ -74,7 +74,7 @@ export async function assertStaged(cx: CommandContext, campaign: CampaignRun): P
 
 /**
  * Stages and checks, and releases nothing where a check fails. A campaign that this run began is dropped if the user or a
- * refusal ends the run; one with a made-up name always, because no command can name it.
+ * refusal ends the run; one with a made-up name always, because the user has not seen that name.
  */
 async function release(cx: CommandContext, campaign: CampaignRun): Promise<void> {
 	const { begun, name } = campaign;
