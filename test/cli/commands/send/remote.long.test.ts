@@ -317,7 +317,7 @@ describe('a preview on a server', () => {
 			stdout: '<p>Ann <a href="https://deployment.invalid/unsubscribe">bye</a></p>\n',
 			stderr:
 				'https://deployment.invalid/… replaces the links that the server signs\n' +
-				'not checked: the settings and rules of this deployment that it does not tell; it may still refuse this\n' +
+				'the service may still refuse this: only the service knows its own rules\n' +
 				'From: news@example.com\nTo: ann@example.com\nSubject: Hi Ann\n',
 		});
 		const eml = await run([...words, ...html, '--eml', '-']);

@@ -107,7 +107,7 @@ describe.each(['a database', 'a server'])('previews on %s', (name) => {
 		expect(plain(text.stdout, way.links).trim()).toBe(expected.text);
 		expect(plain(html.stdout, way.links).trim()).toBe(expected.html);
 		for (const { stderr } of [eml, text, html])
-			expect(stderr.split('\n').filter((said) => said.includes('stands for'))).toEqual(way.notes);
+			expect(stderr.split('\n').filter((said) => said.includes('deployment.invalid'))).toEqual(way.notes);
 	});
 });
 
