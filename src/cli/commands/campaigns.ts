@@ -34,7 +34,7 @@ import {
 import { resume } from './campaigns/resume.js';
 import { campaignsCompare } from './report/compare.js';
 import { campaignsReport } from './report.js';
-import { campaignPlace } from './send/begin.js';
+import { campaignPlace } from './send/place.js';
 import { describe, sayOutcomes } from './send/report.js';
 import { assertResults, type ResultLine, resultLines, writeLines } from './send/results.js';
 

@@ -9,7 +9,13 @@ import { assertFile, inputName } from '../frame/sources.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { accept, assertAllowed, foreseeSending } from './send/accept.js';
 import { uploadAttachments } from './send/attach.js';
-import { warnOfContent, warnOfLinks, warnOfVariables } from './send/lint.js';
+import {
+	assertVariables,
+	type Prepared,
+	warnOfContent,
+	warnOfLinks,
+	warnOfVariables,
+} from './send/content.js';
 import {
 	assertOptions,
 	campaignAnswer,
@@ -30,7 +36,7 @@ import {
 	shownKey,
 	showPreview,
 } from './send/preview.js';
-import { assertHonoured, assertVariables, type Prepared, prepare, readTiming } from './send/request.js';
+import { assertHonoured, prepare, readTiming } from './send/request.js';
 import { assertResults } from './send/results.js';
 import { assertCanDeliver, endOfSend } from './send/watch.js';
 

@@ -1,15 +1,10 @@
-/**
- * How a campaign begins: the place that keeps it, its name, and the campaign that is opened there. The engine and mailctl
- * servers keep campaigns themselves; for other services a database of this machine does.
- */
+/** How a campaign begins: its consent, its name, and its opening in the place that keeps it. */
 
-import { resolve } from 'node:path';
 import {
 	type Campaign,
 	type CampaignOpening,
 	type CampaignSession,
 	type CampaignSpec,
-	type Campaigns,
 	campaignState,
 	isOfCalls,
 	type RequestsSpec,
@@ -18,114 +13,21 @@ import {
 } from '../../../api/campaigns.js';
 import { parseDateTime } from '../../../api/datetime.js';
 import { ApiError } from '../../../api/errors.js';
-import type { Uuid } from '../../../api/records.js';
-import { JobError } from '../../../jobs/errors.js';
-import type { FileLock } from '../../../jobs/job-files.js';
-import { isMissingFile, isPostgres, shownDatabase } from '../../../store/url.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
-import type { Connection, DeliverySummary } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { paced } from '../../frame/values.js';
 import { spanText } from '../../render/units.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { lookUpCampaign } from '../campaigns/record.js';
 import type { SendOptions } from './options.js';
-import type { RunOptions } from './release.js';
+import { type CampaignPlace, campaignPlace } from './place.js';
 import { readTiming, sayPlan, sendHint } from './request.js';
 import { assertResults } from './results.js';
-import { assertCanDeliver, deliverNow } from './watch.js';
-
-export interface CampaignPlace {
-	/** A database of this machine: the service has no campaigns, and does not tell the outcome of a message. */
-	isForeign: boolean;
-	/** Opened by the campaign's name; rows are staged, then released in one stroke. */
-	campaigns: Campaigns;
-	/**
-	 * Lets this process alone stage the campaign, until the release or the end of the command. Throws `JobError` where
-	 * another process holds it (`in_use`), or where the campaign began on a service of another kind.
-	 */
-	hold(campaign: string): Promise<void>;
-	/**
-	 * Sends what was released, or waits until a server has. Null: this run does not wait, or the server does not tell.
-	 * Another call after a `CliError` sends the rest.
-	 */
-	deliver(id: Uuid, total: number, options: RunOptions): Promise<DeliverySummary | null>;
-}
+import { assertCanDeliver } from './watch.js';
 
 type AnySpec = CampaignSpec | RequestsSpec;
-
-/**
- * The campaigns of the target, else of a database of this machine. Ask once a command, which holds the campaigns it opened:
- * two processes that stage the same campaign would overwrite each other's rows. This machine also remembers that a server has
- * a campaign: a page in its place may look like another service, and everyone would get the mail again.
- */
-export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
-	const { api, target } = await cx.connection();
-	const { campaigns } = (await api.capabilities()).ext;
-	if (campaigns === undefined) return (await import('./foreign.js')).foreignPlace(cx);
-	const { jobFiles } = await import('../../../jobs/job-files.js');
-	const files = jobFiles(cx.paths.jobs, deploymentOf(target));
-	let lock: FileLock | null = null;
-	const letGo = async () => {
-		const had = lock;
-		lock = null;
-		await had?.release();
-	};
-	return {
-		isForeign: false,
-		campaigns: {
-			...campaigns,
-			release: async (id, expected, call) => {
-				await campaigns.release(id, expected, call);
-				await letGo();
-			},
-		},
-		hold: async (campaign) => {
-			lock = await unlessRefused(files.hold(campaign, `the campaign "${campaign}"`));
-			cx.atEnd(letGo);
-			if (target.kind !== 'remote') return;
-			await unlessRefused(assertNotHere(cx, files.database, campaign));
-			await unlessRefused(files.leaveToDeployment(campaign));
-		},
-		deliver: (id, total, options) =>
-			deliverNow(cx, { campaign: id }, total, { ...options, rate: paced(options.rate).rate }),
-	};
-}
-
-/** Campaigns of a target are filed under it on this machine, however its URL or path is written. */
-export function deploymentOf(target: Connection['target']): string {
-	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
-	if (isPostgres(target.url)) return shownDatabase(target.url);
-	return target.url.startsWith('file:') ? target.url : resolve(target.url);
-}
-
-/** Throws `JobError` `other_road` where the database of this machine has the campaign. */
-async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
-	if (isMissingFile(database)) return;
-	const [{ openForeignCampaigns }, { keptHere }] = await Promise.all([
-		import('../../connect/foreign-campaigns.js'),
-		import('../../../jobs/job-files.js'),
-	]);
-	const { api, target } = await cx.connection();
-	const options = { folder: cx.paths.jobs, deployment: deploymentOf(target), clock: cx.clock };
-	const campaigns = openForeignCampaigns(api, options);
-	try {
-		if (await campaigns.has(key)) throw keptHere(key, database);
-	} finally {
-		await campaigns.close();
-	}
-}
-
-/** A container may have no writable home, which must not stop a campaign. */
-async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
-	return work.catch((error: unknown) => {
-		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;
-		return null;
-	});
-}
 
 export interface Beginning {
 	place: CampaignPlace;

@@ -14,11 +14,19 @@ import { choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/content.js';
 import { walk } from '../../verbs/listing.js';
 import { assertAllowed } from './accept.js';
-import { warnOfContent, warnOfLinks, warnOfMissing, warnOfVariables } from './lint.js';
+import {
+	fieldsOf,
+	isMadeElsewhere,
+	isOpaque,
+	warnOfContent,
+	warnOfLinks,
+	warnOfMissing,
+	warnOfVariables,
+} from './content.js';
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
 import { addresseeOf, compose, sendTest } from './preview.js';
 import type { Findings } from './report.js';
-import { fieldsOf, isMadeElsewhere, isOpaque, prepare } from './request.js';
+import { prepare } from './request.js';
 import { audienceOf, type First } from './stage.js';
 import { assertCanDeliver } from './watch.js';
 

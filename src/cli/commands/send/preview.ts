@@ -19,9 +19,16 @@ import { noAddress } from '../../verbs/address-faults.js';
 import { findInAllLists } from '../subscribers/walk.js';
 import { accept, foreseeSending } from './accept.js';
 import { uploadAttachments } from './attach.js';
-import { findingsIn, isNews, warnOfMissing } from './lint.js';
+import {
+	contentOf,
+	findingsIn,
+	isMadeElsewhere,
+	isNews,
+	isOpaque,
+	type Prepared,
+	warnOfMissing,
+} from './content.js';
 import type { SendOptions } from './options.js';
-import { contentOf, isMadeElsewhere, isOpaque, type Prepared } from './request.js';
 
 export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],

@@ -18,13 +18,13 @@ import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/record.js';
 import { subscribersByKey } from '../subscribers/walk.js';
 import { assertAllowed, isLimited } from './accept.js';
-import type { CampaignPlace } from './begin.js';
-import { warnOfVariables } from './lint.js';
+import { contentOf, isOpaque, openVariables, type Prepared, warnOfVariables } from './content.js';
 import type { SendOptions } from './options.js';
+import type { CampaignPlace } from './place.js';
 import { asSubscriber, isShown, shownKey } from './preview.js';
 import type { CampaignRun } from './release.js';
 import { Findings, reasonsOf, sayCounts } from './report.js';
-import { contentOf, isOpaque, openVariables, type Prepared, prepare, specOf } from './request.js';
+import { prepare, specOf } from './request.js';
 import type { Audience, Depth, First, Survey } from './stage.js';
 
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;

@@ -10,9 +10,10 @@ import { isTable } from '../../frame/globals.js';
 import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { detailOf, lookUpCampaign, showDetail } from '../campaigns/record.js';
-import { type Begun, type CampaignPlace, wasCanceled } from './begin.js';
-import { warnOfContent, warnOfLinks } from './lint.js';
+import { type Begun, wasCanceled } from './begin.js';
+import { type Prepared, warnOfContent, warnOfLinks } from './content.js';
 import type { SendOptions } from './options.js';
+import type { CampaignPlace } from './place.js';
 import type { Selection } from './recipients.js';
 import {
 	assertExpected,
@@ -28,7 +29,7 @@ import {
 	sender,
 	waitingOf,
 } from './report.js';
-import { type Prepared, sayPlan } from './request.js';
+import { sayPlan } from './request.js';
 import { eachResult, writeCampaign } from './results.js';
 import { afterAcceptance, concludeDelivery, noneSent } from './watch.js';
 

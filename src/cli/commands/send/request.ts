@@ -1,45 +1,25 @@
 /** From options to a send request and its times. Refuses what the deployment cannot honour. */
 
-import { parseMailbox } from '../../../api/address.js';
 import type { CampaignPlan, CampaignSpec, PlannedTiming, Timing } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
-import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
-import type { Content } from '../../../api/messages.js';
+import type { SendRequest } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
 import type { FileSource } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
-import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { Times } from '../../render/times.js';
 import { readMarkdown } from '../../verbs/content.js';
-import { walk } from '../../verbs/listing.js';
 import type { Refused } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findSender, withNameOf } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/record.js';
-import { findInAllLists } from '../subscribers/walk.js';
 import { assertClear, namedIn, readAttachments } from './attach.js';
+import { contentOf, isMadeElsewhere, type Prepared, unknownVariables } from './content.js';
 import { assertContent, type SendOptions, sendOptions } from './options.js';
-
-export interface Prepared {
-	request: Omit<SendRequest, 'to'>;
-	template: Template | null;
-	files?: readonly FileToSend[];
-}
-
-/** The service does not tell what is in its templates. */
-export function isOpaque({ request, template }: Prepared): boolean {
-	return request.template_unique_id !== undefined && template === null;
-}
-
-/** The service makes the finished message, so one composed here would show another one. */
-export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
-	return (await (await cx.api()).capabilities()).service !== 'mailctl';
-}
 
 export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
 	assertContent(options);
@@ -119,17 +99,6 @@ export function specOf({ request }: Prepared): CampaignSpec {
 	};
 }
 
-export function contentOf({ request, template }: Prepared): Content {
-	const { attachments = [] } = request;
-	return {
-		subject: template?.name ?? request.subject ?? '',
-		text: (template === null ? request.text_body : template.text_body) || null,
-		html: (template === null ? request.html_body : template.html_body) || null,
-		disable_inline: request.disable_inline ?? false,
-		...(attachments.length > 0 && { attachments }),
-	};
-}
-
 export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
@@ -206,79 +175,6 @@ async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Ho
 	throw new UsageError(`this service renders its messages itself, so ${flag} cannot show them`, {
 		hint: '--dry-run shows the request',
 	});
-}
-
-function unknownVariables(): UsageError {
-	return new UsageError('--strict-vars cannot be checked: this service does not show its templates');
-}
-
-/**
- * Refuses variables without a value for one of the addresses. A field counts where the subscriber has a value; an address in
- * several lists is not a subscriber. Another service does not tell the values, so there the field is enough.
- */
-export async function assertVariables(
-	cx: CommandContext,
-	prepared: Prepared,
-	{ strictVars, bulk, to }: SendOptions,
-): Promise<void> {
-	if (!(strictVars ?? bulk)) return;
-	if (isOpaque(prepared)) {
-		if (strictVars === true) throw unknownVariables();
-		return;
-	}
-	const open = openVariables(contentOf(prepared), prepared.request.context ?? {});
-	const known = open.length === 0 ? [] : ((await fieldsOf(cx)) ?? []);
-	const fields = open.filter((name) => known.includes(name));
-	const missing = [
-		...open.filter((name) => !known.includes(name)),
-		...(await fieldsWithoutValue(cx, fields, to)),
-	];
-	if (missing.length === 0) return;
-	const names = missing.map((name) => `#${name}#`).join(', ');
-	throw new UsageError(`no value for ${names}; nothing was sent`, {
-		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or add --no-strict-vars',
-	});
-}
-
-async function fieldsWithoutValue(
-	cx: CommandContext,
-	fields: readonly string[],
-	to: readonly string[],
-): Promise<readonly string[]> {
-	const api = await cx.api();
-	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return [];
-	const lacking = new Set<string>();
-	for (const one of to) {
-		const people = [];
-		for await (const person of findInAllLists(api, parseMailbox(one)?.address ?? one, cx.signal))
-			people.push(person);
-		const meta = people.length === 1 ? people[0]?.meta : undefined;
-		for (const name of fields) if ((meta?.[name] ?? null) === null) lacking.add(name);
-	}
-	return [...lacking];
-}
-
-/** Variables that neither the context nor the service gives a value to; a field of the recipient may. */
-export function openVariables(
-	content: Pick<Content, 'subject' | 'text' | 'html'>,
-	context: Readonly<Record<string, string>>,
-): string[] {
-	return usedVariables(content).filter(
-		(name) => !hasDefault(name) && !Object.hasOwn(context, name) && !builtInVariables.includes(name),
-	);
-}
-
-/** Null: this token may not read them, or the service does not answer. */
-export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
-	const names: string[] = [];
-	try {
-		const api = await cx.api();
-		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) names.push(variable);
-	} catch (error) {
-		if (error instanceof ApiError) return null;
-		throw error;
-	}
-	return names;
 }
 
 export function sendHint({ path }: Refused): Hint | undefined {

@@ -26,7 +26,7 @@ import { classify, hinted } from '../../frame/exit.js';
 import { csvCell } from '../../render/out.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
-import type { CampaignPlace } from './begin.js';
+import type { CampaignPlace } from './place.js';
 import { missingVariable } from './report.js';
 
 const resultColumns = [

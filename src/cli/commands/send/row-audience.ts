@@ -21,22 +21,13 @@ import { UsageError } from '../../frame/errors.js';
 import { isStream } from '../../frame/sources.js';
 import { assertAllowed, foreseeing, isLimited } from './accept.js';
 import { namedIn, readAttachments } from './attach.js';
-import type { CampaignPlace } from './begin.js';
-import { warnOfVariables } from './lint.js';
+import { contentOf, fieldsOf, isOpaque, openVariables, type Prepared, warnOfVariables } from './content.js';
 import type { SendOptions } from './options.js';
+import type { CampaignPlace } from './place.js';
 import { addresseeOf, isShown, shownKey } from './preview.js';
 import type { CampaignRun } from './release.js';
 import { type Finding, Findings, missingVariable } from './report.js';
-import {
-	contentOf,
-	fieldsOf,
-	findTemplate,
-	isOpaque,
-	openVariables,
-	type Prepared,
-	prepare,
-	specOf,
-} from './request.js';
+import { findTemplate, prepare, specOf } from './request.js';
 import { eachResult } from './results.js';
 import { nameOf, type OpenRows, type OpenTable, openInput, openRequestRows, openTableRows } from './rows.js';
 import type { Audience, Depth, First, Survey } from './stage.js';

@@ -19,13 +19,13 @@ import { inputName } from '../../frame/sources.js';
 import { counted, numberText } from '../../render/units.js';
 import { assertAcceptable, assertAllowed } from './accept.js';
 import { uploadAttachments } from './attach.js';
-import { type Beginning, beginCampaign, type CampaignPlace, foreseeOpening, openCampaign } from './begin.js';
-import { warnOfContent, warnOfLinks } from './lint.js';
+import { type Beginning, beginCampaign, foreseeOpening, openCampaign } from './begin.js';
+import { type Prepared, warnOfContent, warnOfLinks } from './content.js';
 import { type SendOptions, wantsPreview } from './options.js';
+import type { CampaignPlace } from './place.js';
 import { type Addressee, compose, notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { type CampaignRun, runCampaign } from './release.js';
 import { assertExpected, type Findings, noRecipients } from './report.js';
-import type { Prepared } from './request.js';
 import { assertCanDeliver } from './watch.js';
 
 /** `first`: up to the first message; `look`: for a person, where the recipients can be read twice; `all`: for a dry run. */

@@ -1,0 +1,191 @@
+/** The content of a mail before it is sent: its variables and their values, and warnings. */
+
+import { parseMailbox } from '../../../api/address.js';
+import { ApiError } from '../../../api/errors.js';
+import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
+import type { Content } from '../../../api/messages.js';
+import type { Template } from '../../../api/records.js';
+import { suggest } from '../../../api/suggest.js';
+import { hasDefault, usedVariables, variableNames } from '../../../api/variables.js';
+import type { ContentFinding } from '../../../content/lint.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { FileToSend } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { UsageError } from '../../frame/errors.js';
+import { walk } from '../../verbs/listing.js';
+import { findInAllLists } from '../subscribers/walk.js';
+import type { SendOptions } from './options.js';
+
+export interface Prepared {
+	request: Omit<SendRequest, 'to'>;
+	template: Template | null;
+	files?: readonly FileToSend[];
+}
+
+/** The service does not tell what is in its templates. */
+export function isOpaque({ request, template }: Prepared): boolean {
+	return request.template_unique_id !== undefined && template === null;
+}
+
+/** The service makes the finished message, so one composed here would show another one. */
+export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
+	return (await (await cx.api()).capabilities()).service !== 'mailctl';
+}
+
+export function contentOf({ request, template }: Prepared): Content {
+	const { attachments = [] } = request;
+	return {
+		subject: template?.name ?? request.subject ?? '',
+		text: (template === null ? request.text_body : template.text_body) || null,
+		html: (template === null ? request.html_body : template.html_body) || null,
+		disable_inline: request.disable_inline ?? false,
+		...(attachments.length > 0 && { attachments }),
+	};
+}
+
+export function unknownVariables(): UsageError {
+	return new UsageError('--strict-vars cannot be checked: this service does not show its templates');
+}
+
+/**
+ * Refuses variables without a value for one of the addresses. A field counts where the subscriber has a value; an address in
+ * several lists is not a subscriber. Another service does not tell the values, so there the field is enough.
+ */
+export async function assertVariables(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ strictVars, bulk, to }: SendOptions,
+): Promise<void> {
+	if (!(strictVars ?? bulk)) return;
+	if (isOpaque(prepared)) {
+		if (strictVars === true) throw unknownVariables();
+		return;
+	}
+	const open = openVariables(contentOf(prepared), prepared.request.context ?? {});
+	const known = open.length === 0 ? [] : ((await fieldsOf(cx)) ?? []);
+	const fields = open.filter((name) => known.includes(name));
+	const missing = [
+		...open.filter((name) => !known.includes(name)),
+		...(await fieldsWithoutValue(cx, fields, to)),
+	];
+	if (missing.length === 0) return;
+	const names = missing.map((name) => `#${name}#`).join(', ');
+	throw new UsageError(`no value for ${names}; nothing was sent`, {
+		hint: 'give --context NAME=VALUE, write a default (#name|friend#), or add --no-strict-vars',
+	});
+}
+
+async function fieldsWithoutValue(
+	cx: CommandContext,
+	fields: readonly string[],
+	to: readonly string[],
+): Promise<readonly string[]> {
+	const api = await cx.api();
+	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return [];
+	const lacking = new Set<string>();
+	for (const one of to) {
+		const people = [];
+		for await (const person of findInAllLists(api, parseMailbox(one)?.address ?? one, cx.signal))
+			people.push(person);
+		const meta = people.length === 1 ? people[0]?.meta : undefined;
+		for (const name of fields) if ((meta?.[name] ?? null) === null) lacking.add(name);
+	}
+	return [...lacking];
+}
+
+/** Variables that neither the context nor the service gives a value to; a field of the recipient may. */
+export function openVariables(
+	content: Pick<Content, 'subject' | 'text' | 'html'>,
+	context: Readonly<Record<string, string>>,
+): string[] {
+	return usedVariables(content).filter(
+		(name) => !hasDefault(name) && !Object.hasOwn(context, name) && !builtInVariables.includes(name),
+	);
+}
+
+/** Null: this token may not read them, or the service does not answer. */
+export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
+	const names: string[] = [];
+	try {
+		const api = await cx.api();
+		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) names.push(variable);
+	} catch (error) {
+		if (error instanceof ApiError) return null;
+		throw error;
+	}
+	return names;
+}
+
+const saidBy = new WeakMap<CommandContext, Set<string>>();
+
+/** Each warning is given once a command. */
+export function isNews(cx: CommandContext, text: string): boolean {
+	const said = saidBy.get(cx) ?? new Set();
+	saidBy.set(cx, said);
+	return !said.has(text) && said.add(text) !== undefined;
+}
+
+export async function warnOfContent(cx: CommandContext, prepared: Prepared): Promise<void> {
+	if (isOpaque(prepared) || !isNews(cx, 'content')) return;
+	const { warnOfFindings } = await import('../../verbs/content.js');
+	await warnOfFindings(cx, contentOf(prepared), { bulk: await wantsLink(cx, prepared) });
+}
+
+export async function findingsIn(cx: CommandContext, prepared: Prepared): Promise<ContentFinding[]> {
+	if (isOpaque(prepared)) return [];
+	const { contentFindings } = await import('../../../content/lint.js');
+	return contentFindings(contentOf(prepared), { bulk: await wantsLink(cx, prepared) });
+}
+
+async function wantsLink(cx: CommandContext, { request }: Prepared): Promise<boolean> {
+	return request.type === 'BULK' && !(await isMadeElsewhere(cx));
+}
+
+export async function warnOfLinks(cx: CommandContext, isBulk: boolean): Promise<void> {
+	const { local } = await cx.connection();
+	if (!isBulk || local === null) return;
+	const url = (await local.settings.get())['public_url'];
+	if ((url !== undefined && /^https:/i.test(url)) || !isNews(cx, 'links')) return;
+	await cx.warn(
+		url === undefined
+			? 'unsubscribe links point to this machine, so nobody else can open them'
+			: 'public_url is http, so mail programs offer no one-click unsubscribe',
+		mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
+	);
+}
+
+export async function warnOfMissing(cx: CommandContext, names: readonly string[]): Promise<void> {
+	const unnamed = names.map((name) => `#${name}#`).filter((one) => isNews(cx, one));
+	if (unnamed.length > 0) await cx.warn(`no value for ${unnamed.join(', ')}`);
+}
+
+/**
+ * Warns of variables without a value. One that is refused later (`strict`) is named only if it resembles a known name.
+ * `columns`: the variables of each row.
+ */
+export async function warnOfVariables(
+	cx: CommandContext,
+	prepared: Prepared,
+	{ columns = [], strict }: { columns?: readonly string[]; strict: boolean },
+): Promise<void> {
+	if (isOpaque(prepared)) return;
+	const references = usedVariables(contentOf(prepared));
+	const given = [...builtInVariables, ...Object.keys(prepared.request.context ?? {}), ...columns];
+	const open = variableNames(references).filter((name) => !given.includes(name));
+	const known = open.length === 0 ? null : await fieldsOf(cx);
+	if (known === null) return;
+	for (const name of open.filter((one) => !known.includes(one))) {
+		const near = didYouMean(name, [...given, ...known]);
+		const isPlain = references.includes(name) && !strict;
+		if ((near === undefined && !isPlain) || !isNews(cx, `#${name}#`)) continue;
+		const text = isPlain ? `no value for #${name}#` : `#${name}# is not a known variable`;
+		await cx.warn(text, ...(near === undefined ? [] : [near]));
+	}
+}
+
+function didYouMean(name: string, candidates: readonly string[]): string | undefined {
+	const near = [...new Set(suggest(name, candidates))];
+	const same = near.find((one) => one.toLowerCase() === name.toLowerCase());
+	if (same !== undefined) return `did you mean #${same}#? Case matters`;
+	return near.length === 0 ? undefined : `did you mean ${near.map((one) => `#${one}#`).join(' or ')}?`;
+}
