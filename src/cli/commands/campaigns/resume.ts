@@ -30,8 +30,8 @@ export const resume = command({
 	summary: 'resume a campaign that stopped',
 	description:
 		'Without a name it resumes the only unfinished campaign. Sent messages are not sent again. A campaign that was not ' +
-		'released yet is checked and needs the same consent. Rows that are not staged yet are read from the same file, or ' +
-		'from --source with the same content. The rate of the earlier run stays, unless --rate is given.',
+		'released yet needs the same consent. Rows that are not staged yet are read from the same file, or from a copy of it ' +
+		'in --source. The rate stays, unless --rate is given.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {
 		source: {
