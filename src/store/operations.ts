@@ -32,11 +32,13 @@ interface Traits {
 	 * found" or "duplicate" because of the first, or count twice.
 	 */
 	repeatable?: true;
+	/** Messages may leave because of it: PostgreSQL notifies the other processes. */
 	wakes?: true;
 	/** It records what happened outside the database, so no signal undoes it. */
 	records?: true;
 	/** A trial, which undoes it, repeats it before each later operation. */
 	prepares?: true;
+	/** It deletes what must not stay in the file: SQLite then cuts off its log. */
 	overwrites?: true;
 	/** Threads exchange its commands and answers as JSON, which takes 0.6 to 0.7 of the time of a copy. */
 	isFrequent?: true;

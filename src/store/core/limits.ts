@@ -285,7 +285,7 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
-/** The latest time at which it may have been sent; null: it was returned unsent. */
+/** The latest time at which it may have been sent; `open`: it still may be; null: it was returned unsent. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
 	// A worker that lost its lease sends nothing more.

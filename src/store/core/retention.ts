@@ -62,7 +62,6 @@ async function dropHeartbeats(sql: Sql, { now }: { now: Micros }) {
 	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
 }
 
-/** Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores it. */
 const isNeeded = `EXISTS (
 	SELECT 1
 	FROM submissions s
@@ -75,7 +74,10 @@ const isNeeded = `EXISTS (
 	)
 )`;
 
-/** Needed bodies stay first in the index, so the next slice skips as many. */
+/**
+ * Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores it.
+ * Needed bodies stay first in the index, so the next slice skips as many.
+ */
 async function dropBodies(
 	sql: Sql,
 	{ now, limit, after, onlyLinks }: SliceOfExpired,

@@ -86,7 +86,7 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting rows (messages_due), except leases that end after the given time, which is bound twice. */
+/** Cancels waiting rows (messages_due), except leases that end after the given time, which is bound twice; 0: any lease. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
@@ -112,7 +112,7 @@ export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros):
 	sql.write(cancel, [now, now, JSON.stringify(ids)]);
 }
 
-/** Cancels messages of a canceled campaign whose lease has ended: no later lease visits its lane. */
+/** Cancels messages of a canceled campaign whose lease has ended. A worker does so too, if one runs. */
 export function cancelLost(sql: Sql, lane: number, now: Micros): void {
 	// messages_due (lane, wake_at)
 	const isLost = "lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'";
