@@ -213,8 +213,11 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 	} catch (error) {
 		// The error of `fetch` itself always says "fetch failed".
 		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
-		const why = whyUnreachable(codeOf(cause)) ?? firstError(cause);
-		return warning(`${publicUrl} does not answer this machine: ${why}`, line('serve'));
+		const code = codeOf(cause);
+		const why = whyUnreachable(code) ?? firstError(cause);
+		// A firewall may keep this machine away, but a name that does not exist is missing for everybody.
+		const judge = code === 'ENOTFOUND' ? problem : warning;
+		return judge(`${publicUrl} does not answer this machine: ${why}`, line('serve'));
 	}
 }
 
