@@ -398,7 +398,10 @@ export interface Campaigns {
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
 	/** Stages active subscribers. A repeated call continues after the last one. Lists at most 100 rejects. */
 	addList(id: string, listId: number, call?: Call & { forMs?: number }): Promise<ListAck>;
-	/** All staged rows may be leased at once; `conflict` if the count differs. */
+	/**
+	 * All staged rows may be leased at once; `conflict` if their count differs. The option `--expect-count` also counts
+	 * suppressed recipients.
+	 */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
 	/** `forget` deletes a campaign that was never released; a released one is `conflict`. */
 	cancel(id: string, call?: Call & { forget?: boolean }): Promise<void>;
