@@ -32,8 +32,7 @@ export const listen = command({
 	summary: 'receive, check and forward notifications on this machine',
 	description:
 		'Answers 204, 401 if the signature is wrong, or the answer of --forward-to. --register creates a temporary webhook for ' +
-		'each --type, and on a local database asks to set allow_private_webhooks. The secret comes from the service or ' +
-		'--secret-file.',
+		'each --type, and on a local database asks to set allow_private_webhooks.',
 	options: {
 		port: {
 			kind: 'integer',
