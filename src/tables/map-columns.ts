@@ -360,7 +360,7 @@ function finding(
 function findDuplicates(header: readonly string[]): HeaderFinding[] {
 	const twice = header.filter((name, at) => name !== '' && header.indexOf(name) !== at);
 	return [...new Set(twice)].map((column) =>
-		finding('duplicate', column, `the column ${show(column)} is there twice`),
+		finding('duplicate', column, `the column ${show(column)} appears twice`),
 	);
 }
 

@@ -49,7 +49,7 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	const found = chooseEncoding(prefix, options);
 	if ('kind' in found) return found;
 	const text = decodePrefix(prefix, found);
-	if (looksBinary(text)) return refuse('binary', 'is a binary file, no text', { hint: hintOfBinary });
+	if (looksBinary(text)) return refuse('binary', 'is a binary file, not text', { hint: hintOfBinary });
 	const markup = options.format === 'ndjson' ? null : recognizeMarkup(text);
 	if (markup !== null) return refuse('no_table', `is ${markup}`);
 	const json = options.delimiter === 'auto' ? recognizeJson(text, options.format) : 'none';
@@ -167,7 +167,7 @@ function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chos
 	const unicode = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
 	if (unicode !== null) return { ...unicode, bomBytes: bomBytes || unicode.bomBytes, isGuessed: false };
 	if (looksBinary(text.toString('latin1')))
-		return refuse('binary', 'is a binary file, no text', { hint: hintOfBinary });
+		return refuse('binary', 'is a binary file, not text', { hint: hintOfBinary });
 	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
 	const guess = guessEncoding(lines);
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);

@@ -238,7 +238,7 @@ describe('mailctl subscribers import', () => {
 		const result = await project.run([...words(path), '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
 		expect(errorOf(result)['details']).toEqual([
-			'the column "Town" is there twice',
+			'the column "Town" appears twice',
 			'unknown column "Town"',
 			'unknown column "Fax"',
 		]);
