@@ -108,7 +108,7 @@ describe('the built program', () => {
 			await expect(start(words, '--require', preload)).rejects.toMatchObject({
 				code: 74,
 				stderr: expect.stringMatching(
-					/SQLite \(better-sqlite3 13\.2\.0\) needs Node-API 10, and Node\.js 20\.19\.0 has 9\b.*install mailctl again/s,
+					/SQLite \(better-sqlite3 13\.2\.0\) needs Node-API 10, and Node\.js 20\.19\.0 has 9\b.*reinstall mailctl/s,
 				),
 			});
 	});

@@ -244,7 +244,7 @@ export function findDamage(
 	if (unread !== undefined)
 		throw new StoreError(
 			'io',
-			`${path}: the disk failed to read it (${unread}); check the disk before you restore a backup`,
+			`${path}: the disk failed to read it (${unread}); check the disk: the file itself may be sound`,
 		);
 	return words.filter((word) => word !== 'ok');
 }
