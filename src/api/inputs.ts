@@ -113,7 +113,7 @@ export type AddedList = Infer<typeof AddedList>;
 
 export interface ListsPlus {
 	/** One operation. `unprocessable`: the idempotency key is another request's. */
-	add(input: Infer<typeof listFields>, call?: Call): Promise<AddedList>;
+	add(input: ListInput, call?: Call): Promise<AddedList>;
 	get(id: number, call?: Call): Promise<ListDetails>;
 	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;
 }

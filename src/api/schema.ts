@@ -25,8 +25,10 @@ type GivenOf<F extends Fields> = Flat<
 	}
 >;
 
+/** The type that a caller gives: keys with a default may be absent. */
 export type Given<S> = S extends { readonly given?: infer T } ? T : never;
 
+/** The type of a checked value: defaults are filled in. */
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 export interface FieldSet<T, G = unknown> {

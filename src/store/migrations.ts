@@ -1,5 +1,6 @@
 import { StoreError } from '../api/errors.js';
 
+/** Version 1 is the schema file of the first release. Both databases have the same versions. */
 export interface Migration {
 	readonly version: number;
 	readonly name: string;

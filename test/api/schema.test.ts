@@ -90,8 +90,8 @@ const pair = fieldSet({
 describe('a field set', () => {
 	test('infers the type of its value', () => {
 		expectTypeOf<Infer<typeof pair>>().toEqualTypeOf<{ a: string; b: boolean; c?: number }>();
-		expectTypeOf<Infer<typeof listFields>>().toEqualTypeOf<ListInput>();
-		expectTypeOf<Infer<typeof fieldFields>>().toEqualTypeOf<FieldInput>();
+		expectTypeOf<Infer<typeof listFields>>().toEqualTypeOf<Required<ListInput>>();
+		expectTypeOf<Infer<typeof fieldFields>>().toEqualTypeOf<Required<FieldInput>>();
 		expectTypeOf<Infer<typeof senderFields>>().toEqualTypeOf<Required<SenderInput>>();
 		expectTypeOf<Infer<typeof subscriberFields>>().toEqualTypeOf<Required<SubscriberInput>>();
 		expectTypeOf<Infer<typeof webhookFields>>().toEqualTypeOf<Required<WebhookInput>>();

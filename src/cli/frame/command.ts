@@ -179,6 +179,7 @@ interface Described {
 interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
 	args?: A;
 	options?: O;
+	/** Options of which at least one must be given. */
 	changes?: readonly (keyof NoInfer<O> & string)[];
 	run(
 		cx: CommandContext,

@@ -32,7 +32,7 @@ describe('bodies', () => {
 	it('are read and written as compact UTF-8 with U+2028 escaped', async () => {
 		const answer = await wire('POST', '/sub/lists/', { body: { name: 'Ærø \u2028 😀', email_reason: 'ж' } });
 		expect(answer.status).toBe(201);
-		expect(answer.text).toMatch(/^\{"id":1,"name":"Ærø \\u2028 😀","email_reason":"ж","active_/);
+		expect(answer.text).toMatch(/^\{"id":1,"name":"Ærø \\u2028 😀","email_reason":"ж",/);
 		expect(answer.headers.get('content-type')).toBe('application/json');
 		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
 	});

@@ -18,7 +18,7 @@ import { DatabaseMissing } from '../../../src/store/errors.js';
 import { openStore } from '../../../src/store/open.js';
 import { openConnection } from '../../../src/store/sqlite/connection.js';
 import { findOthers } from '../../../src/store/sqlite/core.js';
-import { migrate, migrations } from '../../../src/store/sqlite/migrations.js';
+import { migrate, migrations, schemaVersion } from '../../../src/store/sqlite/migrations.js';
 import { createSql } from '../../../src/store/sqlite/sql.js';
 import type { Store } from '../../../src/store/store.js';
 import { fixedClock, newList, noon } from '../../contract/store/fixture.js';
@@ -114,22 +114,23 @@ describe('opening a SQLite database', () => {
 		const join = db.prepare('INSERT INTO processes VALUES (?, ?, ?, ?, ?, ?)');
 		join.run('other', 'serve', 'elsewhere', 4711, noon, noon);
 		const me = { id: 'me', role: 'cli', host: hostname(), pid: process.pid };
-		const next = { version: 2, name: 'next', sql: 'CREATE TABLE later (x INTEGER) STRICT' };
+		const version = schemaVersion + 1;
+		const next = { version, name: 'next', sql: 'CREATE TABLE later (x INTEGER) STRICT' };
 		const attempt = (now: number) => () => migrate(db, { path, me, now }, [...migrations, next]);
 		expect(attempt(noon)).toThrow(/in use by/);
 		await store.close();
 		expect(attempt(noon)).toThrow(/in use by serve \(pid 4711 on elsewhere\)/);
 		expect(attempt(noon + 16_000_000)).not.toThrow();
 		expect(db.prepare('SELECT version, name FROM migrations ORDER BY version').raw().all()).toEqual([
-			[1, 'schema'],
-			[2, 'next'],
+			...migrations.map((done) => [done.version, done.name]),
+			[version, 'next'],
 		]);
 		db.exec('INSERT INTO later VALUES (1)');
 		db.close();
 		expect(await failure(open())).toEqual(
 			new StoreError(
 				'newer_schema',
-				`${path} has schema 2, but this mailctl knows only 1: upgrade mailctl (databases from before the first release cannot be read)`,
+				`${path} has schema ${version}, but this mailctl knows only ${schemaVersion}: upgrade mailctl (databases from before the first release cannot be read)`,
 			),
 		);
 	});
