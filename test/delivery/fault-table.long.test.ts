@@ -8,7 +8,7 @@ import { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { standardTimeouts } from '../../src/delivery/smtp/settings.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';
-import { newUuid } from '../contract/store/fixture.js';
+import { newList, newUuid } from '../contract/store/fixture.js';
 import { makeCertificates, makeExpiredCertificates } from '../support/certificates.js';
 import { plainSettings, testWorker, timeoutsFor } from '../support/delivery.js';
 import { createMemoryQueue } from '../support/memory-queue.js';
@@ -34,9 +34,7 @@ beforeAll(async () => {
 	folder = mkdtempSync(join(tmpdir(), 'mailctl-faults-'));
 	store = await openStore(join(folder, 'mail.db'), { clock, mode: 'create' });
 	await store.writes.createSender({ from_email: 'news@example.com', email_key: 'news@example.com', now });
-	const made = await store.writes.createList({ input: { name: 'News', email_reason: 'You asked' }, now });
-	if (made.kind !== 'written') throw new Error('no list');
-	list_id = made.record.id;
+	list_id = await newList(store);
 	const [good, wrongName, expired] = await Promise.all([
 		makeCertificates(['IP:127.0.0.1']),
 		makeCertificates(['DNS:elsewhere.example']),

@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/api/datetime.js';
 import { withWalkReader } from '../../../src/cli/connect/stores.js';
 import { openStore } from '../../../src/store/open.js';
 import { spawnThread } from '../../../src/threads/spawn.js';
+import { newList } from '../../contract/store/fixture.js';
 import { eventually } from '../../support/eventually.js';
 
 /** A list of one. `read` says who has read it; `workers` are the threads that were started. */
@@ -15,7 +16,7 @@ async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 	const url = join(await mkdtemp(join(tmpdir(), 'mailctl-walk-')), 'mail.db');
 	const store = await openStore(url, { clock: systemClock, mode: 'create' });
 	const now = systemClock.now();
-	await store.writes.createList({ input: { name: 'Readers', email_reason: 'asked' }, now });
+	await newList(store);
 	await store.writes.createSubscriber({ list_id: 1, input: { email: 'ann@example.org' }, now });
 	const workers: Worker[] = [];
 	let here = 0;

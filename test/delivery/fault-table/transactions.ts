@@ -133,7 +133,7 @@ function unanswered(where: FaultPhase, kind: 'deferred' | 'uncertain'): Row[] {
 		['a drop', at(where, dropped), /closed|reset/i],
 		['half-closed', at(where, halfClosed), /closed|no answer/],
 		['garbage', at(where, garbage), /hello there|closed/],
-		['5 MB', at(where, flood), /never ends/],
+		['5 MB', at(where, flood), /too long/],
 	];
 	return rows.map(([what, script, text]) => ({
 		name: `${what} at ${where}`,

@@ -144,7 +144,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 			await ask(url, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
 		expect(await refused).toMatchObject({
 			code: 'unreachable',
-			message: expect.stringContaining('may be done or not'),
+			message: expect.stringContaining('may or may not be saved'),
 		});
 		await ask(url, 'ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()');
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);

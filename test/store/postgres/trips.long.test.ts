@@ -87,7 +87,7 @@ describePostgres('round trips', (server) => {
 			['getList', () => reads.getList({ id: list })],
 			['pageSubscribers', () => reads.pageSubscribers({ ...page, list_id: list, filter: {} })],
 			['getSubscriber', () => reads.getSubscriber({ list_id: list, id })],
-			['createList', () => writes.createList({ input: { name: 'B', email_reason: '' }, now: noon })],
+			['createList', () => newList(store, 'B')],
 			['patchList', () => writes.patchList({ id: list, patch: { name: 'C' } })],
 			[
 				'createSubscriber',
