@@ -2,6 +2,7 @@ import type { Call, PageRequest } from '../../api/api.js';
 import { type Day, formatDateTime, momentOf } from '../../api/datetime.js';
 import { iterate, iterateSlices } from '../../api/pages.js';
 import type { KeySlice, Page, WireDateTime } from '../../api/records.js';
+import type { OptionValues } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { didYouMean } from '../frame/help.js';
@@ -20,12 +21,8 @@ export interface Listing<T> {
 	matches?: (record: T, text: string) => boolean;
 }
 
-export interface ListingOptions {
-	match?: string | undefined;
-	sort?: string | undefined;
-	limit?: number | undefined;
-	all: boolean;
-}
+/** A verb may omit some of them. */
+export type ListingOptions = Partial<OptionValues<typeof listOptions>> & { all: boolean };
 
 export async function listRows<T>(
 	cx: CommandContext,
