@@ -88,7 +88,7 @@ describe('a path that the system rejects', () => {
 	it.each([
 		[['demo', '--keep', '/etc/hostname'], '/etc/hostname: file already exists'],
 		[['demo', '--keep', '/etc/hostname/demo'], '/etc/hostname/demo: not a directory'],
-		[['sink', '--port', '0', '--dir', long], `${long} takes no files: name too long`],
+		[['sink', '--port', '0', '--dir', long], `cannot write to --dir ${long}: name too long`],
 		[['sink', '--port', '0', '--host', 'n'.repeat(300)], 'is not an address of this machine'],
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],

@@ -88,10 +88,10 @@ describe('mailctl smoke on another program', () => {
 		expect(first).toMatchObject({
 			id: 'connection.reachable',
 			outcome: 'fail',
-			detail: `this is not the service: ${what}`,
+			detail: `this is another service: ${what}`,
 		});
 		expect(new Set(rest.map(({ outcome, detail }) => `${outcome}: ${detail}`))).toEqual(
-			new Set(['skip: it is not this service']),
+			new Set(['skip: another service answers']),
 		);
 		expect(stderr).toContain(`is ${url} the right base URL? mailctl doctor looks at it`);
 	});

@@ -144,7 +144,7 @@ describe('a missing value', () => {
 		const refused = await typed(
 			['engine', 'settings', 'set', 'time_zone'],
 			[
-				['Its new value', 'Europe/Nowhere'],
+				['New value', 'Europe/Nowhere'],
 				['time zone', `${'\x7f'.repeat(14)}Europe/Oslo`],
 			],
 		);
@@ -239,7 +239,7 @@ describe('a secret', () => {
 		const answers: Parameters<typeof typing>[0] = [
 			['Which setting', 'smtp_password', 'all'],
 			['❯ smtp_password', ''],
-			['Its new value', 'opensesame'],
+			['New value', 'opensesame'],
 		];
 		const { code, stdout, stderr } = await typed(words, answers);
 		expect(code).toBe(0);
@@ -267,7 +267,7 @@ describe('a secret', () => {
 	});
 
 	it.each([
-		['engine settings set smtp_password opensesame', 'others on this machine see arguments'],
+		['engine settings set smtp_password opensesame', 'other users can see arguments'],
 		['login --token=opensesame', "unknown option '--token'"],
 	])('is not repeated: mailctl %s', async (line, said) => {
 		const { run } = await makeProject();

@@ -255,7 +255,7 @@ line ends, or options set them. A column of addresses is required ("email", "E-M
 shows what the import would do, and ends with 0 even if rows would be rejected.
 
 A column that says who may get mail (Status, Opted out, UNSUB_TIME …) must be mapped: --map Status=state reads it, and
---state-words 'blocked=unsubscribed,ok=active' names words that mailctl does not know. The states are active, unsubscribed,
+--state-words 'blocked=unsubscribed,ok=active' explains words that it does not know. The states are active, unsubscribed,
 bounced, complained and unconfirmed. A disable_reason makes a subscriber inactive; UNSUBSCRIBED, HARDBOUNCED and
 COMPLAINED also suppress the address, with every --on-conflict.
 

@@ -65,6 +65,7 @@ const set = command({
 		{
 			name: 'value',
 			summary: 'the new value, or - for standard input',
+			ask: 'New value:',
 			secret: whyNoArgument,
 			whyNot: async (cx: CommandContext, typed: string, { setting }: { setting?: unknown }) =>
 				typed === '-' ? null : (await cx.local()).settings.whyNot(String(setting), typed),

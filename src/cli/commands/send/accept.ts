@@ -75,7 +75,7 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 		throw new CliError('uncertain', exits.uncertain, `it may or may not have been sent: ${error.message}`, {
 			hint:
 				key === null
-					? 'ask a recipient before you send it again'
+					? 'look at the report or ask a recipient before you send it again'
 					: `to try again without sending twice, add --idempotency-key ${key}`,
 			cause: error,
 		});

@@ -213,7 +213,7 @@ describe('an unanswered send', () => {
 			code: 'uncertain',
 			exit_code: 13,
 			message: expect.stringMatching(/^it may or may not have been sent: /),
-			hint: 'ask a recipient before you send it again',
+			hint: 'look at the report or ask a recipient before you send it again',
 		});
 	});
 
