@@ -31,7 +31,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['seconds in JUnit', /( time=")\d+\.\d{3}"/g, '$1<s>"'],
 	['moments of a next try, which chance spreads', /2026-11-21T12:\d\d:\d\d\.(?!000000)\d{6}/g, '<moment>'],
 	['the same in a table', /(DUE +(?:\\x1b\[22m)? +)2026-11-21 \d\d:\d\d/g, '$1<moment>'],
-	['the same in a sentence', /(\btried again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
+	['the same in a sentence', /(\btried(?:\n\|)? +again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
 	[
 		'the same of deferred mail',
 		/(\b(?:next|go at|due before) )2026-11-21 \d\d:\d\d(?::\d\d)?/g,
