@@ -64,7 +64,7 @@ async function json(call: Call, ...words: string[]): Promise<unknown> {
 	return JSON.parse(stdout);
 }
 
-const busy = new RegExp(`process \\d+ on ${hostname()} is at work on `);
+const busy = new RegExp(`process \\d+ on ${hostname()} is working on `);
 
 describe.each(places)('eight processes at once on %s', (_, start) => {
 	it('that import one file store its rows and rejects once, and name the active one', async () => {
@@ -82,7 +82,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 		expect(done, JSON.stringify(all)).toHaveLength(1);
 		for (const { code, stderr } of all.filter((one) => one !== done[0])) {
 			expect(code, stderr).toBe(2);
-			expect(stderr).toMatch(/is at work on|the rejects file .* exists already/);
+			expect(stderr).toMatch(/is working on|the rejects file .* exists already/);
 		}
 		expect(all.some(({ stderr }) => busy.test(stderr))).toBe(true);
 		expect(await json(here, 'lists', 'get', '1')).toMatchObject({ overall_subscribers_count: 17_550 });

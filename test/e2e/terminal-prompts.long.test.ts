@@ -129,7 +129,7 @@ describe.skipIf(!canRun)('the terminal after a late question', () => {
 			'engine migrate',
 			[
 				['DATABASE:', 'news.db\\r'],
-				['that is the database itself', `${back.repeat('news.db'.length)}other.db\\r`],
+				['that is the same database', `${back.repeat('news.db'.length)}other.db\\r`],
 				['(y/N)', ''],
 			],
 		],
