@@ -16,11 +16,15 @@ export function configChecks(paths: Paths, secrets: readonly string[], folder: s
 				return problem(firstError(error), 'correct the file, or move it away and log in again');
 			}
 		},
-		'config.access': () => judgeAccess([paths.credentials, ...secrets], [paths.folder, folder]),
+		'config.access': () => judgeAccess(paths.config, [paths.credentials, ...secrets], [paths.folder, folder]),
 	};
 }
 
-async function judgeAccess(secrets: readonly string[], folders: readonly (string | null)[]): Promise<Answer> {
+async function judgeAccess(
+	config: string,
+	secrets: readonly string[],
+	folders: readonly (string | null)[],
+): Promise<Answer> {
 	if (process.platform === 'win32') throw new Skip('file permissions are not checked on Windows');
 	// The mode of a device is not for its reader to change.
 	const modeOf = async (path: string) => {
@@ -36,6 +40,10 @@ async function judgeAccess(secrets: readonly string[], folders: readonly (string
 		const fix = `chmod 600 ${open.map(shellWord).join(' ')}`;
 		complaints.unshift(problem(`${may} ${open[0]}, which holds secrets`, fix));
 	}
+	// Whoever changes this file decides where the tokens are sent.
+	const writers = (await modeOf(config)) & 0o022;
+	if (writers !== 0)
+		complaints.push(problem(`${who(writers)} can change ${config}`, `chmod 600 ${shellWord(config)}`));
 	return complaints.length > 0 ? complaints : ok('only their owner can read files with secrets');
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { microsPerSecond } from '../../api/datetime.js';
+import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { oldestPostgres } from '../../store/maintenance.js';
 import { shownDatabase } from '../../store/url.js';
@@ -42,14 +43,22 @@ export function fileChecks(
 		'database.sound': () => {
 			const { bytes, findDamage } = opened();
 			const { isFull, line } = around;
+			const restore = line('engine', 'restore', 'BACKUP');
 			if (!isFull && bytes.file > quickBytes)
 				throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
-			// SQLite writes a heading and several sentences into one message.
-			const said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
+			let said: string[];
+			try {
+				// SQLite writes a heading and several sentences into one message.
+				said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
+			} catch (error) {
+				if (!(error instanceof StoreError)) throw error;
+				const steps = ['check the disk (dmesg, smartctl), then restore a backup:', restore];
+				return problem('the file is damaged, or the disk cannot read it', steps.join('\n'));
+			}
 			if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
 			const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
 			const others = more.length === 0 ? '' : `, and ${more.length} more`;
-			return problem(`the file is damaged: ${first}${others}`, line('engine', 'restore', 'BACKUP'));
+			return problem(`the file is damaged: ${first}${others}`, restore);
 		},
 		'database.log': () => {
 			const { log } = opened().bytes;

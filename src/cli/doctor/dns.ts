@@ -216,8 +216,12 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 		const code = codeOf(cause);
 		const why = whyUnreachable(code) ?? firstError(cause);
 		// A firewall may keep this machine away, but a name that does not exist is missing for everybody.
-		const judge = code === 'ENOTFOUND' ? problem : warning;
-		return judge(`${publicUrl} does not answer this machine: ${why}`, line('serve'));
+		const says = `${publicUrl} does not answer this machine: ${why}`;
+		if (code !== 'ENOTFOUND') return warning(says, line('serve'));
+		return problem(
+			says,
+			`publish an address for ${new URL(publicUrl).hostname} in DNS, or change the public URL`,
+		);
 	}
 }
 

@@ -13,7 +13,7 @@ import {
 	writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../../src/cli/doctor/checks.js';
@@ -136,12 +136,20 @@ describe('the file of a database', () => {
 		expect(await found('database.sound', ['--full'])).toMatchObject([{ level: 'ok' }]);
 	});
 
-	it('is a problem if damaged', async () => {
+	it.each([
+		[0xff, 3, 9],
+		[0, 5, 6],
+		[0, 9, 10],
+	])('is a problem if damaged: %d in pages %d to %d', async (byte, first, end) => {
 		const bytes = await readFile(project.db);
-		bytes.fill(0xff, 8192 * 3, 8192 * 9);
+		bytes.fill(byte, 8192 * first, 8192 * end);
 		await writeFile(project.db, bytes);
 		expect(await found('database.sound', [], 11)).toMatchObject([
-			{ level: 'problem', message: expect.stringMatching(/damaged|malformed/) },
+			{
+				level: 'problem',
+				message: expect.stringMatching(/damaged|malformed/),
+				fix: expect.stringContaining('engine restore BACKUP'),
+			},
 		]);
 		const all = (await project.json(['doctor', '--offline'], { code: 11 })) as Finding[];
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
@@ -241,6 +249,20 @@ describe('permissions of the database files', () => {
 	it('are not checked for a device or a folder', async () => {
 		expect(await access('/dev/null')).toMatchObject([{ level: 'ok' }]);
 		expect(await access(tmpdir())).toMatchObject([{ level: 'ok' }]);
+	});
+
+	it('are checked for the configuration, which decides where tokens are sent', async () => {
+		const home = await makeHome();
+		const file = join(home, '.config/mailctl/config.json');
+		await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+		await writeFile(file, '{"profiles":{}}');
+		await chmod(file, 0o666);
+		const argv = ['doctor', '--base-url', 'https://mail.example.com', '--only', 'config', '-o', 'json'];
+		const { code, stdout } = await cli(argv, { env: { HOME: home } });
+		expect({ code, access: JSON.parse(stdout)[1] }).toMatchObject({
+			code: 11,
+			access: { message: `everyone on this machine can change ${file}`, fix: `chmod 600 ${file}` },
+		});
 	});
 
 	it('are checked for the configuration folder', async () => {
