@@ -122,5 +122,8 @@ function targetWords({
 export function shellWord(text: string): string {
 	// zsh replaces a word that begins with `=` by the path of a command.
 	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
-	return `'${text.replaceAll("'", "'\\''")}'`;
+	if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
+	// A terminal is sent no control characters, so bash and zsh have to make them.
+	const escaped = text.replace(/['\\]/g, '\\$&').replaceAll('\n', '\\n');
+	return `$'${escaped.replace(/\p{Cc}/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }

@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { shellWord } from '../../src/cli/frame/command-line.js';
+import { runProgram } from '../support/run-program.js';
+
+it.each([
+	"it's",
+	'a $HOME `id` "b" \\',
+	"two\nlines of 'text' \\n",
+	'tab\tbell\u0007\u0085',
+	'=ls',
+	'',
+])('a shell reads the word for %j as that text', (text) => {
+	const word = shellWord(text);
+	expect(word).not.toMatch(/\p{Cc}/u);
+	const { stdout } = runProgram('bash', ['-c', `printf %s ${word}`], { env: { LC_ALL: 'C.UTF-8' } });
+	expect(stdout).toBe(text);
+});
