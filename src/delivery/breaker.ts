@@ -25,9 +25,9 @@ export class Breaker {
 	/** A server has replied to this run since its last fault: faults of other workers are then ignored. */
 	#hasWorked = false;
 	#refusals = 0;
-	/** Refusals and successes of this run: what is read of the stored count while one comes is too old. */
+	/** Counts refusals and successes of this run. A stored count that was read during one is out of date. */
 	#outcomes = 0;
-	/** Outcomes that are not stored yet: the stored count lacks them. */
+	/** Outcomes that are being stored: the stored count does not include them yet. */
 	#storing = 0;
 
 	constructor(options: BreakerOptions) {

@@ -99,7 +99,7 @@ describe('a mail server that refuses the sender', () => {
 	});
 
 	it('for some recipients stops no others', async () => {
-		// Up to three are under way at once, and the replies of every second one never make five in a row.
+		// Three messages are in flight at most, so their replies can overtake each other, but never five refusals in a row.
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
 		const { memory, pool: own } = await start(

@@ -123,7 +123,7 @@ export function shellWord(text: string): string {
 	// zsh replaces a word that begins with `=` by the path of a command.
 	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
 	if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-	// A terminal is sent no control characters, so bash and zsh have to make them.
+	// Output contains no control characters, so the shell (bash, zsh) makes them.
 	const escaped = text.replace(/['\\]/g, '\\$&').replaceAll('\n', '\\n');
 	return `$'${escaped.replace(/\p{Cc}/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }
