@@ -52,8 +52,13 @@ export function fileChecks(
 				said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
 			} catch (error) {
 				if (!(error instanceof StoreError)) throw error;
-				const steps = ['check the disk (dmesg, smartctl), then restore a backup:', restore];
-				return problem('the file is damaged, or the disk cannot read it', steps.join('\n'));
+				if (error.code !== 'damaged')
+					return problem(
+						'the disk cannot read the file',
+						'check the disk (dmesg, smartctl): the file may be sound',
+					);
+				// SQLite sometimes reports an unreadable page as damage.
+				return problem('the file seems damaged', `if dmesg shows no error of the disk: ${restore}`);
 			}
 			if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
 			const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
