@@ -139,7 +139,12 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
 	const decisionOf = (column: string, index: number): Decision => {
 		const target = named.get(column);
-		if (target !== undefined) return decideNamed(column, target, options);
+		if (target !== undefined) {
+			const named = decideNamed(column, target, options);
+			// `--map Status=status --create-fields` would bring leavers in as active: a new field needs `meta.status`.
+			const isSlip = typeof named !== 'string' && 'field' in named && !target.startsWith('meta.');
+			return (isSlip && !tellsLeavers && findState(column, index, options)) || named;
+		}
 		if (fixed.has(column) || isRejectColumn(column)) return 'ignored';
 		if (parts.has(column)) return 'joined';
 		if (index >= leftOutStart) return 'left_out';
@@ -213,8 +218,13 @@ function decide(
 		const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
 		return finding('ambiguous', column, message, found);
 	}
-	if (sampled !== undefined && tellsState(column, index, sampled)) return state(column, cells);
-	return decideUnknown(column, options);
+	return findState(column, index, options) ?? decideUnknown(column, options);
+}
+
+function findState(column: string, index: number, { sampled }: HeaderOptions): HeaderFinding | null {
+	return sampled !== undefined && tellsState(column, index, sampled)
+		? state(column, sampled.cells[index])
+		: null;
 }
 
 /** The one column that is called e-mail in other words, unless there is a plainer one; null: there is none. */

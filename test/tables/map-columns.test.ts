@@ -297,6 +297,13 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
+	it('become new fields only by meta.', () => {
+		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
+		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
+		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);
+		expect(targets(['email', 'Status', 'is_active'], as('status'))).toHaveLength(3);
+	});
+
 	it('are rejected as fields if no other column says who left', () => {
 		const known = [{ variable: 'status', name: '' }];
 		expect(findings(['email', 'status'], { fields: known, sampled: two })).toEqual(['state status']);

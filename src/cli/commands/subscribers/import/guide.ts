@@ -85,7 +85,7 @@ async function askTarget(
 		...(isState ? [{ name: 'who may get mail (active, unsubscribed, bounced …)', value: 'state' }] : []),
 		...(variable === null || !isFree(variable)
 			? []
-			: [{ name: `a new field, ${variable}`, value: variable }]),
+			: [{ name: `a new field, ${variable}`, value: isState ? `meta.${variable}` : variable }]),
 		{ name: 'leave it out', value: '-' },
 		...fields
 			.filter(({ variable }) => isFree(variable))
