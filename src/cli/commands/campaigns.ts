@@ -8,17 +8,15 @@ import {
 	campaignStates,
 } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
-import { isHeldReason, pauseSentence } from '../../api/pauses.js';
 import type { CampaignLink } from '../../api/reports.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { isMachine } from '../frame/globals.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted, numberText } from '../render/units.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../verbs/listing.js';
-import { onItsMachine, resumeQueue, senderless } from '../verbs/refusals.js';
+import { sayWhatHolds } from '../verbs/refusals.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import {
 	type CampaignRecord,
@@ -69,7 +67,7 @@ const list = command({
 			const shown: Campaign[] = [];
 			const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, shown });
 			await listRows(cx, how, { columns: listColumns, rows });
-			await sayWhatHolds(cx, shown);
+			await sayWhy(cx, shown);
 			return undefined;
 		}),
 });
@@ -92,7 +90,7 @@ const get = command({
 			const status = await campaigns.status(campaign.id, { signal: cx.signal });
 			const detail = detailOf(campaign, status);
 			await showDetail(cx, detail);
-			await sayWhatHolds(cx, [status]);
+			await sayWhy(cx, [status]);
 			if (status.state === 'staged') await cx.hint(mailctl('campaigns', 'resume', campaign.key));
 			// 0 once nothing about it changes by itself any more.
 			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
@@ -101,18 +99,12 @@ const get = command({
 
 type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan' | 'rate'>;
 
-/** Tells a person why messages of these campaigns are not sent, and what sends them. */
-async function sayWhatHolds(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
-	const { messages } = (await (await cx.api()).capabilities()).ext;
-	const waiting = campaigns.filter((one) => ['sending', 'planned'].includes(campaignState(one)));
-	const [first] = waiting;
-	if (isMachine(cx.out.format) || messages === undefined || first === undefined) return;
-	const { paused, has_worker } = await messages.progress({ campaign: first.id }, { signal: cx.signal });
-	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
-	if (paused !== null) await cx.warn(pauseSentence(paused));
+async function sayWhy(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
+	const first = campaigns.find((one) => ['sending', 'planned'].includes(campaignState(one)));
+	if (first === undefined) return;
 	// A worker sends as fast as it can; resuming keeps the rate of the campaign.
 	const sender = first.rate === undefined ? mailctl('worker') : mailctl('campaigns', 'resume', first.key);
-	if (has_worker === false) await cx.hint(await senderless(cx, sender));
+	await sayWhatHolds(cx, { campaign: first.id }, sender);
 }
 
 /** Only where no figures are kept a campaign's messages are counted, when it is shown. `shown` gets each campaign. */

@@ -40,7 +40,8 @@ export const command = describe({
 		const since = formatDateTime(cx.clock.now() - shownDays * microsPerDay);
 		const held = await readHeld(cx, args.address, options.all ? null : since);
 		if (!held.isKnown) throw unknown(held, cx.times);
-		const { sentences, next } = answerOf(held, { now: formatDateTime(cx.clock.now()), times: cx.times });
+		const now = formatDateTime(cx.clock.now());
+		const { sentences, next } = answerOf(held, { now, times: cx.times });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
 			await cx.out.document(documentOf(held, sentences));
 		} else {
@@ -49,8 +50,15 @@ export const command = describe({
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
+		const [last] = held.told?.recent ?? [];
+		// No submission has the id of a message: only the state of the queue is asked for.
+		if (last !== undefined && isDue(last, now)) await sayWhatHolds(cx, { submission: last.id });
 	},
 });
+
+function isDue({ state, due_at }: PersonMessage, now: WireDateTime): boolean {
+	return ['queued', 'deferred'].includes(state) && due_at !== null && due_at <= now;
+}
 
 function unknown({ email, told }: Held, times: Times): CliError {
 	const deleted = told?.deleted === undefined ? '' : `; ${deletedText(told.deleted, times)}`;
@@ -223,6 +231,8 @@ function because(
 		return `${sourceText(source)} of ${day} marked the address as ${cause.mark}.`;
 	return cause.text(day, bounceText(messages));
 }
+
+import { sayWhatHolds } from '../verbs/refusals.js';
 
 function bounceText(messages: readonly PersonMessage[]): string {
 	for (const { reports = [], delivery_attempts, visits } of messages) {

@@ -1,7 +1,8 @@
 /** Refusals of a service or a mail server, with the value given and what to do: field errors, and exit 14. */
 import { maxAddressLength } from '../../api/address.js';
+import type { MessageScope } from '../../api/capabilities.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
-import { causeOf, type PauseCause, pauseSentence } from '../../api/pauses.js';
+import { causeOf, isHeldReason, type PauseCause, pauseSentence } from '../../api/pauses.js';
 import { shownUrl, withoutSecrets } from '../../api/quote.js';
 import { unknownVariableOf } from '../../api/refusals.js';
 import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
@@ -9,6 +10,7 @@ import type { SmtpTest } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { isMachine } from '../frame/globals.js';
 import { type AddressForm, withAddressFault } from './address-faults.js';
 
 export type Refused = ReturnType<typeof listFieldErrors>[number];
@@ -141,17 +143,28 @@ export async function queuePaused(
 	});
 }
 
-export const resumeQueue = mailctl('engine', 'queue', 'resume');
+const resumeQueue = mailctl('engine', 'queue', 'resume');
 
-export async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint> {
+async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint> {
 	const { local } = await cx.connection();
 	return local !== null ? hint : [hint, ', on the machine that owns the database'];
 }
 
-export const noSender = 'no process sends at the moment: ';
+export function senderless(cx: CommandContext, sender: Hint = mailctl('worker')): Promise<Hint> {
+	return onItsMachine(cx, ['no worker is running: ', sender]);
+}
 
-export function senderless(cx: CommandContext, sender = mailctl('worker')): Promise<Hint> {
-	return onItsMachine(cx, [noSender, sender]);
+/** Tells a person why messages that are due are not sent, and what sends them. */
+export async function sayWhatHolds(cx: CommandContext, scope: MessageScope, sender?: Hint): Promise<void> {
+	const { messages } = (await (await cx.api()).capabilities()).ext;
+	if (messages === undefined || isMachine(cx.out.format)) return;
+	// A token with the scope `read` alone may not ask.
+	const progress = await messages.progress(scope, { signal: cx.signal }).catch(() => null);
+	if (progress === null) return;
+	const { paused, has_worker } = progress;
+	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
+	if (paused !== null) await cx.warn(pauseSentence(paused));
+	if (has_worker === false) await cx.hint(await senderless(cx, sender));
 }
 
 export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): string {

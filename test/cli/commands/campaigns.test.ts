@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
+import { startServer } from '../../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.js';
 import { typing } from '../../support/typing.js';
 
@@ -30,6 +32,19 @@ interface Sent {
 }
 
 describe('mailctl campaigns', () => {
+	it('says that the queue is paused, except to a token that may only read', async () => {
+		await project.run(['engine', 'queue', 'pause']);
+		await project.run([...agreed, '--no-wait']);
+		const hint = `hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`;
+		expect(await project.run(['campaigns', 'list', '-o', 'name'])).toMatchObject({ code: 0, stderr: hint });
+		const server = await startServer(project.db);
+		const made = ['engine', 'tokens', 'create', '--name', 'r', '--scope', 'read', '-q'];
+		const env = { MAILCTL_TOKEN: (await project.run(made)).stdout.trim() };
+		const list = await cli(['--base-url', server.baseUrl, 'campaigns', 'list'], { env });
+		await server.stop();
+		expect(list).toMatchObject({ code: 0, stderr: '' });
+	});
+
 	it('accepts the name or the UUID of a campaign', async () => {
 		const { name, id } = (await project.json(agreed)) as Sent;
 		expect(name).toMatch(/^spring-news-\d{4}-\d\d-\d\d$/);
@@ -87,7 +102,7 @@ describe('mailctl campaigns', () => {
 		});
 		expect(await people.json(['campaigns', 'list'])).toMatchObject([{ recipients: 5 }]);
 		const { stderr } = await people.run(['campaigns', 'list', '-o', 'table', '--time-zone', 'UTC', ...now]);
-		expect(stderr).toMatch(/^hint: no process sends at the moment: .* worker\n$/);
+		expect(stderr).toMatch(/^hint: no worker is running: .* worker\n$/);
 		const top = `Campaign spring\n  subject  Spring news!\n  list     Readers\n  sender   news@example.com\n  sent on  2026-11-07 12:00 UTC\n2026-11-07 (UTC)\n\n  recipients  5\n    sent      2\n    waiting   0\n    deferred  1\n    bounced   1\n    left out  1\n\n`;
 		const report = await shown('campaigns', 'report', 'spring', '--no-pager');
 		expect(stripVTControlCharacters(report)).toContain(top);

@@ -192,6 +192,18 @@ describe('mailctl why', () => {
 		);
 	});
 
+	it('says that the queue is paused if a message is due', async () => {
+		const pause = (verb: string) => project.run(['engine', 'queue', verb, ...later]);
+		await pause('pause');
+		await send('lee@example.com');
+		const { stdout, stderr } = await why('lee@example.com');
+		await pause('resume');
+		expect([stdout, stderr]).toEqual([
+			expect.stringContaining('is due and waits for its first delivery.'),
+			`hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`,
+		]);
+	});
+
 	describe('for a reader of several campaigns', () => {
 		const reader = 'zoe@example.com';
 		const december = (day: string) => ['--now', `2026-12-${day}T10:00:00Z`];

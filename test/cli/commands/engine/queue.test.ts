@@ -90,7 +90,7 @@ describe('mailctl engine queue', () => {
 		expect(await project.run(['engine', 'queue', 'resume'])).toEqual({
 			code: 0,
 			stdout: 'true\n',
-			stderr: expect.stringMatching(/^hint: no process sends at the moment: mailctl .*worker\n$/),
+			stderr: expect.stringMatching(/^hint: no worker is running: mailctl .*worker\n$/),
 		});
 		expect(await project.json(['worker', '--drain'])).toEqual({ ...none, sent: 1 });
 	});
