@@ -1,7 +1,7 @@
 # An image of mailctl: `serve` by default, any other command as the arguments of the container. docs/deploying.md
 FROM node:24 AS build
 WORKDIR /build
-# What is installed depends on these two alone, and stays in a layer of its own.
+# The installed packages depend on these two files alone, so their layer is cached.
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts && npm rebuild esbuild
 COPY scripts scripts
@@ -12,7 +12,7 @@ RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-slim
 ENV NODE_ENV=production MAILCTL_DB=/data/mailctl.db
-# Memory that is freed goes back to the system: glibc keeps it otherwise once large pieces came and went.
+# glibc returns freed memory to the system; by default it keeps memory after large allocations.
 ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 COPY --from=build /build/package.json /opt/mailctl/
 COPY --from=build /build/bin /opt/mailctl/bin
@@ -22,7 +22,7 @@ RUN ln -s /opt/mailctl/bin/mailctl.js /usr/local/bin/mailctl && install -d -o no
 USER node
 VOLUME /data
 EXPOSE 8080
-# Ready: the database answers, and its secrets can be read.
+# Healthy: the database answers, and its secrets can be read.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:8080/readyz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["mailctl"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]

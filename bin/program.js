@@ -1,4 +1,4 @@
-// Loads the program with what V8 compiled of it before: compiling it is 15 to 20 ms of a short command.
+// Loads the program with V8's code cache: compiling takes 15 to 20 ms of a short command.
 const {
 	closeSync,
 	existsSync,
@@ -14,9 +14,9 @@ const { Script } = require('node:vm');
 
 const dist = join(__dirname, '../dist');
 
-/** From Node 22.1 on Node keeps compiled code, in a folder of the user; for Node 20 the build does, beside the program. */
+/** Node 22.1 and newer keep compiled code in a folder of the user; for Node 20 the build writes it into dist/. */
 function loadProgram() {
-	// Its stacks are by source maps, which Node reads for what it loaded itself.
+	// Node applies source maps only to files that it loads itself.
 	if (existsSync(compiledFolder(dist)) && !process.sourceMapsEnabled) return loader(dist).load('cli/main.js');
 	const { enableCompileCache } = require('node:module');
 	const cache = enableCompileCache === undefined ? null : userCache(process.env);
@@ -24,7 +24,7 @@ function loadProgram() {
 	return require('../dist/cli/main.js');
 }
 
-/** Null: there is no such folder of this user, or none can be made. What lies in it is run, so it is for its owner only. */
+/** Null if this user has no such folder and cannot make one. Its files are executed, so only their owner may write them. */
 function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	const [base, folder] = isAbsolute(cache) ? [cache, cache] : [home, join(home, '.cache')];
 	try {
@@ -37,13 +37,13 @@ function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	}
 }
 
-/** Nobody else can put a file in it. */
+/** Whether nobody else can put a file into the folder. */
 function isOwn(folder) {
 	const { uid, mode } = statSync(folder);
 	return uid === process.getuid() && (mode & 0o022) === 0;
 }
 
-/** Of one Node alone: V8 refuses code of another version, but not of another build of its own. */
+/** The name holds the Node version: V8 accepts code of another build of the same V8 version. */
 function compiledFolder(folder) {
 	return join(folder, `compiled-${process.version}-${process.platform}-${process.arch}`);
 }
@@ -59,7 +59,7 @@ function loader(folder) {
 		const filename = join(folder, path);
 		const { source, changedMs } = readWrapped(filename);
 		const cachedData = compiled(join(compiledFolder(folder), path), changedMs);
-		// V8 keeps the name that was given at the build: one that is true wherever the folder lies.
+		// The code cache keeps this name, so it must not depend on where the package is installed.
 		const script = new Script(source, {
 			filename: join('dist', path),
 			cachedData,
@@ -76,10 +76,10 @@ function loader(folder) {
 }
 
 const head = '(function (exports, require, module, __filename, __dirname) {';
-/** In a line of its own, for a file ends with the name of its source map; `head` has none, so that positions stay. */
+/** It starts with a line break, because a file ends with a comment; `head` has none, so line numbers stay. */
 const tail = '\n})';
 
-/** Reads files as the functions that Node makes of them. Through one buffer: joined texts would be copied once more. */
+/** Reads files wrapped in a function, as Node does. They share one buffer, which saves a copy of each text. */
 function wrappingReader() {
 	let buffer = Buffer.alloc(0);
 	return (filename) => {
@@ -97,7 +97,7 @@ function wrappingReader() {
 	};
 }
 
-/** Undefined: there is none that can be read, or the chunk was changed since. V8 compares lengths alone, and compiles what it refuses. */
+/** Undefined if no cache is readable or the chunk is newer: V8 compares only the lengths of the source. */
 function compiled(path, changedMs) {
 	try {
 		return changedMs > statSync(path).mtimeMs ? undefined : readFileSync(path);

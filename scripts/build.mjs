@@ -73,16 +73,16 @@ const threads = existsSync('src/threads')
 			.map((name) => `src/threads/${name}`)
 	: [];
 
-/** A path tells what is ours by this folder: a checkout may stand below one of the same name. */
+/** Paths are compared with the whole folder, because a checkout may lie below another src/. */
 const root = `${resolve('src')}${sep}`;
 const sources = readdirSync('src', { recursive: true })
 	.filter((name) => name.endsWith('.ts'))
 	.map((name) => resolve('src', name));
 
-/** What commands share, in one chunk with the frame: one file is read faster than the dozen it would be cut into. */
+/** The files that commands share become one chunk: Node reads one file faster than a dozen. */
 const apart =
 	/^(api\/(operations|bodies)|cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write))\.ts$/;
-/** Most commands load them, and each would be a chunk of its own. */
+/** Most commands load these files, and each would become a chunk. */
 const small = new RegExp(
 	`^(${[
 		'content/(hash|attachments|message-size|safe-values|fill-variables)',
@@ -100,7 +100,7 @@ const shared = sources.filter((file) => {
 	);
 });
 
-/** What a CommonJS file has instead of `import.meta.url`. */
+/** Replaces `import.meta.url`, which CommonJS does not have. */
 const sourcesAsCommonJs = {
 	name: 'sources',
 	setup({ onLoad }) {
@@ -118,7 +118,7 @@ const sourcesAsCommonJs = {
 
 const frame = resolve('src/cli/frame/run.ts');
 const local = resolve('src/cli/connect/local.ts');
-/** The local engine asks for these, or they are for a database as it is: they need most of what it is made of. */
+/** The local engine loads these files, and they need most of its files. */
 const afterLocal = new RegExp(
 	`/(${[
 		'connect/(backup|bounces|exchange|foreign-campaigns|imports|inspect|mail|migrate|notify|parts|serve)',
@@ -129,8 +129,8 @@ const afterLocal = new RegExp(
 
 /**
  * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
- * to find and load. Whatever is loaded on demand is loaded after the frame, and some of it after the local engine; told
- * so, esbuild leaves all that those have anyway in one chunk each instead of thirty.
+ * to find and load. A file loaded on demand is loaded after the frame, and some files after the local engine. With these
+ * imports esbuild makes one chunk of each instead of thirty.
  */
 function loadedBefore(path) {
 	if (path === frame) return shared;
@@ -138,9 +138,8 @@ function loadedBefore(path) {
 }
 
 /**
- * An `import()` of ours leads to an entry of its own, which names what is loaded before the file. Imports added to the
- * file itself would close rings, for the frame imports files that others load on demand, and in a ring a file may run
- * before the constants it reads.
+ * Each `import()` of our files gets an entry that first imports the files loaded before it. The same imports in the file
+ * itself would make cycles with the frame, and in a cycle a file may run before the constants it reads.
  */
 const entries = {
 	name: 'entries',
@@ -159,8 +158,8 @@ const entries = {
 };
 
 /**
- * Built-in modules that few calls use, loaded by the first call of one of their functions: `node:crypto` is 3 ms of a
- * short command, `node:child_process` 2.5 (commander asks for it, too), `node:readline` 0.6.
+ * Built-in modules that few commands use are loaded by the first call of one of their functions: `node:crypto` takes 3 ms
+ * of a short command, `node:child_process` 2.5 (commander requires it, too), `node:readline` 0.6.
  */
 const lazyBuiltins = {
 	name: 'lazy-builtins',
@@ -174,7 +173,7 @@ const lazyBuiltins = {
 		});
 		const load = (path) => `let known; const load = () => (known ??= process.getBuiltinModule('${path}'));`;
 		const call = (name) => `(...words) => load().${name}(...words)`;
-		// Functions only: asking for a class or a constant fails the build.
+		// This works for functions only: importing a class or a constant fails the build.
 		const functions = (path) =>
 			Object.entries(process.getBuiltinModule(path))
 				.filter(([name, value]) => typeof value === 'function' && /^[a-z]\w*$/.test(name))
@@ -191,8 +190,8 @@ const lazyBuiltins = {
 };
 
 /**
- * pg asks for its native twin where a variable says so, and the package has none. undici's HTTP/2 is switched off
- * (`http/client/transport.ts`), and would load four dozen of Node's own modules.
+ * pg requires its native client if a variable says so, and the package does not contain it. undici's HTTP/2 is switched
+ * off (`http/client/transport.ts`) and would load four dozen modules of Node.
  */
 const withoutUnused = {
 	name: 'without-unused',
@@ -203,8 +202,8 @@ const withoutUnused = {
 };
 
 /**
- * The JavaScript of better-sqlite3 12: from the package its dozen files take 4 ms. The addon beside it may be of another
- * version than this build's (Node.js 22 has 13), and then the package's own is loaded, unless it would end this Node.
+ * Bundles the JavaScript of better-sqlite3 12, whose dozen files take 4 ms to load. If the installed addon has another
+ * version (13 on Node.js 22), the JavaScript of its package is loaded instead, unless that would crash this Node.
  */
 const sqlite = {
 	name: 'sqlite',
@@ -227,14 +226,14 @@ const sqlite = {
 				module.exports = ${own}require('better-sqlite3');`,
 			resolveDir: '.',
 		}));
-		// The package looks for its addon from the file that asks.
+		// The package looks for its addon from the calling file.
 		onLoad({ filter: /./, namespace: 'addon' }, () => ({
 			contents: "module.exports = () => require('better-sqlite3/build/Release/better_sqlite3.node');",
 		}));
 	},
 };
 
-// Beside dist/ and renamed at the end: a build that fails leaves the last one as it was.
+// The build writes into this folder and renames it at the end, so that a failed build leaves dist/ as it was.
 const out = '.dist';
 const modules = `${out}/modules`;
 const usual = {
@@ -246,7 +245,7 @@ const usual = {
 	alias: { cheerio: resolve('node_modules/cheerio/dist/browser/index.js') },
 	loader: { '.sql': 'text' },
 	define: { __VERSION__: JSON.stringify(version) },
-	// Names stay, so that a stack says something; what is not read is not parsed.
+	// Names stay readable in stacks.
 	minifyWhitespace: true,
 	minifySyntax: true,
 	sourcemap: 'linked',
@@ -265,7 +264,7 @@ const { metafile: ofProgram } = await build({
 	format: 'esm',
 	plugins: [entries, sourcesAsCommonJs, syncTwin, lazyBuiltins, sqlite, withoutUnused],
 });
-// A thread is one file of its own: sharing chunks with it would cut the program's into more.
+// Each thread is one file: chunks shared with threads would split those of the program.
 const { metafile: ofThreads } = await build({
 	...usual,
 	metafile: true,
@@ -307,13 +306,12 @@ rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 /**
- * esbuild defines each export of a chunk as a getter, and copies it: 3 ms for the hundreds that the frame shares. One
- * assignment at the end does it, for no export changes once its chunk has run (a test looks at the sources), and chunks
- * import each other in no ring: esbuild puts files that the same entries reach into one chunk, and what a file imports is
- * reached by all that reach the file.
+ * esbuild defines each export of a chunk as a getter and copies it, which takes 3 ms for the frame's hundreds. One
+ * assignment at the end of a chunk replaces them. No export changes after its chunk has run (a test checks the sources),
+ * and chunks do not import each other in cycles: esbuild puts files that the same entries reach into one chunk.
  */
 function withPlainExports(code, name) {
-	// A module whose exports get their values when it is asked for.
+	// A module whose exports get their values when it is required.
 	if (code.includes('__esm(')) throw new Error(`${name}: a CommonJS file requires an ES module`);
 	return code.replace(/\bexport\{([^}]*)\};(?=\n\/\/# sourceMappingURL=\S+\n$)/, (statement, list) => {
 		// esbuild marks these, and reads the mark.
@@ -348,7 +346,7 @@ const bundled = [ofProgram, ofThreads].flatMap(({ inputs }) => Object.keys(input
 const rule = `\n${'-'.repeat(80)}\n\n`;
 writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))].join(rule));
 
-// What `mailctl demo` imports and sends.
+// `mailctl demo` imports and sends these files.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 
 // Manual pages, from the descriptions that the help is made from.
@@ -362,7 +360,7 @@ await build({
 	},
 	outdir: pages,
 	outExtension: { '.js': '.mjs' },
-	// What a command alone needs stays unread.
+	// Splitting leaves out the modules that a command loads on demand.
 	splitting: true,
 	format: 'esm',
 	sourcemap: false,
@@ -403,7 +401,7 @@ async function keepCompiled() {
 		});
 	server.close();
 	rmSync(home, { recursive: true });
-	// V8 refuses code that was made under other flags; `http/client/direct.ts` changes this one, here is its default.
+	// V8 refuses code made under other flags. `http/client/direct.ts` changes this one; this is its default.
 	setFlagsFromString('--wasm-tiering-budget=1800000');
 	for (const [path, script] of scripts) {
 		const file = join(compiledFolder(folder), path);

@@ -1,5 +1,5 @@
 // Writes the records of what users see, test/goldens; with --check compares them and prints what differs.
-// With --processes every call that needs no terminal is a process of its own, and must print the same.
+// With --processes each call that needs no terminal runs as a separate process, and must print the same.
 import { spawnSync } from 'node:child_process';
 
 const words = process.argv.slice(2);

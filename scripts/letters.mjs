@@ -1,6 +1,6 @@
-// Writes src/tables/letter-frequencies.ts: which letters follow which in the languages of old code pages, counted in the names that
-// Unicode's CLDR gives countries, languages, scripts, currencies, months and days (through Intl of this Node, full ICU), and in
-// the names of people and places below.
+// Writes src/tables/letter-frequencies.ts: how often one letter follows another in the languages of old code pages.
+// It counts the names of countries, languages, currencies and months in Unicode's CLDR, which Intl of a Node with full ICU
+// has, and the names of people and places below.
 import { writeFileSync } from 'node:fs';
 
 const names = {
@@ -32,7 +32,7 @@ const names = {
 	he: 'דוד משה יוסף שרה רחל לאה כהן לוי מזרחי פרץ ביטון ירושלים תל אביב חיפה באר שבע שם משפחה עיר תודה שלום',
 	ar: 'محمد أحمد علي حسن حسين فاطمة عائشة مريم عبد الله القاهرة الرياض دبي بيروت بغداد دمشق الاسم المدينة شكرا مرحبا العنوان',
 };
-/** Characters of surnames, given names, places and plain words, beside those of CLDR. */
+/** Characters of surnames, given names, places and plain words, added to those of CLDR. */
 const characters = {
 	zh: '王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段钱汤尹黎易常武乔贺赖龚文伟芳娜秀英敏静丽强磊军洋勇艳杰娟涛明超霞平刚桂玲红梅志建国华春燕玉兰小鹏飞辉鑫宇浩然子轩梓涵欣怡雨诗婷雪琳俊峰天海波斌凯健的一是不了在人有我他这个们中来上大为和地到以说时要就出会可也你对生能而那得着下自之年过发后作里用道行所家种事成多经去法学如都同现当没动面起看定分还进好部其些主样理心本前开但因只从想实日者意无力它与长把机十民第公此已工使情性知全三又关点正业外将两间由问很最重并物手应向头其月号先生女士您的感谢谢请订单姓名城市地址电话省市区路街道邮箱北京上海广州深圳天津重庆成都武汉杭州南京西安苏州青岛大连厦门济南郑州长沙哈尔滨沈阳福州昆明宁波合肥客户备注公司',
 	'zh-Hant':
@@ -44,7 +44,7 @@ const characters = {
 const types = ['region', 'language', 'currency', 'script'];
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
-/** Codes that Intl knows a name for. */
+/** The codes that Intl has a name for. */
 function* namesOf(language) {
 	for (const type of types) {
 		const display = new Intl.DisplayNames([language], { type, fallback: 'none' });

@@ -1,12 +1,10 @@
 /**
- * The synchronous twin of `src/store/core`. The store's operations are written once, as asynchronous functions, for a
- * database at the other end of a connection. SQLite answers at once, and a transaction of it must not stay open across
- * turns of the event loop: what `src/store/sqlite` imports of the core is the same text without `async` and `await`.
+ * Makes the synchronous twin of `src/store/core`. The store's operations are written once, as asynchronous functions for
+ * a database at the other end of a connection. SQLite answers at once, and its transactions must not stay open across
+ * turns of the event loop, so `src/store/sqlite` imports the same text without `async` and `await`.
  *
- * That is right because nothing in the core is asynchronous but its `Sql`: no timer, no promise of its own, no
- * `for await`. `test/store/sync-twin.test.ts` holds the sources to it.
- *
- * Files of SQL are imported as their text.
+ * This works because only `Sql` is asynchronous in the core, which has no timers, promises or `for await` loops;
+ * `test/store/sync-twin.test.ts` checks the sources. Files of SQL are imported as their text.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -24,7 +24,7 @@ await build({
 	format: 'esm',
 	platform: 'node',
 	define: { __VERSION__: '"0.0.0-walk"' },
-	// Nothing here runs on a database of another machine: the core is only there as SQLite runs it.
+	// Walks run on SQLite only, so the core is built as its synchronous twin.
 	plugins: [
 		{
 			name: 'core',

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Copies the database on the first start, and follows it.
+# Copies the database at the first start, then follows it.
 set -eu
 : "${PGDATA:=/var/lib/postgresql/data}"
 if [ ! -s "$PGDATA/PG_VERSION" ]; then

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Run once by the image of PostgreSQL, on a new database: the roles, and what may connect.
+# PostgreSQL's image runs this once on a new database: it creates the roles and the database, and lets the replica connect.
 set -eu
 psql -v ON_ERROR_STOP=1 -U "${POSTGRES_USER:-postgres}" -d postgres \
 	-v mailctl="$MAILCTL_PASSWORD" -v replication="$REPLICATION_PASSWORD" <<'SQL'

@@ -1,7 +1,7 @@
-"""What others make of DKIM signatures: dkimpy, or opendkim-testmsg behind a name server of its own.
+"""Verifies DKIM signatures with dkimpy, or with opendkim-testmsg and a name server started here.
 
 Reads {"verifier", "records", "messages" in base64} from standard input and prints, for each message, whether every
-signature on it is good. For opendkim it has to run in a network and mount namespace of its own (unshare).
+signature on it is valid. For opendkim it must run in separate network and mount namespaces (unshare).
 """
 import base64
 import fcntl

@@ -1,11 +1,11 @@
 """Runs a program at a terminal, types what a person would, and tells how the program ended.
 
-Arguments: `--columns N` (200 without), any number of `--at TEXT KEYS`, the program and its own. KEYS, such as `n\\r` or
-`\\x04`, are pressed once TEXT is shown behind what the last TEXT was; blanks and line breaks do not count. In place of
-keys `hang-up` closes the terminal, `columns N` changes its width, and `kill NAME` sends the program a signal. A program that stops (Ctrl-Z) goes on at once, as
-with `fg`: `stopped` is shown in between.
-Without `--at` a line is typed beforehand, and Ctrl-C once it has been read. Prints what stood on the terminal, then
-`ended N` or `still there`, and what is wrong with the terminal that the program leaves behind.
+Arguments: `--columns N` (default 200), any number of `--at TEXT KEYS`, the program and its arguments. KEYS, such as
+`n\\r` or `\\x04`, are typed once TEXT appears after the last TEXT; blanks and line breaks do not count. Instead of keys,
+`hang-up` closes the terminal, `columns N` changes its width, and `kill NAME` sends the program a signal. A program that
+stops (Ctrl-Z) is continued at once, as with `fg`, and `stopped` is printed in between. Without `--at` a line is typed
+first, and Ctrl-C once the program has read it. Prints the screen, then `ended N` or `still there`, and any fault in the
+terminal that the program leaves behind.
 """
 
 import fcntl
@@ -120,7 +120,7 @@ def damage(terminal, shown):
 
 
 def login(terminal):
-    """The terminal becomes that of a session of its own, so that Ctrl-C reaches the program."""
+    """Makes the terminal control a new session, so that Ctrl-C reaches the program."""
     os.setsid()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
     for number in range(3):
@@ -129,7 +129,7 @@ def login(terminal):
 
 
 def shell():
-    """Returns in a process of its own in the foreground; the one before it brings that back whenever it stops."""
+    """Returns in a child in the foreground; the parent continues the child whenever it stops."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     modes = termios.tcgetattr(0)
     job = os.fork()

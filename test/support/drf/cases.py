@@ -1,4 +1,4 @@
-"""The questions that record.py asks the witness, and where our engine answers otherwise on purpose."""
+"""The requests that record.py sends to the Django service, and the answers of ours that differ on purpose."""
 TOKEN_VALUE = "witness-token"
 TOKEN = {"X-Secure-Token": TOKEN_VALUE}
 LIST = {"name": "News", "email_reason": "You signed up"}
