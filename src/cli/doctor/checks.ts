@@ -10,7 +10,7 @@ export const groups = [
 ];
 export type Group = (typeof groups)[number];
 
-const waiting: ReadonlySet<Group> = new Set(['smtp', 'dns', 'connection', 'service']);
+const waiting: ReadonlySet<string> = new Set<Group>(['smtp', 'dns', 'connection', 'service']);
 
 /** `problem`: something does not work, or will not; `warning`: it works, but deserves a look. */
 export type Level = 'ok' | 'warning' | 'problem' | 'skipped';
@@ -34,23 +34,23 @@ export const columns: Columns<Finding> = [
 	column('fix', 'FIX', { value: ({ fix }) => fix?.replaceAll(':\n', ': ').replaceAll('\n', '; ') ?? null }),
 ];
 
-export const ok = (message: string): Verdict => ({ level: 'ok', message, fix: null });
-export const skipped = (message: string): Verdict => ({ level: 'skipped', message, fix: null });
-export const warning = (message: string, fix: string | null = null): Verdict => ({
-	...{ level: 'warning', message, fix },
-});
-export const problem = (message: string, fix: string | null = null): Verdict => ({
-	...{ level: 'problem', message, fix },
-});
+const verdict =
+	(level: Level) =>
+	(message: string, fix: string | null = null): Verdict => ({ level, message, fix });
+
+export const ok = verdict('ok');
+export const skipped = verdict('skipped');
+export const warning = verdict('warning');
+export const problem = verdict('problem');
 
 /** Thrown within a check that cannot be made: it is skipped for this reason. */
 export class Skip extends Error {}
 
 export type Answer = Verdict | readonly Verdict[];
-export type CheckName = `${Group}.${string}`;
+type Check = () => Answer | Promise<Answer>;
 
 /** Scripts rely on the names. A report has them by group, and within it in the order of the table. */
-export type Checks = Readonly<Record<CheckName, () => Answer | Promise<Answer>>>;
+export type Checks = Readonly<Record<`${Group}.${string}`, Check>>;
 
 export interface Surroundings {
 	/** A command of mailctl with the target of this call, to be pasted. */
@@ -85,16 +85,15 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
-export type Chosen = readonly (readonly [name: CheckName, run: Checks[CheckName]])[];
-
-export function chooseChecks(checks: Checks, { only, skip }: Selection): Chosen {
-	const all = Object.entries(checks) as [CheckName, Checks[CheckName]][]; // the type of the table
-	all.sort(([one], [other]) => groups.indexOf(groupOf(one)) - groups.indexOf(groupOf(other)));
-	const isChosen = (group: Group) => (only.length === 0 || only.includes(group)) && !skip.includes(group);
-	const chosen = all.filter(([name]) => isChosen(groupOf(name)));
-	if (chosen.length > 0) return chosen;
-	const there = [...new Set(all.map(([name]) => groupOf(name)))].join(', ');
-	throw new UsageError('--only and --skip leave no checks', { hint: `groups for this target: ${there}` });
+export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks {
+	const of = (group: Group) => Object.entries(checks).filter(([name]) => name.startsWith(`${group}.`));
+	const there = groups.filter((group) => of(group).length > 0);
+	const chosen = there.filter(
+		(group) => (only.length === 0 || only.includes(group)) && !skip.includes(group),
+	);
+	if (chosen.length > 0) return Object.fromEntries(chosen.flatMap(of));
+	const hint = `groups for this target: ${there.join(', ')}`;
+	throw new UsageError('--only and --skip leave no checks', { hint });
 }
 
 /**
@@ -102,29 +101,24 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Chosen 
  * thread reads a large database, a machine that answers would seem silent. A check without a result when `signal` aborts
  * is skipped.
  */
-export async function runChecks(checks: Chosen, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
+export async function runChecks(checks: Checks, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
 	const late = new Promise<Verdict>((resolve) => {
 		const stop = () => resolve(skipped('not finished in time'));
 		if (signal.aborted) stop();
 		else signal.addEventListener('abort', stop, { once: true });
 	});
-	const found = new Map<CheckName, Finding[]>();
-	const runOne = async ([check, run]: Chosen[number]) => {
+	const runOne = async (check: string, run: Check): Promise<Finding[]> => {
 		const attempt = (async () => run())().catch((error: unknown) =>
 			error instanceof Skip ? skipped(error.message) : problem(`this check failed: ${firstError(error)}`),
 		);
-		const verdicts = [await Promise.race([late, attempt])].flat();
-		found.set(
-			check,
-			verdicts.map((verdict) => ({ check, ...verdict })),
-		);
+		const answer = await Promise.race([late, attempt]);
 		onDone();
+		return [answer].flat().map((one) => ({ check, ...one }));
 	};
-	for (const check of checks) if (!waiting.has(groupOf(check[0])) && !signal.aborted) await runOne(check);
-	await Promise.all(checks.filter(([name]) => !found.has(name)).map(runOne));
-	return checks.flatMap(([name]) => found.get(name) ?? []);
-}
-
-function groupOf(name: CheckName): Group {
-	return name.slice(0, name.indexOf('.')) as Group; // the type of names
+	const all = Object.entries(checks);
+	const isWaiting = (check: string) => waiting.has(check.replace(/\..*/, ''));
+	const found = new Map<string, Finding[]>();
+	for (const [check, run] of all) if (!isWaiting(check)) found.set(check, await runOne(check, run));
+	const findings = all.map(async ([check, run]) => found.get(check) ?? (await runOne(check, run)));
+	return (await Promise.all(findings)).flat();
 }

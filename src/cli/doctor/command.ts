@@ -2,41 +2,35 @@ import { shownDatabase } from '../../store/url.js';
 import { type Hint, hintText, mailctl, namedTarget } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { checkLines, type Screen } from '../render/checks.js';
+import { isTable } from '../frame/globals.js';
+import { checkLines, type Screen, screenOf } from '../render/checks.js';
 import { clean } from '../render/clean.js';
-import { hasColor, hasUnicode, paint } from '../render/terminal.js';
 import { momentText } from '../render/times.js';
 import { counted, untilText } from '../render/units.js';
-import {
-	chooseChecks,
-	columns,
-	type Finding,
-	type Level,
-	runChecks,
-	type Selection,
-	Skip,
-	type Surroundings,
-} from './checks.js';
+import type { Level, Surroundings } from './checks.js';
+import { chooseChecks, columns, type Finding, runChecks, type Selection, Skip } from './checks.js';
 
-interface DoctorOptions extends Selection {
+interface Options extends Selection {
 	full: boolean;
 	offline: boolean;
-	strict: boolean;
 	nameServer: string | undefined;
 }
 
 /** Exit 11 for problems, after the report; past the deadline its error, after a partial report. Throws `UsageError`. */
-export async function doctorCommand(cx: CommandContext, options: DoctorOptions): Promise<ExitCode> {
+export async function doctorCommand(
+	cx: CommandContext,
+	options: Options & { strict: boolean },
+): Promise<ExitCode> {
 	const findings = await findFaults(cx, options, 'checking');
 	await print(cx, findings);
 	cx.signal.throwIfAborted();
-	const bad: readonly Level[] = options.strict ? ['problem', 'warning'] : ['problem'];
-	return findings.some(({ level }) => bad.includes(level)) ? exits.found : exits.done;
+	const isBad = ({ level }: Finding) => level === 'problem' || (options.strict && level === 'warning');
+	return findings.some(isBad) ? exits.found : exits.done;
 }
 
 export async function findFaults(
 	cx: CommandContext,
-	options: Omit<DoctorOptions, 'strict'>,
+	options: Options,
 	progress: string | null,
 ): Promise<Finding[]> {
 	const named = namedTarget(cx.globals, cx.settings);
@@ -61,7 +55,7 @@ export async function findFaults(
 			: await (await import('./remote.js')).remoteChecks(cx, target, around);
 	try {
 		const chosen = chooseChecks(checks, options);
-		const shown = progress === null ? null : cx.progress(progress, chosen.length);
+		const shown = progress === null ? null : cx.progress(progress, Object.keys(chosen).length);
 		let done = 0;
 		return await runChecks(chosen, cx.signal, () => shown?.update(++done)).finally(() => shown?.stop());
 	} finally {
@@ -76,30 +70,29 @@ function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	return AbortSignal.any([signal, controller.signal]);
 }
 
+/** `--quiet` leaves out what is in order, except from JSON, whose shape is the same with every option. */
 async function print(cx: CommandContext, findings: readonly Finding[]): Promise<void> {
-	const { format } = cx.out;
-	if ((format !== 'table' && format !== 'wide') || cx.globals.fields !== undefined) {
-		await cx.out.rows(findings, columns, { all: true });
+	const { isBare, format } = cx.out;
+	const isBad = ({ level }: Finding) => level === 'problem' || level === 'warning';
+	const shown = isBare ? findings.filter(isBad) : findings;
+	if (!isTable(format) || cx.globals.fields !== undefined) {
+		await cx.out.rows(shown, columns, { all: true });
 		return cx.note(summaryOf(findings));
 	}
-	const { stdout, env } = cx.io;
 	const target = cx.settings.target.target();
 	const name = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
-	const screen = {
-		columns: stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY,
-		unicode: hasUnicode(env),
-		paint: await paint(hasColor(stdout, cx.settings.color.value, env)),
-	};
-	await cx.out.page(textReport(name, findings, screen));
+	await cx.out.page(textReport(isBare ? null : name, shown, await screenOf(cx)));
 }
 
-export function textReport(target: string, findings: readonly Finding[], screen: Screen): string {
+/** `target` null: without a heading and a sum. */
+export function textReport(target: string | null, findings: readonly Finding[], screen: Screen): string {
 	const lines = checkLines(
 		findings.map(({ level, check, message, fix }) => ({
 			...{ mark: level, name: check, text: message, below: fix?.split('\n') ?? [] },
 		})),
 		screen,
 	);
+	if (target === null) return lines.map((line) => `${line}\n`).join('');
 	const title = `${screen.paint.strong('mailctl doctor')} ${clean(target)}`;
 	return [title, ...lines, '', summaryOf(findings), ''].join('\n');
 }

@@ -34,16 +34,15 @@ async function judgeAccess(
 	const modes = await Promise.all(secrets.map(modeOf));
 	const open = secrets.filter((_, at) => modes[at] !== 0);
 	const bits = modes.reduce((all, mode) => all | mode, 0);
-	const complaints = (await Promise.all(folders.map(judgeFolder))).flatMap((verdict) => verdict ?? []);
-	if (open.length > 0) {
-		const may = `${who(bits)} can ${(bits & 0o022) === 0 ? 'read' : 'change'}`;
-		const fix = `chmod 600 ${open.map(shellWord).join(' ')}`;
-		complaints.unshift(problem(`${may} ${open[0]}, which holds secrets`, fix));
-	}
+	const may = `${who(bits)} can ${(bits & 0o022) === 0 ? 'read' : 'change'}`;
+	const fix = `chmod 600 ${open.map(shellWord).join(' ')}`;
 	// Whoever changes this file decides where the tokens are sent.
 	const writers = (await modeOf(config)) & 0o022;
-	if (writers !== 0)
-		complaints.push(problem(`${who(writers)} can change ${config}`, `chmod 600 ${shellWord(config)}`));
+	const complaints = [
+		open.length > 0 ? problem(`${may} ${open[0]}, which holds secrets`, fix) : null,
+		...(await Promise.all(folders.map(judgeFolder))),
+		writers !== 0 ? problem(`${who(writers)} can change ${config}`, `chmod 600 ${shellWord(config)}`) : null,
+	].filter((verdict) => verdict !== null);
 	return complaints.length > 0 ? complaints : ok('only their owner can read files with secrets');
 }
 

@@ -35,36 +35,14 @@ export function fileChecks(
 				throw new Skip('the configuration, which may name another database, cannot be read');
 			if (found instanceof Error) return judgeUnopened(path, found, around);
 			const file = await realpath(path);
-			for (const one of [file, dirname(file)])
-				if (!(await isWritable(one))) return problem(`this user may not write to ${one}`, readOnlyHint);
+			for (const one of [file, dirname(file)]) {
+				const refusal = await access(one, constants.W_OK).catch(String);
+				if (refusal) return problem(`this user may not write to ${one}`, readOnlyHint);
+			}
 			return ok(`${path}, ${sizeText(opened().bytes.file)}`);
 		},
 		'database.schema': () => judgeSchema(opened().schema, around),
-		'database.sound': () => {
-			const { bytes, findDamage } = opened();
-			const { isFull, line } = around;
-			const restore = line('engine', 'restore', 'BACKUP');
-			if (!isFull && bytes.file > quickBytes)
-				throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
-			let said: string[];
-			try {
-				// SQLite writes a heading and several sentences into one message.
-				said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
-			} catch (error) {
-				if (!(error instanceof StoreError)) throw error;
-				if (error.code !== 'damaged')
-					return problem(
-						'the disk cannot read the file',
-						'check the disk (dmesg, smartctl): the file may be sound',
-					);
-				// SQLite sometimes reports an unreadable page as damage.
-				return problem('the file seems damaged', `if dmesg shows no error of the disk: ${restore}`);
-			}
-			if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
-			const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
-			const others = more.length === 0 ? '' : `, and ${more.length} more`;
-			return problem(`the file is damaged: ${first}${others}`, restore);
-		},
+		'database.sound': () => judgeSoundness(opened(), around),
 		'database.log': () => {
 			const { log } = opened().bytes;
 			const says = `the write-ahead log has ${sizeText(log)}`;
@@ -132,19 +110,9 @@ export function serverChecks(
 		'database.clock': async () => {
 			const { ahead } = opened().server;
 			const wrong = await judgeAhead("the server's", contents());
-			if (wrong !== null) return wrong;
-			if (Math.abs(ahead) <= 2 * microsPerSecond) return ok("the server's clock agrees with this machine's");
-			const where = `${spanText(ahead)} ${ahead > 0 ? 'ahead of' : 'behind'}`;
-			return warning(`the server's clock is ${where} this machine's`, setClock);
+			return wrong ?? judgeClock("the server's", ahead, 2 * microsPerSecond);
 		},
 	};
-}
-
-function isWritable(path: string): Promise<boolean> {
-	return access(path, constants.W_OK).then(
-		() => true,
-		() => false,
-	);
 }
 
 function judgeUnopened(path: string, error: Error, { line, text }: Surroundings): Verdict {
@@ -158,12 +126,30 @@ function judgeUnopened(path: string, error: Error, { line, text }: Surroundings)
 
 function judgeSchema({ found, known }: Inspected['schema'], { line }: Surroundings): Verdict {
 	if (found === known) return ok(`version ${found} of the schema, which is current`);
-	if (found > known)
-		return problem(
-			`version ${found} of the schema is newer than ${known}, the latest known`,
-			'upgrade mailctl',
-		);
+	const newer = `version ${found} of the schema is newer than ${known}, the latest known`;
+	if (found > known) return problem(newer, 'upgrade mailctl');
 	return warning('the database is empty: the next command sets it up', line('engine', 'status'));
+}
+
+function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: Surroundings): Verdict {
+	const restore = line('engine', 'restore', 'BACKUP');
+	if (!isFull && bytes.file > quickBytes)
+		throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
+	let said: string[];
+	try {
+		// SQLite writes a heading and several sentences into one message.
+		said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
+	} catch (error) {
+		if (!(error instanceof StoreError)) throw error;
+		const check = 'check the disk (dmesg, smartctl): the file may be sound';
+		if (error.code !== 'damaged') return problem('the disk cannot read the file', check);
+		// SQLite sometimes reports an unreadable page as damage.
+		return problem('the file seems damaged', `if dmesg shows no error of the disk: ${restore}`);
+	}
+	if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
+	const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
+	const others = more.length === 0 ? '' : `, and ${more.length} more`;
+	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
 /** In bytes. A tenth of the disk is little, but no more than 20 GiB: a tenth of a large disk is enough for years. */
@@ -175,6 +161,12 @@ export function judgeSpace({ free, total }: { free: number; total: number }): Ve
 }
 
 const setClock = 'set the clock that is wrong: timedatectl set-ntp true';
+
+export function judgeClock(whose: string, ahead: number, tolerated: number): Verdict {
+	if (Math.abs(ahead) <= tolerated) return ok(`${whose} clock agrees with this machine's`);
+	const where = `${spanText(ahead)} ${ahead > 0 ? 'ahead of' : 'behind'}`;
+	return warning(`${whose} clock is ${where} this machine's`, setClock);
+}
 
 /** The clock is ahead of the time that the database has seen pass, by which it deletes; null: it is not. */
 async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {

@@ -31,18 +31,28 @@ export function createNames(server: string | undefined) {
 			);
 		resolver.setServers([server]);
 	}
+	/** Null: the name does not exist. */
+	const ask = async <T>(answer: Promise<T[]>): Promise<T[] | null> => {
+		try {
+			return await answer;
+		} catch (error) {
+			const code = codeOf(error);
+			if (code === 'ENODATA') return [];
+			if (code === 'ENOTFOUND') return null;
+			throw new Skip(`DNS did not answer: ${code || firstError(error)}`);
+		}
+	};
 	return {
-		txt: (name: string) =>
-			asked(async () => (await resolver.resolveTxt(name)).map((strings) => strings.join(''))),
+		txt: async (name: string) =>
+			(await ask(resolver.resolveTxt(name)))?.map((strings) => strings.join('')) ?? null,
 		/** Hosts, the preferred first; an empty one means that the domain accepts none (RFC 7505). */
-		mx: (name: string) =>
-			asked(async () => {
-				const records = await resolver.resolveMx(name);
-				return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);
-			}),
+		mx: async (name: string) => {
+			const records = (await ask(resolver.resolveMx(name))) ?? [];
+			return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);
+		},
 		addresses: async (name: string) => {
-			const four = await asked(() => resolver.resolve4(name));
-			const six = await asked(() => resolver.resolve6(name));
+			const four = await ask(resolver.resolve4(name));
+			const six = await ask(resolver.resolve6(name));
 			return four === null && six === null ? null : [...(four ?? []), ...(six ?? [])];
 		},
 		close: () => resolver.cancel(),
@@ -58,16 +68,7 @@ function isServer(text: string): boolean {
 	return (isIP(parts['six'] ?? '') === 6 || isIP(parts['four'] ?? '') === 4) && port >= 1 && port <= 65_535;
 }
 
-async function asked(ask: () => Promise<string[]>): Promise<string[] | null> {
-	try {
-		return await ask();
-	} catch (error) {
-		const code = codeOf(error);
-		if (code === 'ENODATA') return [];
-		if (code === 'ENOTFOUND') return null;
-		throw new Skip(`DNS did not answer: ${code || firstError(error)}`);
-	}
-}
+const mostDomains = 20;
 
 export function dnsChecks(contents: () => Contents, names: Names, around: Surroundings): Checks {
 	const { line, goOnline } = around;
@@ -77,56 +78,66 @@ export function dnsChecks(contents: () => Contents, names: Names, around: Surrou
 		if (value === null) throw new Skip(none);
 		return value;
 	};
+	const domainsOf = (addresses: readonly string[]) =>
+		addresses.map(domainOf).filter((domain) => domain !== '');
 	const senderDomains = async () => domainsOf(await contents().senders());
+	const bounceDomains = async () => domainsOf([(await contents().settings()).bounceAddress ?? '']);
 	const signedDomains = async () => [
 		...(await senderDomains()),
 		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	const bounceDomains = async () => domainsOf([(await contents().settings()).bounceAddress ?? '']);
-	const missing = (domain: string) => skipped(`${domain} does not exist`);
-	/** Domains that do not exist are skipped: until they do, no record helps. */
-	const each = async (find: () => Promise<readonly string[]>, judge: Judge, otherwise = missing) => {
-		goOnline();
-		const ones = [...new Set(await find())];
-		if (ones.length === 0) throw new Skip('no sender');
+	/** Domains that do not exist are skipped, unless `missing` judges them: until they do, no record helps. */
+	const each = async (find: () => Promise<readonly string[]>, judge: Judge, more: Others = {}) => {
+		const { missing = (domain) => skipped(`${domain} does not exist`), unasked } = more;
+		if (unasked === undefined) goOnline();
+		const domains = [...new Set(await find())];
+		if (domains.length === 0) throw new Skip('no sender');
 		const judgeOne = async (domain: string): Promise<Answer> => {
-			const texts = await names.txt(domain);
-			return texts === null ? otherwise(domain) : judge(domain, texts);
+			try {
+				goOnline();
+				const texts = await names.txt(domain);
+				return texts === null ? missing(domain) : await judge(domain, texts);
+			} catch (error) {
+				if (!(error instanceof Skip)) throw error;
+				return unasked?.(domain) ?? skipped(error.message);
+			}
 		};
-		const found = ones.slice(0, mostDomains).map((one) =>
-			judgeOne(one).catch((error: unknown) => {
-				if (error instanceof Skip) return skipped(error.message);
-				throw error;
-			}),
-		);
-		const left = ones.length - mostDomains;
-		const rest = left > 0 ? [skipped(`${left} more domains were not checked`)] : [];
-		return [...(await Promise.all(found)).flat(), ...rest];
+		const found = (await Promise.all(domains.slice(0, mostDomains).map(judgeOne))).flat();
+		if (domains.length > mostDomains)
+			found.push(skipped(`${domains.length - mostDomains} more domains were not checked`));
+		// One reason may skip all domains.
+		return [...new Map(found.map((one) => [one.message, one])).values()];
 	};
 	return {
 		'dns.domain': () =>
 			each(
 				async () => [...(await bounceDomains()), ...(await signedDomains())],
 				(domain) => ok(`${domain} exists`),
-				(domain) =>
-					problem(
-						`${domain} does not exist: receivers refuse mail from it`,
-						'correct its spelling, register it, or use another domain',
-					),
+				{
+					missing: (domain) =>
+						problem(
+							`${domain} does not exist: receivers refuse mail from it`,
+							'correct its spelling, register it, or use another domain',
+						),
+				},
 			),
-		'dns.dkim': () =>
-			each(signedDomains, async (domain) => {
-				const keys = (await contents().dkimKeys()).filter((key) => key.domain === domain);
-				if (keys.length === 0)
-					return warning(
-						`mail of ${domain} is not signed here, and large providers want a signature`,
-						line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
-					);
-				const publish = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
-				return Promise.all(
-					keys.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], publish)),
-				);
-			}),
+		'dns.dkim': async () => {
+			const keys = await contents().dkimKeys();
+			const publish = line('engine', 'dkim', 'list', '-o', 'tsv', '--fields', 'dns_record');
+			const unsigned = (domain: string) =>
+				keys.some((key) => key.domain === domain)
+					? null
+					: warning(
+							`mail of ${domain} is not signed here, and large providers want a signature`,
+							line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
+						);
+			const judge = async (domain: string) => {
+				const own = keys.filter((key) => key.domain === domain);
+				const judged = own.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], publish));
+				return unsigned(domain) ?? (await Promise.all(judged));
+			};
+			return each(signedDomains, judge, { unasked: unsigned });
+		},
 		// Receivers look at the domain of the return path (RFC 7208 s.2.4).
 		'dns.spf': () =>
 			each(async () => {
@@ -136,9 +147,11 @@ export function dnsChecks(contents: () => Contents, names: Names, around: Surrou
 		'dns.dmarc': () =>
 			each(senderDomains, async (domain) => {
 				// The record of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989).
-				for (const one of [domain, ...parentsOf(domain)]) {
-					const record = (await names.txt(`_dmarc.${one}`))?.find((text) => /^v=DMARC1\b/i.test(text));
-					if (record !== undefined) return ok(`_dmarc.${one}: ${record}`);
+				const labels = domain.split('.');
+				for (let at = 0; at === 0 || at < labels.length - 1; at += 1) {
+					const name = `_dmarc.${labels.slice(at).join('.')}`;
+					const record = (await names.txt(name))?.find((text) => /^v=DMARC1\b/i.test(text));
+					if (record !== undefined) return ok(`${name}: ${record}`);
 				}
 				return warning(
 					`${domain} has no DMARC policy: large providers refuse bulk mail without one`,
@@ -152,23 +165,27 @@ export function dnsChecks(contents: () => Contents, names: Names, around: Surrou
 
 type Judge = (domain: string, texts: readonly string[]) => Answer | Promise<Answer>;
 
-const mostDomains = 20;
+interface Others {
+	missing?: (domain: string) => Verdict;
+	/** Judges a domain without DNS; null: it cannot. */
+	unasked?: (domain: string) => Verdict | null;
+}
 
-function judgeKey(
-	{ name, value }: { name: string; value: string },
-	records: readonly string[],
-	fix: string,
-): Verdict {
+interface Key {
+	name: string;
+	value: string;
+}
+
+function judgeKey({ name, value }: Key, records: readonly string[], fix: string): Verdict {
 	if (records.length === 0) return problem(`${name} has no TXT record, so no signature can be verified`, fix);
+	const keyIn = (record: string) => {
+		const tags = record.split(';').map((part) => part.replace(/\s/g, ''));
+		return tags.find((part) => part.startsWith('p='))?.slice(2);
+	};
 	const published = records.map(keyIn);
 	if (published.includes(keyIn(value))) return ok(`${name} is the key that signs`);
 	if (published.every((key) => key === '')) return problem(`the TXT record of ${name} revokes the key`, fix);
 	return problem(`the TXT record of ${name} has another key, so every signature fails`, fix);
-}
-
-function keyIn(record: string): string | undefined {
-	const tags = record.split(';').map((part) => part.replace(/\s/g, ''));
-	return tags.find((part) => part.startsWith('p='))?.slice(2);
 }
 
 function judgeSpf(domain: string, texts: readonly string[]): Verdict {
@@ -187,7 +204,7 @@ function judgeSpf(domain: string, texts: readonly string[]): Verdict {
 
 async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 	const domain = domainOf(address);
-	const mx = (await names.mx(domain)) ?? [];
+	const mx = await names.mx(domain);
 	const hosts = mx.filter((host) => host !== '');
 	if (hosts.length > 0) return ok(`bounces to ${address} arrive at ${hosts.join(', ')}`);
 	// Without MX records mail goes to the host itself (RFC 5321 s.5.1).
@@ -214,22 +231,10 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 		// The error of `fetch` itself always says "fetch failed".
 		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
 		const code = codeOf(cause);
-		const why = whyUnreachable(code) ?? firstError(cause);
+		const says = `${publicUrl} does not answer this machine: ${whyUnreachable(code) ?? firstError(cause)}`;
 		// A firewall may keep this machine away, but a name that does not exist is missing for everybody.
-		const says = `${publicUrl} does not answer this machine: ${why}`;
 		if (code !== 'ENOTFOUND') return warning(says, line('serve'));
-		return problem(
-			says,
-			`publish an address for ${new URL(publicUrl).hostname} in DNS, or change the public URL`,
-		);
+		const { hostname } = new URL(publicUrl);
+		return problem(says, `publish an address for ${hostname} in DNS, or change the public URL`);
 	}
-}
-
-function domainsOf(addresses: readonly string[]): string[] {
-	return addresses.map(domainOf).filter((domain) => domain !== '');
-}
-
-function parentsOf(domain: string): string[] {
-	const labels = domain.split('.');
-	return labels.slice(1, -1).map((_, at) => labels.slice(at + 1).join('.'));
 }

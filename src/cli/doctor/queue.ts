@@ -1,12 +1,6 @@
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
-import {
-	causeOf,
-	faultSentence,
-	heldReason,
-	isRefusalOfSender,
-	type PauseCause,
-	pausedBy,
-} from '../../api/pauses.js';
+import type { PauseCause } from '../../api/pauses.js';
+import { causeOf, faultSentence, heldReason, isRefusalOfSender, pausedBy } from '../../api/pauses.js';
 import { withoutSecrets } from '../../api/quote.js';
 import type { MessageState } from '../../api/records.js';
 import type { QueueState } from '../../store/queue.js';
@@ -31,13 +25,11 @@ export function queueChecks(contents: () => Contents, around: Surroundings): Che
 			return each(pauses, 'the queue is not paused', ({ kind, reason, since, retry_at }) => {
 				if (kind !== 'manual') {
 					const next = retry_at === null ? '' : `; a worker tries again ${until(retry_at)}`;
-					const steps = stepsOf(causeOf(reason ?? ''), line);
-					return problem(faultSentence(reason, moment(since)) + next, steps.join('\n'));
+					return problem(faultSentence(reason, moment(since)) + next, stepsOf(causeOf(reason ?? ''), line));
 				}
 				const isEmpty = unfinishedStates.every((state) => (messages[state] ?? 0) === 0);
-				const why = reason === null ? '' : `: ${reason}`;
-				const steps = stepsOf(isEmpty ? 'hand' : causeOf(heldReason(reason)), line);
-				return problem(`it was paused ${pausedBy(reason)} at ${moment(since)}${why}`, steps.join('\n'));
+				const says = `it was paused ${pausedBy(reason)} at ${moment(since)}${reason === null ? '' : `: ${reason}`}`;
+				return problem(says, stepsOf(isEmpty ? 'hand' : causeOf(heldReason(reason)), line));
 			});
 		},
 		'queue.waiting': async () => judgeWaiting(await queue(), around),
@@ -65,27 +57,19 @@ export function queueChecks(contents: () => Contents, around: Surroundings): Che
 			return ok(lines.join(', ') || 'no worker is running');
 		},
 		'queue.unfinished': async () =>
-			each(
-				(await queue()).unfinished,
-				'no worker stopped while preparing a message',
-				({ message, state, deaths, due_at }) => {
-					const next =
-						state === 'failed'
-							? '; it failed'
-							: due_at === null
-								? ''
-								: `; it is tried again ${until(due_at)}`;
-					const times = deaths === 1 ? 'a worker' : `${deaths} workers`;
-					const says = `${times} stopped while preparing message ${message}${next}`;
-					return warning(says, line('messages', 'get', message));
-				},
-			),
+			each((await queue()).unfinished, 'no worker stopped while preparing a message', (one) => {
+				const { message, state, deaths, due_at } = one;
+				const again = due_at === null ? '' : `; it is tried again ${until(due_at)}`;
+				const times = deaths === 1 ? 'a worker' : `${deaths} workers`;
+				const says = `${times} stopped while preparing message ${message}`;
+				return warning(says + (state === 'failed' ? '; it failed' : again), line('messages', 'get', message));
+			}),
 		'queue.replies': async () => {
 			const replies = (await queue()).replies.filter(({ state }) => state !== 'bounced');
 			return each(replies, 'no mail server refused or deferred a message in seven days', (one) => {
 				const isOfSender = one.state === 'deferred' && isRefusalOfSender(one.reply);
 				const list = line('messages', 'list', '--status', one.state);
-				return warning(replyText(one), isOfSender ? stepsOf('sender', line).join('\n') : list);
+				return warning(replyText(one), isOfSender ? stepsOf('sender', line) : list);
 			});
 		},
 		'queue.uncertain': async () => {
@@ -104,46 +88,35 @@ export function queueChecks(contents: () => Contents, around: Surroundings): Che
 	};
 }
 
-/** The steps after a pause, in order: a sentence where it takes more than one command, and the commands. */
-export function stepsOf(cause: PauseCause, line: Line): readonly string[] {
+/** The steps after a pause, a line each: a sentence where it takes more than one command, and the commands. */
+export function stepsOf(cause: PauseCause, line: Line): string {
 	const resume = line('engine', 'queue', 'resume');
 	const test = line('engine', 'smtp-test');
+	const list = (state: MessageState) => line('messages', 'list', '--status', state);
+	const init = (...words: readonly string[]) => line('engine', 'init', ...words);
 	const steps: Readonly<Record<PauseCause, readonly string[]>> = {
 		hand: [resume],
 		restore: [
 			'cancel messages that were sent after the backup, then resume:',
-			line('messages', 'list', '--status', 'queued'),
-			line('messages', 'list', '--status', 'deferred'),
-			line('messages', 'cancel', 'UUID'),
-			resume,
+			...[list('queued'), list('deferred'), line('messages', 'cancel', 'UUID'), resume],
 		],
 		process: ['fix what stops the worker, which then continues by itself:', line('doctor')],
-		unset: [
-			'configure a mail server, then test it:',
-			line('engine', 'init', '--smtp', 'smtp://USER@HOST:587'),
-			test,
-		],
+		unset: ['configure a mail server, then test it:', init('--smtp', 'smtp://USER@HOST:587'), test],
 		login: [
 			'set the right password, test it, then resume:',
-			line('engine', 'init', '--smtp-password-file', 'FILE'),
-			test,
-			resume,
+			...[init('--smtp-password-file', 'FILE'), test, resume],
 		],
 		sender: ['allow the sender at the mail server, or use another one, then resume:', test, resume],
 		server: [
 			'fix the cause, test the mail server, then resume:',
-			line('doctor', '--only', 'smtp'),
-			test,
-			resume,
+			...[line('doctor', '--only', 'smtp'), test, resume],
 		],
 	};
-	return steps[cause];
+	return steps[cause].join('\n');
 }
 
-function judgeWaiting(
-	{ due, held, next_due_at, workers, pauses, limits }: QueueState,
-	{ now, line, until }: Surroundings,
-): Verdict {
+function judgeWaiting(queue: QueueState, { now, line, until }: Surroundings): Verdict {
+	const { due, held, next_due_at, workers, pauses, limits } = queue;
 	if (due === 0)
 		return ok(next_due_at === null ? 'no message is waiting' : `the next is due ${until(next_due_at)}`);
 	const late = next_due_at === null ? 0 : now() - next_due_at;
@@ -157,10 +130,8 @@ function judgeWaiting(
 }
 
 /** Mailbox providers take a sender for a spammer whose lists are this stale. */
-export function judgeBounced(
-	{ attempted, hardBounced }: { attempted: number; hardBounced: number },
-	line: Line,
-): Verdict {
+export function judgeBounced(lately: { attempted: number; hardBounced: number }, line: Line): Verdict {
+	const { attempted, hardBounced } = lately;
 	const says = `${numberText(hardBounced)} of ${counted(attempted, 'message')} in seven days hard-bounced`;
 	if (attempted < 100) return ok(says);
 	const share = (hardBounced / attempted) * 100;
@@ -168,10 +139,8 @@ export function judgeBounced(
 	return share <= 5 ? ok(shown) : warning(`${shown}: the list is stale`, line('report', '--last', '7d'));
 }
 
-function judgeWebhook(
-	{ id, url, stopped, failedLately, deliveredLately, retried }: Webhook,
-	{ line, moment, now, until }: Surroundings,
-): Verdict | null {
+function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundings): Verdict | null {
+	const { id, url, stopped, failedLately, deliveredLately, retried } = webhook;
 	const name = `webhook ${id} (${withoutSecrets(url)})`;
 	const command = (...words: string[]) => line('webhooks', ...words);
 	const failed = `${counted(failedLately, 'notification')} failed in 24 hours`;

@@ -1,4 +1,3 @@
-import type { WireResponse } from '../../api/api.js';
 import { need } from '../../api/capabilities.js';
 import { microsPerMs, microsPerSecond } from '../../api/datetime.js';
 import { codeOf } from '../../api/errors.js';
@@ -10,7 +9,6 @@ import { hintText, unnamed } from '../frame/command-line.js';
 import type { Connection, Target } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
-import { spanText } from '../render/units.js';
 import { judgeValidity, validityOf } from './certificate.js';
 import {
 	type Checks,
@@ -24,53 +22,41 @@ import {
 	warning,
 } from './checks.js';
 import { configChecks } from './config.js';
+import { judgeClock } from './database.js';
 import { stepsOf } from './queue.js';
-
-type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
 export async function remoteChecks(
 	cx: CommandContext,
-	asked: RemoteTarget,
+	asked: Extract<Target, { kind: 'remote' }>,
 	around: Surroundings,
 ): Promise<{ checks: Checks; close(): Promise<void> }> {
-	const { connection, token, close } = await connectAnyhow(cx, asked);
 	const baseUrl = new URL(asked.baseUrl);
+	let refusal: CliError | null = null;
+	const connection = await cx.connection().catch((error: unknown) => {
+		if (!(error instanceof CliError)) throw error;
+		// The token cannot be read, or belongs to another deployment: other checks still work.
+		refusal = error;
+		return cx.connectTo({ ...asked, token: null });
+	});
+	const { target, close } = connection;
+	const hasToken = target.kind === 'remote' && target.token !== null;
 	return {
 		checks: {
 			...configChecks(cx.paths, [], null),
-			'config.token': () => token,
+			'config.token': () => {
+				if (refusal === null) return ok(hasToken ? 'a token is set' : 'no token is set');
+				return problem(refusal.message, refusal.hint === null ? null : hintText(refusal.hint, unnamed));
+			},
 			'connection.url': () => judgeUrl(baseUrl, cx.globals.insecure === true),
 			...(baseUrl.protocol === 'https:' && {
 				'connection.certificate': () => judgeCertificate(cx, baseUrl, around),
 			}),
-			...serviceChecks(cx, connection, around),
+			...serviceChecks(cx, { connection, hasToken }, around),
 		},
-		close,
+		close: async () => {
+			if (refusal !== null) await close();
+		},
 	};
-}
-
-/** Without a token where it cannot be read, or belongs to another deployment: other checks still work. */
-async function connectAnyhow(
-	cx: CommandContext,
-	asked: RemoteTarget,
-): Promise<{ connection: Connection; token: Verdict; close(): Promise<void> }> {
-	try {
-		const connection = await cx.connection();
-		return {
-			connection,
-			token: ok(hasToken(connection) ? 'a token is set' : 'no token is set'),
-			close: async () => {},
-		};
-	} catch (error) {
-		if (!(error instanceof CliError)) throw error;
-		const connection = await cx.connectTo({ ...asked, token: null });
-		const fix = error.hint === null ? null : hintText(error.hint, unnamed);
-		return { connection, token: problem(error.message, fix), close: () => connection.close() };
-	}
-}
-
-function hasToken({ target }: Connection): boolean {
-	return target.kind === 'remote' && target.token !== null;
 }
 
 /** Every machine on the way can read the token on plain http. */
@@ -83,12 +69,8 @@ function judgeUrl({ protocol, hostname, host, origin }: URL, isInsecure: boolean
 	return warning('--insecure lets any machine on the way take the token', 'use --ca-cert FILE instead');
 }
 
-async function judgeCertificate(
-	cx: CommandContext,
-	baseUrl: URL,
-	{ now, goOnline, timeout }: Surroundings,
-): Promise<Verdict> {
-	goOnline();
+async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surroundings): Promise<Verdict> {
+	around.goOnline();
 	const { goesThroughProxy } = await import('../connect/remote.js');
 	if (goesThroughProxy({ baseUrl, proxy: cx.globals.proxy ?? null, env: cx.io.env }))
 		throw new Skip('the connection goes through a proxy');
@@ -96,8 +78,9 @@ async function judgeCertificate(
 	const port = Number(baseUrl.port || 443);
 	const [ca, isChecked] = [await cx.authority(), cx.globals.insecure !== true];
 	try {
-		const validTo = await validityOf({ host, port, ca, isChecked, signal: timeout() });
-		return judgeValidity(host, validTo, { now: now(), isChecked, renew: 'renew it on the server' });
+		const asked = { host, port, ca, rejectUnauthorized: isChecked };
+		const validTo = await validityOf(asked, around.timeout());
+		return judgeValidity(host, validTo, { now: around.now(), isChecked, renew: 'renew it on the server' });
 	} catch (error) {
 		// The check of the service reports why it cannot be reached.
 		if (['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED'].includes(codeOf(error))) throw new Skip('no connection');
@@ -106,77 +89,93 @@ async function judgeCertificate(
 	}
 }
 
+/** An answer of the service; `json`: what its body says, if it is JSON. */
+interface Answer {
+	status: number;
+	headers: Readonly<Record<string, string>>;
+	json: unknown;
+}
+
 const listsPath = '/sub/lists/';
 
-function serviceChecks(cx: CommandContext, connection: Connection, around: Surroundings): Checks {
-	const { api, exchange } = connection;
-	const { now, goOnline, timeout } = around;
-	const ask = (path: string, token: null | undefined) =>
+function serviceChecks(
+	cx: CommandContext,
+	{ connection: { api, exchange }, hasToken }: { connection: Connection; hasToken: boolean },
+	{ now, goOnline, timeout }: Surroundings,
+): Checks {
+	const ask = (path: string, token?: null) =>
 		once(async () => {
 			goOnline();
 			const signal = timeout();
 			try {
-				const response = await exchange({ method: 'GET', path, ...(token === null && { token }), signal });
-				return { response, at: now() };
+				const { body, ...answer } = await exchange({
+					method: 'GET',
+					path,
+					...(token === null && { token }),
+					signal,
+				});
+				return { ...answer, json: jsonOf(body), at: now() };
 			} catch (error) {
 				throw signal.aborted ? signal.reason : error;
 			}
 		});
-	const lists = ask(`${listsPath}?page_size=1`, undefined);
+	const lists = ask(`${listsPath}?page_size=1`);
 	const ready = ask('/readyz', null);
-	const askRoot = ask('/', null);
-	const answered = <T>(answer: Promise<T>) =>
-		answer.catch((error: unknown): T => {
+	const root = ask('/', null);
+	const answered = (asked: typeof lists) =>
+		asked().catch((error: unknown) => {
 			throw error instanceof Skip ? error : new Skip('the service does not answer');
 		});
-	const root = async () => descriptionOf((await answered(askRoot())).response);
+	const description = async () => descriptionOf(await answered(root));
 	const mustBeOurs = async () => {
-		if ((await root()) === null) throw new Skip('it is not a mailctl server');
+		if ((await description()) === null) throw new Skip('it is not a mailctl server');
+	};
+	/** The status of a refusal; null: the lists were answered. Throws `Skip` for anything else. */
+	const refusalOfLists = async () => {
+		const answer = await answered(lists);
+		if (answer.status === 401 || answer.status === 403) return answer.status;
+		if (!isPage(answer)) throw new Skip('the service does not answer with lists');
+		return null;
 	};
 	return {
 		'service.answers': async () => {
 			try {
-				return judgeAnswer((await lists()).response);
+				return judgeAnswer(await lists());
 			} catch (error) {
 				if (error instanceof Skip) throw error;
 				return problem(firstError(error), 'check the base URL, the network, and that the service runs');
 			}
 		},
-		'service.kind': async () => ok((await root()) ?? 'another service: only the documented API is there'),
+		'service.kind': async () => {
+			const ours = await description();
+			if (ours !== null) return ok(ours);
+			await refusalOfLists();
+			return ok('another service: only the documented API is there');
+		},
 		'service.token': async () => {
-			const { status, ...answer } = (await answered(lists())).response;
-			if (status !== 401 && status !== 403) {
-				if (!isPage({ status, ...answer })) throw new Skip('the service does not answer with lists');
-				return ok(hasToken(connection) ? 'the token is accepted' : 'the service needs no token');
-			}
+			const status = await refusalOfLists();
+			if (status === null) return ok(hasToken ? 'the token is accepted' : 'the service needs no token');
 			// A 403 of mailctl means a token without `read`; of others any refusal.
-			if (hasToken(connection) && status === 403 && (await root()) !== null)
+			if (hasToken && status === 403 && (await description()) !== null)
 				return warning('the token is accepted, but may not read lists (403)');
 			const fix = hintText(refusedTokenHint(cx.settings, cx.globals, cx.io.env), unnamed);
-			const says = hasToken(connection) ? 'the token is refused' : 'the service needs a token';
-			return problem(`${says} (${status})`, fix);
+			return problem(`${hasToken ? 'the token is refused' : 'the service needs a token'} (${status})`, fix);
 		},
 		'service.pace': async () => {
-			const { durationMs } = (await answered(lists())).response;
+			const { durationMs } = await answered(lists);
 			const says = `one small request took ${Math.round(durationMs)} ms`;
 			return durationMs > 2_000 ? warning(`${says}: every command will be slow`) : ok(says);
 		},
 		'service.clock': async () => {
-			const { response, at } = await answered(lists());
-			const { date } = response.headers;
-			const ahead = (date === undefined ? Number.NaN : Date.parse(date) * microsPerMs) - at;
-			if (Number.isNaN(ahead)) throw new Skip('the service does not tell its time');
-			if (Math.abs(ahead) <= 300 * microsPerSecond) return ok("its clock agrees with this machine's");
-			return warning(
-				`its clock is ${spanText(ahead)} ${ahead > 0 ? 'ahead of' : 'behind'} this machine's`,
-				'set the clock that is wrong: timedatectl set-ntp true',
-			);
+			const { headers, at } = await answered(lists);
+			const told = Date.parse(headers['date'] ?? '') * microsPerMs;
+			if (Number.isNaN(told)) throw new Skip('the service does not tell its time');
+			return judgeClock('its', told - at, 300 * microsPerSecond);
 		},
 		'service.ready': async () => {
 			await mustBeOurs();
-			const { status, body } = (await answered(ready())).response;
+			const { status, json } = await answered(ready);
 			if (status === 200) return ok('its database answers');
-			const json = jsonOf(body);
 			const detail = isRecord(json) ? textOf(json['detail']) : null;
 			const says = `it is not ready (${status}): ${detail ?? 'no reason given'}`;
 			return problem(says, 'run mailctl doctor on its machine');
@@ -195,7 +194,7 @@ function serviceChecks(cx: CommandContext, connection: Connection, around: Surro
 			if (paused !== null) {
 				const said = textOf(paused) ?? 'no reason given';
 				const steps = stepsOf(causeOf(said), (...words) => ['mailctl', ...words].join(' '));
-				return problem(`it sends nothing: ${said}`, [there, ...steps].join('\n'));
+				return problem(`it sends nothing: ${said}`, `${there}\n${steps}`);
 			}
 			if (has_worker !== false) return ok('its queue is not paused');
 			return warning('no worker is running, so accepted messages wait', `${there}\nmailctl worker`);
@@ -204,14 +203,12 @@ function serviceChecks(cx: CommandContext, connection: Connection, around: Surro
 }
 
 /** The self-description of a mailctl server at `/`, read without trust; null: it is another service. */
-function descriptionOf({ status, body }: WireResponse): string | null {
-	const json = status === 200 ? jsonOf(body) : null;
-	if (!isRecord(json) || json['service'] !== 'mailctl') return null;
+function descriptionOf({ status, json }: Answer): string | null {
+	if (status !== 200 || !isRecord(json) || json['service'] !== 'mailctl') return null;
 	const { version, extensions } = json;
-	const names = Array.isArray(extensions)
-		? extensions.slice(0, 50).flatMap((name) => textOf(name) ?? [])
-		: [];
-	return `mailctl ${textOf(version) ?? 'of unknown version'} with ${names.join(', ') || 'no extensions'}`;
+	const texts = Array.isArray(extensions) ? extensions.slice(0, 50).map(textOf) : [];
+	const names = texts.filter((name) => name !== null).join(', ');
+	return `mailctl ${textOf(version) ?? 'of unknown version'} with ${names || 'no extensions'}`;
 }
 
 function jsonOf(body: Uint8Array): unknown {
@@ -223,28 +220,25 @@ function jsonOf(body: Uint8Array): unknown {
 }
 
 function textOf(value: unknown): string | null {
-	return typeof value === 'string' && value !== '' ? short(value) : null;
+	if (typeof value !== 'string' || value === '') return null;
+	return value.length <= 100 ? value : `${value.slice(0, 99)}…`;
 }
 
-function short(text: string): string {
-	return text.length <= 100 ? text : `${text.slice(0, 99)}…`;
-}
-
-function judgeAnswer(response: WireResponse): Verdict {
-	const { status, headers } = response;
+function judgeAnswer(answer: Answer): Verdict {
+	const { status, headers } = answer;
 	const check = 'check the base URL';
 	if (status >= 500) return problem(`it answers ${status}: the service itself has failed`, 'try again later');
 	if (status === 429) return warning('it answers 429: too many requests', 'try again later');
-	// A refusal shows that the server knows tokens.
-	if (status === 401 || status === 403) return ok(`it answers ${status}`);
 	if (status >= 300 && status < 400)
-		return problem(`it redirects to ${short(headers['location'] ?? '')}`, check);
-	if (isPage(response)) return ok(`it answers ${status}`);
+		return problem(`it redirects to ${textOf(headers['location']) ?? ''}`, check);
+	// A refusal shows that the server knows tokens.
+	if (status === 401 || status === 403 || isPage(answer)) return ok(`it answers ${status}`);
 	return problem(`${listsPath} answers ${status} without lists: this is another service`, check);
 }
 
 /** The document's list envelope, as far as a stranger's answer would not have it too. */
-function isPage({ status, body }: Pick<WireResponse, 'status' | 'body'>): boolean {
-	const json = status < 300 ? jsonOf(body) : null;
-	return isRecord(json) && typeof json['count'] === 'number' && Array.isArray(json['results']);
+function isPage({ status, json }: Answer): boolean {
+	return (
+		status < 300 && isRecord(json) && typeof json['count'] === 'number' && Array.isArray(json['results'])
+	);
 }

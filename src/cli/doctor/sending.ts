@@ -18,7 +18,8 @@ const mailServerMs = 15_000;
 export function sendingChecks(contents: () => Contents, keys: GivenKeys, around: Surroundings): Checks {
 	const { line, text, timeout, now, goOnline } = around;
 	const set = (name: string, value: string) => line('engine', 'settings', 'set', name, value);
-	const setServer = line('engine', 'init', '--smtp', 'smtp://USER@HOST:587');
+	const init = (flag: string, value: string) => line('engine', 'init', flag, value);
+	const setServer = init('--smtp', 'smtp://USER@HOST:587');
 	const tryServer = once(async () => {
 		goOnline();
 		const { smtp, testSmtp } = contents();
@@ -33,11 +34,10 @@ export function sendingChecks(contents: () => Contents, keys: GivenKeys, around:
 			if (keys.problem !== null)
 				return problem(keys.problem, 'one key a line, 32 bytes in hex: openssl rand -hex 32');
 			const unknown = counts.find(({ key }) => key !== null && keys.given.every(({ id }) => id !== key));
-			if (unknown !== undefined)
-				return problem(
-					`${counted(unknown.secrets, 'secret')} encrypted with key ${unknown.key}, which is missing`,
-					'add that key to the file in MAILCTL_KEY_FILE',
-				);
+			if (unknown !== undefined) {
+				const says = `${counted(unknown.secrets, 'secret')} encrypted with key ${unknown.key}, which is missing`;
+				return problem(says, 'add that key to the file in MAILCTL_KEY_FILE');
+			}
 			const [current] = keys.given;
 			const others = counts.filter(({ key }) => key !== current?.id);
 			const sum = others.reduce((all, { secrets }) => all + secrets, 0);
@@ -57,33 +57,30 @@ export function sendingChecks(contents: () => Contents, keys: GivenKeys, around:
 			if (smtp === null) return problem('no mail server, so nothing can be sent', setServer);
 			const { host, port, security, user, password } = smtp;
 			const server = `${host}:${port}`;
+			const noPassword = `no password is set for ${user} at ${server}`;
 			if (user !== null && password === null)
-				return problem(
-					`no password is set for ${user} at ${server}`,
-					line('engine', 'init', '--smtp-password-file', 'FILE'),
-				);
+				return problem(noPassword, init('--smtp-password-file', 'FILE'));
+			const what = user === null ? 'mail goes' : 'mail and password go';
 			if (security === 'never' && !isLoopback(host))
 				return warning(
-					`${user === null ? 'mail goes' : 'mail and password go'} to ${server} without TLS`,
-					line('engine', 'init', '--smtp', 'smtp://USER@HOST:587?tls=required'),
+					`${what} to ${server} without TLS`,
+					init('--smtp', 'smtp://USER@HOST:587?tls=required'),
 				);
 			return ok(`mail goes to ${server}${user === null ? '' : `, as ${user}`}`);
 		},
 		'settings.public-url': async () => {
 			const { publicUrl, smtpUrl } = await contents().settings();
 			const fix = set('public_url', 'https://HOST');
-			if (publicUrl !== null) {
-				const { protocol, hostname } = new URL(publicUrl);
-				const links = `links in mails lead to ${publicUrl}`;
-				if (isLoopback(hostname)) return warning(`${links}, which works only on this machine`, fix);
-				if (protocol === 'http:') return warning(`${links}: mailbox providers distrust plain http`, fix);
-				return ok(links);
-			}
 			// A mail server of this machine may be a trial, or a relay to the internet.
 			const why = isLoopbackUrl(smtpUrl)
 				? 'so links in mails lead to this machine'
 				: 'so mails have no links for opens, clicks and unsubscribing';
-			return warning(`no public URL is set, ${why}`, fix);
+			if (publicUrl === null) return warning(`no public URL is set, ${why}`, fix);
+			const { protocol, hostname } = new URL(publicUrl);
+			const links = `links in mails lead to ${publicUrl}`;
+			if (isLoopback(hostname)) return warning(`${links}, which works only on this machine`, fix);
+			if (protocol === 'http:') return warning(`${links}: mailbox providers distrust plain http`, fix);
+			return ok(links);
 		},
 		'settings.bounces': async () => {
 			const { bounceAddress } = await contents().settings();

@@ -1,12 +1,23 @@
 /** The lines of `doctor` and `smoke`: one a check, with its details below it. */
+import type { CommandContext } from '../frame/context.js';
 import { clean } from './clean.js';
-import type { Paint } from './terminal.js';
+import { hasColor, hasUnicode, type Paint, paint } from './terminal.js';
 import { hanging, wrapWords } from './width.js';
 
 export interface Screen {
 	columns: number;
 	unicode: boolean;
 	paint: Paint;
+}
+
+/** The screen of standard output, or with `isFile` a file, which has no colors and no end of its lines. */
+export async function screenOf({ io, settings }: CommandContext, isFile = false): Promise<Screen> {
+	const { stdout, env } = io;
+	return {
+		columns: !isFile && stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY,
+		unicode: hasUnicode(env),
+		paint: await paint(!isFile && hasColor(stdout, settings.color.value, env)),
+	};
 }
 
 const marks = {

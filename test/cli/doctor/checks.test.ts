@@ -1,7 +1,7 @@
 // How checks run and are printed, and verdicts on what a test cannot bring about: full disks, old versions, months of mail.
 import { describe, expect, it } from 'vitest';
 import {
-	type Chosen,
+	type Checks,
 	type Finding,
 	type Level,
 	ok,
@@ -16,42 +16,35 @@ import { UsageError } from '../../../src/cli/frame/errors.js';
 import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js';
 
 describe('the checks of a run', () => {
-	const run = (checks: Chosen, signal = new AbortController().signal) => runChecks(checks, signal, () => {});
+	const run = (checks: Checks, signal = new AbortController().signal) => runChecks(checks, signal, () => {});
 
 	it('that need other machines start after the others, and keep their position', async () => {
 		const begun: string[] = [];
-		const check = (name: Chosen[number][0]): Chosen[number] => [
-			name,
-			async () => {
-				begun.push(`${name} begins`);
-				await Promise.resolve();
-				begun.push(`${name} ends`);
-				return [ok(name), warning('b', 'c')];
-			},
-		];
-		const findings = await run([check('smtp.login'), check('queue.paused'), check('dns.spf')]);
+		const names = ['smtp.login', 'queue.paused', 'dns.spf'];
+		const check = (name: string) => async () => {
+			begun.push(`${name} begins`);
+			await Promise.resolve();
+			begun.push(`${name} ends`);
+			return [ok(name), warning('b', 'c')];
+		};
+		const findings = await run(Object.fromEntries(names.map((name) => [name, check(name)])));
 		expect(begun).toEqual([
 			...['queue.paused begins', 'queue.paused ends'],
 			...['smtp.login begins', 'dns.spf begins', 'smtp.login ends', 'dns.spf ends'],
 		]);
-		expect(findings.map((finding) => finding.check)).toEqual(
-			['smtp.login', 'queue.paused', 'dns.spf'].flatMap((name) => [name, name]),
-		);
+		expect(findings.map((finding) => finding.check)).toEqual(names.flatMap((name) => [name, name]));
 	});
 
 	it('are problems if they throw, and are skipped if they do not end in time', async () => {
 		const stop = new AbortController();
-		const checks: Chosen = [
-			['queue.paused', () => Promise.reject(new Error('the disk is gone'))],
-			['queue.workers', () => ok('fine')],
-			[
-				'smtp.login',
-				() => {
-					stop.abort(new Error('out of time'));
-					return new Promise(() => {});
-				},
-			],
-		];
+		const checks: Checks = {
+			'queue.paused': () => Promise.reject(new Error('the disk is gone')),
+			'queue.workers': () => ok('fine'),
+			'smtp.login': () => {
+				stop.abort(new Error('out of time'));
+				return new Promise(() => {});
+			},
+		};
 		expect(await run(checks, stop.signal)).toMatchObject([
 			{ check: 'queue.paused', level: 'problem', message: 'this check failed: the disk is gone' },
 			{ check: 'queue.workers', level: 'ok', message: 'fine' },

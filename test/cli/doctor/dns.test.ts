@@ -49,20 +49,16 @@ describe('the DKIM signature of a domain', () => {
 		]);
 	});
 
-	it('fails with the record of another key', async () => {
+	it.each([
+		[
+			'p=MIIBIjANBgkq',
+			'the TXT record of s1._domainkey.example.com has another key, so every signature fails',
+		],
+		['p=', 'the TXT record of s1._domainkey.example.com revokes the key'],
+	])('fails with the record "%s"', async (record, message) => {
 		const { dns_name } = await addKey();
-		server.zones[dns_name] = { TXT: ['v=DKIM1; k=rsa; p=MIIBIjANBgkq'] };
-		expect(await found('dns.dkim', 11)).toMatchObject([
-			{ level: 'problem', message: expect.stringMatching(/has another key, so every signature fails/) },
-		]);
-	});
-
-	it('fails with a record that revokes the key', async () => {
-		const { dns_name } = await addKey();
-		server.zones[dns_name] = { TXT: ['v=DKIM1; p='] };
-		expect(await found('dns.dkim', 11)).toMatchObject([
-			{ level: 'problem', message: 'the TXT record of s1._domainkey.example.com revokes the key' },
-		]);
+		server.zones[dns_name] = { TXT: [`v=DKIM1; k=rsa; ${record}`] };
+		expect(await found('dns.dkim', 11)).toMatchObject([{ level: 'problem', message }]);
 	});
 
 	it('is valid with the published record, in several strings and with spaces', async () => {
@@ -166,9 +162,32 @@ describe('the domain of the bounce address', () => {
 	});
 });
 
-it('an unreachable name server is not a finding', async () => {
-	const words = ['doctor', '--only', 'dns', '--name-server', '127.0.0.1:9'];
-	const all = (await project.json(words)) as Finding[];
-	const asked = all.filter(({ check }) => check !== 'dns.dkim');
-	expect(new Set(asked.map(({ level }) => level))).toEqual(new Set(['skipped']));
+describe.each([
+	['an unreachable name server', ['--name-server', '127.0.0.1:9'], /^DNS did not answer: /],
+	['--offline', ['--offline'], /^not checked with --offline$/],
+])('%s', (_, words, reason) => {
+	const findings = async () => (await project.json(['doctor', '--only', 'dns', ...words])) as Finding[];
+	const skipped = { level: 'skipped', message: expect.stringMatching(reason), fix: null };
+
+	it('skips the checks that need DNS, and still reports a domain without a key', async () => {
+		expect(await findings()).toMatchObject([
+			{ check: 'dns.domain', ...skipped },
+			{
+				check: 'dns.dkim',
+				level: 'warning',
+				message: 'mail of example.com is not signed here, and large providers want a signature',
+				fix: `mailctl --db ${project.db} engine dkim add --domain example.com --selector s1`,
+			},
+			{ check: 'dns.spf', ...skipped },
+			{ check: 'dns.dmarc', ...skipped },
+			{ check: 'dns.bounces', level: 'skipped' },
+		]);
+	});
+
+	it('skips the record of a key', async () => {
+		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);
+		expect((await findings()).filter(({ check }) => check === 'dns.dkim')).toEqual([
+			{ check: 'dns.dkim', ...skipped },
+		]);
+	});
 });

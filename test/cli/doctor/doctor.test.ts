@@ -13,7 +13,7 @@ import {
 	writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../../src/cli/doctor/checks.js';
@@ -34,11 +34,22 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 
 describe('doctor on a database', () => {
 	it('rejects an empty selection and names the groups', async () => {
-		const { code, stderr } = await project.run(['doctor', '--only', 'service']);
-		expect({ code, stderr }).toMatchObject({
-			code: 2,
-			stderr: expect.stringContaining('groups for this target: machine, config'),
-		});
+		const stderr = expect.stringContaining('groups for this target: machine, config');
+		expect(await project.run(['doctor', '--only', 'service'])).toMatchObject({ code: 2, stderr });
+	});
+
+	it('prints only warnings and problems with --quiet, and all checks as JSON', async () => {
+		const words = ['doctor', '--offline', '-q', '--only', 'settings'];
+		for (const output of ['tsv', 'table']) {
+			const { code, stdout, stderr } = await project.run([...words, '-o', output]);
+			expect({ code, stderr, names: stdout.match(/settings\.[\w-]+/g) }, output).toEqual({
+				code: 11,
+				stderr: '',
+				names: ['settings.smtp', 'settings.public-url', 'settings.bounces'],
+			});
+			expect(stdout).not.toContain('mailctl doctor');
+		}
+		expect(await project.json(words, { code: 11 })).toHaveLength(6);
 	});
 });
 
@@ -251,30 +262,25 @@ describe('permissions of the database files', () => {
 		expect(await access(tmpdir())).toMatchObject([{ level: 'ok' }]);
 	});
 
-	it('are checked for the configuration, which decides where tokens are sent', async () => {
-		const home = await makeHome();
-		const file = join(home, '.config/mailctl/config.json');
-		await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-		await writeFile(file, '{"profiles":{}}');
-		await chmod(file, 0o666);
-		const argv = ['doctor', '--base-url', 'https://mail.example.com', '--only', 'config', '-o', 'json'];
-		const { code, stdout } = await cli(argv, { env: { HOME: home } });
-		expect({ code, access: JSON.parse(stdout)[1] }).toMatchObject({
-			code: 11,
-			access: { message: `everyone on this machine can change ${file}`, fix: `chmod 600 ${file}` },
-		});
-	});
-
-	it('are checked for the configuration folder', async () => {
+	it.each([
+		['the configuration, which decides where tokens are sent', '/config.json', 0o666, 'chmod 600'],
+		['the configuration folder', '', 0o777, 'chmod go-w'],
+	])('are checked for %s', async (_, name, mode, fix) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
-		await chmod(folder, 0o777);
+		await writeFile(`${folder}/config.json`, '{"profiles":{}}', { mode: 0o600 });
+		await chmod(folder + name, mode);
 		const argv = ['doctor', '--base-url', 'https://mail.example.com', '--only', 'config', '-o', 'json'];
 		const { code, stdout } = await cli(argv, { env: { HOME: home } });
-		expect({ code, access: JSON.parse(stdout)[1] }).toMatchObject({
+		const may =
+			name === '' ? `write to the folder ${folder}, which holds secrets` : `change ${folder}${name}`;
+		expect({ code, access: JSON.parse(stdout)[1] }).toEqual({
 			code: 11,
-			access: { check: 'config.access', level: 'problem', fix: `chmod go-w ${folder}` },
+			access: {
+				...{ check: 'config.access', level: 'problem' },
+				...{ message: `everyone on this machine can ${may}`, fix: `${fix} ${folder}${name}` },
+			},
 		});
 	});
 });

@@ -185,15 +185,17 @@ describe('an answer at a base URL', () => {
 	it.each([
 		...['<html><title>Welcome</title></html>', '', '{"status": "ok"}', '{"results": []}'],
 		...['{"count": 0, "results": {}}', '[]'],
-	])('that is "%s" is from another service, and the token is not judged', async (text) => {
+	])('that is "%s" is from another service, and neither its kind nor the token is judged', async (text) => {
 		const { code, of } = await asked(text);
-		expect({ code, answers: of('service.answers'), token: of('service.token') }).toMatchObject({
+		const [answers, kind, token] = ['answers', 'kind', 'token'].map((name) => of(`service.${name}`));
+		expect({ code, answers, kind, token }).toMatchObject({
 			code: 11,
 			answers: {
 				level: 'problem',
 				message: '/sub/lists/ answers 200 without lists: this is another service',
 				fix: 'check the base URL',
 			},
+			kind: { level: 'skipped', message: 'the service does not answer with lists' },
 			token: { level: 'skipped', message: 'the service does not answer with lists' },
 		});
 	});
