@@ -66,7 +66,7 @@ export async function runCampaign(cx: CommandContext, campaign: CampaignRun): Pr
 	else if (isFinished(status)) return reportFinished(cx, campaign, status);
 	// Another process may hold a campaign that this machine keeps, which shows only when it is taken.
 	else await cx.note(`the campaign "${name}" is released already${place.isForeign ? '' : ': resuming it'}`);
-	return deliver(cx, campaign);
+	return deliver(cx, campaign, status.replies);
 }
 
 export async function assertStaged(cx: CommandContext, campaign: CampaignRun): Promise<void> {
@@ -229,7 +229,12 @@ async function reportFinished(
 	return codeOf(cx, bounced + failed > 0 ? exits.partly : exits.done, status);
 }
 
-async function deliver(cx: CommandContext, campaign: CampaignRun): Promise<ExitCode> {
+/** `known`: replies of an earlier run, read before the release: a fast server sends all of it before the answer. */
+async function deliver(
+	cx: CommandContext,
+	campaign: CampaignRun,
+	known: CampaignStatus['replies'],
+): Promise<ExitCode> {
 	const { place, id, name } = campaign;
 	const status = await place.campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
@@ -240,7 +245,7 @@ async function deliver(cx: CommandContext, campaign: CampaignRun): Promise<ExitC
 		await cx.hint(['nothing leaves before; ', await sender(cx), ' has to run then']);
 		return exits.done;
 	}
-	const run = () => deliverReleased(cx, campaign, status);
+	const run = () => deliverReleased(cx, campaign, { counts: status.counts, known });
 	// No service has accepted what waits on this machine.
 	return place.isForeign ? run() : afterAcceptance(cx, name, run);
 }
@@ -248,7 +253,7 @@ async function deliver(cx: CommandContext, campaign: CampaignRun): Promise<ExitC
 async function deliverReleased(
 	cx: CommandContext,
 	campaign: CampaignRun,
-	{ counts, replies: known }: CampaignStatus,
+	{ counts, known }: Pick<CampaignStatus, 'counts'> & { known: CampaignStatus['replies'] },
 ): Promise<ExitCode> {
 	const { place, id, name, options } = campaign;
 	const { local } = await cx.connection();

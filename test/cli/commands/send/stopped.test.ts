@@ -69,6 +69,33 @@ it('an interrupted send counts what the server sent meanwhile', async () => {
 	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
 });
 
+it('a send shows the replies of a server that has finished before the release is answered', async () => {
+	const faulty = await startFaultServer({
+		on: (phase, line) =>
+			phase === 'RCPT' && line.includes('b@') ? { answer: '550 5.1.1 No such user' } : undefined,
+	});
+	opened.push(faulty);
+	const project = await makeProject({ smtp: faulty.port });
+	const server = await startServer(project.db);
+	opened.push({ close: () => server.stop() });
+	const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
+		const answered = await ask(passing);
+		if (passing.path.endsWith('/release/'))
+			await eventually(async () =>
+				expect(await project.json(['campaigns', 'list'])).toMatchObject([{ state: 'finished' }]),
+			);
+		return answered;
+	});
+	opened.push(proxy);
+	const file = await project.file('two.csv', 'email\na@example.com\nb@example.com\n');
+	const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', file];
+	const { code, stderr } = await cli(
+		['--base-url', proxy.baseUrl, 'send', ...mail, '--yes', '--expect-count', '2'],
+		{ env: { MAILCTL_TOKEN: server.token }, columns: 100 },
+	);
+	expect([code, stderr]).toEqual([9, expect.stringMatching(/^1 bounced: 550 5.1.1 No such user$/m)]);
+});
+
 /** A send on a database of this machine, interrupted while the mail server has the message and has not answered. */
 async function interruptedAtTheDot(answer: Fault) {
 	const stop = new AbortController();
