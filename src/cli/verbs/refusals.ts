@@ -154,8 +154,12 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells a person why messages that are due are not sent, and what sends them. */
-export async function sayWhatHolds(cx: CommandContext, scope: MessageScope, sender?: Hint): Promise<void> {
+/** Tells a person why messages that are due are not sent, and the `sender` that starts them; null: it is told already. */
+export async function sayWhatHolds(
+	cx: CommandContext,
+	scope: MessageScope,
+	sender: Hint | null = mailctl('worker'),
+): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
 	if (messages === undefined || isMachine(cx.out.format)) return;
 	// A token with the scope `read` alone may not ask.
@@ -164,7 +168,7 @@ export async function sayWhatHolds(cx: CommandContext, scope: MessageScope, send
 	const { paused, has_worker } = progress;
 	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
 	if (paused !== null) await cx.warn(pauseSentence(paused));
-	if (has_worker === false) await cx.hint(await senderless(cx, sender));
+	if (has_worker === false && sender !== null) await cx.hint(await senderless(cx, sender));
 }
 
 export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): string {

@@ -34,8 +34,9 @@ interface Sent {
 describe('mailctl campaigns', () => {
 	it('says that the queue is paused, except to a token that may only read', async () => {
 		await project.run(['engine', 'queue', 'pause']);
-		await project.run([...agreed, '--no-wait']);
+		const sent = await project.run([...agreed, '--no-wait']);
 		const hint = `hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`;
+		expect(sent).toMatchObject({ code: 0, stderr: expect.stringMatching(new RegExp(`${hint}$`)) });
 		expect(await project.run(['campaigns', 'list', '-o', 'name'])).toMatchObject({ code: 0, stderr: hint });
 		const server = await startServer(project.db);
 		const made = ['engine', 'tokens', 'create', '--name', 'r', '--scope', 'read', '-q'];

@@ -16,7 +16,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
 import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { numberText, replyText } from '../../render/units.js';
-import { doNotRepeat, queuePaused, senderless } from '../../verbs/refusals.js';
+import { doNotRepeat, queuePaused, sayWhatHolds, senderless } from '../../verbs/refusals.js';
 import type { SendOptions } from './options.js';
 import {
 	howToContinue,
@@ -66,6 +66,7 @@ export async function deliverNow(
 	if (messages === undefined) return null;
 	if (options.wait === false) {
 		await cx.hint(['accepted and queued; ', await sender(cx), ' sends it']);
+		await sayWhatHolds(cx, scope, null);
 		return null;
 	}
 	const { local } = await cx.connection();
