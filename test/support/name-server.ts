@@ -1,8 +1,6 @@
 /** A name server within the test, over UDP: it knows what it is given, and says of other names that they do not exist. */
 import { createSocket } from 'node:dgram';
-import dns from 'node:dns';
 import { once } from 'node:events';
-import { onTestFinished, vi } from 'vitest';
 
 interface Zone {
 	TXT?: readonly string[];
@@ -83,16 +81,4 @@ function nameData(host: string): Buffer {
 	const labels = host.split('.').filter((label) => label !== '');
 	const parts = labels.map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
 	return Buffer.concat([...parts, Buffer.from([0])]);
-}
-
-export function leadNames(address: () => string): void {
-	const lookup = vi
-		.spyOn(dns, 'lookup')
-		.mockImplementation(((
-			_host: string,
-			options: { all?: boolean },
-			answer: (...found: unknown[]) => void,
-		) =>
-			options.all ? answer(null, [{ address: address(), family: 4 }]) : answer(null, address(), 4)) as never);
-	onTestFinished(() => lookup.mockRestore());
 }

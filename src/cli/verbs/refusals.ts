@@ -154,7 +154,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells a person why messages that are due are not sent, and the `sender` that starts them; null: it is told already. */
+/** Tells a person why messages that are due are not sent, and the `sender` that starts them; null leaves it out. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,
