@@ -28,13 +28,13 @@ export interface OpenCampaign {
 	is_numbered?: boolean;
 	spec: CampaignSpec | RequestsSpec;
 	strict_vars: boolean;
-	/** `smtp` by default. With `api` the senders, lists and fields are those of a service, and are not looked up here. */
+	/** The default is `smtp`. With `api` a service has the senders, lists and fields, so do not look them up here. */
 	courier?: Courier;
 	audience?: CheckedAudience;
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** Treats another client's campaign with this key as a conflict; `unless` ignores those of other clients. */
+	/** Reports another client's campaign with this key as a conflict; `unless` ignores campaigns of other clients. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -62,7 +62,7 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** `first` deletes what was staged, because a list that changes is read from its start again. */
+/** `first` deletes the staged rows, because a list that has changed is read again from its start. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;
@@ -80,7 +80,7 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/** Requests that look the same to their reader share it, so that an address gets one of them. */
+			/** Requests that a recipient cannot tell apart share this UUID, so each address gets one of them. */
 			alike: Uuid;
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];
@@ -116,15 +116,15 @@ export interface CampaignReads {
 export interface CampaignWrites {
 	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
 	/**
-	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice.
-	 * `for_ms`: starts no slice later than that; absent: the whole list.
+	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice. `for_ms`:
+	 * the time for new slices; absent: the whole list.
 	 */
 	addListToCampaign(
 		c: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
 		means?: Means,
 	): Promise<ListAck | null>;
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
-	/** False makes messages that wait for another try uncertain again. */
+	/** `isAgain` false marks messages that wait for a retry as uncertain again. */
 	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
 	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
 	putCampaignBatch(
@@ -169,8 +169,8 @@ export interface Submission {
 	content: Content;
 	content_sha256: string;
 	/**
-	 * The variables of the content: a message keeps only these from its subscriber's meta. Null: only the service
-	 * that sends the messages knows them.
+	 * The variables of the content: a message keeps only these from its subscriber's meta. Null if only the service that
+	 * sends the messages knows them.
 	 */
 	variables: readonly string[] | null;
 	request?: Omit<SendRequest, 'to'>;
@@ -195,7 +195,7 @@ export interface StoredSubmission {
 	tracking?: Tracking;
 	content: Content;
 	content_sha256: string;
-	/** Retention has deleted its texts and files, except the links of its HTML. */
+	/** Retention has deleted the texts and files of the content, except the links of its HTML. */
 	is_dropped?: true;
 	call?: StoredCall;
 }

@@ -12,7 +12,7 @@ import type { Seen } from '../store.js';
 import { column, conditionsOf, each, insertInto, type Sql } from './sql.js';
 
 const unnamedFor: Micros = microsPerDay;
-/** An uploaded file that `send` has found stays at least this long, so that the message can name it. */
+/** Keeps a file that `send` has found at least this long, so that the message can name it. */
 const atLeast: Micros = microsPerDay / 24;
 const mostDropped = 10;
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
@@ -43,7 +43,7 @@ export function createAttachments(sql: Sql) {
 const isOwner =
 	'EXISTS (SELECT 1 FROM attachment_owners o WHERE o.sha256 = attachments.sha256 AND o.owner = ?)';
 
-/** A client that sees only its own records knows a file by having uploaded it, not by its hash. */
+/** A client that sees only its own records finds a file only if it uploaded the file itself. */
 async function findFile(
 	sql: Sql,
 	sha256: string,
@@ -111,7 +111,7 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
 }
 
-/** Deletes a content without submissions, and the files that only it named; see `dropUnnamed`. */
+/** Deletes a content without submissions, and the files that no other content names (`dropUnnamed`). */
 export async function dropContent(sql: Sql, content_sha256: string, now: Micros | null): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
@@ -123,7 +123,7 @@ export async function dropContent(sql: Sql, content_sha256: string, now: Micros 
 	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
-/** Deletes a file that no content names: at once (`now` null), or after a day, because a send may be about to name it. */
+/** Deletes a file that no content names: at once if `now` is null, or else after a day, because a send may name it soon. */
 export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);

@@ -1,4 +1,4 @@
-/** An attempt that sent a message has no row if the message holds all of it. This saves a fifth of the disk usage. */
+/** A successful attempt gets no row if the message holds all of its data. This saves a fifth of the disk usage. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { DeliveryAttempt, MessageState, Uuid } from '../../api/records.js';
@@ -79,7 +79,7 @@ export function keepAttempt(sql: Sql, message: SentMessage): void {
 const mostTexts = 10_000;
 const mostReplies = 5;
 
-/** A permanent refusal that is deferred is one of the sender, except a plain 552 (RFC 5321 s.4.5.3.1.10). */
+/** Matches messages deferred because the server refuses the sender: 5xx, except a plain 552 (RFC 5321 s.4.5.3.1.10). */
 export const isSendersRefusal =
 	"(m.last_reply LIKE '5%' AND (m.last_reply NOT LIKE '552 %' OR m.last_reply LIKE '552 5.%'))";
 
@@ -165,7 +165,7 @@ interface DueMessage {
 
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
-/** A lost lease counts against the message that was being composed: it `waits`, and is `fatal` at the third death. */
+/** A lost lease counts as a death of the message being composed: the message `waits`, and the third death is `fatal`. */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return async ({ id, fence, state, attempts }) => {

@@ -72,7 +72,7 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	]);
 	if (isKnown) return { kind: 'known' };
 	if (message === null) return { kind: 'unmatched' };
-	// The worker is about to record the outcome, and would overwrite a state written now.
+	// The worker will record its outcome soon, and would overwrite a state written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const findings = findingsOf(recipientsOf(message), report);
 	if (findings.length === 0) return { kind: 'unmatched' };
@@ -104,7 +104,7 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 	return new Set(told);
 }
 
-/** Skips erased people, and messages that were never sent: those cannot bounce. */
+/** Skips erased people, and messages that were never sent, because those cannot bounce. */
 async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<ReturnedRow | null> {
 	const row = await sql.get<ReturnedRow>(
 		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope, m.attempts, m.sent_at, m.last_reply, g.courier
@@ -123,7 +123,7 @@ function recipientsOf({ to_key, envelope }: ReturnedRow): Recipients {
 	return { to: to_key, copies: [...new Set(copies)].filter((key) => key !== to_key) };
 }
 
-/** Null if this recipient already has such a report. A copy is known by its address alone. */
+/** Null if this recipient already has such a report. For a copy, only the suppressions of the address show it. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,
@@ -135,7 +135,7 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Handles complaints, and hard bounces of copies. They change only an address: the message's state is that of its `to`. */
+/** Handles complaints and hard bounces of copies. They suppress an address; a message's state describes its `to` only. */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

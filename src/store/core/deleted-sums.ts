@@ -65,7 +65,7 @@ export async function deletedStates(sql: Sql, campaign: Uuid, seen: Seen): Promi
 	);
 }
 
-/** These sums have no owner, so a client sees them only if all calls with the UUID are its own. */
+/** These sums have no owner, so a client sees them only if all calls with the UUID belong to it. */
 export async function deletedJoined(sql: Sql, campaign: Uuid, seen: Seen = {}): Promise<StateCount[]> {
 	const client = seen.only_of ?? null;
 	return await sql.all(

@@ -60,7 +60,7 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 
-/** Estimates sizes from rows spread over each table. Bodies get the rest; figures and links are few. */
+/** Estimates sizes from rows spread over each table, and attributes the rest to bodies; figures and links are few. */
 async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
 	const perMessage = await average(
 		sql,
@@ -109,7 +109,7 @@ function part(rows: number, all: number): Old {
 	return { rows, share: all === 0 ? 0 : Math.min(1, rows / all) };
 }
 
-/** Ids follow the time, so a binary search finds the first message that is too young. */
+/** Ids follow the time, so a binary search finds the first message to keep. */
 async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
 	const { first, last } = await spanOf(sql, 'messages');
 	if (before === null || last < first) return part(0, 0);
@@ -147,7 +147,7 @@ async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
 	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
 }
 
-/** Data this old or older is deleted; null: nothing is. */
+/** Retention deletes data from this time or earlier; null: nothing. */
 export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 	const rows = await sql.tuples<[name: string, value: string]>(
 		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,
@@ -158,7 +158,7 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
-	// The time of a body's last send is exact to a day.
+	// `used_at` is exact to a day.
 	const sent = bodies === null ? null : bodies + microsPerDay;
 	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

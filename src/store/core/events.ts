@@ -33,7 +33,7 @@ interface Recorded {
 	isFirst: boolean;
 }
 
-/** Records opens and clicks first, then the others in their order, since several may concern one person. */
+/** Records opens and clicks first, then the others in order, because several may concern one person. */
 export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): Promise<void> {
 	if (events.length === 0) return;
 	const others = events.filter((event) => !isReading(event));
@@ -74,7 +74,7 @@ function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	return [...new Set(events.map(({ message }) => message))].sort();
 }
 
-/** `list_id` is null if the list was deleted: then the person leaves all lists. `moved_to`: the subscriber's address now. */
+/** If the list was deleted, `list_id` is null and the person leaves all lists. `moved_to`: the subscriber's new address. */
 function receiver(row: string): string {
 	return `${row}.to_key, (SELECT l.id FROM lists l WHERE l.id = ${row}.list_id) AS list_id,
 		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;
@@ -131,7 +131,7 @@ async function changeRecipients(
 	recipients.write();
 }
 
-/** Returns both addresses if the subscriber's has changed since: the person who followed the link leaves the list. */
+/** Returns both addresses if the subscriber's address has changed: an unsubscription applies to both. */
 function addressesOf({ event, receiver: { to_key, moved_to } }: Recorded): string[] {
 	return event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
 }
@@ -148,7 +148,7 @@ function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeSco
 			recipients.stop({ address, list_id, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
 	} else if (event.type === 'HARDBOUNCED') {
 		recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now });
-		// A bounce report may come before the next attempt, which is then pointless.
+		// A bounce report may arrive before the next attempt; cancel that attempt.
 		if (message?.state === 'deferred' || message?.state === 'queued') {
 			cancelMessage(sql, message.id, null);
 			message.state = 'canceled';

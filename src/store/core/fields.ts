@@ -99,7 +99,7 @@ async function eachOfSlice(
 	use: Use,
 ): Promise<number | null> {
 	const rows = await sql.tuples<[id: number, meta: string]>(
-		// Search for the quoted name first, so that most rows are never parsed. Variables need no escaping.
+		// Search for the quoted name first, so that SQLite parses few rows. Variables need no escaping.
 		`SELECT id, meta
 		FROM subscribers
 		WHERE id > ? AND ${sql.dialect.position}(meta, ?) > 0

@@ -7,7 +7,7 @@ type EarlierCall<Answer> =
 	| { kind: 'answered'; answer: Answer; submission: Uuid; campaign: Uuid | null }
 	| { kind: 'key_conflict' };
 
-/** Keys expire by the clock. A machine that was off for a day has to send again, and looks like one whose clock is ahead. */
+/** Keys expire by the clock, which cannot tell a machine that was off for a day from a clock that is a day ahead. */
 export async function findKey<Answer>(
 	sql: Sql,
 	{ scope, key, fingerprint }: IdempotencyKey,

@@ -2,8 +2,8 @@
  * Keys and secrets: the keyring, keys for DKIM signatures, API tokens (hashes, never their secrets), and the wrapping
  * of stored secrets by AES-256-GCM.
  *
- * A wrapping key is stored elsewhere, so a copy of the database reveals no secret. The place of a secret is bound to it,
- * so a wrapped secret cannot be moved to a place where it would be shown.
+ * A wrapping key is stored elsewhere, so a copy of the database reveals no secret. Each wrapped secret is bound to its
+ * place, so moving it to a column that is shown does not reveal it.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
@@ -12,20 +12,20 @@ import type { Operations } from '../operations.js';
 import { each, exists, insertInto, type Secrets, type Sql } from './sql.js';
 
 const prefix = 'wrapped:v1:';
-/** Marks a user's text that looks like a wrapped one. */
+/** Escapes a user's plain text that looks like a wrapped one. */
 const plainPrefix = 'plain:';
 const algorithm = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** A secret's place is its table and row key. Places never change: they are part of the wrapping. */
+/** A secret's place is its table and row key. It must not change, because it is part of the encryption. */
 const secretColumns = [
 	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
 	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },
 	{ table: 'webhooks', column: 'password', key: ['id'], where: "password <> ''" },
 ] as const;
 
-/** Wraps with the first key, unwraps with any. Without keys secrets are stored as plain text. */
+/** Wraps with the first key, unwraps with any. Without keys, secrets are plain text. */
 export function secretsOf(keys: readonly WrappingKey[]): Secrets {
 	const [current] = keys;
 	return {

@@ -1,9 +1,9 @@
 /**
- * Limits on sending, shared by all processes: at most N messages in any period of the window's length. A leased
- * message counts as a hold. It may be sent until it is settled or its lease ends, so it counts as a use for one
- * window after that. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names
- * it, and `limit_rooms` has the time of the next look at its limit. A lease wakes as many messages as there is
- * room for, so a million waiting for one domain cost nothing and do not delay the others.
+ * Limits on sending, shared by all processes: at most N messages in any period of the window's length. A leased message
+ * has a hold. Its worker may send it until it settles it or the lease ends; from then on it counts as a use for one
+ * window. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names it, and
+ * `limit_rooms` stores when to check its limit next. A lease wakes only messages that the limit allows, so a million
+ * waiting for one domain cost nothing and do not delay others.
  */
 import { domainOf } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
@@ -24,7 +24,7 @@ const settingNames = Object.keys(limitSettings)
 	.map((name) => `'${name}'`)
 	.join(', ');
 
-/** Reads the limits of the settings and adds the rate of a worker. `isWaiting`: messages are set aside. */
+/** Reads the limits of the settings and adds the rate of a worker. `isWaiting`: some messages are set aside. */
 export async function readLimits(
 	sql: Sql,
 	perSecond?: number,
@@ -37,8 +37,7 @@ export async function readLimits(
 	const limits = perSecond === undefined ? [] : [rateLimit(perSecond)];
 	for (const [name, scope] of Object.entries(limitSettings)) {
 		const parsed = parseLimits(scope, rows.find((row) => row.name === name)?.value ?? '');
-		// Limits are checked before they are stored, but a later version may store some that this one does not
-		// know.
+		// A later version may have stored limits that this version does not know.
 		if (parsed.kind === 'limits') limits.push(...parsed.limits);
 	}
 	return { limits, isWaiting: rows.some(({ name }) => name === 'waiting') };
@@ -47,7 +46,7 @@ export async function readLimits(
 interface Standing {
 	holds: readonly HoldRow[];
 	uses: readonly UseRow[];
-	/** `waiting`: messages set aside for the limit, including those canceled since. */
+	/** `waiting`: messages set aside for the limit, including ones canceled since. */
 	rooms: readonly { limit_key: string; waiting: number }[];
 }
 
@@ -91,8 +90,8 @@ export interface Candidate {
 }
 
 /**
- * The most messages of a lane that one lease sets aside, or of a lifted limit that it wakes: other writers wait
- * for the lock.
+ * A lease sets aside at most this many messages of a lane, and wakes as many of a lifted limit, because other writers
+ * wait for its lock.
  */
 const mostAtOnce = 1_000;
 
@@ -118,7 +117,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** True once enough messages of the lane were set aside: other lanes come first, and more may be due. */
+	/** True if the lease has set aside enough messages of the lane: other lanes come first, and more may be due. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}
@@ -135,7 +134,7 @@ export class Limiter {
 		this.#aside = 0;
 	}
 
-	/** Wakes messages whose limit has room or was lifted, at most as many as are to be leased. True if it woke any. */
+	/** Wakes messages whose limit was lifted or allows more, at most as many as are to be leased. True if it woke any. */
 	async wake(most: number): Promise<boolean> {
 		if (this.#rooms.length === 0) return false;
 		const sql = this.#sql;
@@ -170,7 +169,7 @@ export class Limiter {
 		return woken.some(({ length }) => length > 0);
 	}
 
-	/** Takes candidates in order until enough are taken or set aside. Taken ones count from now on. */
+	/** Takes candidates in order until enough are taken or set aside. Taken ones count against their limits from now on. */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
 			candidate,
@@ -285,19 +284,19 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
-/** The latest time at which it may have been sent; `open`: it still may be; null: it was returned unsent. */
+/** Returns the latest time at which the message may have been sent; `open`: it still may be; null: it came back unsent. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
-	// A worker that lost its lease sends nothing more.
+	// A worker sends nothing after the end of its lease.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// If the clock was set back since, a recorded attempt may be in the future.
+	// The clock may have been set back, so that a recorded attempt is in the future.
 	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;
 }
 
-/** While a limit is full of messages being sent, any of them may return unsent. */
+/** When messages being sent fill a limit, check again soon: any of them may return unsent. */
 const lookAgainAfter: Micros = microsPerSecond;
 
 export class Used {
@@ -412,7 +411,7 @@ function writeHolds(sql: Sql, taken: readonly Held[]): void {
 	sql.writeAll(intoHolds, rows);
 }
 
-/** Counts a use one slice longer, since clocks differ by a millisecond: three workers sent 61 where 60 were allowed. */
+/** A use counts one slice longer, because clocks differ by milliseconds: three workers sent 61 of 60 allowed messages. */
 const slices = 128;
 
 const intoUses: Insertion = {

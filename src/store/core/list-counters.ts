@@ -10,7 +10,7 @@ interface CounterMove {
 const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
-/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null if there are none. */
+/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null without such subscribers. */
 export function moveCounters(
 	sql: Sql,
 	list_id: number,
@@ -37,7 +37,7 @@ export type CountSubscribers = (where: string, values: readonly SqlValue[]) => P
 
 const mostCounts = 200;
 
-/** Caches counts until data changes: pages of one search ask for the same number. */
+/** Caches counts until data changes, because pages of one search ask for the same count. */
 export function createFilteredCounts(sql: Sql): CountSubscribers {
 	const counts = new Map<string, number>();
 	let seen = '';

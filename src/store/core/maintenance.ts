@@ -184,8 +184,8 @@ async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]
 }
 
 /**
- * Prepares a restored copy of a database. Its original may have sent messages that wait in the copy, and erased
- * people since.
+ * Prepares a restored copy of a database. Since the backup, its original may have sent messages that are queued in the
+ * copy, and erased people.
  */
 async function settleRestored(
 	sql: Sql,
@@ -203,7 +203,7 @@ async function settleRestored(
 		outcome: { kind: 'uncertain', reply } as const,
 	}));
 	await settle(sql, settlements);
-	// Their worker belongs to the original. A repeated webhook delivery keeps its webhook-id.
+	// Their worker belongs to the original, so make them due. A repeated call keeps its webhook-id.
 	sql.write(
 		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
 		[now, 'sending'],
@@ -223,7 +223,7 @@ export async function storedErasures(sql: Sql): Promise<StoredErasures> {
 	return { keys, hashes };
 }
 
-/** Erases people whom the original erased after the backup. Hashes under another key belong to another database. */
+/** Erases people whom the original erased after the backup. Ignores hashes of other databases, which have another key. */
 async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: number): Promise<number> {
 	const own = new Map((await erasureKeys(sql)).map(({ id, secret }) => [id, secret]));
 	const known = keys.filter(({ id, secret }) => (own.get(id) ?? secret) === secret);

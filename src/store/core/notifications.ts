@@ -50,7 +50,7 @@ interface DueRow {
 }
 
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
-	// webhook_deliveries_due: mostly nothing is due, and nothing else is read.
+	// webhook_deliveries_due: mostly no delivery is due, and the query reads nothing else.
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
 	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
@@ -157,7 +157,7 @@ function settleOne(sql: Sql, row: SendingRow, { at, result }: DeliverySettlement
 			return 'recorded';
 		case 'gone': {
 			const { answer } = result;
-			// The URL may have been corrected while the call to the old one was under way.
+			// The URL may have been corrected during the call to the old one.
 			const isStopped = row.url === result.url;
 			if (isStopped) sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, row.webhook_id]);
 			record(sql, row, {

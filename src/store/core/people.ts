@@ -231,7 +231,7 @@ async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDeliver
 	return rows.map((row) => ({ ...row, date_created: formatDateTime(row.date_created) }));
 }
 
-/** Erases a person. Messages stay as figures without personal data, and a keyed hash of the address stays. */
+/** Erases a person. Keeps messages as figures without personal data, and a keyed hash of the address. */
 export function createErasures(sql: Sql) {
 	return {
 		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
@@ -265,7 +265,7 @@ export async function erase(
 	return { subscribers, messages, canceled, suppressions };
 }
 
-/** Returns the address in lower case and as it was typed: replies and stored answers may quote either form. */
+/** Returns the address in lower case and as typed, because replies and stored answers may quote either. */
 async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 	const typed = await column<string>(
 		sql,
@@ -287,7 +287,7 @@ async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number>
 	return rows.length;
 }
 
-/** Cancels leased messages too. Their outcome is not recorded, because its reply may quote the address. */
+/** Cancels leased messages too. Their outcome is discarded, because its reply may quote the address. */
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
@@ -319,7 +319,7 @@ function eraseMessage(sql: Sql, id: number): void {
 	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", [id]);
 	const places = 'ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL';
 	sql.write(`UPDATE events SET ${places} WHERE message_id = ?`, [id]);
-	// Webhook deliveries and their answers may name the address, so delete them, sent or not.
+	// Webhook deliveries and their answers may contain the address, so delete all of them.
 	sql.write(
 		`DELETE FROM webhook_attempts
 		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
@@ -328,7 +328,7 @@ function eraseMessage(sql: Sql, id: number): void {
 	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [id]);
 }
 
-/** Clears a submission without other recipients. One of a campaign may still get rows, unless each row is a request. */
+/** Clears a submission without other recipients. Skips campaigns whose submission may get more recipients. */
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 	const others = 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?';
 	if (await exists(sql, others, [seq, erasedAddress])) return;
@@ -355,12 +355,12 @@ export function onlyFrom(envelope: string): string {
 	return JSON.stringify({ from: readEnvelope(envelope).from, reply_to: [], cc: [], bcc: [], headers: {} });
 }
 
-/** Matches submissions with addresses besides sender and recipients, in the words of the index submissions_with_copies. */
+/** Matches submissions with reply-to or copy addresses, by the expression of the index submissions_with_copies. */
 function hasCopies({ dialect: { position } }: Sql, envelope: string): string {
 	return `${position}(${envelope}, '"reply_to":[],"cc":[],"bcc":[]') = 0`;
 }
 
-/** Reads all submissions with copies, because no index leads to an address in them. Erasures are rare. */
+/** Reads all submissions with copies, because no index covers the addresses in them. Erasures are rare. */
 async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly string[]): Promise<void> {
 	const kept = (texts: readonly string[]) => texts.filter((one) => parseMailbox(one)?.key !== address);
 	for (const text of addresses) {
@@ -379,7 +379,7 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
-/** Columns with text or JSON that may contain an address, and the keys of their rows. These tables are small. */
+/** Columns with text or JSON that may contain an address, and the keys of their tables, which are small. */
 const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },

@@ -1,4 +1,4 @@
-/** Heartbeats of processes, leases of those that ended, and the time that the database has proven. */
+/** Heartbeats of processes, leases of lost processes, and the proven time of the database. */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
@@ -12,7 +12,7 @@ export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
 	id: string;
-	/** `serve` or `worker`; commands have `cli`, and `send` from their first lease on. */
+	/** `serve`, `worker`, or `cli` for a command, which becomes `send` at its first lease. */
 	role: string;
 	host: string;
 	pid: number;
@@ -36,7 +36,7 @@ export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
 
-/** Like `findFresh`, without processes that are known to have ended: nobody waits for their heartbeat to expire. */
+/** Like `findFresh`, but omits processes that have certainly ended, so that nobody waits for their heartbeat to expire. */
 export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
 	return (await findFresh(sql, me, now)).filter((other) => !isLost(other));
 }
@@ -51,7 +51,7 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 	);
 }
 
-/** Boot and PID namespace, or else the host name. Containers may share a host name, and a cloned machine keeps it. */
+/** Boot and PID namespace, or else the host name, which containers may share and a cloned machine keeps. */
 function readPlace(): string {
 	try {
 		const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -73,7 +73,7 @@ function readStat(pid: number): { state: string; start: string } | null {
 
 const own = { place: '', mark: '' };
 
-/** Boot of the machine and container: PIDs and the steady clock are valid within it. */
+/** Boot of the machine and container. PIDs and the steady clock are comparable within it. */
 export function processPlace(): string {
 	own.place ||= readPlace();
 	return own.place;
@@ -99,8 +99,8 @@ function ownerOf(owner: string): { id: string; host: string; pid: number } | nul
 }
 
 /**
- * True if a process has certainly ended: it ran in this place, and its PID is free or has another start time.
- * `id`: `MARK/NAME`.
+ * True if a process has certainly ended: it ran in this place, and its PID is unused or has another start time. `id`:
+ * `MARK/NAME`.
  */
 export function isLost({ id, pid }: { id: string; pid: number }): boolean {
 	const [place, start] = id.split('/');
@@ -122,7 +122,7 @@ function isRunning(pid: number): boolean {
 
 const longestLease: Micros = 600 * microsPerSecond;
 
-/** Ends leases of lost processes last heard before `heardBefore`. A stopped process keeps its leases. */
+/** Ends leases of lost processes that were last heard before `heardBefore`. A suspended process keeps its leases. */
 export async function reclaimLeases(
 	sql: Sql,
 	{ me, heardBefore, now }: { me: ProcessIdentity; heardBefore: Micros; now: Micros },
@@ -136,7 +136,7 @@ export async function reclaimLeases(
 		const owners = ownersOf(other);
 		const isOurs = `lease_owner IS NOT NULL AND substr(lease_owner, 1, ${owners.length}) = ?`;
 		for (const lane of await openLanes(sql)) {
-			// messages_due (lane, wake_at): reads leased and shortly deferred messages, not the whole queue.
+			// messages_due (lane, wake_at): reads messages that are leased or due soon, not the whole queue.
 			await sql.run(
 				`UPDATE messages
 				SET wake_at = ?
@@ -170,17 +170,17 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/** The time that retention goes by. A clock may start years ahead, so the database has to see the time pass. */
+/** The time that retention uses. A clock may start years ahead, so the database measures how much time passes. */
 interface Proven {
 	at: Micros;
 	boot: string;
 	steady: Micros;
-	/** `ahead`: how far the clock is ahead of the proven time. `agreed`: how long that difference has been stable. */
+	/** `ahead`: how far the clock is ahead of the proven time. `agreed`: how long that difference has been constant. */
 	ahead: Micros;
 	agreed: Micros;
 }
 
-/** A machine that was off for this long needs no proof. */
+/** A clock ahead by less than this needs no proof. */
 const slack: Micros = 3_600 * microsPerSecond;
 
 export function createProvenTime(sql: Sql) {
@@ -195,7 +195,7 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock that is far ahead after a day in step with the steady clock, if a message was recorded in that day. */
+/** Accepts a clock far ahead if it ran in step with the steady clock for a day, and a message was recorded in that day. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

@@ -1,4 +1,4 @@
-/** The state of the queue and the reasons to wait: pauses, limits, workers, deferred domains. */
+/** The state of the queue and why messages wait: pauses, limits, missing workers, deferred domains. */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { limitOf, nameLimit, type SendLimit, windowOf } from '../../engine/rules/settings.js';
 import type { Operations } from '../operations.js';
@@ -50,7 +50,7 @@ export function createQueueState(sql: Sql) {
 			};
 		},
 		queuePauses: () => findPauses(sql),
-		// A second pause of a kind keeps `since` and the later `retry_at`, takes the new reason and counts faults.
+		// A second pause of a kind keeps `since` and the later `retry_at`, takes the new reason and counts a fault.
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(
@@ -116,12 +116,12 @@ async function waiting(
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	const { position, using } = sql.dialect;
-	// The part after the last @. A quoted local part may contain others; rtrim removes all but the domain.
+	// Takes the part after the last @, because a quoted local part may contain others. rtrim removes all but the domain.
 	const domain = `CASE
 		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
 		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
 	END`;
-	// The lane of a campaign's messages is its seq, so submissions need not be read.
+	// The lane of a campaign's messages is its seq, so skip submissions.
 	const deferred = `FROM messages m ${using('messages_due')}
 		LEFT JOIN campaigns g ON g.seq = m.lane
 		WHERE m.state = 'deferred' AND m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')
@@ -134,7 +134,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 		LIMIT ${mostDomains}`,
 	);
 	if (groups.length === 0) return [];
-	// Reads the message of each domain that is due last. Sorting all of them costs ten times as much.
+	// Read only the last due message of each domain. Sorting all messages costs ten times as much.
 	const each = groups.map(() => '?').join(', ');
 	const last = await sql.all<{ domain: string; due_at: Micros; last_reply: string | null }>(
 		`SELECT l.domain, l.due_at, m.last_reply
@@ -153,7 +153,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	});
 }
 
-/** Finds processes that hold leases or could take some. A killed process of this machine is recognised at once. */
+/** Finds processes that hold or could take leases. Recognizes a killed process of this machine at once. */
 async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(

@@ -23,7 +23,7 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 }
 
 export function createQueue(sql: Sql) {
-	// True if the last lease had limits: then the first question reads the suppressions too.
+	// True if the last lease had limits; the next one then reads suppressions in its first round trip.
 	let isLimited = false;
 	const leaseSlice = async ({ perSecond, ...command }: Command<'lease'>) => {
 		const { scope, now } = command;
@@ -117,11 +117,11 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 	limiter?.startLane();
 	for (let spare = 1; leased.length < max; spare *= 4) {
 		const room = max - leased.length;
-		// A limit may return nearly all of them. With limits one lease runs at a time, so it misses none.
+		// A limit may set aside nearly all of them. With limits, leases run one at a time, so this one skips no row.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
 		const rows = await readDue(sql, due, limit);
 		if (rows.length === 0) break;
-		// Reads the rows first: this locks them against other transactions.
+		// Read the rows first, which locks them against other transactions.
 		const [judge, reasonsAgainst] = await sql.together([
 			() => openCompositions(sql, now),
 			() => openSuppressions(sql, now),
@@ -189,13 +189,13 @@ async function takeOne(
 	const submission = shared.get(row.submission_seq);
 	if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 	if (row.state === 'leased' && row.called === row.fence) {
-		// A call is under way or was interrupted. A worker that merely slept keeps its lease.
+		// A call is under way or was interrupted. Extend the lease of a worker that merely slept.
 		if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
 		else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
 		return null;
 	}
 	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
-	// The message was canceled during its lease, and its worker gave no answer.
+	// The message was canceled during its lease, and its worker did not answer.
 	if (why !== null || (row.state === 'leased' && row.lease_owner === null)) {
 		cancelMessage(sql, row.id, why);
 		return null;
@@ -260,7 +260,7 @@ interface Shared {
 	starts_at: Micros | null;
 	send_window: string | null;
 	stopped: EmailKey[];
-	/** Messages without variables share one call of an API; the others have a request each. */
+	/** Messages without variables share one call of an API; other messages have a call each. */
 	calls: 'shared' | 'own' | null;
 }
 
@@ -325,7 +325,7 @@ async function toLeased(
 	};
 }
 
-/** Counts attempts since the release, or since a window or a person last interrupted them. */
+/** Returns when the current attempts began: at the release, or after a window or a person interrupted them. */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,
@@ -346,7 +346,7 @@ function mayShare({ variables }: DueRow, { calls }: Shared): boolean {
 /** The lanes of the queue: one for each open campaign, and two for other messages. */
 interface OpenLanes {
 	hasTransactional: boolean;
-	/** Excludes campaigns that wait for their time. `leave_by`: the end of their window. `isDue`: a message is due. */
+	/** Excludes campaigns before their time. `leave_by`: the end of their window. `isDue`: a message is due. */
 	bulk: { lane: number; leave_by: Micros | null; isDue: boolean }[];
 	canceled: number[];
 }
@@ -362,10 +362,10 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** The longest time a machine may be off. A clock further ahead of the proven time starts no planned campaign. */
+/** The longest time a machine may be off. No planned campaign starts by a clock further ahead of the proven time. */
 const longestOff: Micros = 31 * microsPerDay;
 
-/** Returns campaigns whose window is open. A planned one waits if its time came by an unproven clock. */
+/** Returns campaigns whose window is open. A planned one waits while the clock that says so is unproven. */
 async function through(
 	sql: Sql,
 	rows: readonly (LaneRow & { last_leased_at?: Micros })[],
@@ -382,7 +382,7 @@ async function through(
 	return open;
 }
 
-/** The lane that waited longest comes first, so each gets its turn even with many lanes. */
+/** Sorts lanes by the longest wait, so that each gets a turn even among many. */
 async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promise<OpenLanes> {
 	if (scope !== null) {
 		const [from, condition, id] =
@@ -422,7 +422,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 	};
 }
 
-/** Call it last in a lease. It writes rows of campaigns in the order of lanes, because other leases wait for them. */
+/** Call it last in a lease. It writes campaigns in lane order, because leases lock these rows until they end. */
 function endTurns(
 	sql: Sql,
 	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
@@ -443,7 +443,7 @@ function endTurns(
 				)`,
 				[lane, now],
 			);
-		// Order matters only among several campaigns. The row of a single one is written once a second.
+		// Order matters only among several campaigns, so write a single one once a second.
 		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
 			sql.write(
@@ -461,7 +461,7 @@ function endTurns(
 	}
 }
 
-/** Gives each lane its share, then distributes what others left. Returns the lanes that had messages. */
+/** Gives each lane its share, then distributes the unused rest. Returns the lanes that had messages. */
 async function takeTurns(
 	bulk: OpenLanes['bulk'],
 	max: number,
@@ -491,13 +491,13 @@ function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros):
 	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
 }
 
-/** For the only worker of a lane: messages leased by others become due, and uncertain if a call was under way. */
+/** For the only worker of a lane: makes messages leased by others due, and uncertain if a call was under way. */
 export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
 ): Promise<void> {
 	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
-		// messages_due (lane, wake_at): leases that have not ended. Others are due already.
+		// messages_due (lane, wake_at): leases that have not ended. Ended ones are due already.
 		`SELECT id, uuid, fence, called
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,

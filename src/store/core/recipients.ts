@@ -1,7 +1,4 @@
-/**
- * Stops mail to people. A suppression without an end and the subscribers that it makes inactive are written here
- * together.
- */
+/** Stops mail to people. Writes a suppression without an end together with the subscribers that it makes inactive. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
@@ -62,7 +59,7 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/** A suppression without an end makes its subscribers inactive, even if it existed: one may have been activated since. */
+	/** A lasting suppression makes its subscribers inactive even if it existed: somebody may have activated one since. */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);
@@ -198,7 +195,7 @@ const changeState: Change = {
 
 const storedColumns = 'email_key, reason, list_id, source, created_at, expires_at';
 
-/** Lets mail of a list reach an address again. A suppression of all lists then applies to each other list. */
+/** Allows mail of a list to an address again. Replaces a suppression of all lists by ones of each other list. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -224,7 +221,7 @@ export async function liftSuppressions(
 	recipients.write();
 }
 
-/** An unsubscription follows a person whose subscriber gets another address. */
+/** Copies an unsubscription to the new address of the subscriber. */
 export async function carryUnsubscription(
 	sql: Sql,
 	{ from, to: address, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
@@ -243,7 +240,7 @@ export async function carryUnsubscription(
 	recipients.write();
 }
 
-/** For the deletion of a list. Its suppressions then apply to all lists, because a new list may have the same people. */
+/** Widens suppressions of a deleted list to all lists, because a new list may have the same people. */
 export async function widenToAllLists(
 	sql: Sql,
 	{ list_id, now }: { list_id: number; now: Micros },
@@ -259,7 +256,7 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/** Counts a reported soft bounce. The run of bounces covers messages since the last that arrived or reached the limit. */
+/** Counts a reported soft bounce. A run of bounces starts after the last message that arrived or reached the limit. */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

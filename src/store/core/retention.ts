@@ -1,4 +1,4 @@
-/** Deletes expired data slice by slice, and keeps what links in sent mails need. */
+/** Deletes expired data in slices, and keeps what links in sent mails need. */
 import { specIdentity } from '../../api/campaign-identity.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { canonicalJson } from '../../api/json.js';
@@ -29,7 +29,7 @@ interface Expiry {
 	slice: number;
 }
 
-/** Webhook deliveries stay for 30 days; heartbeats, answers and uploads for one. Settings decide about messages. */
+/** Webhook deliveries expire after 30 days; heartbeats, answers and uploads after one. Settings apply to messages. */
 export const expiries: readonly Expiry[] = [
 	{ drop: whileFull(dropIdempotencyKeys), slice: 1_000 },
 	{ drop: whileFull(dropExpiredAttachments), slice: 10 },
@@ -75,8 +75,8 @@ const isNeeded = `EXISTS (
 )`;
 
 /**
- * Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores it.
- * Needed bodies stay first in the index, so the next slice skips as many.
+ * Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores
+ * it. Bodies still needed stay first in the index, so the next slice skips that many.
  */
 async function dropBodies(
 	sql: Sql,
@@ -106,7 +106,7 @@ async function dropBodies(
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
 }
 
-/** Removes the same bodies from campaign specs. Hashes are enough to recognise the campaign. */
+/** Removes the same bodies from campaign specs. Their hashes suffice to recognize the campaign. */
 async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
 		`SELECT seq, spec
@@ -145,7 +145,7 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/** Marks finished campaigns that are old enough. Deletes results and people left out before their messages. */
+/** Marks finished campaigns that are old enough. Deletes their results and people left out before their messages. */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -175,7 +175,7 @@ async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Droppe
 	return { next: null };
 }
 
-/** Deletes people left out by send calls in the order of the calls, because they expire by age like messages. */
+/** Deletes people left out by send calls, in the order of the calls, which expire by age like messages. */
 async function dropLeftOut(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -200,7 +200,7 @@ async function dropLeftOut(
 	);
 }
 
-/** Stops when a whole slice is too young: ids follow the time unless a clock was set. */
+/** Stops after a slice without an expired message: ids follow the time unless a clock was set. */
 async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const { now, limit, after } = command;
 	const { messages: before } = await cutoffs(sql, now);
@@ -295,7 +295,7 @@ export function createOldMessages(sql: Sql) {
 
 const pages = ['unsubscribe_url', 'view_url'];
 
-/** Keeps submissions whose mails have no page here; other messages are kept by their links. */
+/** Stores what the pages of sent mails need. Returns the submissions whose mails have no page here. */
 async function keepLinks(
 	sql: Sql,
 	leaving: readonly LeavingRow[],
@@ -309,7 +309,7 @@ async function keepLinks(
 	for (const row of leaving) {
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage(row);
 		if (!hasPage) without.add(row.seq);
-		// A message that was never leased was never sent. Mails of a service have its own pages.
+		// A message that was never leased was never sent. A service has the pages of its own mails.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(

@@ -24,7 +24,7 @@ interface LeasedRow {
 	lease_owner: string | null;
 }
 
-/** Returns one answer for each settlement. It changes nothing if another worker has leased the message since. */
+/** Returns one answer per settlement. Changes nothing if another worker has leased the message since. */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
 	if (settlements.length === 0) return [];
 	const sent = settlements.filter(isSent);
@@ -51,8 +51,7 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 
 async function hasSoftBouncing(sql: Sql, sent: readonly Sent[]): Promise<boolean> {
 	if (sent.length === 0) return false;
-	// subscribers_soft_bouncing holds few subscribers. Without the order of the index, a database without
-	// statistics may read the whole table.
+	// subscribers_soft_bouncing is small. Without ORDER BY, a database without statistics may read the whole table.
 	const select = `SELECT count(*)
 		FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`;
 	return (await sql.number(select)) === 1;
@@ -92,7 +91,7 @@ function recordedOf(settlements: readonly Settlement[], leased: readonly LeasedR
 		found.delete(name);
 		if (row === undefined) return [];
 		const effect = effectOf(settlement.outcome, row);
-		// A message canceled during its lease does not wait again.
+		// A message canceled during its lease does not get a retry.
 		if (row.lease_owner === null && effect.due_at !== null)
 			Object.assign(effect, { state: 'canceled', due_at: null });
 		return [{ settlement, row, effect }];
@@ -129,7 +128,7 @@ const changeState: Change = {
 	},
 };
 
-/** Counts one by one, so that the second bounce of an address sees the first. */
+/** Counts one at a time, so that the second bounce of an address sees the first. */
 async function countBounces(sql: Sql, counting: Counting, recorded: readonly Recorded[]): Promise<void> {
 	const counted = recorded.filter(({ effect: { reply, event } }) => event !== null && !isCall(reply));
 	if (counted.length === 0) return;
@@ -153,7 +152,7 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	recipients.write();
 }
 
-/** A service counts the messages that it took, and its text is the last reply. */
+/** A service counts the messages that it accepted; its text is the last reply. */
 function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
@@ -176,7 +175,7 @@ function countSent(
 	}
 }
 
-/** Returns messages whose bounce came before the record of their sending, by id. */
+/** Returns messages whose bounce arrived before the record of their sending, by id. */
 async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
 	if (sent.length === 0) return new Map();
 	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(
@@ -201,7 +200,7 @@ interface SentRow {
 	reply: Reply;
 }
 
-/** Finds, checks and writes the messages in one statement. Null: another worker has the lease by now. */
+/** Finds, checks and writes the messages in one statement. Returns null where another worker holds the lease. */
 async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
 	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
@@ -249,7 +248,7 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 export function createSettling(sql: Sql) {
 	return {
 		settle: ({ settlements }) => settle(sql, settlements),
-		// A call to a send API cannot be taken back, so a message whose worker ended during one may have been sent.
+		// A call to a send API cannot be undone: if its worker ends meanwhile, the message may have been sent.
 		setCalling: async ({ fences, isCalling }) => {
 			sql.write(
 				`UPDATE messages
@@ -264,7 +263,7 @@ export function createSettling(sql: Sql) {
 			if (row === undefined) return;
 			if (!isAgain) {
 				sql.write(
-					// messages_due. A run that ended early left these messages after an attempt.
+					// messages_due. An interrupted run left these messages after an attempt.
 					`UPDATE messages
 					SET state = 'uncertain', wake_at = NULL
 					WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,

@@ -56,7 +56,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A list has no content, so a campaign of requests cannot take one.
+			// A list has no content, so a campaign of send requests accepts no list.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},
@@ -122,7 +122,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	const seen: Seen = only_of === undefined ? {} : { only_of };
 	const key = is_numbered ? await freeName(sql, command.key) : command.key;
 	const known = await sql.get<CampaignRow>(`SELECT ${campaignColumns} FROM campaigns WHERE key = ?`, [key]);
-	// A campaign canceled before its release reached nobody, so its name is free.
+	// A campaign canceled before its release sent nothing, so its name is free.
 	const isFree = known === undefined || (known.state === 'canceled' && known.released_at === null);
 	if (!isFree) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
@@ -141,7 +141,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	return opened({ id, key, position: 0 });
 }
 
-/** Skips what this database does not know: senders and lists of a service, and files of a dry run. */
+/** Does not check the senders and lists of a service or the files of a dry run, which this database does not have. */
 async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,
@@ -194,8 +194,8 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 const repetition: Micros = microsPerDay;
 
 /**
- * Finds a campaign with the same mail, unfinished ones first, then the newest. With `repeated` and `repeating`
- * it must itself repeat an earlier one.
+ * Finds a campaign with the same mail, unfinished ones first, then the newest. With `repeated` and `repeating` the
+ * campaign must itself repeat an earlier one.
  */
 async function findSame(
 	sql: Sql,
@@ -251,7 +251,7 @@ async function release(
 	if (row.state === 'canceled') return { kind: 'canceled' };
 	if (await isListOpen(sql, row)) return { kind: 'incomplete' };
 	if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
-	// The client repeats a release whose answer was lost.
+	// The client repeats a release because it got no answer.
 	if (row.state === 'released') return { kind: 'released' };
 	sql.write(
 		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
@@ -287,7 +287,7 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Message counts of a campaign that a service sends: `accepted` is how many it took, and one being sent still waits. */
+/** Message counts of a campaign that a service sends: `accepted` is how many it took; leased ones are queued. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],
@@ -302,7 +302,7 @@ function toldMessages(
 
 const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
 
-/** Tables with rows of a campaign, and the column that names it. Staged messages wait in its lane (messages_due). */
+/** Tables with rows of a campaign, and the column that identifies it. Staged messages are in its lane (messages_due). */
 const leavings = [
 	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },

@@ -1,6 +1,6 @@
 /**
- * Expands lists into a campaign. People left out are kept apart from the results, which a client without access
- * to lists may read.
+ * Expands lists into a campaign. Stores people left out apart from the results, which clients without access to lists
+ * may read.
  */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
@@ -53,7 +53,7 @@ interface Expansion {
 	timeZone: string;
 }
 
-/** Continues after the last subscriber read. Counts are those of this slice; rejects are the first of the list. */
+/** Continues after the last subscriber read. Counts cover this slice; rejects are the first of the whole list. */
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -87,7 +87,7 @@ export async function stageList(
 		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
 			rejects.push({ row: first + at, code: outcome.code, error: outcome.error });
 		const why = leavingOut(outcome);
-		// Another row made the message of a duplicate.
+		// The message of a duplicate belongs to another row.
 		if (why === null || why.code === 'duplicate') return [];
 		return [[campaign_seq, null, null, list_id, email, email_key, why.code, why.detail]];
 	});
@@ -283,7 +283,7 @@ function sharedBy(error: string): string | null {
 	return names.length === 0 ? null : withoutValueText(names);
 }
 
-/** Counts each set of missing variables separately: there may be as many sets as people. */
+/** Limits the counted sets of missing variables: each subscriber may lack a different set. */
 const mostReasons = 100;
 
 function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
@@ -413,7 +413,7 @@ interface Staged {
 	candidate: Candidate;
 }
 
-/** Returns one outcome for each candidate of each group; the caller counts them. `judge` decides before duplicates do. */
+/** Returns one outcome per candidate, by group; the caller counts them. `judge` decides before duplicates are found. */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],
@@ -484,10 +484,7 @@ export function addToCounts(
 	);
 }
 
-/**
- * Keeps the rejects of a list beside the answers to batches. Rows of batches start at 0, so negative ones are
- * free for lists.
- */
+/** Stores the rejects of a list with the answers to batches. Batches start at row 0, so lists use negative numbers. */
 export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',

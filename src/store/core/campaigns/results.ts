@@ -207,7 +207,7 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: number): 
 	};
 }
 
-/** A campaign that consists of send calls: no row of `campaigns` has its UUID. A client sees its own calls. */
+/** A campaign that consists of send calls: `campaigns` has no row with its UUID. A client sees its own calls. */
 interface Calls {
 	first_at: Micros;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -217,7 +217,7 @@ interface Calls {
 	envelope: string;
 }
 
-/** Null if no visible call names the UUID, or a campaign has it. */
+/** Null if no visible call names the UUID, or `campaigns` has a row with it. */
 export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls | null> {
 	const own = seenRows('s.owner', seen);
 	const calls = await sql.get<Calls>(
@@ -238,7 +238,7 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 	return calls ?? null;
 }
 
-/** True if a campaign with this UUID would take over calls of other clients. `client` undefined: it may. */
+/** True if a campaign with this UUID would include calls of other clients. `client` undefined: that is allowed. */
 export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | undefined): Promise<boolean> {
 	if (client === undefined) return false;
 	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
@@ -305,7 +305,7 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 	return { id, key: id, state: 'released' as const, is_finished, messages, counts };
 }
 
-/** A position among the messages of all calls as one number: the call, and the number of its earlier messages. */
+/** Encodes a position among the messages of all calls as one number: the call, and how many of its messages came before. */
 const width = maxRecipients + 1;
 
 type SlicedRow = Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & {

@@ -1,4 +1,4 @@
-/** Rows of campaigns as other files read them: columns, state, sending window, people left out. */
+/** Reads rows of campaigns for other files: columns, state, sending window, people left out. */
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
 import type {
 	AcceptCounts,
@@ -61,7 +61,7 @@ export interface Slices {
 	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
 	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
 	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
-	/** For `lease`. `isCut`: it spent its time on messages that wait for a limit, and others may be due. */
+	/** One step of `lease`. `isCut`: the step set aside messages that wait for a limit, and others may be due. */
 	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
 }
 
@@ -89,11 +89,11 @@ export interface CampaignRow {
 	time_zone: string | null;
 	last_leased_at: Micros;
 	position: number;
-	/** The client that opened it; null: the database's owner. */
+	/** The client that opened the campaign; null: the owner of the database. */
 	owner: string | null;
 	created_at: Micros;
 	dropped_at: Micros | null;
-	/** 1 if it was started although the same mail had been sent. */
+	/** 1 if the user started the campaign although the same mail had been sent. */
 	is_again: number;
 	rate: string | null;
 }
@@ -101,7 +101,7 @@ export interface CampaignRow {
 export const campaignColumns =
 	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, created_at, dropped_at, is_again, rate';
 
-/** Has hashes (`identity`) in place of bodies that retention has deleted. */
+/** Has hashes (`identity`) instead of the bodies that retention has deleted. */
 type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
 
 export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
@@ -117,9 +117,8 @@ export function seenRows(column: string, { only_of }: Seen): Conditions {
 }
 
 /**
- * True while a released campaign `g` is unfinished: a message waits (messages_due), or an API may have received
- * one and a person has to decide (messages_over_of_lane). A campaign may stay open for a moment after its last
- * outcome.
+ * True while a released campaign `g` is unfinished: a message waits (messages_due), or a person has to decide about one
+ * that an API may have received (messages_over_of_lane). A campaign may stay open for a moment after its last outcome.
  */
 export const isSending = `(g.state = 'released' AND (
 	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))
@@ -161,7 +160,7 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** `leave_by`: messages leased now must be sent before it; null: at any time. A closed window gets its next opening. */
+/** Messages leased now must be sent before `leave_by`; null: at any time. A closed window gets its next opening. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,
@@ -171,7 +170,7 @@ export async function enterWindow(
 		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
-		// While the clock was ahead, the opening was moved too far.
+		// The clock was ahead when the opening was computed, so it is too late.
 		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
@@ -200,7 +199,7 @@ export function planOf(
 	};
 }
 
-/** Canceling or releasing a campaign changes the state of all its messages without writing each row. */
+/** Applies the campaign's cancellation or release to its messages, so that no operation rewrites each row. */
 export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'
@@ -219,7 +218,7 @@ export interface WaitingLane {
 	first: number;
 }
 
-/** Lanes with waiting messages; `now` null: `due` is 0. The index alone answers it. */
+/** Lanes with waiting messages; `now` null: `due` is 0. The query reads only the index. */
 export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
 	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
 	const [lanes, tried] = await sql.together([
@@ -305,8 +304,8 @@ export async function sliceLeftOut(
 			seq === null
 				? []
 				: await sql.all<LeftOutPerson & { id: number }>(
-						// left_out_of_campaign (campaign_seq, id), messages_of_address. A person with a message through
-						// another list was not left out.
+						// left_out_of_campaign (campaign_seq, id), messages_of_address. Skips people with a message through another
+						// list.
 						`${select}
 						WHERE o.campaign_seq = ? AND o.id > ?
 							AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)

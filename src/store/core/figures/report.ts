@@ -1,4 +1,4 @@
-/** Figures of reports by day, hour, link, domain and code. Only those of lists read more than rows of figures. */
+/** Figures of reports by day, hour, link, domain and code. Only those of lists read tables without figures. */
 
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { type Day, dayOf, offsetOf } from '../../../api/datetime.js';
@@ -50,7 +50,7 @@ async function reportDetails(
 	};
 }
 
-/** A range of quarters of an hour in UTC, both ends inclusive; the time zone is `ahead` by so many quarters. */
+/** A range of quarters of an hour in UTC, both ends inclusive; local time is `ahead` of UTC by that many quarters. */
 interface Span {
 	from: number;
 	to: number;
@@ -111,7 +111,7 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 	return hours;
 }
 
-/** Hours since 1970, a Thursday, in the local time. SQLite takes each JavaScript number for a REAL, hence the cast. */
+/** Hours since 1970 in local time. SQLite takes each JavaScript number for a REAL, hence the cast. */
 const localHour = 'CAST((quarter + ?) / 4 AS BIGINT)';
 const weekHour = `(${localHour} + 72) % 168`;
 
@@ -213,7 +213,7 @@ async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Pr
 	);
 }
 
-/** Counts inactive subscribers by their first lasting suppression. Someone suppressed before joining left at once. */
+/** Counts inactive subscribers by their first lasting suppression. One suppressed before joining left at once. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],
@@ -377,7 +377,7 @@ async function countBounced(
 	return row ?? { bounced: 0, neverSent: 0 };
 }
 
-/** Counts distinct messages by the day of their first such event; walks submissions_of_tag and their messages. */
+/** Counts distinct messages by the day of their first event of each type. Reads submissions_of_tag and their messages. */
 async function reportOfTag(
 	sql: Sql,
 	{ from, to, campaign, human }: Query,
@@ -389,7 +389,7 @@ async function reportOfTag(
 	const isHuman = human ? 1 : 0;
 	const ofTag = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq';
 	const rows = await sql.tuples<[type: EventType, quarter: number, count: number]>(
-		// Groups by quarter of an hour, which lies in one day in every zone, so few rows leave the database.
+		// Groups by quarter of an hour, which lies within one day in every time zone, so few rows leave the database.
 		`SELECT 'CREATED', coalesce(g.released_at, m.created_at) / ${quarterHour}, count(*)
 		${ofTag}
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq

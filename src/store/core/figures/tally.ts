@@ -1,4 +1,4 @@
-/** Counts events as they happen, and recounts them from messages for a check. */
+/** Counts events when they happen, and recounts messages to check the sums. */
 import { domainOf } from '../../../api/address.js';
 import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
@@ -7,7 +7,7 @@ import type { Dialect, Sql } from '../sql.js';
 
 export const total = '';
 
-/** A quarter of an hour lies within one day in every supported time zone. */
+/** A quarter of an hour in microseconds. It lies within one day in every supported time zone. */
 export const quarterHour: Micros = 900_000_000;
 
 export const perDay = microsPerDay / quarterHour;
@@ -28,7 +28,7 @@ export interface BouncedMessage {
 	hard: Micros | null;
 }
 
-/** Collects the counts of one operation, so that a hundred messages write one row for each figure. */
+/** Collects the counts of one operation, so that a hundred messages write one row per figure. */
 export class Tally {
 	readonly #sql: Sql;
 	readonly #dayAt: (quarter: number) => Day;
@@ -37,7 +37,7 @@ export class Tally {
 	readonly #clicks = new Counts(addToLink);
 	readonly #bounces = new Counts(addToBounces);
 	readonly #bounced = new Counts(addToBounced);
-	/** Consecutive messages mostly share one figure, and comparing it costs less than building its key. */
+	/** Consecutive messages mostly share one figure, and a comparison costs less than building the key. */
 	#last: (Omit<CountedEvent, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
 
 	constructor(sql: Sql, zone: string) {
@@ -57,7 +57,7 @@ export class Tally {
 		this.#last = { quarter, campaign, type, audience, by: (isSame ? last.by : 0) + by };
 	}
 
-	/** Counts a click on a link; `messages`: 1 for the first of its message by this audience. */
+	/** Counts a click on a link. `messages` is 1 for the first click in its message by this audience, or else 0. */
 	addClick(key: readonly [campaign: Uuid, content: string, link: number, Audience], messages: number): void {
 		this.#clicks.add(key, [1, messages]);
 	}
@@ -99,7 +99,7 @@ export async function createTally(sql: Sql): Promise<Tally> {
 	return new Tally(sql, await timeZone(sql));
 }
 
-/** The quarter of an hour that means "never" in `bounced_figures` and `deleted_bounced`. */
+/** Stands for "never" as a quarter of an hour in `bounced_figures` and `deleted_bounced`. */
 export const never = -1;
 
 function quarterOrNever(at: Micros | null): number {
@@ -129,7 +129,7 @@ function midnightOf(day: Day): number {
 	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
-/** Remembers the last day: it is mostly the same, and finding it costs as much as the rest of counting. */
+/** Remembers the last day: consecutive events mostly share it, and a look-up costs as much as the rest of counting. */
 function dayFinder(zone: string): (quarter: number) => Day {
 	let last = { quarter: Number.NaN, day: '' };
 	return (quarter) => {
@@ -191,7 +191,7 @@ class Counts {
 		this.#counts.set(name, { key, by: entry.by.map((sum, index) => sum + (by[index] ?? 0)) });
 	}
 
-	/** Writes in a fixed order, so that two writers of the same rows cannot deadlock. */
+	/** Writes rows in a fixed order, so that two writers of the same rows cannot deadlock. */
 	write(sql: Sql): void {
 		const named = [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
 		for (const [, { key, by }] of named)
@@ -200,7 +200,7 @@ class Counts {
 	}
 }
 
-/** Returns a statement that adds to sharded counts; its values are the key, the shard and the sums. */
+/** Returns a statement that adds to sharded counts. It binds the key, the shard and the sums. */
 export function addTo(table: string, key: readonly string[], sums: readonly string[] = ['count']): string {
 	const names = [...key, 'shard'].join(', ');
 	return `INSERT INTO ${table} (${names}, ${sums.join(', ')})
@@ -215,7 +215,7 @@ const addToLink = addTo('link_figures', linkKey, ['clicks', 'messages']);
 const addToBounces = addTo('bounce_figures', ['scope', 'quarter', 'domain', 'type', 'code']);
 const addToBounced = addTo('bounced_figures', ['hard', 'soft', 'sent', 'campaign', 'tag']);
 
-/** Makes the condition that each part of a query puts on message ids. */
+/** Builds a condition on message ids for each part of a query. */
 export type Only = (id: string) => string;
 const everything: Only = () => '';
 
@@ -305,11 +305,11 @@ export function bouncedGroups(only = everything): string {
 		GROUP BY 1, 2, 3, 4, 5`;
 }
 
-/** A table of sharded figures and the query for its true values: messages, and sums of those that retention has deleted. */
+/** A table of sharded figures, and the query that computes them from messages and from the sums of deleted messages. */
 export interface Figure {
 	table: string;
 	columns: readonly string[];
-	/** Columns to compare sums by: erasures remove content and address, and late bounces keep their quarter. */
+	/** The check compares sums by these columns: erasures remove content and address, and late bounces keep their quarter. */
 	key: readonly string[];
 	sums: readonly string[];
 	counted(dialect: Dialect): string;

@@ -37,11 +37,11 @@ interface SessionRow {
 const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 
 export interface BatchPreparing {
-	/** Reads the rows before their transaction, and returns how many there are. */
+	/** Reads the rows before their transaction, and returns their number. */
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
-/** Progress of a dry run. Its rows are undone; `standing` holds what they decide about later rows. */
+/** Progress of a dry run. Its rows are rolled back, so `standing` holds their addresses to find duplicates. */
 interface Progress extends Pick<Session, 'position'> {
 	counts: ImportCounts;
 	standing: AddressSet;
@@ -143,7 +143,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// With `error`, a row of an existing subscriber counts as rejected, which has other causes too.
+	// With `error`, existing subscribers count as rejected, and so do invalid rows: the counts cannot tell.
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew(readCounts(session.counts));
 	const run = await openImportRun(sql, { seq: session.seq, spec, now, standing, expectsNew });
 	const parts = slices.map(({ batch, from, limit }): ImportPart => {
@@ -214,7 +214,7 @@ interface ImportPart {
 	rejects: Reject[];
 }
 
-/** Writes rows of one address in file order, and the others in index order. Ids follow the file, with gaps. */
+/** Writes rows of the same address in file order, and the others in index order. Ids follow the file, with gaps. */
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
@@ -225,7 +225,7 @@ async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]):
 	};
 	const place = (number: number): PlacedRow => {
 		const { part, index } = find(number);
-		// Spelled out, because spreading a row costs as much as its insert.
+		// Write members out, because spreading a row costs as much as its insert.
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);
@@ -241,7 +241,7 @@ interface Numbered {
 	index: number;
 }
 
-/** Numbers the rows of all parts from 0. Objects for a hundred thousand rows would outlive the rows. */
+/** Numbers the rows of all parts from 0. Uses typed arrays, because an object for each row would outlive the row. */
 function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
 	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);
 	const owners = new Uint32Array(count);

@@ -86,7 +86,7 @@ interface PlacedRow {
 	place: RowPlace;
 }
 
-/** A refused row changes nothing, but a `disable_reason` for an existing address still stops its mail. */
+/** A refused row changes nothing, except that a `disable_reason` for an existing address still stops its mail. */
 export async function importRows(
 	sql: Sql,
 	run: ImportRun,
@@ -188,7 +188,7 @@ function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
 
 function newSubscriber({ spec, seq, now }: ImportRun, row: ImportRow, id: number, { kept }: Reasons) {
 	const activation = importedActivation(row, kept);
-	// Spelled out: spreading `activation` made this literal a quarter of an import's time.
+	// Write members out: with `activation` spread, this literal took a quarter of an import's time.
 	return {
 		is_active: activation.is_active,
 		disable_reason: activation.disable_reason,
@@ -306,7 +306,7 @@ function mergedMeta(stored: string, row: ImportRow): string {
 	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: parseRecord(row.meta_json) }));
 }
 
-// Call it for unchanged rows too: the same address further down is a duplicate.
+// Call it for unchanged rows too, because a later row with the same address is a duplicate.
 function markSeen(sql: Sql, run: ImportRun, id: number): void {
 	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', [run.seq, id]);
 }
@@ -326,7 +326,7 @@ const tooLarge: RowOutcome = {
 };
 
 function isTooLarge(json: string): boolean {
-	// A UTF-16 unit has at most three bytes, so short texts need no count.
+	// A UTF-16 unit takes at most three bytes, so skip the count for short texts.
 	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
 }
 
@@ -360,7 +360,7 @@ async function lift(
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
-/** Stops mail for a `disable_reason` as if it had happened here. The row is already inactive; rows of other lists follow. */
+/** Suppresses the address for the row's `disable_reason`. The row is already inactive; those of other lists follow. */
 async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
@@ -377,12 +377,12 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/** Rows of batches in index order: neighbours are written together, so each page is read and written once. */
+/** Rows of batches in index order. Rows with nearby keys are written together, so each page is read and written once. */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
 	prepare(batch: Batch): number {
-		// Checked rows stay bytes until they are needed, since objects take five times the memory.
+		// Keep checked rows as bytes until they are needed, since objects take five times the memory.
 		return 'rows' in batch ? batch.rows.count : this.#rowsOf(batch).length;
 	}
 
@@ -431,7 +431,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Shares the text of a reason: thousands of rows may have the same one, and each text would keep its row alive. */
+/** Shares equal reason texts between thousands of rows: a text of its own would keep its row in memory. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
@@ -443,15 +443,15 @@ function sameText(text: string, shared: Map<string, string>): string {
 	return known;
 }
 
-/** How many characters of a key are read, and the codes they may have: printable ASCII, as in most keys. */
+/** A rank covers this many characters of a key. The codes below are printable ASCII, as in most keys. */
 const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;
 
-/** The most rows of one call, so that row and rank fit into one double. */
+/** The most rows of one call: rank and row number must fit into one double. */
 export const maxOrderedRows = 2 ** 20;
 
-/** Ranks keys roughly in their order, by the characters before the first that is not ASCII. Bytes rank the same. */
+/** Ranks keys roughly in key order, by the characters before the first non-ASCII one. Strings and bytes rank the same. */
 function rankOf(codeAt: (place: number) => number): number {
 	let rank = 0;
 	let isPlain = true;
@@ -463,7 +463,7 @@ function rankOf(codeAt: (place: number) => number): number {
 	return rank;
 }
 
-/** Returns 0 … `count` − 1 in stable order by rank, in chunks of at least `size` that share no rank. */
+/** Returns 0 … `count` − 1 ordered by rank (stable), in chunks of at least `size`. No rank spans two chunks. */
 export function chunksByRank(
 	count: number,
 	rankAt: (index: number) => number,

@@ -1,4 +1,4 @@
-/** Canceling a leased message removes its owner. The worker then returns it, unless it has begun to send. */
+/** Canceling a leased message clears its `lease_owner`. The worker then returns it, unless it has begun to send. */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { ruleOf } from '../../../engine/rules/outcomes.js';
@@ -56,7 +56,7 @@ function whyFinal({ to_key, campaign_state, dropped_at }: ActedOn): string | nul
 	return dropped_at === null ? null : 'has no text any more: keep_bodies deleted it';
 }
 
-/** A message reported as not arrived is sent again, and counts as sent only then. */
+/** Resets a message that did not arrive, so that it counts as sent only when it is sent again. */
 async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn): Promise<void> {
 	if (sent_at === null) return;
 	const bounced = await sql.get<{ soft: Micros | null; hard: Micros | null }>(
@@ -86,7 +86,7 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting rows (messages_due), except leases that end after the given time, which is bound twice; 0: any lease. */
+/** Cancels waiting rows (messages_due), except those leased beyond a time, which is bound twice; 0 spares all leases. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
@@ -94,7 +94,7 @@ const cancelWaiting = `UPDATE messages
 const cancelDeleted = `${cancelWaiting}, last_reply = 'not sent: the subscriber was deleted'`;
 const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BULK')`;
 
-/** Cancels bulk mail to the subscribers of a list. It walks the whole queue, because an index would slow down every send. */
+/** Cancels bulk mail to the subscribers of a list. Reads the whole queue, because an index would slow down every send. */
 export function cancelWaitingOfList(sql: Sql, list_id: number): void {
 	const cancel = `${cancelDeleted} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`;
 	sql.write(cancel, [0, 0, list_id]);
@@ -112,7 +112,7 @@ export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros):
 	sql.write(cancel, [now, now, JSON.stringify(ids)]);
 }
 
-/** Cancels messages of a canceled campaign whose lease has ended. A worker does so too, if one runs. */
+/** Cancels messages of a canceled campaign whose lease has ended. A running worker does the same. */
 export function cancelLost(sql: Sql, lane: number, now: Micros): void {
 	// messages_due (lane, wake_at)
 	const isLost = "lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'";

@@ -75,8 +75,8 @@ export function sumsOf(rows: readonly StateCount[]): StateCounts {
 }
 
 /**
- * Counts messages by visible state. Reads all of a submission; of a campaign only waiting and failed ones, by
- * their indexes.
+ * Counts messages by visible state. Reads all messages of a submission, but only waiting and failed ones of a campaign,
+ * by their indexes.
  */
 export async function countByState(
 	sql: Sql,
@@ -103,7 +103,7 @@ export async function countByState(
 	return sumsOf([...rows, ...(campaign === undefined ? [] : await deletedStates(sql, campaign, seen))]);
 }
 
-/** Null if retention has begun to delete its messages. Messages that neither wait nor failed were sent. */
+/** Null if retention has begun to delete the campaign's messages. Messages that neither wait nor failed were sent. */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
@@ -230,7 +230,7 @@ async function eventsOf(
 		}));
 }
 
-/** The reply of a bounce is in the event of the same time. Bounces of copies and complaints have none. */
+/** The reply in a bounce report is in the event of the same time. Bounces of copies and complaints have no reply. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -291,7 +291,7 @@ async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | n
 	};
 }
 
-/** Includes leased messages, which return when their lease ends. Lanes are few, and each is one look-up in messages_due. */
+/** Includes leased messages, which return when their lease ends. Looks each lane up in messages_due; lanes are few. */
 export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
 	const lanes =
 		scope === null
@@ -321,7 +321,7 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 	return due === setAside ? null : due;
 }
 
-/** With filters the count is exact up to this number, or up to the page after the current one. */
+/** With filters, the count is exact up to this number or to the end of the next page. */
 const mostCounted = 100_000;
 
 const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
@@ -395,7 +395,7 @@ export async function pageMessages(
 	return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 }
 
-/** Continues after a message, in the order of pages. The cost of a slice does not grow with those before it. */
+/** Continues after a message, in the order of pages. Later slices cost as much as the first. */
 export async function sliceMessages(
 	sql: Sql,
 	{ filter, after, limit, ...seen }: Command<'sliceMessages'>,
@@ -403,7 +403,7 @@ export async function sliceMessages(
 	const selected = await selection(sql, filter, seen);
 	const isBehind = filter.ordering === '-date_created' ? '<' : '>';
 	const { submission_seq, id } = after;
-	// Takes the rest of a call's messages before those of the next call.
+	// Read the rest of a call's messages before those of the next call.
 	const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
 		? [
 				[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
@@ -455,8 +455,8 @@ interface Selection extends Conditions {
 }
 
 /**
- * Selects the ids of a page by the index of its narrowest filter, and reads rows only for that page. CROSS JOIN
- * makes SQLite keep this order of tables.
+ * Selects a page's ids by the index of the narrowest filter, and reads only the rows of that page. CROSS JOIN makes
+ * SQLite keep this order of tables.
  */
 async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selection> {
 	const { to_key, campaign_unique_id: campaign, tag, status, since_at } = filter;
@@ -493,7 +493,7 @@ interface Lead {
 	byCall?: true;
 }
 
-/** Leads with the filter that is known to select the fewest rows: address, campaign, state or tag. */
+/** Starts with the filter that selects the fewest rows: address, campaign, state or tag. */
 function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, status }: Filter): Lead {
 	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
 	if (to_key !== undefined) return { from: 'messages m' };
@@ -516,10 +516,10 @@ function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, s
 
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
-/** Ids follow creation times, except for differences of clocks and transactions. */
+/** Ids follow creation times, except when clocks differ or transactions overlap. */
 const disorder: Micros = microsPerDay;
 
-/** Returns an id below which no message was created since. Messages of a campaign count from its release. */
+/** Returns a lower bound for the ids of messages created since then. Messages of a campaign count from its release. */
 async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
