@@ -36,8 +36,8 @@ export interface MaintenanceReads {
 
 export interface MaintenanceWrites {
 	/**
-	 * For a restored copy, which no other process uses yet: leased messages become `uncertain`, and the queue is
-	 * paused. `waiting` counts messages that a resumed queue sends. `erased` counts persons erased since the backup.
+	 * For a restored copy, which no other process uses yet: leased messages become `uncertain`, and the queue is paused.
+	 * `waiting` counts messages that a resumed queue would send, and `erased` people erased since the backup.
 	 */
 	settleRestored(c: {
 		backup: string;
@@ -107,7 +107,7 @@ export interface WrappingKey {
 	bytes: Uint8Array;
 }
 
-/** `fresh` is stored where no key exists, or the newest is older than `rotateAfter`. */
+/** Stores `fresh` if no key exists, or if the newest one is older than `rotateAfter`. */
 export interface KeyWanted {
 	purpose: 'tracking';
 	fresh: { id: number; secret: string };

@@ -1,6 +1,6 @@
 import { StoreError } from '../api/errors.js';
 
-/** Version 1 is the schema file of the first release. Both databases have the same versions. */
+/** Version 1 is the schema file of the first release. SQLite and PostgreSQL have the same versions. */
 export interface Migration {
 	readonly version: number;
 	readonly name: string;

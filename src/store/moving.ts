@@ -1,13 +1,13 @@
 /**
- * Moves a project from one database to another. A mark in both keeps other processes away, so that no message waits
- * in two queues.
+ * Moves a project from one database to another. A mark in both excludes other processes, so that no message is in two
+ * queues.
  */
 import { hostname } from 'node:os';
 import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/** Kept as the last migration: a program without moves takes it for a newer schema, and refuses it. */
+/** The mark is the last migration, so that a program without moves takes it for a newer schema and refuses to open it. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {
@@ -33,7 +33,7 @@ export function whyMarked({ role, isOver, other, at }: Mark): string {
 	return `is being moved to ${other} since ${time}: repeat "engine migrate" to continue it, or add --undo to stop it`;
 }
 
-/** A move has marked the database. `wanted`: its data, or its place for another database. */
+/** A move has marked the database. `wanted`: the caller wants its data, or its place for another database. */
 export class DatabaseMarked extends StoreError {
 	override readonly name = 'DatabaseMarked';
 	readonly database: string;
@@ -85,15 +85,15 @@ export interface Movable {
 	readonly schema: number;
 	readonly keepsNul: boolean;
 	readonly ask: Ask;
-	/** Null: the database does not exist, or lacks our tables. */
+	/** Null if the database does not exist or lacks mailctl's tables. */
 	look(now: Micros): Promise<Found | null>;
 	/**
-	 * Makes the tables and sets the mark: from now on only this move writes. Rejects where a process has it open, or it
-	 * has rows.
+	 * Creates the tables and sets the mark, so that only this move writes. Rejects if a process has the database open, or
+	 * it has rows.
 	 */
 	begin(mark: Mark): Promise<void>;
 	goOn(mark: Mark): Promise<void>;
-	/** Sets the mark of a source: from now on nothing changes it. Rejects with `busy_elsewhere` where a process works on it. */
+	/** Sets the mark of a source, so that nothing changes it. Rejects with `busy_elsewhere` if a process uses it. */
 	shut(mark: Mark, now: Micros): Promise<void>;
 	open(mark: Mark): Promise<void>;
 	clear(mark: Mark): Promise<void>;
@@ -112,8 +112,8 @@ export function namesOf({ columns }: Table, places: readonly number[] = [...colu
 }
 
 /**
- * `columns` yields table, column, type and the place in the primary key, from 1, in the order of names; `parents`
- * yields a table and one that it refers to.
+ * `columns` selects table, column, type and position in the primary key, from 1, ordered by name; `parents` selects a
+ * table and a table that it references.
  */
 export async function readTables(ask: Ask, text: { columns: string; parents: string }): Promise<Table[]> {
 	const parents = await ask(text.parents);

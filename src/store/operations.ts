@@ -1,6 +1,6 @@
 /**
- * The operations of the store with what drivers know of them. Loops make the drivers from this table; the compiler
- * finds an operation that is missing.
+ * The operations of the store and their properties. Loops build the drivers from this table; the compiler finds missing
+ * operations.
  */
 import { emailKey } from '../api/address.js';
 import { isBounce, isReading } from '../engine/rules/outcomes.js';
@@ -28,26 +28,26 @@ export interface Hold {
 
 interface Traits {
 	/**
-	 * A second run does no harm, and its answer serves the caller as well. Without it a second run would answer "not
-	 * found" or "duplicate" because of the first, or count twice.
+	 * The operation may run twice, and the second answer is as good. Others would answer "not found" or "duplicate" the
+	 * second time, or count twice.
 	 */
 	repeatable?: true;
-	/** Messages may leave because of it: PostgreSQL notifies the other processes. */
+	/** Messages may become due, so PostgreSQL notifies the other processes. */
 	wakes?: true;
-	/** It records what happened outside the database, so no signal undoes it. */
+	/** The operation records what happened outside the database, so no signal undoes it. */
 	records?: true;
-	/** A trial, which undoes it, repeats it before each later operation. */
+	/** A dry run rolls the operation back, and repeats it before each later one. */
 	prepares?: true;
-	/** It deletes what must not stay in the file: SQLite then cuts off its log. */
+	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
-	/** Threads exchange its commands and answers as JSON, which takes 0.6 to 0.7 of the time of a copy. */
+	/** Threads exchange its commands and answers as JSON, in 0.6 to 0.7 of the time of a structured clone. */
 	isFrequent?: true;
 }
 
 interface Row<C> extends Traits {
 	/**
-	 * Locks on PostgreSQL until the end of the transaction; absent: the project alone. Operations that hold nothing
-	 * against each other run side by side. Rows of messages are locked where they are read (`Dialect.lockRows`).
+	 * Locks on PostgreSQL until the end of the transaction; absent: the whole project. Operations without conflicting
+	 * locks run at the same time. Queries lock the rows of messages that they read (`Dialect.lockRows`).
 	 */
 	holds?: (command: C) => readonly Hold[];
 }
@@ -153,7 +153,7 @@ const writes: RowsOf<Omit<Writes, (typeof plainNames)[number] | (typeof repeatab
 };
 
 const queue: RowsOf<Queue> = {
-	// A lease whose answer is lost ends by itself.
+	// A lease whose answer is lost simply expires.
 	lease: { repeatable: true, isFrequent: true },
 	renew: { repeatable: true, records: true, holds: () => [shares] },
 	settle: {

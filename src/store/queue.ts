@@ -9,9 +9,9 @@ import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 
 export interface Queue {
 	/**
-	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk
-	 * mail to a suppressed address becomes `canceled`. A message held by a limit stays queued, costs no attempt
-	 * and lets others pass (`Reads.nextTurn`).
+	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk mail to
+	 * a suppressed address becomes `canceled`. A message that a limit holds stays queued and uses no attempt, and others
+	 * are leased before it (`Reads.nextTurn`).
 	 */
 	lease(c: {
 		owner: string;
@@ -19,31 +19,31 @@ export interface Queue {
 		until: Micros;
 		max: number;
 		scope: MessageScope | null;
-		/** The most messages a second, shared with other workers that ask for a rate. */
+		/** The most messages a second, shared by all workers that ask for a rate. */
 		perSecond?: number;
-		/** No other process works on the scope, so other owners lose their leases there. */
+		/** No other process works on the scope, so leases of other owners end. */
 		alone?: true;
 	}): Promise<Leased[]>;
 	renew(c: { owner: string; fences: readonly Fence[]; now: Micros; until: Micros }): Promise<void>;
 	/**
-	 * Marks messages before a call that cannot be taken back, and unmarks them if the call did nothing. A lease
-	 * lost during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
+	 * Marks messages before an API call that cannot be undone, and unmarks them if the call had no effect. A lease that
+	 * ends during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
 	 */
 	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
-	/** `lost_lease`: another lease came in between, or the message is not leased any more. Nothing changes. */
+	/** `lost_lease`: another worker has leased the message, or nobody has. Changes nothing then. */
 	settle(c: {
 		settlements: readonly Settlement[];
 		gathers?: boolean;
 	}): Promise<('recorded' | 'lost_lease')[]>;
 	/**
-	 * Marks a message before its composition, which may end the process. A lease lost before `endComposing` counts as a
-	 * death: the message waits a minute, and the third makes it `failed`.
+	 * Marks a message before a worker composes it, which may crash the process. A lease that ends before `endComposing`
+	 * counts as a crash: the message waits a minute, and fails at the third.
 	 */
 	beginComposing(fence: Fence): Promise<void>;
 	endComposing(fence: Fence): Promise<void>;
 	/**
-	 * `manual`: nothing is leased until it is resumed. `fault`: other workers wait for its `retry_at`. A repeated pause
-	 * keeps its `since`.
+	 * `manual`: no message is leased until somebody resumes the queue. `fault`: other workers wait for its `retry_at`. A
+	 * repeated pause keeps its `since`.
 	 */
 	pause(c: {
 		kind: QueuePause['kind'];
@@ -51,14 +51,14 @@ export interface Queue {
 		retry_at: Micros | null;
 		now: Micros;
 	}): Promise<QueuePause>;
-	/** Returns false without such a pause. Messages deferred for a refused sender become due at `retry_at`. */
+	/** Returns false if no such pause exists. Messages deferred for a refused sender become due at `retry_at`. */
 	resume(c: { kinds: readonly QueuePause['kind'][]; retry_at?: Micros }): Promise<boolean>;
 }
 
 export interface QueuePause {
 	/**
-	 * `fault`: login, TLS, connection, or a server that refuses all mail. `refusal` stops nothing: it counts
-	 * refusals of the sender since the last sent message.
+	 * `fault`: login, TLS, connection, or a server that refuses all mail. `refusal` pauses nothing, but counts refusals
+	 * of the sender since the last sent message.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;
@@ -78,7 +78,7 @@ export interface QueueState {
 	deferred: readonly DeferredDomain[];
 	replies: readonly CommonReply[];
 	limits: readonly HoldingLimit[];
-	/** Messages that ended a worker, the latest first, at most 50; failed ones of the last seven days. */
+	/** Messages that crashed a worker, latest first, at most 50; failed ones only of the last seven days. */
 	unfinished: readonly UnfinishedMessage[];
 }
 
@@ -114,31 +114,31 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** The least time that the last message at a limit still has to wait; 0: no message waits. */
+/** `wait` is the least time until the last message at a limit may be sent; 0: no message waits. */
 export interface LimitWait {
 	setting: string;
 	limit: string;
 	wait: Micros;
 }
 
-/** A message under one of its leases: each lease adds one to `fence`, so a late outcome of an earlier one is recognised. */
+/** A message under one lease. Each lease adds one to `fence`, which identifies late outcomes of earlier leases. */
 export interface Fence {
 	message: Uuid;
 	fence: number;
 }
 
-/** `variables`: context overrides meta, which overrides stored built-ins. */
+/** In `variables`, the context overrides meta, which overrides stored built-ins. */
 export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
 	variables: Record<string, string>;
 	attempts: number;
-	/** Addresses whose copies (cc, bcc) must no longer be sent. */
+	/** Addresses (cc, bcc) that must not get a copy any more. */
 	stopped_copies?: readonly EmailKey[];
 	call?: string;
 	is_suspect?: true;
-	/** The end of its campaign's window: sending may not start later. */
+	/** The end of the campaign's window: sending must not start later. */
 	leave_by?: Micros;
 	created_at: Micros;
 }
@@ -176,7 +176,7 @@ interface DeliveryLease {
 	secrets: string[];
 }
 
-/** `status` null: no answer came, and `error` says why. */
+/** `status` is null if no answer came; `error` says why. */
 export interface DeliveryAnswer {
 	status: number | null;
 	error: string | null;
@@ -187,8 +187,8 @@ export interface DeliveryAnswer {
 export type DeliveryResult =
 	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
 	/**
-	 * The delivery failed and its webhook is stopped. A delivery to a `url` that the webhook no longer has
-	 * becomes due again.
+	 * The delivery failed, and its webhook stops. If the webhook has got another `url` since, the delivery becomes due
+	 * again.
 	 */
 	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }

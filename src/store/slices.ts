@@ -12,7 +12,7 @@ export type Step = <Name extends keyof Core>(
 	command: Parameters<Core[Name]>[0],
 ) => Promise<Awaited<ReturnType<Core[Name]>>>;
 
-/** A dry run rolls back each transaction, so its work is one slice: a second would start with the same rows. */
+/** A dry run rolls back each transaction, so it does all work in one slice: a second would find the same rows. */
 export interface Steps {
 	step: Step;
 	readonly isTrial: boolean;
@@ -25,13 +25,13 @@ export interface SliceSize {
 
 const fewestRows = 250;
 
-/** Learns from earlier slices: a row costs ten times as much with a large index on a slow disk. */
+/** Adapts to earlier slices: with a large index on a slow disk, a row costs ten times as much. */
 export function createSliceSize(maxMs: () => number): SliceSize {
 	let rows = 1_000;
 	return {
 		rows: () => rows,
 		took: (put, heldMs) => {
-			// With few rows the wait for the disk takes most of the time.
+			// With few rows, most of the time is the wait for the disk.
 			if (put < fewestRows) return;
 			const fitting = (put * maxMs()) / Math.max(heldMs, 1);
 			rows = Math.round(Math.max(fewestRows, put / 2, Math.min(fitting, put * 2)));
@@ -70,8 +70,8 @@ export function stoppable({ step, isTrial }: Steps, { signal }: Means = {}): Ste
 }
 
 /**
- * The position in the list commits with each slice, so a repeated call continues an interrupted one. A call
- * stages at least one slice.
+ * Each slice commits its position in the list, so a repeated call continues an interrupted one. A call stages at least
+ * one slice.
  */
 async function addInSlices(
 	{ step, isTrial }: Steps,
@@ -97,7 +97,7 @@ async function addInSlices(
 	}
 }
 
-/** Cancels in one step, then deletes staged messages in slices. After an interruption the rest shows as canceled. */
+/** Cancels in one step, then deletes staged messages in slices. If interrupted, messages left over show as canceled. */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'cancelCampaign'>,
@@ -150,7 +150,7 @@ async function clearInSlices(
 	return rest === null ? null : gone + rest;
 }
 
-/** The field stays until the last step, so that a repeated call finishes the work. */
+/** Deletes the field itself in the last step, so that a repeated call finishes the work. */
 export async function deleteFieldInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'deleteField'>,
@@ -161,7 +161,7 @@ export async function deleteFieldInSlices(
 	return await step('deleteField', command);
 }
 
-/** Setting a million messages aside in one transaction would hold up all other writes. */
+/** Setting a million messages aside in one transaction would block all other writes for too long. */
 export async function leaseInSlices(
 	leaseSlice: () => Promise<{ leased: Leased[]; isCut: boolean }>,
 ): Promise<Leased[]> {

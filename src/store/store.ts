@@ -1,6 +1,6 @@
 /**
- * The storage interface of the engine. Commands are plain, structured-cloneable data; every method is one atomic
- * operation, which applies the rules of `engine/rules`. A write's promise resolves after its commit is durable.
+ * The storage interface of the engine. Commands are plain, structured-cloneable data. Every method is one atomic
+ * operation that applies the rules of `engine/rules`. A write resolves after its commit is durable.
  */
 import type { EmailKey } from '../api/address.js';
 import type { AttachedFile, StoredBytes } from '../api/attachments.js';
@@ -90,13 +90,13 @@ export interface Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
 	readonly queue: Queue;
-	/** The clock that several machines share; absent: this machine's. */
+	/** The clock that several machines share. If absent, use this machine's. */
 	readonly clock?: Clock;
 	onReady?(listener: () => void): () => void;
 	close(): Promise<void>;
 }
 
-/** Once aborted, an operation in slices starts no further slice and rejects with the reason. A repeated call continues. */
+/** After an abort, an operation in slices starts no further slice and rejects with the reason. A repeat continues it. */
 export interface Means {
 	signal?: AbortSignal | undefined;
 }
@@ -116,12 +116,12 @@ export type Written<T> =
 	| { kind: 'not_found' }
 	| { kind: 'refused'; errors: FieldErrors };
 
-/** Treats records of other clients as unknown. */
+/** Treats records of other clients as missing. */
 export interface Seen {
 	only_of?: string;
 }
 
-/** Each read sees one committed state. `null`: no such record. */
+/** Each read sees one committed state. `null` means that the record does not exist. */
 export interface Reads
 	extends MaintenanceReads,
 		CampaignReads,
@@ -178,7 +178,7 @@ export interface Reads
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**
-	 * The earliest time at which a message held by a limit may be sent; `null`: none is held. `perSecond` as in
+	 * The earliest time at which a message held by a limit may be sent; `null` if none is held. `perSecond` is that of
 	 * `Queue.lease`.
 	 */
 	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
@@ -204,7 +204,7 @@ export interface SubscriberPatch {
 	meta?: Record<string, unknown>;
 	merge_meta?: Record<string, unknown>;
 	unset_meta?: readonly string[];
-	/** `default`: active, unless a lasting suppression makes a new subscriber of the address inactive. */
+	/** With `default`, a new subscriber is active unless a lasting suppression of the address exists. */
 	is_active?: boolean | 'default';
 }
 
@@ -216,8 +216,8 @@ export interface Writes
 		ImportWrites,
 		RowImportWrites {
 	/**
-	 * `unless_named` returns a list of that name, and `was_there`; a repeat with the `key` reads as new.
-	 * `key_conflict`: the key belongs to another request.
+	 * With `unless_named`, returns an existing list of that name with `was_there`, but a repeat with the same `key` reads
+	 * as new. `key_conflict`: the key belongs to another request.
 	 */
 	createList(c: {
 		input: ListInput;
@@ -245,14 +245,14 @@ export interface Writes
 	}): Promise<Written<Subscriber>>;
 	deleteSubscriber(c: { list_id: number; id: number; now: Micros }): Promise<boolean>;
 	/**
-	 * Deletes a person's data in all lists and messages, and cancels waiting messages. A keyed hash stays, which
-	 * creating, moving and importing check.
+	 * Deletes a person's data in all lists and messages, and cancels waiting messages. Keeps a keyed hash of the address,
+	 * which creating, moving and importing subscribers check.
 	 */
 	erasePerson(c: { email_key: string; fresh: { id: number; secret: string }; now: Micros }): Promise<Erasure>;
 	liftErasure(c: { email_key: string }): Promise<boolean>;
 
 	createField(c: { input: FieldInput; now: Micros }): Promise<Written<Field>>;
-	/** A rename renames the key in every subscriber's meta; `deleteField` removes it, slice by slice. */
+	/** A rename renames the key in every subscriber's meta. `deleteField` removes the key, in slices. */
 	patchField(c: { id: number; patch: Partial<FieldInput> }): Promise<Written<Field>>;
 	deleteField(c: { id: number }, means?: Means): Promise<boolean>;
 
@@ -263,7 +263,7 @@ export interface Writes
 	createTemplate(c: { id: Uuid; input: Required<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	patchTemplate(c: { id: Uuid; patch: Partial<TemplateInput>; now: Micros }): Promise<Written<Template>>;
 	deleteTemplate(c: { id: Uuid }): Promise<boolean>;
-	/** Stores checked bytes, and deletes expired uploads. Null: the owner has too many uploads that no content names. */
+	/** Stores checked bytes, and deletes expired uploads. Null if the owner has too many unused uploads. */
 	putAttachment(c: {
 		sha256: string;
 		bytes: Uint8Array;
@@ -274,11 +274,11 @@ export interface Writes
 	patchSender(c: { id: number; patch: Partial<SenderInput>; email_key?: string }): Promise<Written<Sender>>;
 	deleteSender(c: { id: number }): Promise<boolean>;
 
-	/** `null` removes a setting. A new `time_zone` sums the daily figures anew. */
+	/** `null` removes a setting. A new `time_zone` recomputes the daily figures. */
 	putSettings(c: { values: Readonly<Record<string, string | null>>; now: Micros }): Promise<void>;
 	/**
-	 * Rewrites every secret: wrapped with the store's first key, or plain. Changes nothing while other processes
-	 * run, which may lack the key, and returns them.
+	 * Rewrites every secret: wrapped with the store's first key, or plain. If other processes run, which may lack the
+	 * key, changes nothing and returns them.
 	 */
 	rewriteSecrets(c: { as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }): Promise<OtherProcess[]>;
 	ensureKey(c: KeyWanted): Promise<StoredKey[]>;
@@ -291,9 +291,9 @@ export interface Writes
 
 	changeMessage(c: { id: Uuid; action: MessageAction; now: Micros } & Seen): Promise<MessageChange>;
 
-	/** Figures and suppressions change in the same transaction. */
+	/** Changes figures and suppressions in the same transaction. */
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
-	/** Counts once per message: event, figures, state, suppressions and subscribers. */
+	/** Counts a report once per message: event, figures, state, suppressions and subscribers. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
 
@@ -309,9 +309,9 @@ export interface TrackedEvent {
 	at: Micros;
 	link: number | null;
 	machine: boolean;
-	/** An event sooner after the sending counts as a bot's. */
+	/** Counts events that come sooner after the sending as a bot's. */
 	too_soon?: Micros;
-	/** The person wants no mail from any list; otherwise only from the message's list. */
+	/** The person leaves all lists, instead of only the message's list. */
 	from_all_lists?: true;
 	ip: string | null;
 	user_agent: string | null;
@@ -332,7 +332,7 @@ interface ChosenSlice extends Chosen {
 
 interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/** The caller checks what it parses, so `meta` is returned as stored, which saves an eighth. */
+	/** Returns `meta` as stored, because the caller checks what it parses. This saves an eighth. */
 	isChecked?: true;
 }
 
@@ -360,7 +360,7 @@ interface MessageLists {
 	): Promise<{ results: Message[]; last: MessagePlace | null }>;
 }
 
-/** The valid part of an input; `id` null: a new record. */
+/** The valid part of an input, to check against stored data; `id` null: a new record. */
 export type Question =
 	| { kind: 'subscriber'; list_id: number; id: number | null; patch: SubscriberPatch; now: Micros }
 	| { kind: 'field'; id: number | null; variable?: string }
@@ -371,8 +371,8 @@ interface FieldErrorReads {
 }
 
 /**
- * `known`: the same mail, or the same report of the message, came before. `unmatched`: no such message or
- * recipient. `in_flight`: the message is leased, and its outcome may come first.
+ * `known`: the same mail or the same report of the message has been recorded. `unmatched`: no such message or
+ * recipient. `in_flight`: the message is leased, so try again after its outcome.
  */
 export type ReportOutcome =
 	| ({ kind: 'recorded' } & RecordedReport)
@@ -410,9 +410,9 @@ interface SuppressionReads {
 }
 
 interface SuppressionWrites {
-	/** Suppressions without an end make their subscribers inactive. Erased addresses and missing lists are rejected. */
+	/** Suppressions without an end make their subscribers inactive. Rejects erased addresses and missing lists. */
 	putSuppressions(c: { rows: readonly NewSuppression[]; now: Micros }): Promise<SuppressionAck>;
-	/** `null` removes all reasons, or those of any list. Subscribers stay unchanged. Null: none was found. */
+	/** A null `reason` means all reasons, a null `list_id` any list. Keeps subscribers unchanged. Null: nothing matched. */
 	removeSuppressions(c: {
 		email_key: EmailKey;
 		reason: SuppressionReason | null;
@@ -435,14 +435,14 @@ interface ImportWrites {
 		now: Micros;
 	}): Promise<Session | 'conflict' | null>;
 	/**
-	 * A large batch may take several commits, each with its position. An interrupted batch that is sent again
-	 * continues, and its answer covers all of its rows. Batches come in order.
+	 * A large batch may take several commits, each with its position. A repeated batch continues an interrupted one, and
+	 * its answer covers all rows. Send batches in order.
 	 */
 	putImportBatch(c: {
 		session: Uuid;
 		batch: ImportBatch | CheckedBatch;
 		now: Micros;
-		/** Inserts without a look-up: the database refuses the batch if a row exists. */
+		/** Inserts without a look-up; an existing row makes the batch fail. */
 		expects_new?: boolean | undefined;
 	}): Promise<ImportAck>;
 	finishImport(c: { session: Uuid; now: Micros }): Promise<ImportCounts | null>;
@@ -491,12 +491,12 @@ interface ReportReads {
 }
 
 export interface ReportFigures {
-	/** Distinct messages by the day of their first such event. Days and types without events are absent. */
+	/** Counts distinct messages by the day of their first event of each type. Omits days and types without events. */
 	daily: { day: Day; type: EventType; count: number }[];
 	attempted: number;
 }
 
-/** Distinct messages by their first event of each type; `human` excludes bots. */
+/** Counts distinct messages by their first event of each type; `human` excludes bots. */
 export interface TypedCount {
 	type: EventType | 'COMPLAINED';
 	audience: Audience;
@@ -508,7 +508,7 @@ export interface DetailFigures {
 	bounced: number;
 	neverSent: number;
 	days: (TypedCount & { day: Day })[];
-	/** `hour`: since 1970 in local time. At most 72, from the first with a message sent. */
+	/** `hour` counts from 1970 in local time. At most 72 hours, from the first with a sent message. */
 	hours: (TypedCount & { hour: number })[];
 	week: (TypedCount & { hour: number })[];
 	domains: ({ domain: string } & BounceCounts)[];

@@ -12,7 +12,7 @@ export function foreignScheme(url: string): string | null {
 	return isPostgres(url) ? null : scheme;
 }
 
-/** Recognises a server in other forms: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
+/** Recognizes other forms of a server's address: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
 export function isLikeServer(text: string): boolean {
 	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }
@@ -25,7 +25,7 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** A slash or hash in a password would end the hosts too early, and the rest would be shown as a path. */
+/** An unescaped slash or hash in a password would end the host part, and messages would show the rest as a path. */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }

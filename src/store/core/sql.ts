@@ -5,7 +5,7 @@ import { filledSubject } from '../../api/variables.js';
 import { damaged } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 
-/** The database as operations use it: statements as text, in the transaction that the driver has begun. */
+/** The database as operations use it: they run SQL texts in the transaction that the driver has begun. */
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -15,14 +15,14 @@ export interface Changed {
 
 export type Columns = Readonly<Record<string, 'BIGINT' | 'TEXT'>>;
 
-/** How a column stores a value: a number or text, 0 or 1, microseconds, JSON. Texts and times may be null. */
+/** How a column stores a value: a number, a text, 0 or 1, microseconds, JSON. Texts and times may be null. */
 export type Form = 'number' | 'text' | 'flag' | 'time' | 'json';
 
 export interface Dialect {
 	/** The function that returns the position of the second text in the first, from 1; 0 if it is absent. */
 	position: string;
 	least: string;
-	/** The JSON text of a column, equal to that of `JSON.stringify` and `formatDateTime`. */
+	/** Returns the JSON text of a column, as `JSON.stringify` and `formatDateTime` would write it. */
 	readonly json: Readonly<Record<Form, (column: string) => string>>;
 	oneOf(column: string): string;
 	table(columns: Columns, alias: string): string;
@@ -30,19 +30,19 @@ export interface Dialect {
 	using(index: string): string;
 	/** Ends a SELECT whose rows of that table the operation will change. Other writers wait for them. */
 	lockRows(table: string): string;
-	/** Like `lockRows` for its only table, but skips rows that others have locked. */
+	/** Like `lockRows` for a query of one table, but skips rows that other transactions have locked. */
 	skipLocked: string;
-	/** How a new subscriber gets an id: a statement before the insert, if needed, and the value in it. */
+	/** How a new subscriber gets an id: a statement to run before the insert, if any, and the value to insert. */
 	newSubscriberId: { before: string | null; value: string };
-	/** Reserves as many ids as its parameter says, and returns the last. Nothing else may take ids meanwhile. */
+	/** Reserves as many ids as its parameter says, and returns the last. No other statement may take ids meanwhile. */
 	newSubscriberIds: string;
 	uuidBytes(text: string): string;
 	isReadOnly: string;
 	databaseSize: string;
 	freeSize: string;
-	/** Returns each table with its bytes, indexes included. Returns nothing where that would read a large file. */
+	/** Returns each table with its bytes, indexes included; nothing for a SQLite file too large to read. */
 	tableSizes: string;
-	/** Returns a text that changes with each change of data that a read could see. */
+	/** Returns a text that changes whenever data that a read could see changes. */
 	seenState: string;
 }
 
@@ -54,17 +54,17 @@ export interface Secrets {
 export interface Insertion {
 	table: string;
 	columns: Columns;
-	/** The ON CONFLICT clause. Empty: no such row exists, or the database refuses the statement. */
+	/** The ON CONFLICT clause. If empty, no such row exists, or a conflict makes the statement fail. */
 	conflict: string;
 }
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that the database numbers, or the key: then the rows bring unused ids. */
+	/** The column that the database numbers, or the key if the rows have unused ids. */
 	id: string;
 }
 
-/** The same change for many sets of values: `update` ends before FROM, `where` follows WHERE. */
+/** Applies one change to many sets of values: `update` ends before FROM, `where` follows WHERE. */
 export interface Change {
 	update: string;
 	where: string;
@@ -78,30 +78,30 @@ export type Together<Answers extends readonly unknown[]> = readonly [
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
-	/** Counters with many writers have shards; this connection changes this one. */
+	/** Counters with many writers have shards; this connection writes only this one. */
 	readonly shard: number;
-	/** Takes the whole project. On PostgreSQL the operation then starts again, alone. */
+	/** Locks the whole project. On PostgreSQL the operation then restarts alone. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/** Rows as arrays in column order. They take half the time of objects for hundreds of rows. */
+	/** Returns rows as arrays in column order. For hundreds of rows, arrays take half the time of objects. */
 	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/** Returns rows for each set of values, and locks them in that order. PostgreSQL takes one statement. */
+	/** Returns rows for each set of values, and locks them in that order. PostgreSQL needs one statement. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** Sends the statement with the next question or the end, which fails if it does. */
+	/** Sends the statement with the next question or with COMMIT, which fails if the statement does. */
 	write(text: string, values?: readonly SqlValue[]): void;
 	/** Inserts a row and returns its `id`, or null after a conflict. On SQLite, RETURNING would double the cost. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
-	/** Returns the `id` of each row, or null where a conflict left the row out. */
+	/** Returns the `id` of each row, or null where a conflict skipped the row. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
-	/** Changes rows with each set of values, sent like `write`. No two sets may change the same row. */
+	/** Applies the change for each set of values; sent like `write`. No two sets may change the same row. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;
-	/** Asks independent questions. PostgreSQL answers them in shared round trips, in any order. */
+	/** Runs independent queries. PostgreSQL answers them in shared round trips, in any order. */
 	together<Answers extends readonly unknown[]>(questions: Together<Answers>): Promise<Answers>;
-	/** Overwrites the bytes that `operate` deletes in the database file, which stay readable otherwise. */
+	/** Overwrites deleted bytes in the file, because data that `operate` deletes would stay readable. */
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
 }
 
@@ -189,16 +189,16 @@ export interface SubscriberRow {
 	import_seq: number | null;
 }
 
-/** The address as given. It is stored as '' where it equals its key, as most do. */
+/** The address as given. The column stores '' if the address equals its key, as most do. */
 export const emailColumn = "coalesce(nullif(email, ''), email_key) AS email";
 
 export const subscriberColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq`;
 
-/** Joins message `m`, submission `s` and content `c`; null where the subject has no variables. */
+/** Joins message `m`, submission `s` and content `c`. Null if the subject has no variables. */
 export const variablesOfSubject = `CASE WHEN c.subject LIKE '%#%' THEN m.variables END AS own_variables,
 	CASE WHEN c.subject LIKE '%#%' THEN s.context END AS shared_variables`;
 
-/** The subject as its recipient reads it. `own` and `shared` are the stored variables. */
+/** The subject as its recipient reads it. `own` and `shared` are stored variables. */
 export function subjectOf(
 	subject: string,
 	{ to, own, shared }: { to: string; own: string | null; shared: string | null },
@@ -255,7 +255,7 @@ export function readEnvelope(text: string): Envelope {
 	};
 }
 
-/** `wake_at` of messages set aside for a limit: never, until the limit has room. */
+/** `wake_at` of messages set aside for a limit: they wake only when the limit allows it. */
 export const setAside: Micros = Number.MAX_SAFE_INTEGER;
 
 export function flag(value: boolean): 0 | 1 {

@@ -33,7 +33,7 @@ import {
 } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 
-/** A person waits for a transactional message, so it is leased first. */
+/** A transactional message is leased first, because a person waits for it. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
 export async function openLanes(sql: Sql): Promise<number[]> {
@@ -106,7 +106,7 @@ async function writeSubmission(
 		ON CONFLICT DO NOTHING`,
 		[content_sha256, subject, text, html, flag(disable_inline), now],
 	);
-	// Writes it once a day, or to restore a body that retention has deleted.
+	// Writes the content once a day, or to restore a body that retention has deleted.
 	sql.write(
 		`UPDATE contents
 		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
@@ -278,7 +278,7 @@ async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): P
 	return { ...envelope, cc: envelope.cc.filter(isDeliverable), bcc: envelope.bcc.filter(isDeliverable) };
 }
 
-/** Addresses whose copies must not be sent now; mostly none. */
+/** Addresses that must not get copies now; mostly none. */
 export async function stoppedCopies(
 	sql: Sql,
 	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,

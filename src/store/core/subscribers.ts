@@ -128,7 +128,7 @@ const intoSubscribers: NumberedInsertion = {
 };
 const intoNewSubscribers: NumberedInsertion = { ...intoSubscribers, conflict: '' };
 
-/** Returns false for rows whose address is in the list. With `areNew` the database refuses the statement instead. */
+/** Returns false for rows whose address is in the list. With `areNew` such a row makes the statement fail. */
 export async function insertSubscribers(
 	sql: Sql,
 	rows: readonly (NewSubscriber & { id: number })[],
@@ -287,7 +287,7 @@ async function judge(
 	return { errors, meta, change, isMoved };
 }
 
-/** Returns field errors from stored data without a write, also for input whose shape is refused. */
+/** Returns field errors from stored data without a write, even for input with an invalid shape. */
 async function fieldErrors(sql: Sql, question: Question): Promise<FieldErrors> {
 	const { kind, id } = question;
 	if (kind === 'subscriber') {
@@ -384,7 +384,7 @@ export function toSubscriber(row: SubscriberRow): Subscriber {
 	return recordOf(columns.map((column) => row[column]) as unknown as RowTuple);
 }
 
-/** Written out, because using the table above costs an eighth more for a million records. */
+/** Write members out: a loop over the table above costs an eighth more for a million records. */
 function recordOf(tuple: RowTuple): Subscriber {
 	const [id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source] = tuple;
 	const opt_in_signed = tuple[9];

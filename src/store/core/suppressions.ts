@@ -1,4 +1,4 @@
-/** Addresses that get no mail, and why. They outlive their subscribers. `recipients.ts` adds them. */
+/** Addresses that get no mail, and why. They outlive subscribers. `recipients.ts` adds them. */
 import { createHmac } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
@@ -8,7 +8,7 @@ import type { StoredKey } from '../maintenance.js';
 import { findKeys } from './keys.js';
 import { column, exists, type Sql } from './sql.js';
 
-/** Stands for all lists, because part of a key cannot be NULL. */
+/** Stands for all lists, because a key column cannot be NULL. */
 export const allLists = 0;
 
 export async function unsubscribeScope(sql: Sql): Promise<UnsubscribeScope> {
@@ -22,10 +22,10 @@ export interface MailTo {
 	list_id: number | null;
 }
 
-/** Returns unexpired reasons. An erased person gets no bulk mail, like an unsubscribed one, although no row says so. */
+/** Returns unexpired reasons. An erased person counts as unsubscribed, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** For many mails while no suppression is added: asks once whether any exist. */
+/** For many mails while nobody adds a suppression: asks once whether any exist. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',
@@ -45,7 +45,7 @@ export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Pro
 	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
-/** Returns reasons without an end: SQL compares no time with NULL. */
+/** Returns reasons without an end: comparing with NULL excludes the others. */
 export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
 	return await storedReasons(sql, mail, null);
 }
@@ -67,7 +67,7 @@ function storedReasons(
 	);
 }
 
-/** False saves an import the look-up of each address. Expired suppressions count until they are deleted. */
+/** If false, an import need not look up addresses. Counts expired suppressions that are not deleted yet. */
 export async function hasSuppressions(sql: Sql): Promise<boolean> {
 	return await exists(sql, 'SELECT 1 FROM suppressions');
 }
@@ -92,8 +92,8 @@ interface Addressee {
 }
 
 /**
- * Checks in the transaction of the lease. Returns a reason for people to read, in one line without the address;
- * null if the message may be sent.
+ * Runs in the transaction of the lease. Returns why the message must not be sent, in one line without the address; null
+ * if it may.
  */
 export async function unwantedBecause(
 	sql: Sql,
@@ -118,7 +118,7 @@ export async function unwantedBecause(
 	return `not sent: the subscriber is inactive${because}`;
 }
 
-/** For many addresses: reads the keys once. Null if no address was erased, as in nearly every database. */
+/** For many addresses: reads the keys once. Null if no address was erased, as in most databases. */
 export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
 	if (!(await exists(sql, 'SELECT 1 FROM erased'))) return null;
 	const keys = await erasureKeys(sql);
@@ -138,7 +138,7 @@ export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
 	return findKeys(sql, 'erasure');
 }
 
-/** Only the database's key recognises the address; without it nobody can guess. */
+/** Only the database's key can match the hash to an address, so nobody can guess addresses without it. */
 export function erasedHash(secret: string, address: EmailKey): string {
 	return createHmac('sha256', Buffer.from(secret, 'base64url'))
 		.update('mailctl erased 1\0')

@@ -1,4 +1,4 @@
-/** Webhooks and their secrets: one signs, and for a time the previous one as well. */
+/** Webhooks and their secrets: the newest signs, and for a time the previous one as well. */
 import { formatDateTime, type Micros, microsPerDay } from '../../api/datetime.js';
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
 import type { Webhook } from '../../api/records.js';
@@ -70,7 +70,7 @@ export function createWebhooks(sql: Sql) {
 			return await living(sql, now);
 		},
 		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
-			// Keeps two at most: receivers get a new secret one at a time.
+			// Keeps at most two: receivers get a new secret one at a time.
 			const retire = "UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND";
 			sql.write(`${retire} retired_at > ?`, [now, now]);
 			sql.write(`${retire} retired_at IS NULL`, [retire_at]);
@@ -92,7 +92,7 @@ export function webhookPassword(
 	return secrets.unwrap(password, `webhooks ${id}`);
 }
 
-/** Returns the password as set, as the service document says. Commands that print it mask it. */
+/** Returns the password in plain text, as the service document says. Commands that print it mask it. */
 function toRecord(sql: Sql, row: WebhookRow): Webhook {
 	return { ...dated(row), is_auth_enabled: row.is_auth_enabled === 1, password: webhookPassword(sql, row) };
 }
@@ -125,7 +125,7 @@ export async function dropDeliveries(
 ): Promise<{ changes: number }> {
 	const orphans = await column<number>(
 		sql,
-		// Steps from webhook to webhook along the index (webhook_id): a log of millions of rows has few webhooks.
+		// Steps through the index from one webhook to the next, because a log of millions of rows has few webhooks.
 		`WITH RECURSIVE named (id) AS (
 			SELECT min(webhook_id) FROM webhook_deliveries
 			UNION ALL
@@ -157,7 +157,7 @@ export async function dropDeliveries(
 	return { changes: ids.length };
 }
 
-/** The visible state: a delivery that waits for a webhook that answered 410 is stopped. */
+/** A delivery that waits for a webhook that answered 410 shows as stopped. */
 const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
 
 const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
@@ -200,7 +200,7 @@ function where({ webhook_id, state, since }: DeliveryConditions): Conditions {
 function toDelivery({ seq: _, ...row }: DeliveryRow): WebhookDelivery {
 	return {
 		...dated(row),
-		// During a lease this is the end of the lease, which is internal.
+		// The value during a lease is the end of the lease, which is internal.
 		due_at: row.state === 'pending' ? timeOf(row.due_at) : null,
 		date_attempted: timeOf(row.date_attempted),
 		date_finished: timeOf(row.date_finished),
@@ -218,7 +218,7 @@ async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]>
 	return rows.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
 }
 
-/** A replay without ids takes all deliveries that do not wait. */
+/** A replay without ids takes all deliveries that are not waiting. */
 const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
 
 async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
@@ -227,15 +227,15 @@ async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
 	const ids = named?.ids ?? (await slice(sql, command));
 	makeDue(sql, ids, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
-	// Restarts the webhook only after the last slice: until then nothing is sent, and `stopped` shows what is
-	// left. A replay of failed deliveries restarts a webhook whose log is gone, too.
+	// Restart the webhook after the last slice: until then no delivery is sent, and `stopped` shows those left. A replay
+	// of failed deliveries also restarts a webhook whose log was deleted.
 	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
 		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);
 	}
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 }
 
-/** A waiting delivery keeps its attempts and is due sooner. A stopped or final one starts again. */
+/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final one starts anew. */
 function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
 	sql.write(
 		`UPDATE webhook_deliveries AS d

@@ -1,6 +1,6 @@
 /**
- * Moves a project to another database: shuts the source, copies and compares its rows, then opens the copy. A
- * later run continues after a kill: marks say how far it came, and the last row of a table where its copy ends.
+ * Moves a project to another database: shuts the source, copies and compares its rows, then opens the copy. After a
+ * kill, a later run continues from the marks and from the last copied row of each table.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../api/datetime.js';
@@ -44,7 +44,7 @@ interface MoveOptions extends Databases {
 export interface Moved {
 	tables: { table: string; rows: number; sha256: string }[];
 	kept: number;
-	/** Texts in which U+FFFD replaced U+0000, which the target cannot store. */
+	/** Counts texts in which U+FFFD replaced U+0000, which the target cannot store. */
 	replaced: number;
 }
 
@@ -127,7 +127,7 @@ export async function move(options: MoveOptions): Promise<Moved> {
 	onShut();
 	signal.throwIfAborted();
 	const moved = await copyAll(options);
-	// Mark the source before opening the copy, so that two are never in use.
+	// Mark the source before opening the copy, so that never both are in use.
 	await from.shut({ ...ofSource, isOver: true, at: clock.now() }, clock.now());
 	await to.open(ofCopy);
 	return moved;
@@ -311,7 +311,7 @@ async function* slices(
 		if (end === undefined) return;
 		last = table.key.map((at) => end[at] ?? null);
 		yield rows;
-		// SQLite answers within the turn, so let a signal arrive.
+		// SQLite answers without leaving the event loop's turn, so let it handle a signal here.
 		await new Promise((resolve) => setImmediate(resolve));
 		if (rows.length < limit) return;
 	}

@@ -41,11 +41,11 @@ interface Means {
 	holds?: readonly Hold[];
 	receipt?: Receipt | null;
 	habit?: Habit | null;
-	/** Aborting it undoes the write, which rejects with `StoreError` "stopped". */
+	/** Aborting this signal undoes the write, which then rejects with `StoreError` "stopped". */
 	stop?: AbortSignal | null;
 }
 
-/** True if the last call took the whole project: the next one starts with that, which saves a restart. */
+/** True if the last call locked the whole project: the next one begins with that lock, which saves a restart. */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -80,12 +80,12 @@ export class Database {
 	readonly #sessions = new WeakMap<PoolClient, OpenSession>();
 	readonly #notifying: Spaced;
 	/**
-	 * Reads of the same turn reuse one of these and end its transaction in their own packet, so a command of a
-	 * few reads needs no second connection.
+	 * Connections whose read transaction is still open. Later reads of the same turn reuse them, so a command of a few
+	 * reads needs no second connection.
 	 */
 	readonly #resting: Rested[] = [];
 	readonly #endings = new Set<Promise<unknown>>();
-	/** A process's connections take turns, so that up to sixteen share no shard. */
+	/** The connections of a process take shards in turn, so that up to sixteen share none. */
 	#connections = Math.floor(Math.random() * shards);
 	#wasReached = false;
 
@@ -105,10 +105,9 @@ export class Database {
 	}
 
 	/**
-	 * Takes the whole project if the operation names no holds, or calls `Sql.alone`. Repeats what the server
-	 * rolled back for another transaction, and what lost its connection. If the answer to COMMIT was lost,
-	 * `receipt` tells whether it is done; null: it may run again. `StoreError` "unreachable" means that it may be
-	 * done.
+	 * Locks the whole project if the operation names no holds, or calls `Sql.alone`. Retries a transaction that the
+	 * server rolled back for another one, or that lost its connection. If the answer to COMMIT was lost, `receipt` tells
+	 * whether the write is done; null: a second run does no harm. After `StoreError` "unreachable" the write may be done.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,
@@ -117,7 +116,7 @@ export class Database {
 		const transaction: Transaction<R> = {
 			holds: habit?.isAlone ? projectAlone : holds,
 			...{ operate, receipt, habit, isUnsure: false },
-			// A write that begins after the signal belongs to the end of the job.
+			// A write that begins after the signal belongs to the job's cleanup.
 			stop: stop?.aborted ? null : stop,
 		};
 		return this.#told(this.#transact(transaction));
@@ -178,7 +177,7 @@ export class Database {
 		if (error instanceof NotAlone) return alone;
 		const mayPass = isRefusedForNow(error)
 			? tries < mostTries
-			: // A server that never answered is told at once.
+			: // Reports a server that never answered at once.
 				isLost(error) && this.#wasReached && performance.now() < deadline;
 		if (!mayPass && isUnsure)
 			throw new StoreError(
@@ -188,7 +187,7 @@ export class Database {
 			);
 		if (!mayPass) throw translateFailure(error, name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
-		// A transaction without an answer may still be ending, and holds the project.
+		// A transaction without an answer may still hold the project while it ends.
 		return isUnsure ? alone : tried;
 	}
 
@@ -200,7 +199,7 @@ export class Database {
 		const config = this.#pools.configOf(client);
 		const silenceMs = this.#options.lockTimeoutMs / 4;
 		const stopWatching = watchSilence({ client, pipeline }, { config, silenceMs }, () => {
-			// The others are older than its silence.
+			// The idle connections have been silent for longer.
 			for (const one of [client, ...this.#pools.idle]) cutOff(one);
 		});
 		const release = (isBroken: boolean) => {
@@ -254,7 +253,7 @@ export class Database {
 		return answer;
 	}
 
-	/** Set these in each transaction: behind a pooler the session may be another one. */
+	/** Each transaction sets these, because a pooler may give it another session. */
 	#beginning(holds: readonly Hold[] | null): readonly string[] {
 		const { place, lockTimeoutMs } = this.#options;
 		if (holds === null)
@@ -263,13 +262,13 @@ export class Database {
 		const settings = [
 			set('search_path', `"${place.schema}"`),
 			set('lock_timeout', lockTimeoutMs),
-			// A lost machine must block the others for less time than they wait.
+			// A lost machine must release its locks before the other transactions time out.
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [
-			// A statement sees what was committed before it starts, and the first one starts after its locks.
+			// Each statement sees all earlier commits, and the first one runs after its locks are taken.
 			'BEGIN ISOLATION LEVEL READ COMMITTED',
-			// One statement costs the server less than four.
+			// One SELECT costs the server less than four.
 			`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,
 		];
 	}
@@ -278,7 +277,7 @@ export class Database {
 		const rested = this.#resting.pop();
 		rested?.stopWatching();
 		if (rested !== undefined) return { session: rested.session, isReading: true };
-		// Waiting for a connection that is about to be free takes less time than opening one.
+		// It takes less time to wait for a connection that is about to be free than to open one.
 		if (this.#pools.idle.size === 0 && this.#endings.size > 0) await Promise.race(this.#endings);
 		return { session: this.#sessionOf(await this.#pools.connect()), isReading: false };
 	}
@@ -329,7 +328,7 @@ function isFailing(question: Promise<unknown>): Promise<boolean> {
 	);
 }
 
-/** Locks are taken in this order to avoid deadlocks. */
+/** Transactions take locks in this order, so that they cannot deadlock. */
 const levels: readonly Hold['level'][] = ['project', 'people', 'address', 'key', 'deliveries'];
 
 const buckets = 64;

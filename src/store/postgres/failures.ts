@@ -6,8 +6,8 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * serialization_failure, deadlock_detected: a repetition may succeed. The same goes for a write that met its
- * own earlier try.
+ * serialization_failure, deadlock_detected: a retry may succeed. So may the retry of a write that found its own earlier
+ * answer.
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);
@@ -47,7 +47,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 	...['EAI_AGAIN', 'EINVAL', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
 ]);
 
-/** Matches the SQLSTATE (PostgreSQL, appendix A), or messages of the driver, which have no codes. */
+/** Matches the SQLSTATE (PostgreSQL, appendix A), or messages of the driver without a code. */
 const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
 	[/^(57014|Query read timeout)$/, 'locked', 'a statement took too long; raise its timeout, or try again'],
@@ -72,7 +72,7 @@ const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 export function translateFailure(error: unknown, name: string): unknown {
 	if (!(error instanceof Error)) return error;
 	const state = sqlState(error);
-	// A "FATAL" error of these classes concerns parameters of the URL.
+	// A "FATAL" error of these classes concerns a parameter of the URL.
 	const isOfUrl = /^(22|42(?!501))/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL';
 	const [, code, words] = isOfUrl
 		? [null, 'bad_url' as const, 'the server refuses a parameter of the URL']

@@ -1,6 +1,6 @@
 /**
- * Sends NOTIFY after a commit, since within it each commit would wait for the previous one. LISTEN has its own
- * connection. Workers also poll, so nothing depends on this.
+ * Sends NOTIFY after a commit: inside the transaction, each commit would wait for the previous one. LISTEN has its own
+ * connection. Workers also poll, so a lost notification delays a message but loses nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type ClientConfig } from 'pg';
@@ -12,7 +12,7 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/** Acts at once, then at most every 50 ms for all calls in between. Ignores failures. */
+/** Calls `act` at once, then at most every 50 ms for all later calls together. Ignores failures. */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;
@@ -52,7 +52,7 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
 const pingEveryMs = 30_000;
 
-/** Reconnects forever. A new connection calls `onReady`, because it may have missed a notification. */
+/** Reconnects forever. Calls `onReady` for each connection, because it may have missed a notification. */
 export function listen(
 	{ config, schema }: { config: () => ClientConfig; schema: string },
 	onReady: () => void,

@@ -34,15 +34,15 @@ export async function migrate(
 }
 
 /**
- * Returns 0 without tables of mailctl. Throws `StoreError` "not_a_database" if the server is too old,
- * "newer_schema" unless `mayBeNewer`, and "moved" unless it may have a mark.
+ * Returns 0 if there are no tables of mailctl. Throws `StoreError` "not_a_database" if the server is too old,
+ * "newer_schema" unless `mayBeNewer`, and "moved" unless a mark is allowed.
  */
 export async function readVersion(
 	sql: Sql,
 	name: string,
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
-	// Many programs have a table of migrations; this checks for ours.
+	// Many programs have a table named "migrations", so check that it is mailctl's.
 	const [row] = await sql.tuples<[isOurs: number, runs: number]>(
 		`SELECT ${isTable('message_firsts')}, current_setting('server_version_num')::int`,
 	);
@@ -65,7 +65,7 @@ export async function readVersion(
 	throw newerSchema(name, version, schemaVersion);
 }
 
-/** to_regclass() answers from the cache of a session that waited for a lock, and misses new tables. */
+/** to_regclass() reads the cache of a session that waited for a lock, and so misses new tables. */
 function isTable(name: string): string {
 	return `EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${name}')`;
 }

@@ -171,7 +171,7 @@ async function look(sql: Sql, name: string): Promise<Found | null> {
 	};
 }
 
-/** Commands have no heartbeat; their messages have leases. */
+/** Commands have no heartbeat, so check the leases of their messages. */
 async function assertUnused(sql: Sql, name: string): Promise<void> {
 	const now = await sql.number(serverClock);
 	const refuse = (why: string) =>
@@ -190,7 +190,7 @@ async function assertUnused(sql: Sql, name: string): Promise<void> {
 		);
 }
 
-/** From COMMIT on the server refuses all other writes. */
+/** The server refuses all other writes from COMMIT on. */
 async function shutTables({ sql, client }: Session, mark: Mark): Promise<void> {
 	const isShut = await sql.number(`SELECT to_regproc('mailctl_moved') IS NOT NULL`);
 	await client.query(`CREATE OR REPLACE FUNCTION mailctl_moved() RETURNS trigger LANGUAGE plpgsql

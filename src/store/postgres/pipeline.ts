@@ -1,7 +1,7 @@
 /**
- * Sends statements on one connection, in order. Statements of one turn of the event loop share a round trip,
- * and a repeated text is parsed once. Nothing is prepared by name, so a pooler may give the next transaction
- * another session. Messages: PostgreSQL, 55.2.3 "Extended Query".
+ * Sends statements on one connection, in order. Statements of one turn of the event loop share a round trip, and a
+ * repeated text is parsed once. Statements have no names, so a pooler may give the next transaction another session.
+ * The protocol is in PostgreSQL, 55.2.3 "Extended Query".
  */
 import { nextTick } from 'node:process';
 import type { ClientBase, Connection, FieldDef, Submittable } from 'pg';
@@ -27,7 +27,7 @@ interface Question {
 	fail(error: unknown): void;
 }
 
-/** A statement with larger values is sent at once. */
+/** Sends a statement with larger values at once. */
 const largeOctets = 32 * 1024;
 
 export function createPipeline(client: ClientBase): Pipeline {
@@ -41,7 +41,7 @@ export function createPipeline(client: ClientBase): Pipeline {
 	const begin = (): RoundTrip => {
 		const trip = new RoundTrip(onEnd);
 		trips += 1;
-		// Answers arrive together, and the next questions are asked before the next tick.
+		// Answers arrive together, and operations ask their next questions before the next tick.
 		nextTick(() => {
 			open = null;
 			trip.end();
@@ -76,7 +76,7 @@ function octetsOf(values: readonly SqlValue[]): number {
 	}, 0);
 }
 
-/** At COMMIT the server rolls back a failed transaction without an error. */
+/** At COMMIT the server rolls back a failed transaction without reporting an error. */
 class Aborted extends Error {
 	readonly code = '25P02';
 }
@@ -190,7 +190,7 @@ const numeric: ReadonlySet<number> = new Set([
 	types.numeric,
 ]);
 
-/** Numbers become numbers, booleans 1 or 0, bytea a Buffer, and the rest text. */
+/** Maps numbers to numbers, booleans to 1 or 0, bytea to a Buffer, and the rest to text. */
 function parserOf(oid: number): (text: string) => unknown {
 	if (numeric.has(oid)) return Number;
 	if (oid === types.bool) return (text) => (text === 't' ? 1 : 0);

@@ -52,7 +52,7 @@ export function readPlace(text: string): Place {
 }
 
 function assertParameters(params: URLSearchParams): void {
-	// A typo in `?schema=` would open another project.
+	// A typo in `?schema=` would open another project, so reject unknown parameters.
 	for (const name of params.keys()) {
 		const [meant] = own.includes(name) ? [] : suggest(name, own);
 		if (meant !== undefined) throw refusal(`has a parameter ?${name}=; did you mean ${meant}?`);
@@ -66,7 +66,7 @@ function refusal(why: string): StoreError {
 	return new StoreError('bad_url', `the database URL ${why}`);
 }
 
-/** Rejects `%XX` that is not UTF-8, and NUL, which ends a text on its way to the server. */
+/** False for `%XX` that is not UTF-8, and for NUL, which would end a text in the protocol. */
 function isDecodable(text: string): boolean {
 	try {
 		return !decodeURIComponent(text).includes('\0');
@@ -79,7 +79,7 @@ function isHost(text: string): boolean {
 	return /^(\[[\da-f:.]+\]|[^\s/@:?#%[\]]+)(:\d{1,5})?$/i.test(text) && canParseUrl(`postgres://${text}/`);
 }
 
-/** `sslmode` and `sslrootcert` have their meaning of libpq (PostgreSQL, 34.19). */
+/** `sslmode` and `sslrootcert` mean the same as in libpq (PostgreSQL, 34.19). */
 function tlsOf(params: URLSearchParams): Place['ssl'] {
 	const mode = params.get('sslmode') ?? 'disable';
 	const file = params.get('sslrootcert');

@@ -6,7 +6,7 @@ import type { Place } from './place.js';
 const connectTimeoutMs = 10_000;
 const listenTimeoutMs = 10_000;
 
-/** The driver leaves a connection open if its login fails, for example without a password. */
+/** Closes the connection after a failed login, which the driver leaves open. */
 class Client extends pg.Client {
 	constructor(config?: ClientConfig) {
 		super(config);
@@ -108,8 +108,8 @@ async function takesWrites(client: PoolClient): Promise<boolean> {
 }
 
 /**
- * Finds connections whose other end disappeared silently: a machine without power, a proxy that forgot them. A
- * long statement is silent too, so another connection asks the server what it does.
+ * Finds connections whose other end vanished silently: a machine lost power, a proxy dropped them. A long statement is
+ * silent too, so ask the server over another connection whether it runs.
  */
 interface SilenceOptions {
 	config: ClientConfig;
@@ -139,11 +139,11 @@ export function watchSilence(
 
 export function cutOff(client: PoolClient): void {
 	const error = Object.assign(new Error('the server stopped answering'), { code: 'ETIMEDOUT' });
-	// pg cannot close a connection without a message to a server that does not listen.
+	// pg closes a connection only with a message, which a dead server never reads.
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/** Cancels the connection's statement, so its transaction fails. A pooler ends the connection instead. Never rejects. */
+/** Cancels the statement, so that its transaction fails. A pooler ends the connection instead. Never rejects. */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);

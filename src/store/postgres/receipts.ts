@@ -1,6 +1,6 @@
 /**
- * Recovers a write whose COMMIT got no answer. Its answer is stored in the same transaction (table `outcomes`): the
- * next try looks for it, and repeats the write only without one.
+ * Recovers a write whose COMMIT got no answer. The transaction also stores its answer in the table `outcomes`. The next
+ * try looks for that answer, and repeats the write only if it is missing.
  */
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
@@ -18,7 +18,7 @@ interface Receipts {
 	receiptFor(operation: string): Receipt | null;
 }
 
-/** Answers contain addresses and secrets. Only this process has the key, in memory. */
+/** Answers contain addresses and secrets, so a key in this process's memory encrypts them. */
 export function createReceipts(clock: Clock): Receipts {
 	const key = randomBytes(32);
 	const settled: string[] = [];

@@ -39,7 +39,7 @@ const dialect: Dialect = {
 
 const numbered = new Map<string, string>();
 
-/** Texts of the core use question marks only for parameters. */
+/** SQL texts of the core contain question marks only as parameters. */
 function numberParameters(text: string): string {
 	const known = numbered.get(text);
 	if (known !== undefined) return known;
@@ -137,12 +137,12 @@ export function createSql(
 			if (failure !== null) throw (failure as { error: unknown }).error;
 			return answers as unknown as Answers;
 		},
-		// Deleted rows stay in the write-ahead log, replicas and backups, which cannot be overwritten here.
+		// Deleted rows stay in the write-ahead log, replicas and backups, which mailctl cannot overwrite.
 		overwriting: (operate) => operate(),
 	};
 }
 
-/** Binds a column with a single value as that value: an array would cost as much as any other. */
+/** Binds a column whose rows are all equal as a single value, because each array costs time. */
 function insertion(
 	{ table, columns, conflict }: Insertion,
 	rows: readonly (readonly SqlValue[])[],

@@ -27,7 +27,7 @@ export interface PostgresOptions {
 	lockTimeoutMs?: number;
 	isTrial?: boolean;
 	keys?: readonly WrappingKey[];
-	/** Aborting it undoes the current change. Later writes, such as the ends of jobs, still run. */
+	/** Aborting this signal undoes the current change. Later writes, such as those of a job's end, still run. */
 	stop?: AbortSignal | undefined;
 	onWait?: (() => () => void) | undefined;
 }
@@ -38,7 +38,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const { role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
 	const place = readPlace(options.url);
 	const clock = createDatabaseClock(options.clock);
-	// A dry run needs one core, which knows what it did.
+	// A dry run needs a single connection, whose transaction shows its earlier changes.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const { onWait } = options;
 	const database = new Database({ place, size, role, keys, lockTimeoutMs, isTrial, onWait });
@@ -145,8 +145,8 @@ async function prepare(
 }
 
 /**
- * Bounces take the whole project, so record them after the rest of their group. The caller repeats what an
- * interruption leaves.
+ * Bounces lock the whole project, so record them after the rest of their group. After an interruption the caller
+ * repeats the rest.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));
@@ -163,8 +163,8 @@ async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) 
 type PutBatch = (command: Command<'putImportBatch'>) => Promise<ImportAck>;
 
 /**
- * While all rows of an import are new, inserting without a look-up is a tenth faster. A refused batch is
- * repeated with one.
+ * Inserts without looking addresses up, which is a tenth faster while all rows are new. Repeats a refused batch with
+ * look-ups.
  */
 function expectingNew(put: PutBatch): PutBatch {
 	return (command) =>

@@ -1,7 +1,6 @@
 /**
- * Measures the clock, sends heartbeats, and deletes expired data if this process leads. A leader's term is
- * renewed by each heartbeat; then another process takes over. No session holds the lead, because a pooler may
- * stand between.
+ * Measures the clock and sends heartbeats; the leading process also deletes expired data. Each heartbeat renews the
+ * leader's term; after it, another process takes over. A session lock could not hold the lead through a pooler.
  */
 import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
@@ -51,7 +50,7 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/** Spares other processes the wait for its heartbeat and term to expire. Never rejects. */
+	/** Ends the heartbeat and term, so that other processes need not wait for them to expire. Never rejects. */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;
@@ -79,7 +78,7 @@ export class Upkeep {
 		const now = this.#clock.now();
 		const isLeader = await this.#database.write(async ({ sql }) => {
 			beat(sql, me, now);
-			// A cloned virtual machine has the same boot id.
+			// Wait for the heartbeat to expire, because a cloned virtual machine has the same boot id.
 			await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
 			const isLeader = this.#leads && (await lead(sql, { holder: me.id, now }));
 			const steady = this.#clock.steady?.();
@@ -140,7 +139,7 @@ export interface DatabaseClock extends Clock {
 	measure(sql: Sql): Promise<void>;
 }
 
-/** Uses the machine's clock until the server's is measured. A fixed clock (`--now`) stays fixed. */
+/** Returns the machine's clock until it has measured the server's. A fixed clock (`--now`) stays fixed. */
 export function createDatabaseClock(machine: Clock): DatabaseClock {
 	const { steady } = machine;
 	let ahead: Micros | null = null;
@@ -151,8 +150,8 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 			if (steady === undefined) return;
 			const asked = steady();
 			const found = await sql.number(serverClock);
-			// The server read its clock between question and answer. A difference within that time is kept, so the
-			// clock does not jump.
+			// The server read its clock between question and answer. Keep an offset within that interval, so that the clock
+			// does not jump.
 			const [least, most] = [found - steady(), found - asked];
 			if (ahead === null || ahead < least || ahead > most) ahead = Math.round((least + most) / 2);
 		},

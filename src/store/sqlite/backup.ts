@@ -30,8 +30,8 @@ const pagesAtOnce = 1_024;
 const mostWords = 5;
 
 /**
- * Copies the database as of the start. Other processes keep working; only the log cannot be cut off meanwhile.
- * Throws `DatabaseMissing`, `StoreError` and the signal's reason.
+ * Copies the database as of the start. Other processes keep working, but cannot truncate the log meanwhile. Throws
+ * `DatabaseMissing`, `StoreError` and the signal's reason.
  */
 export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	const { path, into, name } = options;
@@ -41,7 +41,7 @@ export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	try {
 		db = openUntouched(file);
 		assertOurs(db, path);
-		// SQLite's own copying starts over whenever another process writes. An open snapshot does not see their writes.
+		// SQLite's backup API starts over whenever another process writes. An open snapshot does not see later writes.
 		db.exec('BEGIN');
 		db.prepare('SELECT count(*) FROM sqlite_schema').get();
 		isRead = true;
@@ -71,7 +71,7 @@ export function isInUse(copy: string): boolean {
 	}
 }
 
-/** The database is only read, so a full disk is the copy's. */
+/** The database is only read, so these errors concern the copy. */
 function isOfCopy(error: unknown): boolean {
 	return /^SQLITE_(FULL|READONLY|CANTOPEN|IOERR_WRITE)/.test(sqliteCode(error) ?? '');
 }
@@ -129,8 +129,8 @@ function tablesOf(db: Database.Database): string[] {
 }
 
 /**
- * Takes a database out of use while a copy replaces it: no process has it open, none can open it, and it stays
- * under another name.
+ * Locks a database while a copy replaces it: no process has it open or can open it. The old file stays under another
+ * name.
  */
 export interface OutOfUse {
 	keepAs(name: string): void;
@@ -144,7 +144,7 @@ const logs = ['-wal', '-journal', '-shm'];
 const waitMs = 2_000;
 
 /**
- * Keeps the log of a damaged or missing database too, because SQLite would apply it to the new one. Throws
+ * Renames the log even of a damaged or missing database, because SQLite would apply it to the new one. Throws
  * "busy_elsewhere" if a process has it open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
@@ -174,7 +174,7 @@ export function forgetProcesses(copy: string, name: string): void {
 	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
 }
 
-/** Closing the database would do it too, but hides a full disk. */
+/** Closing the database would also do it, but would hide a full disk. */
 export function closeLog(copy: string, name: string): void {
 	within(copy, name, (db) => void db.pragma('wal_checkpoint(TRUNCATE)'));
 }
@@ -191,7 +191,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/** Removes the second names that a killed restore left to a database in use: writing to one would change both. */
+/** Removes hard links that a killed restore left beside a database: writing to one name would change both. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;
@@ -221,7 +221,7 @@ export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}):
 export function assertAlone(file: string): void {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
-		// An exclusive connection opens only where no other is open.
+		// In exclusive mode the connection fails if another one is open.
 		db.pragma('locking_mode = EXCLUSIVE');
 		db.exec('BEGIN EXCLUSIVE; ROLLBACK');
 	} catch (error) {

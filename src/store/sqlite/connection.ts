@@ -46,10 +46,7 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 	}
 }
 
-/**
- * When two processes open a new file, both switch it to the log, and SQLite answers "busy" at once despite
- * `busy_timeout`.
- */
+/** When two processes open a new file, both switch it to WAL, and SQLite answers "busy" at once despite `busy_timeout`. */
 function whileBusy(timeoutMs: number, attempt: () => void): void {
 	const pauseMs = 20;
 	const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -64,7 +61,7 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	}
 }
 
-/** Creates the file with 0600 whatever the umask, before SQLite does. SQLite gives -wal and -shm the same permissions. */
+/** Creates the file with mode 0600 whatever the umask, before SQLite does. SQLite copies the mode to -wal and -shm. */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
@@ -76,7 +73,7 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
 		makeFolder(dirname(path));
-		// 'x' keeps a file that another process creates at the same time.
+		// 'x' keeps a file that another process creates meanwhile.
 		closeSync(openSync(path, 'ax', 0o600));
 		chmodSync(path, 0o600);
 		onCreated?.();
@@ -107,7 +104,7 @@ function closeToOthers(path: string): void {
 	}
 }
 
-/** Node's recursive mkdir never returns where a folder cannot be created (/proc). */
+/** Node's recursive mkdir never returns in some folders, such as /proc. */
 export function makeFolder(folder: string): void {
 	if (existsSync(folder)) return;
 	assertNotHome(folder);
@@ -124,16 +121,16 @@ export function makeFolder(folder: string): void {
 function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {
 	db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	db.pragma('trusted_schema = OFF');
-	// Check before the first pragma that writes: switching to the log would change a foreign file.
+	// Check before the first pragma that writes: switching to WAL would change another program's file.
 	assertOurs(db, path);
-	// Only an empty file accepts a page size. Imports were faster with 8 KiB than with 4 or 16.
+	// SQLite accepts a page size only for an empty file. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');
 	const journal = db.pragma('journal_mode = WAL', { simple: true });
 	if (path !== memoryPath && journal !== 'wal') {
 		throw new StoreError('io', `${path}: SQLite's write-ahead log does not work here (a network disk?)`);
 	}
-	// Switching to the log sets NORMAL, with which a power cut may lose a commit.
+	// Switching to WAL sets NORMAL, with which a power cut may lose a commit.
 	db.pragma('synchronous = FULL');
 	if (db.pragma('synchronous', { simple: true }) !== 2) {
 		throw new StoreError('io', `${path}: SQLite does not wait for the disk`);
@@ -184,7 +181,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/** SQLite's index of its log grows by 32 KiB, and SQLite does not report why it could not. */
+/** SQLite's WAL index grows by 32 KiB, and SQLite does not report why it could not. */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {
@@ -196,7 +193,7 @@ export function freeBytes(path: string): number {
 	}
 }
 
-/** SQLite reports only that it cannot open the file where it cannot create its log. */
+/** If SQLite cannot create its log, it reports only that it cannot open the file. */
 function isReadOnly(file: string): boolean {
 	const { R_OK, W_OK } = constants;
 	return allows(file, R_OK) && !(allows(file, W_OK) && allows(dirname(file), W_OK));
@@ -219,7 +216,7 @@ export function allows(path: string, mode: number): boolean {
 }
 
 function reasonOf(code: string): string {
-	// SQLite sometimes reports an unreadable page as damage.
+	// SQLite sometimes reports a read error of the disk as damage.
 	if (code.startsWith('SQLITE_CORRUPT'))
 		return 'it seems damaged; "mailctl doctor --only database --full" checks the file and the disk';
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
@@ -228,8 +225,8 @@ function reasonOf(code: string): string {
 }
 
 /**
- * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed, which SQLite reports only as
- * `… error code=266`, whose lowest byte is the kind.
+ * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed, which SQLite reports only as `… error
+ * code=266`; the lowest byte is the kind of error.
  */
 export function findDamage(
 	db: Database.Database,

@@ -1,6 +1,6 @@
 /**
  * Types of the core as SQLite runs it. The build removes `async` and `await` from `src/store/core`
- * (`scripts/sync-twin.mjs`), so a transaction ends in the turn in which it began.
+ * (`scripts/sync-twin.mjs`), so a transaction begins and ends in one turn of the event loop.
  */
 import * as core from '../core/core.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';

@@ -1,6 +1,6 @@
 /**
- * Batches of a session share transactions, up to the time that the lock may be held. Each commit rewrites most
- * pages of a large index: in commits of 5,000 rows, a million rows take twice the time.
+ * Groups batches of an import into transactions that hold the lock for a limited time. Each commit rewrites most pages
+ * of a large index: with 5,000 rows per commit, a million rows take twice the time.
  */
 
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
@@ -15,7 +15,7 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/** SQLite recompiles all statements around a load, so fewer rows are not worth it. */
+/** SQLite recompiles all statements before and after a `load` group, so skip it for fewer rows. */
 const fewestExpected = 20_000;
 const maxRefused = 10_000;
 
@@ -49,8 +49,8 @@ export class ImportLine {
 	}
 
 	/**
-	 * Resolves when all rows are committed; the position commits with each part. A failure rejects all waiting
-	 * batches of the session.
+	 * Resolves after all rows are committed. The position commits with each part. A failure rejects all waiting batches
+	 * of the import.
 	 */
 	put(command: PutCommand): Promise<ImportAck> {
 		return new Promise((resolve, reject) => {

@@ -30,7 +30,7 @@ export function inspectSqlite(path: string, keys: readonly WrappingKey[] = []): 
 	}
 }
 
-/** SQLite keeps its log beside the file, not beside a link to it. */
+/** Resolves links, because SQLite keeps its log beside the file itself. */
 export function fileAt(path: string): string {
 	const found = lookAt(path);
 	if (found === undefined) throw new DatabaseMissing(path);
@@ -40,8 +40,8 @@ export function fileAt(path: string): string {
 }
 
 /**
- * Leaves the log as it is, which needs a read-only connection. Without a log, such a connection would leave an
- * empty one behind.
+ * A read-only connection leaves an existing log as it is. Without a log, such a connection would leave an empty one
+ * behind.
  */
 export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));
@@ -83,7 +83,7 @@ function inspectionOf(
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
 			}),
-		/** A foreign trigger would run within our statements. */
+		/** A trigger of another program would run within mailctl's statements. */
 		findForeign: (): string | null => {
 			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();

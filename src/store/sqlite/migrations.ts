@@ -26,7 +26,7 @@ export function migrate(
 	const goal = versionOf(all);
 	if (readVersion(db, options.path, goal) === goal) return;
 	db.transaction(() => {
-		// Read again under the lock: two processes may open a new database at once.
+		// Read the version again under the lock, because two processes may open a new database at once.
 		const from = readVersion(db, options.path, goal);
 		if (from === goal) return;
 		if (from > 0) refuseBesideOthers(db, options);
@@ -48,7 +48,7 @@ export function assertOurs(
 	path: string,
 	{ mayBeMarked = false }: { mayBeMarked?: boolean } = {},
 ): void {
-	// Use one snapshot: another process may be creating our schema.
+	// Read in one snapshot, because another process may be creating the schema.
 	const look = db.transaction(() => {
 		const owner = Number(db.pragma('application_id', { simple: true }));
 		const version = Number(db.pragma('user_version', { simple: true }));

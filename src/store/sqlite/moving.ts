@@ -92,7 +92,7 @@ export class MovableSqlite implements Movable {
 			copy.pragma('trusted_schema = OFF');
 			copy.pragma('journal_mode = WAL');
 			copy.pragma('synchronous = FULL');
-			// Overwrites deleted rows, which an erasure would not find.
+			// Overwrites deleted rows, which a later erasure could not find.
 			copy.pragma('secure_delete = FAST');
 			copy.pragma('foreign_keys = ON');
 			copy.pragma('temp_store = MEMORY');
@@ -220,7 +220,7 @@ export class MovableSqlite implements Movable {
 	}
 }
 
-/** Creates the tables together with the mark, so that a kill never leaves an empty database beside the source. */
+/** Creates the tables and the mark together, so that a kill never leaves an empty database beside the source. */
 function make(path: string, mark: Mark): void {
 	const isNew = !existsSync(path);
 	const file = isNew ? `${path}.begun` : path;

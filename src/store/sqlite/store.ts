@@ -47,27 +47,27 @@ export interface OpenOptions {
 	role?: string;
 	lockTimeoutMs?: number;
 	onLocked?: (() => () => void) | undefined;
-	/** Milliseconds that opens and clicks may wait for other writes; 200 by default. */
+	/** Opens and clicks may wait this long for other writes; 200 ms by default. */
 	eventDelayMs?: number;
-	/** `apart`: copies the log back outside the commits. Any role but `cli` deletes expired data. */
+	/** `apart` checkpoints the log outside the commits. Every role but `cli` deletes expired data. */
 	upkeep?: 'apart' | 'with_commits';
 	isTrial?: boolean;
 	hasShortLog?: boolean;
 	keys?: readonly WrappingKey[];
 }
 
-/** SQLite sleeps synchronously while it waits for a lock, so retry after other work instead. */
+/** SQLite blocks the thread while it waits for a lock, so wait briefly and retry after other work. */
 const busyTimeoutMs = 10;
 /**
- * Alone, large groups and a long log speed up bulk loads. With other processes each gets a turn, and copies the
- * log back after releasing the lock: within a commit it took half a second. A server slices large work for its
- * own requests, but no smaller than needed, since each commit writes whole pages of an index. Its small groups
+ * A process alone loads faster with large groups and a long log. Beside others it pauses after a group, and checkpoints
+ * the log after releasing the lock: within a commit that took half a second. A server slices large work so that
+ * requests need not wait, but not smaller than needed, since each commit writes whole index pages. Its small groups
  * keep both threads busy.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 15, pauseEveryMs: 1_000, logPages: 50_000 },
 	besideOthers: { maxGroupMs: 100, maxSliceMs: 200, pauseMs: 15, pauseEveryMs: 0, logPages: 12_500 },
-	/** Nothing is written, so large slices gain nothing. */
+	/** A dry run writes nothing, so large slices gain nothing. */
 	trialBesideOthers: { maxGroupMs: 50, maxSliceMs: 50, pauseMs: 15, pauseEveryMs: 0, logPages: 12_500 },
 	server: { maxGroupMs: 100, maxGroupCosts: 4, maxSliceMs: 200, pauseMs: 0, logPages: 0 },
 	serverBesideOthers: { maxGroupMs: 100, maxGroupCosts: 4, maxSliceMs: 200, pauseMs: 15, logPages: 0 },
@@ -99,7 +99,7 @@ class SqliteStore implements Store {
 	readonly #upkeep: { stop(): void } | null;
 	#pace: PaceOfProcess;
 	#lastBeat: Micros | null = null;
-	/** A command beats with its writes. A process that sends or serves beats when idle too. */
+	/** A command sends heartbeats with its writes. A process that sends or serves also does so when idle. */
 	#beating: NodeJS.Timeout | null = null;
 	#isClosed = false;
 
@@ -108,7 +108,7 @@ class SqliteStore implements Store {
 		const lockTimeoutMs = options.lockTimeoutMs ?? mostLockTimeoutMs;
 		this.#path = path;
 		this.#options = options;
-		// Loading node:crypto for the id would cost every short command 3 ms.
+		// Loading node:crypto for a random id would cost every short command 3 ms.
 		const id = `${processMark()}/${process.pid}-${Math.random().toString(36).slice(2)}`;
 		this.#me = { id, role, host: hostname(), pid: process.pid };
 		const db = openConnection({ path, mode, role: 'writer', busyTimeoutMs: lockTimeoutMs, onCreated });
@@ -169,7 +169,7 @@ class SqliteStore implements Store {
 		this.#kept.follow(sql, { isBeat });
 		if (!isBeat) return;
 		beat(sql, me, now);
-		// All processes of a file are of one machine.
+		// All processes that use a file run on one machine.
 		reclaimLeases(sql, { me, heardBefore: now, now });
 		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		this.#pace = this.#paces[findOthers(sql, me, now).length > 0 ? 1 : 0];
@@ -240,7 +240,7 @@ class SqliteStore implements Store {
 	}
 
 	/**
-	 * Deleted data stays in the file and the log until the log is cut off, which a reader prevents. Throws
+	 * Deleted data stays in the file and the log until the log is truncated, which a reader can prevent. Throws
 	 * `StoreError` "not_overwritten".
 	 */
 	async #overwrite<R>(result: R): Promise<R> {
@@ -308,7 +308,7 @@ interface ReadingConnection {
 
 type InSnapshot = <R>(read: () => R) => R;
 
-/** Thousands of reads in a row would block signals and progress. */
+/** Thousands of reads in a row would delay signals and progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
 export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
@@ -331,7 +331,7 @@ function snapshots(db: Database.Database): InSnapshot {
 	return (read) => transact.deferred(read) as ReturnType<typeof read>;
 }
 
-/** All reads of a turn share a snapshot, which costs more than a short read. */
+/** All reads of a turn share a snapshot, because opening one costs more than a short read. */
 function turnSnapshots(db: Database.Database): InSnapshot {
 	const begin = db.prepare('BEGIN');
 	const commit = db.prepare('COMMIT');
@@ -352,9 +352,9 @@ const smallestStep: Micros = microsPerSecond;
 const longestBehind: Micros = 600 * microsPerSecond;
 
 /**
- * Handles steps of the machine's clock while processes run (NTP, a machine that slept). The database stores the
- * clock of all queue times. The first process that writes by another clock moves these times, so leases and
- * waits keep their length.
+ * Handles steps of the machine's clock while processes run (NTP, a machine that slept). The database stores the clock
+ * that its queue times follow. The first process that writes after a step moves these times, so that leases and waits
+ * keep their length.
  */
 class KeptClock {
 	readonly #clock: Clock;
@@ -370,7 +370,7 @@ class KeptClock {
 		this.#isKnown = this.#boot !== '';
 	}
 
-	/** `isBeat` stores small differences too, so that they do not add up. */
+	/** With `isBeat`, also stores small differences, so that they do not add up. */
 	follow(sql: Sql, { isBeat }: { isBeat: boolean }): void {
 		if (this.#clock.steady === undefined) return;
 		const at = this.#clock.steady();
@@ -437,7 +437,7 @@ interface Reading {
 function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void {
 	const kept = sql.get<{ boot: string; ahead: Micros }>('SELECT boot, ahead FROM clock');
 	if (kept === undefined || kept.boot !== boot || !isKnown) {
-		// After a reboot only the clock knows how long the machine was off.
+		// After a reboot, only the clock knows how long the machine was off.
 		sql.run(
 			`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
@@ -452,8 +452,8 @@ function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void 
 }
 
 /**
- * Due messages stay due, and future times stay as far away as before. When the clock goes back, messages queued
- * since the new time move too: six seconds for a million rows, once.
+ * Due messages stay due, and future times stay as far away as before. If the clock goes back, messages queued after the
+ * new time move too, which takes six seconds for a million rows.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;
@@ -475,7 +475,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		after,
 	]);
 	sql.run('UPDATE queue_pauses SET since = since + ?, retry_at = retry_at + ?', [by, by]);
-	// Goes through negative numbers, so that a moved row does not collide with the next one.
+	// Moves rows through negative numbers, so that none collides with a row that moves later.
 	sql.run('UPDATE limit_uses SET until = -(until + ?)', [by]);
 	sql.run('UPDATE limit_uses SET until = -until');
 	sql.run('UPDATE limit_rooms SET room_at = room_at + ?', [by]);
@@ -484,6 +484,6 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		[by],
 	);
 	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', [by, by]);
-	// Keys stay for a day of elapsed time: forgetting one sooner would send a repeated call again.
+	// Keys last for a day of elapsed time: without an earlier key, a repeated call would send again.
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
 }

@@ -16,9 +16,9 @@ interface UpkeepOptions {
 	tendsLog: boolean;
 }
 
-/** 8 MiB are copied back in the time of a few commits. A longer log slows down every read. */
+/** SQLite checkpoints 8 MiB in the time of a few commits. A longer log slows down every read. */
 const mostPages = 1_000;
-/** Heartbeats alone are not worth two waits for the disk. */
+/** Heartbeats alone do not justify the two disk syncs of a checkpoint. */
 const fewPages = 100;
 const deleteEveryMicros: Micros = microsPerDay / 24;
 
@@ -52,8 +52,8 @@ interface LogState {
 }
 
 /**
- * Cuts off a log that did not grow since the last tick, and copies a long one back. This never happens within a
- * commit, because a request would wait for it.
+ * Truncates a log that has not grown since the last tick, and checkpoints a long one. A commit does neither, because
+ * its request would wait.
  */
 export function tendLog(db: Database.Database, before: number): number {
 	return orAsItIs(before, () => {
@@ -68,7 +68,7 @@ export function copyLogBack(db: Database.Database): void {
 	orAsItIs(0, () => checkpoint(db, 'PASSIVE').log);
 }
 
-/** A failure loses nothing: the log stays, and the next commit reports the disk's fault. */
+/** Ignores a failure: the log stays, and the next commit reports the disk's error. */
 function orAsItIs(log: number, attempt: () => number): number {
 	try {
 		return attempt();

@@ -1,6 +1,6 @@
 /**
- * Groups writes: the operations of one tick share a transaction and a wait for the disk, each in its own
- * savepoint. A promise resolves after the commit, so an acknowledged write survives a power cut.
+ * Groups writes: operations of one tick share a transaction and a disk sync, each in its own savepoint. A promise
+ * resolves after the commit, so an acknowledged write survives a power cut.
  */
 
 import { statSync } from 'node:fs';
@@ -18,9 +18,9 @@ import {
 interface WriteOptions {
 	maxDelayMs?: number;
 	/**
-	 * `bulk` is a group without a savepoint, for which SQLite would copy each page to memory: most of an index
-	 * for 100,000 unordered rows. `load` also skips foreign keys, because the operation has looked up its
-	 * references; many rows then fit into one statement.
+	 * `bulk` is a group without a savepoint, because SQLite would copy each changed page to memory: most of an index for
+	 * 100,000 unordered rows. `load` also skips foreign keys, because the operation has checked its references, so that
+	 * statements can insert many rows.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
 	isSetup?: boolean;
@@ -39,7 +39,7 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/** How many times its own cost, above all the commit, a group may take. The other callers wait for the next group. */
+	/** A group may take this many times its own cost, mainly that of the commit. Other callers wait for the next group. */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;
@@ -52,7 +52,7 @@ interface Pending {
 	reject(error: unknown): void;
 }
 
-/** Shorter than the pauses of other processes, to catch them. */
+/** Shorter than the pauses of other processes, so that a retry falls into one. */
 const retryDelay = { firstMs: 2, maxMs: 4 };
 const longGroupMs = 20;
 
@@ -171,7 +171,7 @@ export class Writer {
 		this.#heldMs = ended - began;
 		const cost = ended - asked - this.#workedMs;
 		this.#costMs = Number.isFinite(this.#costMs) ? this.#costMs + (cost - this.#costMs) / 8 : cost;
-		// SQLite's lock has no queue: a process that retakes it at once starves the others.
+		// SQLite's lock has no queue, so a process that takes it again at once starves the others.
 		this.#heldTogetherMs += this.#heldMs;
 		const { pauseMs, pauseEveryMs = 0 } = pace;
 		if (pauseMs === 0 || this.#heldMs <= longGroupMs || this.#heldTogetherMs < pauseEveryMs) {
@@ -196,7 +196,7 @@ export class Writer {
 		} catch (error) {
 			if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
 			if (isFull(error)) this.#room.wasFull();
-			// Rejects all of them after an error before the first operation, because it would come again.
+			// After an error before the first operation, reject all operations, because the error would recur.
 			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : this.#pending.splice(0);
 			rejectAll(hit, translateFailure(error, this.#options.path));
 			for (const reject of failed) reject();
@@ -206,7 +206,7 @@ export class Writer {
 		for (const reject of failed) reject();
 	}
 
-	/** Throws only errors that end the transaction. The operation that raised one is then in `succeeded`. */
+	/** Throws only errors that end the transaction. The operation that caused one is then in `succeeded`. */
 	#runGroup(succeeded: Pending[], failed: (() => void)[], pace: Pace): void {
 		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
 		const { savepoint, release, undo } = this.#statements;
@@ -266,11 +266,11 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 }
 
 /**
- * Reserves disk space for copying the log back. A log that fills the disk could never be copied back, and would
- * block all writes.
+ * Reserves disk space for the checkpoint. A log that fills the disk could never be checkpointed, and would block all
+ * writes.
  */
 const mebibyte = 1_048_576;
-/** With less free space the log is copied back after each transaction, so a full disk leaves only one in it. */
+/** With less free space, each transaction is checkpointed, so that a full disk leaves only one in the log. */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;
