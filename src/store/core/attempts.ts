@@ -190,7 +190,7 @@ export async function unfinishedMessages(sql: Sql, now: Micros): Promise<Unfinis
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
 			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
 		FROM compositions c
-		-- In this order: SQLite would walk the messages by their id, as the answer is.
+		-- CROSS JOIN keeps this order; SQLite would scan messages by id, the order of the answer.
 		CROSS JOIN messages m
 		WHERE m.id = c.message_id AND m.state IN ('queued', 'deferred', 'leased', 'failed')
 			AND NOT (m.state = 'leased' AND c.fence = m.fence)

@@ -1,8 +1,8 @@
 -- The schema of version 1. A later version adds a migration (`migrations.ts`) and leaves this file as it is.
 --
--- The tables are those of `../sqlite/schema.sqlite.sql`, which explains them. Times, flags and counts are BIGINT, and
--- texts are compared by their octets. An index ends with the id where SQLite appends it by itself. Ids of subscribers
--- come from a sequence, for which no writer waits.
+-- `../sqlite/schema.sqlite.sql` explains the tables, which both databases share. Times, flags and counts are BIGINT,
+-- and texts compare by their bytes. An index ends with the id where SQLite appends it. Ids of subscribers come from
+-- a sequence, which no writer locks.
 
 CREATE TABLE migrations (
 	version BIGINT PRIMARY KEY,
@@ -638,14 +638,14 @@ CREATE TABLE webhook_attempts (
 
 -- Many machines -----------------------------------------------------------------------------------------------------
 
--- The process that does upkeep for all.
+-- The process that deletes expired data for all.
 CREATE TABLE leaders (
 	role TEXT COLLATE "C" PRIMARY KEY,
 	holder TEXT COLLATE "C" NOT NULL,
 	until_at BIGINT NOT NULL
 );
 
--- Answers of writes, for the process whose COMMIT got none (`receipts.ts`).
+-- Answers of writes, for a process whose COMMIT got no answer (`receipts.ts`).
 CREATE TABLE outcomes (
 	op TEXT COLLATE "C" PRIMARY KEY,
 	answer BYTEA NOT NULL,

@@ -1,9 +1,9 @@
 -- The schema of version 1. A later version adds a migration (`migrations.ts`) and leaves this file as it is.
 --
 -- Times are integer microseconds, and a `quarter` counts quarters of an hour since 1970 in UTC. Booleans are 0 or 1.
--- A `shard` is always 0 here; on PostgreSQL it keeps writers of one figure from waiting for each other.
--- There are no triggers: the operation that changes the rows writes counters and figures, which costs a bulk load
--- nothing per row. The rowid is the suffix of every index, so pages walk an index in the order of ids.
+-- A `shard` is always 0 here; on PostgreSQL, shards keep writers of one figure from waiting for each other.
+-- There are no triggers: the operation that changes rows also writes counters and figures, so a bulk load pays nothing
+-- per row. SQLite appends the rowid to every index, so pages walk an index in the order of ids.
 
 CREATE TABLE migrations (
 	version INTEGER PRIMARY KEY,
@@ -27,9 +27,8 @@ CREATE TABLE processes (
 	heartbeat_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row: the clock by which the times of the queue were written. `ahead` is the machine's clock less its steady one,
--- which begins anew with each boot. `proven` is the time that the database has seen pass, as JSON
--- (`core/retention/proven-time.ts`).
+-- One row: the clock that the times of the queue follow. `ahead` is the machine's clock minus its steady clock, which
+-- restarts with each boot. `proven` is JSON with the time that the database has seen pass (`core/processes.ts`).
 CREATE TABLE clock (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
 	boot TEXT NOT NULL,
@@ -46,7 +45,7 @@ CREATE TABLE keyring (
 	PRIMARY KEY (purpose, id)
 ) STRICT, WITHOUT ROWID;
 
--- The private half of a key is in the keyring, with purpose 'dkim' and the same id.
+-- The keyring has the private half of a key, with purpose 'dkim' and the same id.
 CREATE TABLE dkim_keys (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	domain TEXT NOT NULL,
@@ -64,14 +63,14 @@ CREATE TABLE tokens (
 	revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- AUTOINCREMENT writes its table once a row; subscribers take their ids from here in blocks instead.
+-- AUTOINCREMENT writes its table for each row, so subscribers take blocks of ids from here.
 CREATE TABLE id_sequences (
 	name TEXT PRIMARY KEY,
 	last INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO id_sequences VALUES ('subscribers', 0);
 
--- Numbers of rows that are asked for often: 'messages' counts all of them.
+-- Counts of rows that are read often: 'messages' counts all messages.
 CREATE TABLE counters (
 	name TEXT NOT NULL,
 	shard INTEGER NOT NULL,
@@ -81,7 +80,7 @@ CREATE TABLE counters (
 
 -- Lists and their subscribers ---------------------------------------------------------------------------------------
 
--- Recipients read `public_name` in place of the name; NULL: the name itself.
+-- Recipients see `public_name` instead of the name; NULL: the name itself.
 CREATE TABLE lists (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	name TEXT NOT NULL,
@@ -98,7 +97,7 @@ CREATE TABLE list_counters (
 	PRIMARY KEY (list_id, shard)
 ) STRICT, WITHOUT ROWID;
 
--- Subscribers by the time when they came to the list.
+-- Counts subscribers by the time when they joined the list.
 CREATE TABLE list_joined (
 	list_id INTEGER NOT NULL,
 	quarter INTEGER NOT NULL,
@@ -107,9 +106,8 @@ CREATE TABLE list_joined (
 	PRIMARY KEY (list_id, quarter, shard)
 ) STRICT, WITHOUT ROWID;
 
--- `email` is '' where it equals `email_key`. `email_folded` is NULL where it does: the substring filter reads
--- coalesce(email_folded, email_key). `import_seq` is the last import session that saw the row: a session finds its own
--- duplicates by it.
+-- `email` is '' where it equals `email_key`, and `email_folded` is NULL where it does: the substring filter reads
+-- coalesce(email_folded, email_key). `import_seq` is the last import that saw the row, by which it finds duplicates.
 CREATE TABLE subscribers (
 	id INTEGER PRIMARY KEY,
 	list_id INTEGER NOT NULL REFERENCES lists (id),
@@ -129,7 +127,7 @@ CREATE TABLE subscribers (
 	soft_bounces INTEGER NOT NULL DEFAULT 0,
 	soft_bounced_since INTEGER
 ) STRICT;
--- The address leads, so that one index serves uniqueness and "in which lists is this address".
+-- The address comes first, so that one index serves uniqueness and "in which lists is this address".
 CREATE UNIQUE INDEX subscribers_by_key ON subscribers (email_key, list_id);
 -- Pages and exports walk a list by id.
 CREATE INDEX subscribers_of_list ON subscribers (list_id);
@@ -142,7 +140,7 @@ CREATE TABLE fields (
 	created_at INTEGER NOT NULL
 ) STRICT;
 
--- They are kept by address, and outlive subscribers and lists. `list_id` is 0 where one counts for all lists.
+-- Suppressions outlive subscribers and lists. `list_id` is 0 for a suppression of all lists.
 CREATE TABLE suppressions (
 	email_key TEXT NOT NULL,
 	reason TEXT NOT NULL,
@@ -153,7 +151,7 @@ CREATE TABLE suppressions (
 	expires_at INTEGER,
 	PRIMARY KEY (email_key, reason, list_id)
 ) STRICT, WITHOUT ROWID;
--- The deletion of a list makes its few suppressions apply to all lists.
+-- Deleting a list makes its few suppressions apply to all lists.
 CREATE INDEX suppressions_of_list ON suppressions (list_id) WHERE list_id > 0;
 
 CREATE TABLE erased (
@@ -175,7 +173,7 @@ CREATE TABLE imports (
 ) STRICT;
 CREATE UNIQUE INDEX imports_unfinished ON imports (key) WHERE finished_at IS NULL;
 
--- Answers are kept until the session is finished, so that a lost one can be given again.
+-- Answers stay until the session is finished, so that a repeated batch gets the same answer.
 CREATE TABLE import_acks (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	first INTEGER NOT NULL,
@@ -183,8 +181,8 @@ CREATE TABLE import_acks (
 	PRIMARY KEY (import_seq, first)
 ) STRICT;
 
--- Imports row by row, into lists that a service keeps: rows behind the last acknowledged batch were about to create or
--- update.
+-- For imports into lists of a service, which go row by row: the rows after the last acknowledged batch that the import
+-- was about to create or update.
 CREATE TABLE import_intents (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	row INTEGER NOT NULL,
@@ -192,7 +190,7 @@ CREATE TABLE import_intents (
 	PRIMARY KEY (import_seq, row)
 ) STRICT, WITHOUT ROWID;
 
--- Addresses of such an import, by a part of their hash.
+-- Addresses of such an import, as a part of their hash.
 CREATE TABLE import_addresses (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	hash TEXT NOT NULL,
@@ -221,7 +219,7 @@ CREATE TABLE templates (
 	updated_at INTEGER NOT NULL
 ) STRICT;
 
--- `used_at` is the last submission of the content, exact to a day; at `dropped_at` retention deleted its bodies.
+-- `used_at` is the last submission of the content, exact to a day. Retention deleted its bodies at `dropped_at`.
 CREATE TABLE contents (
 	sha256 TEXT PRIMARY KEY,
 	subject TEXT NOT NULL,
@@ -233,8 +231,8 @@ CREATE TABLE contents (
 ) STRICT;
 CREATE INDEX contents_by_use ON contents (used_at) WHERE dropped_at IS NULL;
 
--- A file is kept once for each hash. `expires_at` is NULL once a content names it, else an upload goes then. The bytes
--- come last: the columns before them are read without them.
+-- Each file is stored once, by its hash. `expires_at` is NULL if a content names the file; otherwise the upload is
+-- deleted then. `bytes` is the last column, so that SQLite reads the others without it.
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
 	size INTEGER NOT NULL,
@@ -244,7 +242,7 @@ CREATE TABLE attachments (
 ) STRICT;
 CREATE INDEX attachments_expiring ON attachments (expires_at) WHERE expires_at IS NOT NULL;
 
--- Clients that uploaded the file: another one has to, before it can name the file by its hash alone.
+-- Clients that uploaded the file. Any other client must upload it before it can name the file by its hash.
 CREATE TABLE attachment_owners (
 	sha256 TEXT NOT NULL REFERENCES attachments (sha256) ON DELETE CASCADE,
 	owner TEXT NOT NULL,
@@ -264,12 +262,12 @@ CREATE INDEX contents_of_attachment ON content_attachments (sha256);
 
 -- Campaigns ---------------------------------------------------------------------------------------------------------
 
--- `position` counts acknowledged rows of batches; rows that came from lists are in `staged`, `suppressed`, `rejected`
--- and `left_out` only. `requests` is 1 when the rows are send requests, each with its own submission. `is_complete`: no
--- further row comes. `owner` is the name of the token it came by; NULL: the database's owner. `courier` is 'smtp', or
--- 'api' for the send API of a service. No message is leased before `opens_at`. At `dropped_at` retention deleted its
--- first messages. `is_again`: it was begun in spite of the same mail, so that the same command typed twice begins one.
--- `rate` is how fast a command has sent it, for the next one.
+-- `position` counts acknowledged rows of batches; rows from lists count only in `staged`, `suppressed`, `rejected` and
+-- `left_out`. `requests` is 1 if the rows are send requests, each with a submission. `is_complete`: no more rows come.
+-- `owner` is the name of the token that created it; NULL: the database's owner. `courier` is 'smtp', or 'api' for the
+-- send API of a service. No message is leased before `opens_at`. Retention deleted the first messages at `dropped_at`.
+-- `is_again`: the user started it although the same mail had been sent, so a repeated command finds it. `rate` is how
+-- fast a command has sent it, for the next command.
 CREATE TABLE campaigns (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL UNIQUE,
@@ -300,10 +298,10 @@ CREATE TABLE campaigns (
 	is_again INTEGER NOT NULL DEFAULT 0,
 	rate TEXT
 ) STRICT;
--- A lease takes the campaign that waited longest.
+-- A lease takes the campaign that has waited longest.
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 
--- How far each list of a campaign has been expanded. `counts` says how many of it were left out and why.
+-- How far each list of a campaign has been expanded. `counts` has how many were left out, and why.
 CREATE TABLE campaign_lists (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	list_id INTEGER NOT NULL,
@@ -312,7 +310,7 @@ CREATE TABLE campaign_lists (
 	PRIMARY KEY (campaign_seq, list_id)
 ) STRICT, WITHOUT ROWID;
 
--- Answers are kept while the campaign is staged, so that a lost one can be given again.
+-- Answers stay while the campaign is staged, so that a repeated batch gets the same answer.
 CREATE TABLE campaign_acks (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	first INTEGER NOT NULL,
@@ -320,7 +318,7 @@ CREATE TABLE campaign_acks (
 	PRIMARY KEY (campaign_seq, first)
 ) STRICT;
 
--- Rows that were put, recipient by recipient, n from 1: message_id, or to_email with why there is no message.
+-- Results of the rows of batches, one per recipient, n from 1: message_id, or to_email and why there is no message.
 CREATE TABLE campaign_results (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	n INTEGER NOT NULL,
@@ -331,13 +329,13 @@ CREATE TABLE campaign_results (
 	error TEXT,
 	PRIMARY KEY (campaign_seq, n)
 ) STRICT, WITHOUT ROWID;
--- The few rows of a campaign without a message.
+-- The few results of a campaign without a message.
 CREATE INDEX campaign_results_refused ON campaign_results (campaign_seq, n) WHERE to_email IS NOT NULL;
 
 -- Submissions and messages ------------------------------------------------------------------------------------------
 
--- `context` and `variables` are JSON; `campaign` is the campaign's UUID on the wire. `owner` is as in `campaigns`.
--- `request` is the send call as JSON, without recipients and what differs between them; NULL: it goes by SMTP.
+-- `context` and `variables` are JSON. `campaign` is the campaign's public UUID. `owner` is as in `campaigns`.
+-- `request` is the send call as JSON, without recipients and values that differ between them; NULL: sent by SMTP.
 -- `tracking`: whether its messages have a pixel and counted links.
 CREATE TABLE submissions (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -360,12 +358,12 @@ CREATE INDEX submissions_of_campaign ON submissions (campaign) WHERE campaign IS
 CREATE INDEX submissions_of_campaign_seq ON submissions (campaign_seq) WHERE campaign_seq IS NOT NULL;
 CREATE INDEX submissions_of_content ON submissions (content_sha256);
 CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
--- The few submissions whose messages go to further addresses.
+-- The few submissions with reply-to, cc or bcc addresses.
 CREATE INDEX submissions_with_copies ON submissions (seq)
 WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
 
--- Addresses that a campaign left out, by name. A send call that joined the campaign has `submission_seq` and the
--- campaign's UUID in place of `campaign_seq`, and no list where the call has none.
+-- Addresses that a campaign left out. A send call that joined the campaign has `submission_seq` and the campaign's
+-- UUID instead of `campaign_seq`, and no list if the call has none.
 CREATE TABLE campaign_left_out (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	campaign_seq INTEGER REFERENCES campaigns (seq),
@@ -382,15 +380,15 @@ CREATE INDEX left_out_of_calls ON campaign_left_out (campaign, id) WHERE campaig
 CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
 CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE submission_seq IS NOT NULL;
 
--- `lane` is 0 for single transactional calls, -1 for single bulk calls, else the campaign's seq.
+-- `lane` is 0 for single transactional calls, -1 for single bulk calls, otherwise the campaign's seq.
 -- `wake_at` is when a worker may take the row: due_at while it waits, the end of the lease while it is leased, NULL
--- once it is final. So expired leases come back through the same index as everything else.
--- A campaign's uuids are hashes of (campaign, address): uniqueness of uuid is also one message per address.
+-- once it is final. So workers find due messages and expired leases in the same index.
+-- A campaign's uuids are hashes of (campaign, address), so unique uuids also mean one message per address.
 -- `state` stays 'staged' after the release of the campaign, until the first lease (`seenState`).
--- `fence` counts the leases of a message: an outcome is recorded under the fence of the last one only. `lease_owner` is
--- NULL in a leased row that was canceled during its lease.
--- `called` is the fence of the lease under which a call of the API began: if that lease is lost, the message may have
--- been sent.
+-- `fence` counts the leases of a message, so that only the outcome of the last lease is recorded. `lease_owner` is NULL
+-- in a leased row that was canceled during its lease.
+-- `called` is the fence of the lease under which a call of a send API began: if that lease is lost, the message may
+-- have been sent.
 CREATE TABLE messages (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	uuid TEXT NOT NULL,
@@ -413,12 +411,12 @@ CREATE TABLE messages (
 	called INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
--- Leases read it. It ends with the state, so that waiting messages are counted by state along the index alone; the id
--- stands before, so that a lane is read in order.
+-- Leases read this index. The id precedes the state, so that they read a lane in order. It ends with the state, so
+-- that the index alone can count waiting messages by state.
 CREATE INDEX messages_due ON messages (lane, wake_at, id, state) WHERE wake_at IS NOT NULL;
 CREATE INDEX messages_of_address ON messages (to_key);
 CREATE INDEX messages_of_submission ON messages (submission_seq);
--- Nearly all messages were sent: their number is that of all messages without those that wait and those here.
+-- Nearly all messages are sent, so `sent` is counted as all messages minus those that wait and those in this index.
 CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL AND state <> 'sent';
 CREATE INDEX messages_over_of_lane ON messages (lane, state) WHERE wake_at IS NULL AND state <> 'sent';
 
@@ -434,8 +432,8 @@ CREATE TABLE attempts (
 	PRIMARY KEY (message_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- A row stands while a worker composes a message that may end it, under the lease of that fence. A row whose lease was
--- lost is from a worker that ended there; the third of them makes the message fail. The table is nearly always empty.
+-- A worker keeps a row here, with the fence of its lease, while it composes a message that may crash it. If the lease
+-- was lost, the worker crashed; the third such row makes the message fail. The table is nearly always empty.
 CREATE TABLE compositions (
 	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
 	fence INTEGER NOT NULL,
@@ -454,8 +452,8 @@ CREATE TABLE idempotency_keys (
 ) STRICT;
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
 
--- `kind` is 'manual' (until somebody resumes), 'fault' (login, TLS, connection; tried again at `retry_at`) or 'refusal'
--- (of the sender; it stops nothing). `faults` counts those in a row.
+-- `kind` is 'manual' (until somebody resumes), 'fault' (login, TLS, connection; retried at `retry_at`) or 'refusal'
+-- (of the sender; it pauses nothing). `faults` counts consecutive faults.
 CREATE TABLE queue_pauses (
 	kind TEXT PRIMARY KEY,
 	reason TEXT,
@@ -464,7 +462,7 @@ CREATE TABLE queue_pauses (
 	faults INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- Leased messages that were counted against limits, with the fence of the lease.
+-- Leased messages that count against limits, with the fence of the lease.
 CREATE TABLE limit_holds (
 	message_id INTEGER PRIMARY KEY,
 	fence INTEGER NOT NULL,
@@ -472,7 +470,7 @@ CREATE TABLE limit_holds (
 	limits TEXT NOT NULL
 ) STRICT;
 
--- Messages sent, a row for each limit and slice of time; at `until` the slice has left the limit's window.
+-- Counts of sent messages for each limit and slice of time. At `until` the slice leaves the limit's window.
 CREATE TABLE limit_uses (
 	limit_key TEXT NOT NULL,
 	until INTEGER NOT NULL,
@@ -481,7 +479,7 @@ CREATE TABLE limit_uses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limit_uses_by_end ON limit_uses (until);
 
--- Messages that are set aside for a limit: they wake at the end of time.
+-- Messages that are set aside for a limit. Their `wake_at` is the largest integer.
 CREATE TABLE limit_waiting (
 	message_id INTEGER PRIMARY KEY,
 	limit_key TEXT NOT NULL,
@@ -489,7 +487,7 @@ CREATE TABLE limit_waiting (
 ) STRICT;
 CREATE INDEX limit_waiting_in_order ON limit_waiting (limit_key, is_bulk, message_id);
 
--- Limits with such messages, and when each is worth a look.
+-- Limits with such messages, and when a lease next checks each.
 CREATE TABLE limit_rooms (
 	limit_key TEXT NOT NULL PRIMARY KEY,
 	room_at INTEGER NOT NULL,
@@ -515,7 +513,7 @@ CREATE TABLE events (
 CREATE INDEX events_of_message ON events (message_id);
 CREATE INDEX events_by_time ON events (at);
 
--- The first time and the number of each (message, type, link) by machine and by human; link -1: no link.
+-- The first time and the count of each (message, type, link), for people and for bots; link -1: no link.
 CREATE TABLE message_firsts (
 	message_id INTEGER NOT NULL,
 	type TEXT NOT NULL,
@@ -526,8 +524,8 @@ CREATE TABLE message_firsts (
 	PRIMARY KEY (message_id, type, link, machine)
 ) STRICT, WITHOUT ROWID;
 
--- The hash of a whole mail that came back: what is read twice counts once. No address is kept here. `ends_run` is 1
--- where this soft bounce was the one too many: the next run begins behind it.
+-- The hash of a whole mail that came back, so that a mail read twice counts once. The table has no addresses.
+-- `ends_run` is 1 if this soft bounce reached the limit; the next run of bounces starts after it.
 CREATE TABLE bounce_reports (
 	sha256 TEXT PRIMARY KEY,
 	message_id INTEGER NOT NULL,
@@ -537,7 +535,7 @@ CREATE TABLE bounce_reports (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX bounce_reports_of_message ON bounce_reports (message_id);
 
--- `scope` is '' for everything, else a campaign. `audience` is 'all' or 'human'.
+-- `scope` is '' for everything, otherwise a campaign. `audience` is 'all' or 'human'.
 CREATE TABLE daily_figures (
 	scope TEXT NOT NULL,
 	day TEXT NOT NULL,
@@ -548,7 +546,7 @@ CREATE TABLE daily_figures (
 	PRIMARY KEY (scope, day, type, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
--- `type` is as in daily_figures, or COMPLAINED. Quarters make the hours of every time zone.
+-- `type` is as in daily_figures, or COMPLAINED. Sums of quarters give the hours of every time zone.
 CREATE TABLE quarter_figures (
 	scope TEXT NOT NULL,
 	quarter INTEGER NOT NULL,
@@ -559,7 +557,7 @@ CREATE TABLE quarter_figures (
 	PRIMARY KEY (scope, quarter, type, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
--- `link` is its position in the content. `messages` counts distinct ones with a click.
+-- `link` is the position in the content. `messages` counts distinct messages with a click.
 CREATE TABLE link_figures (
 	campaign TEXT NOT NULL,
 	content_sha256 TEXT NOT NULL,
@@ -571,8 +569,8 @@ CREATE TABLE link_figures (
 	PRIMARY KEY (campaign, content_sha256, link, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
--- The first bounce of each type of a message, by the domain of its recipient. `code` is enhanced, or that of the reply;
--- '' without one.
+-- The first bounce of each type of a message, by the domain of its recipient. `code` is the enhanced code, or the
+-- reply code, or ''.
 CREATE TABLE bounce_figures (
 	scope TEXT NOT NULL,
 	quarter INTEGER NOT NULL,
@@ -585,7 +583,7 @@ CREATE TABLE bounce_figures (
 ) STRICT, WITHOUT ROWID;
 
 -- Messages that bounced, by the quarters when they were sent and first bounced, so that a report reads no messages.
--- -1 stands for a moment that never was.
+-- -1 stands for "never".
 CREATE TABLE bounced_figures (
 	hard INTEGER NOT NULL,
 	soft INTEGER NOT NULL,
@@ -630,7 +628,7 @@ CREATE TABLE deleted_bounces (
 	PRIMARY KEY (campaign, quarter, domain, type, code)
 ) STRICT, WITHOUT ROWID;
 
--- As bounced_figures.
+-- The columns are those of bounced_figures.
 CREATE TABLE deleted_bounced (
 	tag TEXT NOT NULL,
 	campaign TEXT NOT NULL,
@@ -657,7 +655,7 @@ CREATE TABLE deleted_joined (
 	PRIMARY KEY (campaign, state)
 ) STRICT, WITHOUT ROWID;
 
--- The links of old mails lead on.
+-- Keeps links in old mails working after retention has deleted their messages.
 CREATE TABLE old_messages (
 	uuid BLOB PRIMARY KEY,
 	submission_seq INTEGER NOT NULL,
@@ -670,7 +668,7 @@ CREATE INDEX old_messages_of_address ON old_messages (to_key);
 
 -- Webhooks ----------------------------------------------------------------------------------------------------------
 
--- At `stopped_at` its target answered 410: nothing is sent until somebody changes the webhook or replays deliveries.
+-- The target answered 410 at `stopped_at`: nothing is sent until somebody changes the webhook or replays deliveries.
 CREATE TABLE webhooks (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	url TEXT NOT NULL,
@@ -682,8 +680,8 @@ CREATE TABLE webhooks (
 	stopped_at INTEGER
 ) STRICT;
 
--- `due_at` is when a sender may take the row: while it waits, and the end of the lease while it is leased; NULL once it
--- is final. `attempts_before` counts those of earlier rounds: a replay begins the schedule anew.
+-- `due_at` is when a sender may take the row: while it waits, or at the end of its lease; NULL once it is final.
+-- `attempts_before` counts the attempts before the last replay, which restarts the schedule.
 CREATE TABLE webhook_deliveries (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	uuid TEXT NOT NULL UNIQUE,
@@ -709,10 +707,10 @@ CREATE INDEX webhook_deliveries_by_time ON webhook_deliveries (created_at);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_of_hook ON webhook_deliveries (webhook_id);
 CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries (message_id);
--- The webhook leads, so that one with a million rows due keeps no other waiting.
+-- The webhook comes first, so that a webhook with a million due rows does not delay the others.
 CREATE INDEX webhook_deliveries_turn ON webhook_deliveries (webhook_id, due_at) WHERE due_at IS NOT NULL;
 
--- One row a call; `status_code` is NULL where there was no answer, and `error` says why.
+-- One row per call. `status_code` is NULL if no answer came; `error` says why.
 CREATE TABLE webhook_attempts (
 	delivery_id INTEGER NOT NULL,
 	number INTEGER NOT NULL,

@@ -327,7 +327,7 @@ const mostCounted = 100_000;
 const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
 	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
 	m.sent_at, m.last_reply, coalesce(g.key, (
-		-- Calls may join a campaign by its UUID.
+		-- A send call may join a campaign by its UUID.
 		SELECT j.key FROM campaigns j WHERE j.id = s.campaign AND j.owner IS NOT DISTINCT FROM s.owner
 	)) AS campaign_key, ${variablesOfSubject}`;
 
