@@ -58,7 +58,7 @@ export async function assertAudience(
 		for (const id of audience[key]) {
 			const campaign = await campaignOf(reads, id);
 			if (campaign === undefined) errors[key] ??= [refused(`There is no campaign ${id}.`)];
-			// Without opens everyone counts as having opened nothing, and would get the mail.
+			// Without its opens, nobody counts as having opened it, and everyone would get the mail.
 			else if (campaign.date_dropped !== undefined)
 				errors[key] ??= [refused(`${sayDropped(campaign)}, and their opens with them.`)];
 		}
@@ -101,7 +101,7 @@ export async function settledTiming(
 	return { ...timing, time_zone: timing.time_zone ?? (await zoneOf(store)) };
 }
 
-/** Times without a zone are local to the sender. */
+/** Times without a zone are in the sender's zone. */
 async function zoneOf({ reads }: Pick<Store, 'reads'>): Promise<string> {
 	const { time_zone } = await reads.getSettings();
 	const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();

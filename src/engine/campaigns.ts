@@ -219,7 +219,7 @@ async function putBatch(
 		if (outcome.kind === 'not_found') throw await unknownCampaign(context, campaign, call);
 		throw refusalOf(outcome);
 	};
-	// Checking rows takes long, so an empty batch first asks whether the campaign takes or already has them.
+	// Checking rows takes long, so first ask with an empty batch whether the campaign accepts them or has them already.
 	const ack = await put([]);
 	return ack.position > first ? ack : await put(await check());
 }
@@ -296,7 +296,7 @@ async function resolve(
 		const resolved = await resolveContent(context, send);
 		const tracking = send.disable_tracking ? 'off' : 'on';
 		const shared = { type, envelope, from_key, tag, tracking, list_id, context: send.context } as const;
-		// The content is the id, so a repeated row after a crash or in another batch is the same submission.
+		// The id is a hash of the content, so a row repeated after a crash or in another batch is the same submission.
 		const { to: _to, ...said } = send;
 		const id = messageUuid(campaign, canonicalJson(said));
 		const submission = { id, ...shared, ...resolved, now: context.clock.now() };

@@ -35,7 +35,7 @@ interface ResolvedContent {
 	variables: readonly string[];
 }
 
-/** Rejects with all field errors at once. The operation that accepts it looks up sender and list again. */
+/** Rejects with all field errors together. The operation that accepts the content looks up sender and list again. */
 export async function resolveContent(
 	context: Pick<EngineContext, 'store'>,
 	wanted: Wanted,
@@ -62,7 +62,7 @@ export async function resolveContent(
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
 }
 
-/** A service knows its templates, and the call contains the bodies, so only the subject is stored here. */
+/** A service resolves its own templates, and the call has the bodies, so the database stores only the subject. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {
@@ -72,7 +72,7 @@ export function opaqueContent(
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/** Rejects HTML nested too deeply for parsers, and more variables than a server could fill in time. */
+/** Rejects HTML too deeply nested for parsers, and more variables than a server can fill in quickly. */
 export async function bodyErrors(bodies: {
 	text_body?: string | null;
 	html_body?: string | null;

@@ -41,7 +41,7 @@ export function checked<T>(
 	return parsed.value;
 }
 
-/** A 400 names every bad field, so the store checks the good fields even if the shape of others is bad. */
+/** A 400 answer names every bad field, so the store also checks the good fields if others have a bad shape. */
 export async function checkedBeside<T>(
 	parsed: Parsed<T>,
 	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,
@@ -72,7 +72,7 @@ export function seenBy(call: Call | undefined): Seen {
 }
 
 export interface EnginePorts {
-	/** Null if a webhook delivery may go there. Accepts names that do not resolve. */
+	/** Null if a webhook may call the URL. Accepts names that do not resolve. */
 	checkTarget(url: string): Promise<RefusalCode | null>;
 	notifyTest(webhook: Webhook): Promise<TestResult>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
@@ -80,8 +80,8 @@ export interface EnginePorts {
 }
 
 /**
- * Numbered pages as in Django REST framework: absolute links, no `page` in the link to page 1. Assumption: 100 a page,
- * `page_size` up to 1000; the service document defines neither.
+ * Numbered pages as in Django REST framework: absolute links, no `page` in the link to page 1. Assumption: 100 records
+ * a page, `page_size` up to 1000; the service document defines neither.
  */
 const defaultPageSize = 100;
 const maxPageSize = 1000;
@@ -123,7 +123,7 @@ interface Resource<T, Id> {
 	delete(id: Id, call?: Call): Promise<boolean>;
 }
 
-/** An unknown id is "Not found." whatever the body. */
+/** An unknown id gives "Not found." whatever the body is. */
 export function crud<T, Input, Id extends number | string>(
 	context: Pick<EngineContext, 'store'>,
 	{ path, page, get, create, change, delete: remove }: Resource<T, Id>,

@@ -14,7 +14,7 @@ import { idempotencyKey, keyConflict, refusalBeside, resolveContent } from './co
 import { assertWanted, type EngineContext, found, readPage, refuse, seenBy } from './context.js';
 import { readDeleted } from './people.js';
 
-/** Service document, "Send a message": stored durably before the answer, all or nothing. */
+/** Service document, "Send a message". Stores all messages durably before it answers, or none. */
 export function createSend(
 	context: EngineContext,
 ): (request: SendRequest, call?: Call) => Promise<SendResult> {
@@ -143,7 +143,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** A fault counts until the next try, whose result this process's worker may know. */
+/** A fault counts until its retry, because this process's worker may know the result of that. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

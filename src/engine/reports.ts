@@ -54,8 +54,8 @@ export function createReports(context: EngineContext): ReportsPlus {
 }
 
 /**
- * Without dates the report of a campaign covers its first to last day. An unknown campaign is `not_found`,
- * where the document's report shows zeros (api-decisions 36).
+ * Without dates, a campaign's report covers its first to last day. An unknown campaign is `not_found`, but zeros in the
+ * service document (api-decisions 36).
  */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
@@ -103,7 +103,7 @@ function today(clock: Clock, timeZone: string): Day {
 	return dayOf(clock.now(), timeZone);
 }
 
-// A type that was not requested shows 0; percentages are still of all messages sent or attempted.
+// Types that were not requested are 0. Percentages still refer to all messages sent or attempted.
 function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,
@@ -128,7 +128,7 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 }
 
 function eachDay(from: Day, to: Day): Day[] {
-	// Counts days, because no day follows 9999-12-31.
+	// Counts days, because 9999-12-31 has no next day.
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }
 
@@ -195,7 +195,7 @@ function between(numbers: readonly number[]): number[] {
 	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
 }
 
-/** A message opened by a bot on one day and by a person on a later one counts on both days. */
+/** A message opened by a bot on one day and by a person on a later day counts on both. */
 function sumOf(counts: readonly TypedCount[]): Figures {
 	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
 		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);

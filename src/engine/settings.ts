@@ -19,7 +19,7 @@ import {
 import type { UnsubscribeScope } from './rules/subscribers.js';
 
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** Internal: a worker in another process makes links too. */
+/** This setting is internal, because workers in other processes need it for links. */
 const listeningUrlName = 'listening_url';
 
 export const settingDefaults = {
@@ -75,7 +75,7 @@ export async function listSettings(store: Store): Promise<[SettingName, string][
 		.map(([name, value]) => [name, normalSetting(name, value)]);
 }
 
-/** `400` becomes `400d`, `100/60m` becomes `100/h`; a refused value stays. */
+/** `400` becomes `400d`, `100/60m` becomes `100/h`; a refused value stays as it is. */
 export function normalSetting(name: string, value: string): string {
 	const outcome = checkSetting(name, value);
 	return 'problem' in outcome ? value : (outcome.value ?? value);
@@ -91,7 +91,7 @@ export async function writeSettings(
 export function checkSettings(
 	values: Readonly<Record<string, string | null>>,
 ): Record<string, string | null> {
-	// A setting may be called `__proto__`.
+	// A setting may have the name `__proto__`.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
@@ -160,7 +160,7 @@ function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const isReadable = (pem: string) => {
 		try {
-			// Parses a whole certificate. It is a function because the build cannot load classes lazily.
+			// This parses the whole certificate. The build can load a function lazily, but not the class X509Certificate.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;
@@ -170,7 +170,7 @@ function checkCertificates(value: string): Checked {
 	return either(areReadable ? certificates.join('\n') : null, 'Must be certificates in PEM.');
 }
 
-/** RFC 5321 s.4.1.1.1: a domain, in ASCII here, or an address literal. */
+/** RFC 5321 s.4.1.1.1: a domain, which must be ASCII here, or an address literal. */
 function checkEhloName(value: string): Checked {
 	const address = value.replace(/^\[(?:IPv6:)?|\]$/gi, '');
 	if (isIP(address) !== 0) return { value: isIP(address) === 4 ? `[${address}]` : `[IPv6:${address}]` };
@@ -193,14 +193,14 @@ function checkKept(value: string): Checked {
 	return either(days === null ? null : `${days}d`, problem);
 }
 
-/** Leaves room for the token after it: RFC 5321 s.4.5.3.1.1 allows 64 octets. */
+/** Leaves space for the token: a local part has at most 64 octets (RFC 5321 s.4.5.3.1.1). */
 const bouncePrefix = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
 
 function checkBounceAddress(value: string): Checked {
 	const parsed = parseAddress(value);
 	if (parsed === null) return { problem: texts.email };
 	const [local = ''] = parsed.address.split('@');
-	// The case of a local part may matter to its host (RFC 5321 s.2.4).
+	// The local part may be case-sensitive at its host (RFC 5321 s.2.4).
 	return either(
 		bouncePrefix.test(local) ? `${local}@${domainOf(parsed.key)}` : null,
 		'Must have 1 to 15 letters, digits, dots, hyphens or underscores before the @.',
@@ -211,8 +211,8 @@ const maxDataUri = 48_000;
 const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
 
 /**
- * A content security policy can match such a URL exactly (CSP 3 s.2.3.1). A final slash would match a folder,
- * and `*` all hosts of a domain.
+ * A content security policy matches such a URL exactly (CSP 3 s.2.3.1). A final slash would match a folder, and `*` all
+ * hosts of a domain.
  */
 function checkPageLogoUrl(value: string): Checked {
 	if (value.length <= maxDataUri && dataUri.test(value)) return { value };
@@ -228,10 +228,10 @@ function checkPageLogoUrl(value: string): Checked {
 	);
 }
 
-/** With a page's path it must fit into a header field unbroken (List-Unsubscribe: 900). */
+/** A link, with the path of its page, must fit into a header field on one line (List-Unsubscribe: 900). */
 const maxPublicUrl = 800;
 
-// A query or fragment would end up inside every link, and a user name would be mailed to all recipients.
+// A query or fragment would be inside every link, and a user name would be mailed to all recipients.
 function checkPublicUrl(value: string): Checked {
 	const url = canParseUrl(value) ? new URL(value) : null;
 	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: texts.url };

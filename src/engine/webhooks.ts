@@ -53,7 +53,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 	const { store, clock, newSecret } = context;
 	const { reads, writes } = store;
 	const existing = async (id: number) => found(await reads.getWebhook({ id }));
-	// Random, so that two databases do not use the same id for different secrets.
+	// Ids are random, so that two databases do not use the same id for different secrets.
 	const fresh = () => {
 		const secret = newSecret();
 		return { id: Buffer.from(secret, 'base64url').readUInt32BE(), secret };
@@ -87,7 +87,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
 		rotateSecret: async () => {
 			const now = clock.now();
-			// Receivers may know the first secret already.
+			// Receivers may already know the first secret.
 			await writes.ensureWebhookSecret({ fresh: fresh(), now });
 			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
 			return rotated.map(toSecret);

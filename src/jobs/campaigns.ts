@@ -66,10 +66,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
 }
 
-/**
- * Every row becomes a recipient, so that each line of the source has a result. An empty cell means an empty
- * value, not the stored one.
- */
+/** Makes each row a recipient, so that each line of the source has a result. An empty cell overrides the stored value. */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
 	const to = (cells[email] ?? '').trim().slice(0, maxAddress);
@@ -109,7 +106,7 @@ const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/** Numbers that would lose digits or their point become texts. */
+/** Replaces numbers that would lose digits or their decimal point by their text. */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [
@@ -170,7 +167,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Columns that --map combines keep their own variables: `Dear #First#` works beside `#name#`. */
+/** Keeps the variables of columns that --map combines: `Dear #First#` works beside `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],
@@ -195,7 +192,7 @@ interface Named {
 	name: string;
 }
 
-/** Turns `First Name` into `first_name`, like an import that creates fields. */
+/** Turns `First Name` into `first_name`, as an import does that creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = clean(column);
 	if (recordColumn(plain) !== null) return null;
@@ -215,7 +212,7 @@ function targetOf(pair: string): Named | null {
 	return isVariableName(target) && !reserved.has(target) ? { variable: target, name: target } : null;
 }
 
-/** `email` is the address, and objects have a `__proto__`. */
+/** `email` is the address, and every object has a `__proto__`. */
 const reserved = new Set(['email', 'name', '__proto__']);
 
 interface Misnamed {

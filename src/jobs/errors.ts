@@ -1,4 +1,4 @@
-/** `other_road`: the job was started on a deployment of another kind. */
+/** `other_road`: an earlier run started the job on a service of another kind. */
 export type JobFault = 'in_use' | 'unwritable' | 'other_road';
 
 export class JobError extends Error {

@@ -2,10 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { assertNotHome, codeOf } from '../api/errors.js';
 
-/**
- * Returns the topmost folder that it created. Node's `recursive` never returns where a folder cannot be
- * created, as below /proc.
- */
+/** Returns the topmost folder that it created. Node's `recursive` never returns in some folders, such as /proc. */
 export function makeFolders(path: string): string | undefined {
 	try {
 		mkdirSync(path, { mode: 0o700 });

@@ -13,16 +13,16 @@ export interface Bundle {
 	rejects: RejectedRow[];
 }
 
-/** `cells` is for the wire, `checked` for an engine in this process. */
+/** `cells` is for an API, `checked` for an engine in this process. */
 type RowForm = 'cells' | 'checked';
 
-/** No cell of a valid row contains NUL, so NUL separates its parts. */
+/** Separates cells by NUL, which no valid row contains. */
 export interface RowBytes {
 	put: RowTexts;
 	originals: RowTexts;
 }
 
-/** `giveBack`, called once, returns the bytes for reuse. */
+/** Call `giveBack` once, to return the bytes for reuse. */
 export interface LentBundle extends Bundle {
 	giveBack(): void;
 }
@@ -35,7 +35,7 @@ export interface BundleRequest {
 
 export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
-/** 4 MiB less the columns' names and the JSON around the rows. */
+/** 4 MiB minus the names of the columns and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
 const maxKeptLength = 8 * 1024 * 1024;
 
@@ -46,7 +46,7 @@ interface Bundling {
 	spares?: RowBytes[];
 }
 
-/** The same rows and options give the same bundles, which a resumed run relies on. */
+/** Returns the same bundles for the same rows and options, because a resumed run relies on them. */
 export async function* bundleRows(
 	rows: AsyncIterable<TableRow>,
 	{ mapping, maxRows }: Pick<BundleRequest, 'mapping' | 'maxRows'>,
@@ -151,8 +151,8 @@ function noNesting(target: string): string {
 const misfit = 'its cells were filled up or joined to fit the header: correct them, and empty its _code';
 
 /**
- * Gives a row its reason again: the row no longer shows it, and a person who corrects three rows of thousands
- * must not import the others.
+ * Rejects a row of a results file again while its _code says so, because the row itself looks valid. Otherwise a user
+ * who corrects three rows of thousands would import them all.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
@@ -189,7 +189,7 @@ function rowBytes(cells: Cells): number {
 	return bytes;
 }
 
-/** Counts two quotes, a comma, and escaped characters in their longest form (controls, lone surrogates). */
+/** Counts two quotes, a comma, and escaped characters (controls, lone surrogates) in their longest form. */
 function cellBytes(cell: string): number {
 	if (/["\\\u0000-\u001f\u007f\ud800-\udfff]/.test(cell)) return Buffer.byteLength(JSON.stringify(cell)) + 1;
 	return Buffer.byteLength(cell) + 3;

@@ -1,6 +1,6 @@
 /**
- * Runs an import as a session of numbered batches. Acknowledged rows stay, and the same key continues after
- * them. An engine in this process gets the next batches before it has answered, so that they share a commit.
+ * Runs an import as a session of numbered batches. Acknowledged rows stay, and a run with the same key continues after
+ * them. An engine in this process gets further batches before it answers the first, so that they share a commit.
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts } from '../api/counts.js';
@@ -36,8 +36,8 @@ export interface ImportJob {
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Gets rejected rows of a batch by line, to be iterated at once. A resumed run relies on their being stored
-	 * when it resolves.
+	 * Gets the rejected rows of a batch by line; iterate them at once. Resolve after storing them, because a resumed run
+	 * relies on that.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
@@ -56,7 +56,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
 	const end = await run.work().catch(async (error: unknown) => {
-		// An unreachable database cannot answer that either.
+		// The database cannot answer this either while it is unreachable.
 		if (error instanceof StoreError && error.code !== 'unreachable') await run.countStored();
 		throw error;
 	});
@@ -126,7 +126,7 @@ class ImportRun {
 		return 'end';
 	}
 
-	/** Applies the limit before new rows only. Rows of earlier runs are read to their end, so that totals include them. */
+	/** Rows of earlier runs do not trigger the limit of errors, so that totals include all of them. */
 	#isNew({ first, count }: Batch): boolean {
 		return first + count > this.#resumedAt;
 	}
@@ -143,8 +143,8 @@ class ImportRun {
 	}
 
 	/**
-	 * Only checked rows keep their order. With a limit of errors each batch is awaited, and rows of an earlier
-	 * run come before new ones.
+	 * Only checked rows keep their order. With a limit of errors, wait for each batch. Rows of an earlier run finish
+	 * before new ones.
 	 */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
@@ -159,7 +159,7 @@ class ImportRun {
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
-		// Handle a rejection now: it may come long before its turn.
+		// Handle a rejection now, because the loop may await this answer much later.
 		flying.answer.then(onEnd, onEnd);
 		this.#flight.push(flying);
 	}
@@ -178,7 +178,7 @@ class ImportRun {
 		return rows > maxRowsInFlight || size > maxSizeInFlight;
 	}
 
-	/** A database may have committed part of a batch before it failed. */
+	/** The database may have committed part of a batch before the failure. */
 	async countStored(): Promise<void> {
 		const { imports, key, spec } = this.#job;
 		const session = await imports.open(key, spec).catch(() => null);
@@ -222,14 +222,14 @@ class ImportRun {
 		return { batch, rejects, put: counts };
 	}
 
-	/** An earlier run sent the first of these rows without learning which were rejected. */
+	/** An earlier run sent the first of these rows, but did not learn which were rejected. */
 	async #goOn(batch: Batch): Promise<Answered> {
 		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
 		const { rejects, put } = await this.#putNew(batch, this.#resumedAt - batch.first);
 		return { batch, rejects: [...earlier, ...rejects], put };
 	}
 
-	/** An earlier run sent these rows. It may have ended before it stored the rejects. */
+	/** An earlier run sent these rows, but may have ended before it stored the rejected ones. */
 	async #passOver(batch: Batch): Promise<Answered> {
 		const end = batch.first + batch.count;
 		const isUnsure = end > this.#resumedAt - 2 * maxRowsInFlight;
@@ -237,14 +237,14 @@ class ImportRun {
 		return { batch, rejects, put: null };
 	}
 
-	/** An empty batch gets the answer to the one that began there. */
+	/** An empty batch gets the answer to the batch that began at the same row. */
 	async #askAgain(first: number): Promise<Ack<ImportCounts> | null> {
 		const { imports, mapping } = this.#job;
 		return imports.put(this.#id, { first, columns: columnsOf(mapping), cells: [] }).catch(nullIfConflict);
 	}
 
 	async #put(batch: Batch, skipped: number): Promise<Ack<ImportCounts>> {
-		// No signal here, so that the report matches the work done.
+		// Pass no signal, so that the report matches the work done.
 		const ack = await batch.put(this.#job.imports, this.#id, skipped);
 		const [first, end] = [batch.first + skipped, batch.first + batch.count];
 		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
@@ -277,7 +277,7 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 	rejects: [],
 };
 
-/** Yields them one by one: there may be as many as rows. */
+/** Yields the rows one by one, because all rows may be among them. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {
@@ -319,7 +319,7 @@ class Batch {
 		this.#columns = columnsOf(mapping);
 	}
 
-	/** Omits the first `skipped` rows, which an earlier run sent. */
+	/** Omits the first `skipped` rows, which an earlier run has sent. */
 	put(imports: Imports, session: string, skipped: number): Promise<Ack<ImportCounts>> {
 		const { form, rows } = this.#bundle;
 		const first = this.first + skipped;
@@ -347,10 +347,7 @@ function without(texts: RowTexts, skipped: number): RowTexts {
 
 type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
-/**
- * Asks for answers at the boundaries of the earlier run, which may differ from this one's: each batch began
- * where the last ended.
- */
+/** Asks for the answers of the earlier run. Its batches may have other sizes: each began where the last one ended. */
 class EarlierAnswers {
 	readonly #ask: AskAgain;
 	readonly #end: number;

@@ -1,6 +1,6 @@
 /**
- * Files of jobs: a database for each deployment that stores no jobs, a lock for each running job, and a mark
- * for each job that its deployment stores.
+ * Files of jobs: a database for each service that stores no jobs, a lock for each running job, and a mark for each job
+ * that its service stores.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ export function keptHere(key: string, path: string): JobError {
 
 async function makePrivateFolder(path: string): Promise<void> {
 	const made = makeFolders(path);
-	// A folder of another program, or with an odd umask, may be open to all.
+	// The folder may belong to another program, or an unusual umask may have opened it to all.
 	await chmod(path, 0o700);
 	if (made !== undefined) await syncFolder(dirname(made));
 }
@@ -78,21 +78,21 @@ async function putNew(path: string, text: string): Promise<void> {
 	}
 }
 
-/** A file name is durable once its folder is synced. */
+/** Syncs the folder, because only then its file names survive a power cut. */
 async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());
 }
 
 /**
- * Allows one process at a time on a job or file. The kernel holds the lock, through SQLite on an empty file, so
- * it ends with the process. The PID beside it is for people.
+ * Allows one process at a time on a job or file. The lock is SQLite's lock of an empty file, which the kernel releases
+ * when the process ends. The PID file beside it is for people.
  */
 export interface FileLock {
 	release(): Promise<void>;
 }
 
-/** Rejects with `JobError` `in_use`; never waits. The folder must exist. */
+/** Never waits: rejects with `JobError` `in_use`. The folder must exist. */
 export async function lockFile(path: string, what = `this job (${path})`): Promise<FileLock> {
 	const { default: Sqlite } = await import('better-sqlite3');
 	const lock = `${path}.lock`;
@@ -114,7 +114,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 			}
 			throw new JobError('in_use', `${holder ?? 'another process'} is working on ${what}`);
 		}
-		// The previous holder may have removed the file in between.
+		// The previous holder may have removed the file since.
 		if (before === null || inodeOf(lock) !== before) {
 			held.close();
 			continue;
@@ -122,7 +122,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 		writeFileSync(pid, `${process.pid} on ${hostname()}\n`, { mode: 0o600 });
 		return {
 			release: async () => {
-				// Remove them before the unlock, to leave the next holder's files alone.
+				// Remove the files before the unlock, so that those of the next holder stay.
 				await rm(pid, { force: true });
 				await rm(lock, { force: true });
 				held.close();
@@ -131,10 +131,10 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 	}
 }
 
-/** A holder without a name has just taken or is about to release the lock; two seconds show which. */
+/** A holder without a PID file is about to write it or to release the lock. Wait two seconds to see which. */
 const TRIES_WITHOUT_A_NAME = 100;
 
-/** Closing an existing file would end this process's lock on it. */
+/** Opens a new file only: closing an existing one would release this process's lock on it. */
 function createEmpty(path: string): void {
 	try {
 		closeSync(openSync(path, 'wx', 0o600));

@@ -1,7 +1,6 @@
 /**
- * Controls how fast a deployment is called. A throttled request waits as long as the service asks; once most
- * are throttled, all wait. Stopping for each would cost a second every third row on a service that throttles at
- * random.
+ * Controls how fast a deployment is called. A throttled request waits as long as the service asks; if most are
+ * throttled, all wait. If all waited for each, a service that throttles at random would cost a second every third row.
  */
 
 import type { Call } from '../api/api.js';
@@ -52,7 +51,7 @@ export class Pace {
 		return this.#make(request, 'read');
 	}
 
-	/** Repeats only after 429, or 503 with Retry-After: after any other 503 it may have been carried out. */
+	/** Retries only after 429, or 503 with Retry-After: after any other 503 the service may have done the write. */
 	write<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'write');
 	}
@@ -116,7 +115,7 @@ export class Pace {
 		this.#pause = this.#sleep(ms).finally(() => {
 			this.#pause = null;
 		});
-		// Waiting requests get the error, if there are any.
+		// Waiting requests get the error; without any, nobody handles it.
 		this.#pause.catch(() => undefined);
 	}
 
@@ -142,7 +141,7 @@ function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
 	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
 }
 
-/** After a failure, starts nothing new, awaits running work, and throws the failure with the lowest number. */
+/** After a failure, starts no further work, waits for running work, and throws the failure with the lowest number. */
 export async function inOrder(
 	count: number,
 	width: number,

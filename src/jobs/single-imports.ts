@@ -1,6 +1,6 @@
 /**
- * Imports on a deployment without imports. Each row is a POST or PATCH, and the session is stored here, so that
- * a later run continues a killed one.
+ * Imports into a service without imports. Each row is a POST or PATCH. The local database stores the session, so that a
+ * later run continues a killed one.
  */
 import { createHash } from 'node:crypto';
 import { type EmailKey, emailKey, isEmailAddress } from '../api/address.js';
@@ -32,7 +32,7 @@ interface OpenImport {
 	kept: KeptImport;
 }
 
-/** An error about more than one row rejects the batch. Its rows keep their outcome when they are sent again. */
+/** An error that concerns more than one row rejects the batch. If the batch is sent again, its rows keep their outcomes. */
 export function createSingleImports(api: WritableApi, options: SingleImportOptions): SingleImports {
 	const { concurrency, rowsPerSecond, signal, sleep } = options;
 	const keep = options.keep ?? keepNothing;
@@ -166,7 +166,7 @@ class SingleSession {
 		return ack;
 	}
 
-	/** Rows of one address wait for each other, so that the first in the file wins. */
+	/** Handles rows with the same address one after the other, so that the first in the file wins. */
 	async #settle(rows: ReturnType<typeof readRows>, first: number): Promise<RowOutcome[]> {
 		const outcomes = new Array<RowOutcome>(rows.length);
 		const ahead = new Map<EmailKey, Promise<boolean>>();
@@ -239,7 +239,7 @@ function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
-/** Eleven characters: one in 37 million imports of a million addresses has two equal hashes. */
+/** Eleven characters: with a million addresses, one in 37 million imports has a collision. */
 type AddressHash = string;
 
 interface AckedBatch {
@@ -307,12 +307,12 @@ interface RowIntents {
 
 const unknownCode = 'unknown';
 
-/** A refusal keeps the service's words; a missing answer leads to a look-up. Throws errors about more than this row. */
+/** Keeps the words of a refusal; looks up a row without an answer. Throws errors about more than this row. */
 async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
 	if (intents.earlier !== 'create') return meet(parts, row, found, intents);
-	// An earlier run was killed before the answer to this creation. This assumes that no other client created it.
+	// An earlier run was killed before it got the answer to this creation. Assumption: no other client did.
 	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
 	const outcome = await meet(parts, row, found, intents);
 	return 'code' in outcome ? outcome : { kind: 'created' };
@@ -335,7 +335,7 @@ async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Pr
 	}
 }
 
-/** A row whose values are not used still stops the mail if it says that the person left. Returns whether it did. */
+/** A row that changes nothing still deactivates its subscriber if it says that the person left. Returns whether it did. */
 async function deactivate(
 	{ subscribers, pages, pace }: RowParts,
 	{ email, hasReason, isActive }: ForeignRow,
@@ -349,7 +349,7 @@ async function deactivate(
 
 const maxBusyAnswers = 12;
 
-/** The address was new before this call, so if it exists now, this call created it. */
+/** The address did not exist before this call, so if it exists now, this call created it. */
 async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): Promise<RowOutcome> {
 	const { subscribers, pages, pace } = parts;
 	let error: ApiError | null = first;
@@ -366,7 +366,7 @@ async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): P
 	return { kind: 'created' };
 }
 
-/** Null if it was carried out. Throws errors about more than this row. */
+/** Null if the service did the write. Throws errors that concern more than this row. */
 async function failureOf(write: () => Promise<unknown>): Promise<ApiError | null> {
 	try {
 		await write();
@@ -391,10 +391,10 @@ async function meet(
 		const error = 'email: Subscriber with this email already exists in this list.';
 		return { kind: 'rejected', code: 'unique', error };
 	}
-	// An earlier run may have made the change without getting the answer.
+	// An earlier run may have made the change but got no answer.
 	const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
 	if (patchOf(row, found.known, reactivate) === null) return asItIs;
-	// PATCH replaces all of meta, so merge the row into the current meta, not the one of the listing.
+	// PATCH replaces all of meta, so merge the row into the current meta, not into that of the page.
 	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
 	if (known === null) return create(parts, row, intents);
 	const patch = patchOf(row, known, reactivate);
@@ -413,7 +413,7 @@ async function update(
 		return { kind: 'updated' };
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
-		// If the list was deleted, creating fails with that error.
+		// If the list was deleted, the creation fails with that error.
 		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row, intents);
 		if (isRefusal(error)) return rejectedBy(error);
 		if (!isOpen(error) || isBusy(error)) throw error;
@@ -445,7 +445,7 @@ async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known
 	}
 }
 
-/** Nothing is known about the row without this answer. */
+/** Returns 'unknown' if the service does not answer. */
 async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	try {
 		return await question();
@@ -455,17 +455,17 @@ async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	}
 }
 
-/** A request throttled for too long was not carried out, which concerns every row. */
+/** A request throttled for too long was not processed, which concerns every row. */
 function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
 	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
 }
 
-/** Assumption: other services may also answer 409 or 422 for a refused row. */
+/** Assumption: another service may also answer 409 or 422 for a refused row. */
 function isRefusal({ code }: ApiError): boolean {
 	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
 }
 
-/** A look-up decides whether the address is taken; texts are never matched. */
+/** Only a look-up decides whether the address exists; never match the text of the error. */
 function speaksOfAddress({ fields }: ApiError): boolean {
 	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
 }

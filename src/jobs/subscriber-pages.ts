@@ -1,7 +1,7 @@
 /**
- * Reads subscribers of a list on a deployment with only pages and filters. An import looks up each row until
- * there were as many look-ups as the list has pages, then reads the whole list. This takes at most twice the
- * requests of the better way.
+ * Finds subscribers in a service that has only pages and filters. An import looks up single rows until it has made as
+ * many requests as the list has pages, then reads the whole list. So it makes at most twice the requests of the cheaper
+ * way.
  */
 import { type EmailKey, emailKey, parseAddress } from '../api/address.js';
 import type { Api, Call, PageRequest } from '../api/api.js';
@@ -36,7 +36,7 @@ export class SubscriberPages {
 		this.#subscribers = subscribers;
 		this.#pace = pace;
 		this.#count = first.count;
-		// The deployment decides the size of a page.
+		// The service decides the size of a page.
 		this.#pages = first.next === null ? 1 : Math.ceil(first.count / Math.max(1, first.results.length));
 		if (first.next === null) this.#walked = new Map(first.results.map(entryOf));
 	}
@@ -80,7 +80,7 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 
 type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
-/** `email__exact` may depend on case, so ask for the address as given, in lower case, then in any case. */
+/** `email__exact` may be case-sensitive, so ask for the address as given, in lower case, then with any case. */
 export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
 	const exact = [...new Set([email, email.toLowerCase()])].map((email__exact) => ({ email__exact }));
 	for (const filter of [...exact, { email__icontains: email }]) {
@@ -124,7 +124,7 @@ export async function* peopleOfList(
 	};
 	let people: PersonOfList[] = [];
 	for await (const { email, name, meta, is_active } of iterate(readPage, { page_size: pageSize })) {
-		// A deployment may ignore the filter.
+		// The service may ignore the filter.
 		if (!is_active) continue;
 		const address = parseAddress(email);
 		people.push({ email: address?.address ?? email, to_key: address?.key ?? null, name, email_reason, meta });

@@ -1,4 +1,4 @@
-/** Sends suppressions as batches of an import. They need no session: a second run finds stored rows unchanged. */
+/** Sends suppressions in batches. They need no session, because a second run leaves stored rows unchanged. */
 import { emailKey } from '../api/address.js';
 import { AddressSet } from '../api/address-set.js';
 import type { Ack, ImportBatch, ImportCounts, Imports, Reject, Session } from '../api/capabilities.js';
@@ -50,7 +50,7 @@ export class SuppressionBatches implements Imports {
 		return this.#counts;
 	}
 
-	/** Rows with another list or end are new too. A bad row does not hide a later one. */
+	/** Rows of an address with another list or end are new too. An invalid row does not make a later one a duplicate. */
 	#isNew(row: SuppressionRow): boolean {
 		if (suppressionRowFields.parse(row, 'create').kind === 'invalid') return true;
 		const { email, reason, list_id, expires_at } = row;

@@ -10,7 +10,7 @@ export type DeliveryOutcome =
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	| { kind: 'suppressed'; reply: Reply }
-	/** Not before `due_at`, so that another message comes first. */
+	/** The message becomes due at `due_at`, so that another message goes first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
@@ -137,7 +137,7 @@ function refused(why: string): ActionRule {
 	return { kind: 'refused', why };
 }
 
-/** `human` excludes prefetching proxies and link scanners. */
+/** `human` excludes opens and clicks by prefetching proxies and link scanners. */
 export type Audience = 'all' | 'human';
 
 export type Firsts = Readonly<Record<Audience, Micros | null>>;
@@ -148,7 +148,7 @@ interface FigureMove {
 	to: Micros;
 }
 
-/** Events may arrive out of order: an earlier one moves the count to its day. */
+/** Events may arrive out of order: an earlier event moves the count to its own day. */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
 	return audiences
@@ -157,8 +157,8 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * An event too soon after the sending comes from a bot. A message in delivery may have been accepted without a
- * record yet.
+ * An event too soon after the sending comes from a bot. A message in delivery may have been accepted but not recorded
+ * yet.
  */
 export function isTooSoon(
 	message: { state: MessageState; sent_at: Micros | null },
@@ -206,9 +206,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Finds the recipients that the report names. A report that names none of them is about a forwarded mail. A
- * signed return path still identifies a single recipient, but the bad address may be one member of a list
- * behind it. A complaint counts. A Message-ID is weaker: replies and archives quote it.
+ * Finds the recipients that the report names. If it names none, the mail was forwarded: a signed return path identifies
+ * a single recipient, but the bad address may be a member of a list at that recipient's address. A complaint counts. A
+ * Message-ID proves less, because replies and archives quote it.
  */
 export function findingsOf(
 	recipients: Recipients,
@@ -228,14 +228,14 @@ export function findingsOf(
 	}));
 }
 
-/** Matches the mailbox at a host of its domain: `ann@mx1.example.org`. */
+/** True if the address is the recipient at a host of its domain: `ann@mx1.example.org`. */
 function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 	const at = recipient.lastIndexOf('@');
 	return (address) =>
 		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
 }
 
-/** Hard only if all entries are: one of two forwarding addresses may work. */
+/** A bounce is hard only if all entries are hard: one of two forwarding addresses may work. */
 function foundAt(
 	address: EmailKey,
 	entries: readonly ReportedAddress[],

@@ -77,7 +77,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** ASCII in lower case; `*` means each other domain separately; `''` with `all`. */
+	/** ASCII in lower case. `*` applies to each other domain separately; `all` has `''`. */
 	domain: string;
 	count: number;
 	window: Micros;
@@ -104,8 +104,8 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * Rejects a limit on a domain without addresses, such as `gmail`, which would never apply. Only called before
- * limits are stored: a stored limit must not stop applying.
+ * Rejects a limit on a domain that no address can have, such as `gmail`. Call it only before limits are stored, because
+ * a stored limit must continue to apply.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(
@@ -187,7 +187,7 @@ const units: Readonly<Record<string, Micros>> = {
 	h: 3_600 * microsPerSecond,
 	d: microsPerDay,
 };
-/** Longer windows would need a log of sends that is too large. */
+/** Longer windows would need too large a log of sends. */
 const longestWindow: Micros = 31 * microsPerDay;
 
 function parseLimit(scope: LimitScope, entry: string): SendLimit | null {

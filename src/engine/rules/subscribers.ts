@@ -32,7 +32,7 @@ export function stopping(
 	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
-/** `is_active` null: not a subscriber. A subscriber made inactive by hand has no suppression, but gets no bulk mail. */
+/** `is_active` null: not a subscriber. One made inactive by hand gets no bulk mail, even without a suppression. */
 export function isWanted(
 	type: 'TRANSACTIONAL' | 'BULK',
 	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },
@@ -52,7 +52,7 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` lifts an unsubscription; a hard bounce or complaint refuses it. The default of PUT equals
+ * `is_active: true` lifts an unsubscription, but is refused after a hard bounce or complaint. The default of PUT equals
  * that of a creation and lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
@@ -128,7 +128,7 @@ export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Mic
 	return expires_at !== null && expires_at <= now;
 }
 
-/** No mail can be delivered below `.invalid` (RFC 2606 s.2). */
+/** Nobody can receive mail below `.invalid` (RFC 2606 s.2). */
 export const erasedAddress = 'erased@erased.invalid';
 
 export const erasedComplaint: FieldErrors = { email: [refusal('erased')] };
@@ -179,12 +179,12 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null: only the service that sends the messages knows them, and gets all values. */
+/** Null if only the service that sends the messages knows the variables; it then gets all values. */
 type Used = readonly string[] | null;
 
 /**
- * Meta overrides `email`, `name` and `email_reason`. Context variables are stored once for all, and links are
- * added when the message is composed.
+ * Meta overrides `email`, `name` and `email_reason`. Context variables are stored once per submission, and the composer
+ * adds links.
  */
 export function personVariables(
 	person: Person,
@@ -234,7 +234,7 @@ export function joinVariables(
 	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// personVariables excludes context variables, so they never collide.
+	// personVariables excludes context variables, so the keys never collide.
 	return Object.fromEntries([...pick(used, context), ...Object.entries(own)]);
 }
 
@@ -245,8 +245,8 @@ function pick(used: Used, values: Readonly<Record<string, string>>): [string, st
 }
 
 /**
- * Folds case so that `includes` works: texts that differ only by case fold to the same, and a part to a part.
- * Lower case alone does neither (final sigma).
+ * Folds case for `includes`: texts that differ only in case fold to the same text, and a part folds to a part. Lower
+ * case alone ensures neither (final sigma).
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();
