@@ -1,11 +1,11 @@
-/** Stops a run during a pause by a person or a fault of the mail server. Both are stored for all processes. */
+/** Stops a run while a person has paused the queue or the mail server has a fault. The store tells all processes. */
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
 import type { Queue, QueuePause } from '../store/queue.js';
 import type { Reads } from '../store/store.js';
 
-/** `held`: until it is resumed. `elsewhere`: another worker met a fault; the next try is in `ms`. */
+/** `held`: until somebody resumes the queue. `elsewhere`: another worker met a fault; the next try is in `ms`. */
 export type Stop = { kind: 'held'; reason: string } | { kind: 'elsewhere'; reason: string; ms: number };
 
 interface BreakerOptions {
@@ -16,18 +16,18 @@ interface BreakerOptions {
 
 const waits = { first: 1_000, longest: 300_000 };
 
-/** Refusals of the sender in a row, counted over all processes (api-decisions 45). */
+/** Consecutive refusals of the sender that pause the queue, counted over all processes (api-decisions 45). */
 const mostRefusals = 5;
 
 export class Breaker {
 	readonly #options: BreakerOptions;
 	#fault: QueuePause | null = null;
-	/** A server has replied to this run since its last fault: faults of other workers are then ignored. */
+	/** A server has replied to this run since its last fault, so faults of other workers do not stop it. */
 	#hasWorked = false;
 	#refusals = 0;
-	/** Counts refusals and successes of this run. A stored count that was read during one is out of date. */
+	/** Counts refusals and successes of this run. A stored count read while it changes is out of date. */
 	#outcomes = 0;
-	/** Outcomes that are being stored: the stored count does not include them yet. */
+	/** Outcomes that are being stored, and so are not part of the stored count yet. */
 	#storing = 0;
 
 	constructor(options: BreakerOptions) {
@@ -62,7 +62,7 @@ export class Breaker {
 		return ms;
 	}
 
-	/** Counts a refusal of the sender. True if the queue must pause. Never rejects. */
+	/** Counts a refusal of the sender. Returns true if the queue must pause. Never rejects. */
 	async refused(reason: string): Promise<boolean> {
 		this.#refusals += 1;
 		this.#outcomes += 1;

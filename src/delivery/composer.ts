@@ -35,22 +35,22 @@ export interface LentMail {
 	release(): void;
 }
 
-/** Threads that compose mails before they are asked for. */
+/** Threads that compose mails ahead of their requests. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/** Once; mails expected before it are forgotten. Null: not composed, and perhaps impossible to compose. */
+	/** Takes a mail once, and forgets mails expected before it. Null: not composed, perhaps because that is impossible. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }
 
-/** Fewer messages of one submission are not worth a call of a thread. */
+/** A call of a thread is not worth it for fewer messages of one submission. */
 const leastTogether = 10;
 
 export interface ComposerOptions extends LinkOptions {
 	reads: Pick<Reads, 'getSubmission' | 'getAttachment'>;
 	contents: ContentCache;
 	files?: EncodedFiles;
-	/** MAIL FROM; the sender's address unless given. */
+	/** MAIL FROM. The default is the sender's address. */
 	returnPath?: (message: Leased, submission: StoredSubmission) => string;
 	queue?: Pick<Queue, 'beginComposing' | 'endComposing'>;
 	keysFor?: KeysFor;
@@ -61,7 +61,7 @@ type Composed =
 	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
 
-/** Larger messages are composed one at a time, which costs two writes. Few are that large. */
+/** A larger message is composed alone, which costs two writes. Few messages are that large. */
 const largeBytes = 1024 * 1024;
 
 export class Composer {
@@ -69,7 +69,7 @@ export class Composer {
 	readonly #submissions: ReturnType<typeof createSubmissions>;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
-	/** Expected but not requested yet. Nobody would take a mail that is requested while its submission is read. */
+	/** Messages that threads may still compose. A requested message is removed, because nobody would take its mail. */
 	readonly #expected = new Set<Uuid>();
 	#source: MailSource | null = null;
 	#careful: Promise<unknown> = Promise.resolve();
@@ -80,10 +80,10 @@ export class Composer {
 		this.#files = options.files ?? createEncodedFiles(options.reads);
 	}
 
-	/** Returns the mail, or why it can never be composed. Rejects only when the store does. */
+	/** Returns the mail, or why it can never be composed. Rejects only if the store fails. */
 	async compose(message: Leased): Promise<Composed> {
 		this.#expected.delete(message.message);
-		// Do not await values that are there: each await costs time (docs/measurements.md, Sending).
+		// Do not await values that are ready: each await costs time (docs/measurements.md, Sending).
 		const taken = this.#options.ahead?.take(message.message) ?? null;
 		const lent = taken instanceof Promise ? await taken : taken;
 		const known = this.#submissions.get(message.submission);
@@ -105,7 +105,7 @@ export class Composer {
 		if (ahead === undefined) return;
 		for (const { message } of messages) this.#expected.add(message);
 		this.#composeAhead(ahead, messages)
-			// The mail is composed again when it is asked for, and fails there.
+			// When the mail is requested, `compose` runs again and reports the failure.
 			.catch(() => undefined)
 			.finally(() => {
 				for (const { message } of messages) this.#expected.delete(message);
@@ -128,7 +128,7 @@ export class Composer {
 		}
 	}
 
-	/** Only signed mails and HTML, without files, cost more than a message to a thread. */
+	/** Threads compose only mails without files that are signed or have HTML; others cost less than a message to a thread. */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};
@@ -152,7 +152,7 @@ export class Composer {
 		return isSurelyWithin(largeBytes, size, variables);
 	}
 
-	/** One at a time, so that the message on which a process died is known. */
+	/** Composes one mail at a time, so that a crash identifies its message. */
 	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
 		const { queue } = this.#options;
 		const turn = this.#careful.then(async () => {
@@ -173,12 +173,12 @@ export class Composer {
 			const compiled = await this.#options.contents.get(submission.content_sha256, submission.content);
 			mail = toMail(this.#options, compiled, { submission, message, files });
 		} catch (cause) {
-			// Such content fails on every attempt, and must not stop other messages.
+			// Such content fails on every attempt, so fail the message instead of stopping the others.
 			const why = cause instanceof Error ? cause.message : String(cause);
 			return unsendable(`the content cannot be composed: ${why}`);
 		}
 		const sender = addressOf(submission.envelope.from);
-		// Last: any later change breaks the signature.
+		// Sign last, because any later change would break the signature.
 		const keys = this.#options.keysFor?.(sender) ?? [];
 		const known = keys instanceof Promise ? await keys : keys;
 		if (known.length === 0) return { kind: 'mail', mail, sender };
@@ -197,7 +197,7 @@ export function addressOf(mailbox: string): string {
 	return text.endsWith('>') ? text.slice(text.lastIndexOf('<') + 1, -1) : text;
 }
 
-/** `uuid@domain of the sender`, the same on every attempt, so that receivers recognize a repeat. */
+/** `uuid@domain of the sender`, the same on every attempt, so that receivers recognize a duplicate. */
 export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }
@@ -251,7 +251,7 @@ function copiesOf({ cc, bcc }: Envelope, to: string): string[] {
 	return [...copies];
 }
 
-/** Removes copies to addresses with a hard bounce or complaint since the message was accepted. */
+/** Removes copies to addresses that had a hard bounce or complaint after the message was accepted. */
 function withoutCopies(envelope: Envelope, stopped: readonly EmailKey[] = []): Envelope {
 	if (stopped.length === 0) return envelope;
 	const mayGo = (text: string) => !stopped.includes(emailKey(addressOf(text)));
@@ -266,10 +266,10 @@ function unsendable(text: string): { kind: 'unsendable'; conversation: Conversat
 }
 
 const cachedBytes = 8 * 1024 * 1024;
-/** The memory of a small submission is mostly outside of its content. */
+/** A small submission takes more memory than its content. */
 const leastBytes = 40 * 1024;
 
-/** A submission never changes, so none becomes stale. */
+/** Submissions never change, so cached ones stay valid. */
 export function createSubmissions(reads: Pick<Reads, 'getSubmission'>) {
 	const cache = new ByteCache<StoredSubmission>(cachedBytes);
 	const read = async (id: Uuid) => {

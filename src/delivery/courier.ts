@@ -10,7 +10,7 @@ export interface Courier {
 	/** `at_once`: an outcome is stored before the next group starts. `in_groups`: outcomes of 50 ms share a commit. */
 	readonly settles: 'at_once' | 'in_groups';
 	expect(messages: readonly Leased[]): void;
-	/** Rejects only when the store does: messages without an outcome were not sent. */
+	/** Rejects only if the store fails. Messages without an outcome were not sent. */
 	deliver(group: readonly Leased[], tell: Telling): Promise<void>;
 	halt(): void;
 	abort(): void;
@@ -19,7 +19,7 @@ export interface Courier {
 export interface Telling {
 	settled(message: Fence, outcome: DeliveryOutcome): void;
 	holds(bytes: number): void;
-	/** The server replied about a message, so a fault is over. `isSent`: it accepted the message. */
+	/** The server replied about a message, so its fault is over. `isSent`: the server accepted the message. */
 	worked(isSent: boolean): void;
 	refused(reason: string): void;
 	failed(reason: string): void;

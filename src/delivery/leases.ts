@@ -27,8 +27,8 @@ export class Leases {
 	}
 
 	/**
-	 * False: this run has it already, in flight or sent. Its outcome gets the new fence, and it is not sent
-	 * twice.
+	 * Returns false if this run already has the message, in flight or sent. Its outcome gets the new fence, and it is not
+	 * sent twice.
 	 */
 	take(leased: Leased, end: Micros): boolean {
 		const { message, fence } = leased;
@@ -50,16 +50,16 @@ export class Leases {
 		return size < this.#waiting.length || size === most || this.#waiting[0]?.call === undefined;
 	}
 
-	/** The next messages to start together; empty if there are none, or if their leases ended while they waited. */
+	/** Returns the next messages to start together; empty if there are none or their leases have ended. */
 	next(most: number): Leased[] {
 		const now = steadyOf(this.#options.clock);
 		return this.#waiting.splice(0, this.sizeOfNext(most)).filter((message) => this.#isOurs(message, now));
 	}
 
 	#isOurs({ message, leave_by }: Leased, now: Micros): boolean {
-		// Its window is closed: the lease expires, and the message is sent when the window opens again.
+		// The window of the campaign is closed. Let the lease expire, so that the message is sent in the next window.
 		const isClosed = leave_by !== undefined && leave_by <= this.#options.clock.now();
-		// After the machine slept for long, others may have leased the messages that wait here.
+		// If the machine slept for long, other workers may have leased the waiting messages.
 		const isLost = !isClosed && (this.#held.get(message)?.end ?? 0) <= now;
 		if (isClosed || isLost) this.#held.delete(message);
 		if (isLost) this.#options.onEvent?.({ kind: 'lost_lease', message, outcome: 'not begun' });
@@ -89,12 +89,12 @@ export class Leases {
 		this.#held.delete(message);
 	}
 
-	/** The end of a lease requested now, by the steady clock: the machine's clock may change. */
+	/** Returns the end of a lease requested now. Uses the steady clock, because the machine's clock may change. */
 	leaseEnd(): Micros {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
 
-	/** Extends the leases that have not ended, because a conversation may take longer (10 min after the dot). */
+	/** Extends leases that have not ended, because a conversation may take longer (10 min after the dot). */
 	renew(): void {
 		const { queue, owner, clock, leaseMs, onEvent } = this.#options;
 		const leases = [...this.#held.values()].filter(({ end }) => end > steadyOf(clock));
@@ -116,19 +116,19 @@ export interface Slot {
 	leave(): void;
 }
 
-/** Messages sent but not recorded, which a crash may repeat, besides one body for each connection. */
+/** Limits messages that are sent but not recorded, which a crash may repeat, apart from one body per connection. */
 const mostUnsettled = 100;
-/** Bytes that are composed and not answered. A larger message is sent alone. */
+/** Limits bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
 /**
- * Under PIPELINING one waits for its answer, one has left, and one is ready. A quick server takes 1.3 times
- * as many from a hundred under way as from fifteen.
+ * With PIPELINING, one mail waits for its answer, one is written, and one is ready. A fast server takes 1.3 times as
+ * many messages per second with a hundred in flight as with fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** A stop or a pause waits about this long for messages under way, at the rate of the last answers. */
+/** A stop or a pause waits about this long for messages in flight, at the rate of recent answers. */
 const aheadMs = 20;
 
-/** How many messages may be under way, by connections, by repeats after a crash, and by bytes. */
+/** Limits messages in flight, by connections, by duplicates after a crash, and by bytes. */
 export class InFlight {
 	readonly #connections: number;
 	readonly #nowMs: () => number;
@@ -139,7 +139,7 @@ export class InFlight {
 	#inFlight = 0;
 	#unknown = 0;
 	#bytes = 0;
-	/** The estimate for the next message, because most neighbours in the queue are of one campaign. */
+	/** Estimates the size of the next message, because neighbours in the queue mostly belong to one campaign. */
 	#lastBytes = mostBytes;
 
 	constructor(connections: number, nowMs = () => performance.now()) {
@@ -155,7 +155,7 @@ export class InFlight {
 	}
 
 	/**
-	 * `unsettled`: outcomes not recorded yet. `isTimed`: it must not leave later, so it does not wait among
+	 * `unsettled` counts outcomes not recorded yet. `isTimed`: the message has a deadline, so it must not wait behind
 	 * many.
 	 */
 	isFree(unsettled: number, isTimed = false): boolean {

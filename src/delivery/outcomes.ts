@@ -15,11 +15,11 @@ export interface BatcherOptions {
 	onWrite: () => void;
 }
 
-/** Half of the unrecorded messages, so that sending continues during a write. */
+/** Half of the messages that may be unrecorded, so that sending continues during a write. */
 const groupSize = 50;
 const groupMs = 50;
 
-/** Pending outcomes are in memory only: a run flushes before it ends. */
+/** Pending outcomes exist only in memory, so a run flushes them before it ends. */
 export function createOutcomeBatcher({
 	queue,
 	fenceOf,
@@ -42,7 +42,7 @@ export function createOutcomeBatcher({
 		settlements.forEach((settlement, index) => {
 			const result = results[index] ?? 'lost_lease';
 			const fence = fenceOf(settlement.message);
-			// This run leased it again while the group was being written: repeat it with the new fence.
+			// This run leased the message again during the write, so repeat the outcome with the new fence.
 			const isOurs = result === 'lost_lease' && fence !== undefined && fence !== settlement.fence;
 			if (isOurs) pending.push(settlement);
 			else onSettled(settlement, result);
@@ -62,7 +62,7 @@ export function createOutcomeBatcher({
 		stopTimer();
 		while (pending.length > 0) await write();
 	};
-	/** Writes full groups, or the one whose time has come. Smaller groups would cost a commit each. */
+	/** Writes full groups, or a smaller group whose time has come, because each write costs a commit. */
 	const writeDue = async () => {
 		stopTimer();
 		do await write();
@@ -86,7 +86,7 @@ export function createOutcomeBatcher({
 	};
 }
 
-/** Writes each outcome at once, so that it is durable before the call that follows it. */
+/** Writes each outcome at once, so that it is durable before the next call. */
 export function createPromptBatcher({
 	queue,
 	onSettled,

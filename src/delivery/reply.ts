@@ -1,4 +1,4 @@
-/** SMTP replies (RFC 5321 s.4.2, RFC 3463), read, parsed and classified by a table. The text is untrusted. */
+/** Reads, parses and classifies SMTP replies (RFC 5321 s.4.2, RFC 3463) with a table. The text is untrusted. */
 import type { Reply, SmtpPhase } from '../engine/rules/outcomes.js';
 import {
 	aboutContent,
@@ -11,15 +11,15 @@ import {
 import type { Conversation } from './smtp/transaction.js';
 
 export interface ReplyReader {
-	/** Continuation lines are joined by LF, without CRs. A line without a code is a reply too. */
+	/** Joins continuation lines by LF, without CRs. A line without a code is a reply too. */
 	read(chunk: Buffer): readonly string[];
 	readonly isTooLarge: boolean;
-	/** The last line without a line end, if it starts like a refusal: some servers hang up in the middle of one. */
+	/** Returns an unfinished last line that starts like a refusal, because some servers hang up in the middle of one. */
 	lastWords(): string | null;
 }
 
 export function createReplyReader(maxBytes: number): ReplyReader {
-	// Bytes as latin1, so that a character split by a packet is whole again when it is decoded.
+	// Keeps bytes as latin1, so that a character split between packets is whole when it is decoded.
 	let rest = '';
 	let begun = '';
 	const add = (line: string): string | null => {
@@ -37,7 +37,7 @@ export function createReplyReader(maxBytes: number): ReplyReader {
 			const text = chunk.toString('latin1');
 			const replies: string[] = [];
 			let from = 0;
-			// Only the chunk is searched: searching a whole unfinished line for each packet takes quadratic time.
+			// Search only the chunk: searching the whole unfinished line for each packet would take quadratic time.
 			for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
 				const reply = add(rest + text.slice(from, end));
 				if (reply !== null) replies.push(reply);
@@ -90,7 +90,7 @@ export function formatReply({ phase, code, enhanced, text }: Reply): string {
 	return `${phase}: ${parts.join(' ')}`;
 }
 
-/** One line of at most 500 characters, without control characters and bidi overrides. */
+/** Returns one line of at most 500 characters, without control characters and bidi overrides. */
 export function cleanText(text: string): string {
 	if (text.length <= maxText && !/[^ -~]| {2}/.test(text)) return text.trim();
 	return (
@@ -100,14 +100,14 @@ export function cleanText(text: string): string {
 			.replace(/ {2,}/g, ' ')
 			.trim()
 			.slice(0, maxText)
-			// The cut may have split a surrogate pair.
+			// slice() may have split a surrogate pair.
 			.replace(/[\ud800-\udbff]$/, '')
 	);
 }
 
 /**
- * `failed` ends the message as a soft bounce, and `content` ends it without a bounce. `sender` defers it, and
- * several in a row pause the queue, as one `infrastructure` does.
+ * `failed` ends the message as a soft bounce, and `content` ends it without a bounce. `sender` defers it, and several
+ * in a row pause the queue; one `infrastructure` pauses it at once.
  */
 export type Verdict =
 	| 'sent'
@@ -132,20 +132,20 @@ const rule = (verdict: Verdict, why: string, when: When) => ({ verdict, why, whe
 
 const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'auth'];
 
-/** Replies that may concern the recipient: `answer` only does in a mail with one recipient. */
+/** Replies in these phases may concern the recipient; in `answer` only if the mail has one recipient. */
 const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
 const vagueCode = /^$|^5\.(?:[013]\.0|4\.4|5\.0)$/;
-/** The server requires a login (RFC 4954 s.6), another one, or encryption. Every message would get this reply. */
+/** The server requires a login (RFC 4954 s.6), another login, or encryption. Every message would get this reply. */
 const loginCode = /^(?:[45]\.7\.8|5\.7\.1[14])$/;
 const contentCode = /^$|^5\.(?:0\.0|6\.\d+|7\.(?:0|1|9|350))$/;
 const unlessNoSender = /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/;
 const byWords = 'the text names an unknown address';
 
 /**
- * A plain 550 at RCPT means an unknown mailbox or a policy: its text decides. A wrong suppression
- * loses a reader for good, while a wrong soft bounce costs one more try by a later campaign.
+ * A plain 550 at RCPT means an unknown mailbox or a policy, so its text decides. A wrong suppression loses a subscriber
+ * for good, while a wrong soft bounce costs another attempt in a later campaign.
  */
 const rules = [
 	rule('sent', '2xx after the final dot', { kind: 'accepted' }),
@@ -176,7 +176,7 @@ const rules = [
 	rule('hard', byWords, { phases: ofRecipient, codes: [5], enhanced: /^5\.(?:0\.0|4\.4)$/, isUnknown: true }),
 	rule('failed', `${byWords}, the code does not`, { codes: [5], enhanced: unlessNoSender, isUnknown: true }),
 	rule('sender', 'the text is about the sender', { codes: [5], text: aboutSender }),
-	// RFC 5321 s.4.5.3.1.10: a plain 552 at RCPT means too many recipients and is to be read as 452.
+	// RFC 5321 s.4.5.3.1.10: a plain 552 at RCPT means too many recipients, and counts as 452.
 	rule('deferred', 'too many recipients', { phases: ['rcpt'], codes: [552], enhanced: /^$/ }),
 	rule('content', 'the text is about the content of the message', {
 		phases: ['body', 'answer'],
@@ -199,7 +199,7 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** The first rule that matches. `isShared`: a refusal after the dot names none of several recipients. */
+/** Returns the first rule that matches. `isShared`: a refusal after the dot concerns none of several recipients. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

@@ -19,7 +19,7 @@ const pollMs = 1_000;
 const longestWaitMs = 60_000;
 const storeWaits = { first: 1_000, longest: 300_000 };
 const worthTelling: Micros = 5 * microsPerSecond;
-/** A short run starts no message in its last quarter, a longer one in its last grace period. */
+/** A short run starts no message in its last quarter, a longer run in its last grace period. */
 const lastPart = 1 / 4;
 
 type Fault =
@@ -45,7 +45,7 @@ export class Run {
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
-	/** This run already held all leased messages; there may be more after them. */
+	/** This run already held all leased messages, so more messages may be due after them. */
 	#hasMore = false;
 	#isPausing = false;
 	#fault: Fault | null = null;
@@ -91,7 +91,7 @@ export class Run {
 		const watch = setInterval(() => {
 			void this.#look();
 			void this.#giveBackRevoked();
-			// A new message or a due retry must not wait for the answer of a slow server.
+			// Look for work, because new and due messages must not wait for a slow server's answer.
 			if (this.#isDry && this.#courier.window.inFlight > 0) this.wake();
 		}, watchMs);
 		this.#request.signal?.addEventListener('abort', onAbort);
@@ -146,14 +146,14 @@ export class Run {
 		return this.#request.until === 'aborted';
 	}
 
-	/** A pause by a person stops every run. A fault that others met stops endless runs only. */
+	/** A person's pause stops every run. A fault that another worker met stops only endless runs. */
 	async #look(): Promise<void> {
 		if (this.#isPausing) return;
 		const stop = await this.#breaker.look().catch(() => null);
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
 	}
 
-	/** Leases in the background, with a group of outcomes (on SQLite in its commit) or before a connection has nothing to send. */
+	/** Leases in the background, with a group of outcomes (on SQLite in one commit) or before a connection becomes idle. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -174,7 +174,7 @@ export class Run {
 		const now = clock.now();
 		const until = now + this.#settings.leaseMs * microsPerMs;
 		const end = this.#leases.leaseEnd();
-		// The rate applies to all processes together: the store counts, and this process spreads its share.
+		// The rate applies to all processes together: the store enforces it, and this process spreads its share over time.
 		const pace = rate === undefined ? {} : { perSecond: rate };
 		const how = alone ? { alone } : pace;
 		const leased = await queue.lease({ owner, now, until, max, scope: this.#request.scope, ...how });
@@ -243,7 +243,7 @@ export class Run {
 		this.#wakeUp.wake();
 	}
 
-	/** Waits for work when nothing can start. False: the run is over. */
+	/** Waits for work if no message can start. Returns false if the run is over. */
 	async #idle(): Promise<boolean> {
 		await this.#outcomes.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
 		if (this.#leases.waiting > 0 || this.#isLeasing) return true;
@@ -251,7 +251,7 @@ export class Run {
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
 		if (this.#fault !== null || !(this.#isDry || this.#isEndNear)) return true;
-		// Other processes send the messages that are still due; this run checks whether they did.
+		// Other processes may still send due messages, so check again until they have.
 		const isLeft = this.#isEndNear && (await this.#isDue());
 		const waitMs = isLeft ? watchMs : await this.#waitMs();
 		if (waitMs === null) return false;
@@ -260,7 +260,7 @@ export class Run {
 		return true;
 	}
 
-	/** Waits for messages in flight and returns the others. A result ends the run; after `null` it continues. */
+	/** Waits for messages in flight and returns the others to the queue. A result ends the run; after null, it continues. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {
@@ -271,7 +271,7 @@ export class Run {
 			this.#releaseBuffer(fault.kind === 'stop' ? 'drain' : 'infrastructure');
 			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
 			const error = failure ?? (fault.kind === 'store' ? fault : null);
-			// The store's own error: it names the file and the remedy, and the caller can tell it from a bug.
+			// Throw the store's own error: it names the file and a fix, and the caller can tell it from a bug.
 			if (error !== null && !this.#isEndless) throw error.error;
 			if (error !== null) return await this.#wait(() => this.#waitForStore(error.error));
 			if (fault.kind === 'courier') return await this.#serverFailed(fault.reason);
@@ -281,7 +281,7 @@ export class Run {
 		}
 	}
 
-	/** A run with an end leaves the next try to the next run. */
+	/** A run that is not endless leaves the next try to a later run. */
 	async #serverFailed(reason: string): Promise<RunResult | null> {
 		const ms = await this.#breaker.trip(reason);
 		if (!this.#isEndless) return this.#result('paused', reason);
@@ -295,7 +295,7 @@ export class Run {
 		);
 	}
 
-	/** 1 s, doubling to 5 min from one failure of the store to the next. */
+	/** Waits 1 s after the first failure of the store, doubling to 5 min. */
 	async #waitForStore(error: unknown): Promise<void> {
 		const ms = this.#storeWaitMs;
 		this.#storeWaitMs = Math.min(2 * ms, storeWaits.longest);
@@ -321,7 +321,7 @@ export class Run {
 		}
 	}
 
-	/** A store that cannot be read does not change the reason for the wait. */
+	/** If the store cannot be read, the reason for the wait stays. */
 	#standing(): Promise<Stop['kind'] | null | 'unknown'> {
 		return this.#breaker.look().then(
 			(stop) => stop?.kind ?? null,
@@ -377,11 +377,11 @@ export class Run {
 		return Math.max(0, Math.min(drainMs, (this.#endsAt - steadyOf(clock)) / microsPerMs));
 	}
 
-	/** Milliseconds until there may be work again; null: the run is over. */
+	/** Milliseconds until the next look for work; null: the run is over. */
 	async #waitMs(): Promise<number | null> {
 		const { reads, clock, rate } = this.#settings;
 		const { scope, until } = this.#request;
-		// A message held by a limit is due, so the run waits for its turn.
+		// A message held by a limit is due, so wait until the limit allows it.
 		const pace = rate === undefined ? {} : { perSecond: rate };
 		const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
 		if (turn !== null) {
@@ -404,7 +404,7 @@ export class Run {
 		return scope === null ? 0 : ((await this.#settings.reads.countMessages({ scope })).canceled ?? 0);
 	}
 
-	/** A leased message is being sent, or its lease expires. A queued message of the scope may wait a minute. */
+	/** True if the scope has no leased or queued messages. A queued message may wait up to a minute. */
 	async #isSettled(): Promise<boolean> {
 		const { scope, until } = this.#request;
 		if (until === 'settled' && scope === null) return true;
@@ -461,7 +461,7 @@ class WakeUp {
 	}
 }
 
-/** A token bucket of a tenth of a second, which prevents bursts after a pause and evens out coarse timers. */
+/** A token bucket of a tenth of a second. It prevents bursts after a pause and evens out coarse timers. */
 class Rate {
 	readonly #perSecond: number;
 	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };
@@ -476,7 +476,7 @@ class Rate {
 		this.#next = steadyOf(options.clock);
 	}
 
-	/** Sleeps again after an early end: a wake-up for new work must not shorten the wait. */
+	/** Sleeps until its turn even if woken, because new work must not shorten the wait. */
 	async waitForTurn(messages: number): Promise<void> {
 		const { clock, sleep, isOver } = this.#options;
 		const turn = Math.max(this.#next, steadyOf(clock) - microsPerSecond / 10);

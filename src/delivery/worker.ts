@@ -13,14 +13,13 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 export interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * `settled`: nothing is due and, with a scope, nothing in it is queued or leased. `idle`: nothing is due or
-	 * leased. `drained`: nothing waits, not even a deferred message. `aborted`: until the signal, through faults and
-	 * pauses.
+	 * `settled`: no message is due, and a scope has no queued or leased messages. `idle`: no message is due or leased.
+	 * `drained`: no message waits, not even a deferred one. `aborted`: the signal ends the run; faults and pauses do not.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
-	/** Ends gracefully: leases nothing more, waits 9 s for messages in flight, and returns the others to the queue. */
+	/** Ends the run gracefully: leases no more, waits 9 s for messages in flight, and returns the others to the queue. */
 	signal?: AbortSignal;
-	/** Milliseconds until the signal at the latest. No message starts shortly before. */
+	/** Milliseconds until the signal at the latest. No message starts shortly before that. */
 	leftMs?: number;
 }
 
@@ -42,7 +41,7 @@ export interface RunOptions {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
 	owner: string;
-	/** No other process works on the scopes of its runs (`Queue.lease`), and the rate is for this process only. */
+	/** No other process works on the scopes of the runs (`Queue.lease`), and the rate applies to this process only. */
 	alone?: true;
 	connections?: number;
 	rate?: number;
@@ -61,7 +60,7 @@ export interface WorkerOptions extends ComposerOptions, RunOptions {
 }
 
 export interface Worker {
-	/** Rejects when the store fails. Messages without a recorded outcome are sent again with the same Message-ID. */
+	/** Rejects if the store fails. Messages without a recorded outcome are sent again with the same Message-ID. */
 	run(request: RunRequest): Promise<RunResult>;
 	wake(): void;
 }
@@ -87,7 +86,7 @@ export function createWorker(options: WorkerOptions): Worker {
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,
-	// A second less than the supervisor waits, to record outcomes of cut conversations before the store closes.
+	// One second less than a supervisor waits, to record outcomes of cut conversations before the store closes.
 	drainMs: 9_000,
 	sleep: sleepUntil,
 };

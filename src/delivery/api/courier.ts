@@ -1,4 +1,4 @@
-/** A call cannot be undone: its start is stored before it, and its outcome before the next call. */
+/** A call cannot be undone, so its start is stored before it, and its outcome before the next call. */
 
 import { type EmailKey, emailKey } from '../../api/address.js';
 import {
@@ -27,7 +27,7 @@ interface ApiCourierOptions {
 	signal: AbortSignal;
 }
 
-/** Assumption: other services accept as many addresses in a call as mailctl (api-decisions 21). */
+/** Assumption: another service accepts as many addresses per call as mailctl (api-decisions 21). */
 const maxGroup = 1_000;
 const maxUncertainInARow = 16;
 
@@ -65,10 +65,10 @@ export class ApiCourier implements Courier {
 				for (const message of part) tell.settled(message, { kind: 'released', why: 'drain' });
 				continue;
 			}
-			// Once all calls are answered, no other write can share the commit.
+			// While no other call is running, no other write could share the commit.
 			await this.#options.queue.setCalling({ fences: part, isCalling: true, gathers: this.#calls > 0 });
 			const { outcomes, again, stop } = await this.#call(part, call);
-			// Stop before outcomes are stored, so that no other group starts.
+			// Stop before storing outcomes, so that no other group starts.
 			if (stop !== null) this.#stop(stop, tell);
 			for (const { message, outcome } of outcomes) tell.settled(message, outcome);
 			if (again.length > 0) await this.#options.queue.setCalling({ fences: again.flat(), isCalling: false });
@@ -93,7 +93,7 @@ export class ApiCourier implements Courier {
 		} catch (error) {
 			if (error instanceof ApiError) return settleError(group, call.content, error);
 			const { signal } = this.#options;
-			// The signal cuts only a pause short, and a paused call was not processed.
+			// The signal can interrupt only the pause of a throttled call, which the service has not processed.
 			const isStopped = signal.aborted && error === signal.reason;
 			if (!isStopped) this.error ??= error;
 			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;
@@ -153,8 +153,8 @@ interface CallOutcome {
 }
 
 /**
- * Groups in `again` are tried apart, since one of several recipients was refused. With `stop` the run ends:
- * all further calls would be refused.
+ * Call each group of `again` on its own, since the service refused one of several recipients. `stop` ends the run,
+ * because the service would refuse all further calls.
  */
 export interface Settled {
 	outcomes: readonly CallOutcome[];
@@ -168,7 +168,7 @@ export function settleAnswer(group: readonly Leased[], answer: SendResult): Sett
 	if (!result && messages.length === 0 && messages_created === 0)
 		return settled(failed(group, { code: 'refused', error: 'The service created no message.' }));
 	const made = new Map<EmailKey, Uuid>(messages.map(({ to, id }) => [emailKey(to), id]));
-	// Assumption: a service that counts as many messages as were asked for has omitted no recipient.
+	// Assumption: the service omitted no recipient if it counts as many messages as were requested.
 	const isWhole = messages_created >= group.length;
 	const [only] = group.length === 1 ? messages : [];
 	return settled(
@@ -192,7 +192,7 @@ export function settleError(
 	}
 	if (!isRefusal(error)) return stopped(group, error);
 	if (!concernsContent(error)) return refused(group, error);
-	// Other requests have other content, so one that is always refused must not stop them.
+	// Other requests have other content, so one that the service always refuses must not stop them.
 	if (content === 'own') return settled(failed(group, complaintOf(error), error));
 	return stopped(group, error);
 }
@@ -220,7 +220,7 @@ function namedIn({ to }: FieldErrors, group: readonly Leased[]): Map<Leased, Com
 	return told;
 }
 
-/** Assumption: services may also refuse a recipient by 409, 413 or 422; 402 is about the account. */
+/** Assumption: another service may also refuse a recipient by 409, 413 or 422; 402 concerns the account. */
 function isRefusal({ code, http }: ApiError): boolean {
 	if (http?.status === 402) return false;
 	return ['invalid', 'parse_error', 'conflict', 'unprocessable', 'too_large'].includes(code);

@@ -6,12 +6,12 @@ export interface FoundAddress {
 	end: number;
 }
 
-/** RFC 5321 s.4.5.3.1 allows 64 for a local part; a gateway to X.400 writes a whole name there. */
+/** RFC 5321 s.4.5.3.1 allows 64, but a gateway to X.400 writes a whole name as the local part. */
 const maxLocal = 128;
 const maxDomain = 255;
 const maxFound = 50;
 
-/** Addresses in the order of the text, at most 50. Searches outwards from each `@`: linear for any text. */
+/** Finds addresses in the order of the text, at most 50. Searches outwards from each `@`, in linear time for any text. */
 export function findAddresses(text: string): FoundAddress[] {
 	const found: FoundAddress[] = [];
 	let floor = 0;
@@ -57,7 +57,7 @@ function localStart(text: string, at: number): number {
 		return at;
 	}
 	let start = at;
-	// An apostrophe belongs to a name; a quotation mark around an address has no letter beside it.
+	// An apostrophe within an address belongs to it; a quotation mark around an address has no letter beside it.
 	const isWithin = (index: number) =>
 		isAtom(text[index]) || (text[index] === "'" && isWord(text[index - 1]) && isWord(text[index + 1]));
 	while (start > least && isWithin(start - 1)) start -= 1;
@@ -70,14 +70,14 @@ function domainEnd(text: string, at: number): number {
 		return close === -1 ? at : at + close + 1;
 	}
 	let end = at + 1;
-	// A gateway to X.400 writes the next part of its name after a slash.
+	// A gateway to X.400 continues its name after a slash.
 	while (end - at <= maxDomain && isAtom(text[end]) && text[end] !== '/') end += 1;
 	return end;
 }
 
-// Forms in use besides those of the RFC: dots in a row, hosts without a dot, local parts in UTF-8 (RFC 6531).
+// Matches addresses in use that the RFC forbids: dots in a row, hosts without a dot, local parts in UTF-8 (RFC 6531).
 const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
-/** Archives and groups shorten addresses: `ann...@example.org` is part of one. */
+/** Matches addresses that archives and groups have shortened: `ann...@example.org`. */
 const shortened = /[^.]\.{3,}@/;
 const typed = /^\/?(?:dda?[.:])?(?:smtp|rfc-?822|orcpt)=/i;
 

@@ -22,13 +22,13 @@ const signs: readonly Sign[] = [
 	{ field: 'auto-submitted', value: /^auto-replied\b/i },
 ];
 
-/** Null: not an automatic reply. A mail program's own request to unsubscribe (RFC 2369) is not one. */
+/** Null: not an automatic reply. An unsubscribe request that a mail program sends (RFC 2369) is not one. */
 export function autoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	const subject = findField(fields, 'subject')?.value ?? '';
 	return /^unsubscribe\b/i.test(subject) ? null : signOf(fields, signs);
 }
 
-/** Only by signs that no bounce has: a bounce of Exim is also `Auto-Submitted: auto-replied`. */
+/** Uses only signs that no bounce has: Exim marks its bounces `Auto-Submitted: auto-replied` too. */
 export function plainAutoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	return signOf(
 		fields,
@@ -49,7 +49,7 @@ function signOf(fields: readonly Field[], among: readonly Sign[]): { why: string
 const overQuota =
 	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
 
-/** A disposition notification (RFC 8098): the mail arrived, unless Dovecot deleted it for a full mailbox. */
+/** A disposition notification (RFC 8098) says that the mail arrived, unless Dovecot deleted it for a full mailbox. */
 export function readDisposition({ mail, notice, returned }: Extract): Report | null {
 	const part = mail.parts.find(({ type }) => /^message\/(?:global-)?disposition-notification$/.test(type));
 	if (part === undefined) return null;

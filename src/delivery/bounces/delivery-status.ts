@@ -33,7 +33,7 @@ interface DeliveryStatus {
 	entries: StatusEntry[];
 }
 
-/** Names that only a delivery status has; a line with one of them opens the fields in a text without MIME. */
+/** Fields that only a delivery status has. In a text without MIME, a line with one of them starts the fields. */
 const opening = /^(?:Reporting-MTA|Final-Recipient|Original-Recipient|Arrival-Date|Action):[ \t]?\S/i;
 const once = new Set(['final-recipient', 'original-recipient', 'action', 'status']);
 const maxEntries = 1000;
@@ -68,7 +68,7 @@ function groupsOf(lines: readonly Line[]): Field[][] {
 	return groups.filter((fields) => fields.length > 0);
 }
 
-/** Splits recipients without blank lines between them; an Original-Recipient after a Status begins one. */
+/** Splits recipients that no blank line separates: an Original-Recipient after a Status starts a new one. */
 function parted(fields: Field[]): Field[][] {
 	const names = fields.map(({ name }) => name);
 	const key = ['final-recipient', 'original-recipient', 'action'].find((name) => names.includes(name)) ?? '';
@@ -164,7 +164,7 @@ export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 }
 
 function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
-	// A person's mail program forwards a report as its parts; only a report itself has the type of a report.
+	// A person's mail program may forward the parts of a report, but not with its type.
 	if (sender === 'person' && mail.type !== 'multipart/report') return [];
 	if (mail.parts.some(({ type }) => type === 'message/feedback-report')) return [];
 	const parts = mail.parts.filter(({ type }) => /^message\/(?:global-)?delivery-status$/.test(type));
@@ -193,7 +193,7 @@ function judgeEntry(
 	if (address === null) return [];
 	const inText = notice === null ? null : aboutAddress(notice, address);
 	const own = readCodes(entry.diagnostic);
-	// If the field has no code, the reply may be in the text for people.
+	// If the field has no code, the human-readable text may quote the reply.
 	const isSilent = own.reply_code === null && own.status === null;
 	const detail = isSilent ? (inText?.detail ?? '') : '';
 	const codes = isSilent ? readCodes(detail) : own;

@@ -24,9 +24,9 @@ export interface Extract {
 }
 
 /**
- * Judged by the header alone. A `role` is a postmaster without a sign of a person's program, a `machine` has
- * a sign of one. An `unknown` is an address without a name. A `person` has a name, answers, forwards, or
- * writes by a mailing list or a mail program.
+ * Judges the sender by the header alone. A `role` is a postmaster whose mail shows no mail program of a person; a
+ * `machine` is an automatic sender. An `unknown` is an address without a name. A `person` has a name, answers,
+ * forwards, or writes by a mailing list or a mail program.
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
@@ -56,7 +56,7 @@ function senderOf(mail: Mail): Sender {
 	if (mail.fields.length === 0) return 'unknown';
 	if (/<\s?>|(?:mailer-?daemon|post_master)@/i.test(from) || /^<?mailer-daemon\b/i.test(path))
 		return 'system';
-	// A mailing list may have any name, even that of a mail system.
+	// A mailing list may have the name of a mail system.
 	if (systemNames.test(from)) return lists.some((name) => has(mail, name)) ? 'machine' : 'system';
 	if (roleNames.test(from)) return roleOf(mail);
 	if (isPersonal(mail)) return 'person';
@@ -77,7 +77,7 @@ function roleOf(mail: Mail): Sender {
 
 const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\d{1,3}\])?\s?[:：]/i;
 const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
-/** After a repeated subject some systems write the outcome. */
+/** Some systems append the outcome to the original subject. */
 const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
 const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
@@ -126,7 +126,7 @@ export function findNotice(mail: Mail): Notice | null {
 	const part =
 		texts.find(({ type, body }) => type === 'text/plain' && body.trim() !== '') ??
 		texts.find(({ type }) => type === 'text/html') ??
-		// A multipart without its boundary still has its text.
+		// A multipart without its boundary is read as text.
 		texts.find(({ type, path }) => type.startsWith('multipart/') && path === '1') ??
 		texts.find(({ type }) => type.startsWith('multipart/'));
 	if (part === undefined) return null;
@@ -189,7 +189,7 @@ export function ownLines(lines: readonly Line[]): readonly Line[] {
 	return lines.slice(0, endOfNotice(lines));
 }
 
-/** Index of the line where the returned message begins, by a separator or by a header within the text. */
+/** Returns the line where the returned message begins, after a separator or at a header within the text. */
 function endOfNotice(lines: readonly Line[]): number {
 	const known = ends.get(lines);
 	if (known !== undefined) return known;
@@ -202,7 +202,7 @@ function endOfNotice(lines: readonly Line[]): number {
 	return end;
 }
 
-/** Read for the notice and for the returned message: this saves a third of the time of a large mail. */
+/** Caches the end, which both the notice and the returned message need. Saves a third of the time of a large mail. */
 const ends = new WeakMap<readonly Line[], number>();
 
 function isTrace(lines: readonly Line[], at: number): boolean {

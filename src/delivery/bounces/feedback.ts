@@ -3,7 +3,7 @@ import { type Extract, isReturned } from './extract.js';
 import { type Field, fieldsWithin, fieldValue, type Mail, type Part } from './mime.js';
 import type { FeedbackReport } from './report.js';
 
-/** Complaints by RFC 5965 s.7.3; `opt-out` is from its drafts. `not-spam`, `virus` and others are not. */
+/** Complaints of RFC 5965 s.7.3, and `opt-out` of its drafts. `not-spam`, `virus` and others are not complaints. */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
 export function isComplaint(type: string): boolean {
@@ -35,7 +35,7 @@ function untypedIn(mail: Mail): Part | undefined {
 	);
 }
 
-/** Outlook.com (JMRP) does not follow RFC 5965: the returned message's first field has the recipient. */
+/** Outlook.com (JMRP) does not follow RFC 5965: the first field of the returned message names the recipient. */
 function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | null {
 	const from = fieldValue(mail.fields, 'from') ?? '';
 	if (
@@ -61,7 +61,7 @@ function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | nul
 
 const outlookField = 'x-hmxmroriginalrecipient';
 
-/** The recipients in the report, else in the returned message; some receivers remove both. */
+/** Returns the recipients in the report, or those in the returned message. Some receivers remove both. */
 function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
 	const told = fields.filter(({ name }) => name === 'original-rcpt-to' || name === 'removal-recipient');
 	const own = addressesIn(told.map(({ value }) => value).join(' '));

@@ -16,9 +16,9 @@ import { readTextBounce } from './text-bounce.js';
 import type { Verp } from './verp.js';
 
 /**
- * A `notice` is a delay, a receipt, other feedback than a complaint, or a bounce without a recipient. An
- * `unmatched` mail is about another message or recipient. While a worker sends the message it is `in_flight`:
- * submit it again later.
+ * A `notice` is a delay, a receipt, feedback other than a complaint, or a bounce without a recipient. An `unmatched`
+ * mail concerns no known message or recipient. While a worker sends the message, the mail is `in_flight`: submit it
+ * again later.
  */
 export type Ingested =
 	| 'bounce'
@@ -44,11 +44,11 @@ export interface IngestOptions {
 	sleep?: (ms: number) => Promise<void>;
 }
 
-/** A message's outcome is recorded within a moment of its sending, unless its worker was killed. */
+/** A worker records the outcome a moment after it sent the message, unless it was killed. */
 const waitsForOutcome = 20;
 const waitMs = 250;
 
-/** Rejects when the store or the reader does: then nothing was recorded, and the same mail may be submitted again. */
+/** Rejects if the store or the reader fails. Nothing was recorded then, so submit the mail again. */
 export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Promise<Ingested> {
 	const { report, sha256 } =
 		options.read === undefined ? readMail(mail.bytes) : await options.read(mail.bytes);
@@ -77,7 +77,7 @@ async function recordReport(
 	const isComplaint = 'feedback_type' in report;
 	const reported = isComplaint ? report.recipients.map(complaining) : failed(report);
 	if (!isComplaint && reported.length === 0) return 'notice';
-	// Every bounce of a mail with a signed return path comes back to that path; a bounce elsewhere may be forged.
+	// Bounces of mail with a signed return path come back to that path, so a bounce without one may be forged.
 	const isUnsigned = matched.matched === 'message_id' && verp !== null;
 	const returned: ReturnedReport = {
 		...matched,
@@ -117,7 +117,7 @@ function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 		}));
 }
 
-/** The enhanced code says more than the reply code, except `5.0.0` (RFC 3463 s.3.1). */
+/** True if the enhanced code is more specific than the reply code. All are but `5.0.0` (RFC 3463 s.3.1). */
 function saysMore(status: string | null): boolean {
 	return status !== null && !status.endsWith('.0.0');
 }
@@ -126,7 +126,7 @@ export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** Matches by the return path of arrival, in the header or in the body, then by Message-ID. Ignores forged ones. */
+/** Matches by the return path (of the bounce, in its header or body), then by Message-ID. Ignores forged paths. */
 export function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },
@@ -137,7 +137,7 @@ export function matchMessage(
 	return uuid === undefined ? null : { message: uuid.toLowerCase(), matched: 'message_id' };
 }
 
-/** For a dry run, in place of the store's own `recordReport`: a report seen earlier in this run counts as recorded. */
+/** Replaces the store's `recordReport` in a dry run, and remembers reports of this run so that it counts each once. */
 export function foreseeReports(
 	reads: Pick<Reads, 'foreseeReport'>,
 ): (report: ReturnedReport) => Promise<ReportOutcome> {
@@ -174,7 +174,7 @@ export function readReport(bytes: Buffer): Report {
 	return published ?? readExtract(extract(parseMail(bytes)));
 }
 
-/** Bounces in text have the header fields of automatic replies, so they come before them. */
+/** Text bounces have the header fields of automatic replies, so check for bounces first. */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =
@@ -186,7 +186,7 @@ function readExtract(found: Extract): Report {
 	const inner = isJudged ? null : wrappedIn(found);
 	if (inner !== null) return readExtract(inner);
 	if (bounce !== null) return bounce;
-	// A mail system never sends an automatic reply, even if a field says so.
+	// A mail system never sends automatic replies, even if a field says so.
 	const sign = plain ?? (sender === 'system' ? null : autoReplySign(mail.fields));
 	if (sign === null)
 		return { kind: 'not_a_report', why: 'neither its parts nor its words are those of a report' };

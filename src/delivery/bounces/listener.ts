@@ -15,7 +15,7 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
-	/** Takes one object for each mail, refusal or failure; without e-mail addresses. */
+	/** Gets one object for each mail, refusal or failure, without e-mail addresses. */
 	log: (line: object) => void;
 }
 
@@ -28,9 +28,9 @@ export interface BounceListener {
 const maxMessageBytes = 25 * 1024 * 1024;
 const maxConnections = 50;
 const silenceMs = 60_000;
-/** A client that sends a byte now and then is never idle, and fifty of them would block all others. */
+/** A client that sends a byte now and then is never idle, and fifty such clients would block all others. */
 const usualConnectionMs = 600_000;
-/** A bounce has one recipient, so a mail server never tries this many. */
+/** A bounce has one recipient, so a mail server never tries this many refused ones. */
 const maxRefused = 10;
 
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
@@ -45,7 +45,7 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 		const count = (counts.get(session) ?? 0) + 1;
 		counts.set(session, count);
 		limits.refused(session.remoteAddress);
-		// The library ends a connection after a 421.
+		// The library closes the connection after a 421.
 		return count > maxRefused ? new Refusal(421, '4.7.0 Too many refused recipients') : refusal;
 	};
 	const server = new SMTPServer({
@@ -80,14 +80,14 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 		},
 		onData: (stream, session, answer) => {
 			const message = targets.get(session);
-			// The library refuses DATA before a recipient was accepted.
+			// The library refuses DATA if no recipient was accepted.
 			if (message === undefined) return answer(new Refusal(503, '5.5.1 No recipient'));
 			intake
 				.take(stream, { message, ip: session.remoteAddress })
 				.then((refusal) => answer(refusal, '2.0.0 Recorded'), answer);
 		},
 	});
-	// A client that hangs up, or does not speak SMTP, is not our error.
+	// A client that hangs up, or does not speak SMTP, causes no error here.
 	server.on('error', () => undefined);
 	await new Promise<void>((resolve, reject) => {
 		server.server.once('error', reject);
@@ -151,7 +151,7 @@ class Intake {
 		this.#refusals.close();
 	}
 
-	/** Returns the refusal to answer, and logs it once a minute for each network. */
+	/** Returns the refusal to answer with, and logs it once a minute per network. */
 	refuse({ remoteAddress: ip }: SMTPServerSession, error: unknown): Refusal {
 		const isOurs = !(error instanceof Refusal);
 		const refusal = isOurs ? failed() : error;
@@ -180,7 +180,7 @@ class Intake {
 		const began = steadyOf(clock);
 		const { verdict: bounce_smtp, refusal } = await this.#ingest(stream, message);
 		const ms = Math.round((steadyOf(clock) - began) / 100) / 10;
-		// The library refuses a mail that is too large, whatever is returned here.
+		// The library refuses a mail that is too large, whatever this handler returns.
 		const status = stream.sizeExceeded ? 552 : (refusal?.responseCode ?? 250);
 		const mail = { recipient: 'return_path', message, status, ms, bytes: stream.byteLength, ip };
 		log({ time: this.#time(), bounce_smtp, ...mail });
@@ -213,7 +213,7 @@ class Intake {
 	}
 }
 
-/** An IPv4 address, also from its IPv6 form, or the first half of an IPv6 address, which has one owner. */
+/** Returns an IPv4 address, even if written as IPv6, or the first half of an IPv6 address, which has one owner. */
 export function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
 	const address = ipaddr.process(ip);
@@ -222,7 +222,7 @@ export function networkOf(ip: string): string {
 
 const minuteMs = 60_000;
 
-/** Connections of a network at once, and its refused recipients within a minute. */
+/** Limits of a network: connections at the same time, and refused recipients per minute. */
 const usual = { maxConnections: 20, maxRefused: 100 };
 
 export class IntakeLimits {
@@ -240,7 +240,7 @@ export class IntakeLimits {
 		this.#now = now;
 	}
 
-	/** False: the network has too many connections, or too many refusals within this minute. */
+	/** Returns false if the network has too many connections, or too many refusals within this minute. */
 	connect(ip: string): boolean {
 		this.#begin();
 		const network = networkOf(ip);
@@ -258,7 +258,7 @@ export class IntakeLimits {
 		raise(this.#refused, networkOf(ip), 1);
 	}
 
-	/** Counts by whole minutes, so that no state remains for an address. */
+	/** Counts whole minutes, so that clearing the counts removes all state of old networks. */
 	#begin(): void {
 		if (this.#now() - this.#minuteBegan < minuteMs) return;
 		this.#minuteBegan = this.#now();
@@ -272,11 +272,11 @@ function raise(counts: Map<string, number>, network: string, step: number): numb
 	return count;
 }
 
-/** Further keys of a minute share one line. */
+/** Keys beyond this number share one line. */
 const maxKeys = 1_000;
 const others = 'others';
 
-/** Log lines that a client can cause in any number: each is written once, then with a count. */
+/** Sums log lines that a client can cause in any number: logs the first, then a count. */
 export class SummedLog {
 	readonly #log: (line: object) => void;
 	readonly #again = new Map<string, { count: number; lineOf: () => object }>();
@@ -286,7 +286,7 @@ export class SummedLog {
 		this.#log = log;
 	}
 
-	/** Writes the first line of its key within a minute at once; the others after the minute, as one with `count`. */
+	/** Logs the first line of its key at once, and the others of that minute as one line with `count`. */
 	tell(key: string, lineOf: () => object): void {
 		this.#timer ??= setTimeout(() => this.close(), minuteMs).unref();
 		const isFull = this.#again.size >= maxKeys;

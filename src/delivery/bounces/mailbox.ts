@@ -5,7 +5,7 @@ import { beginOf, maxMailBytes } from './mime.js';
 
 export interface StoredMail {
 	bytes: Buffer;
-	/** Called when it is recorded: in a Maildir the mail moves from `new` to `cur` and is marked as seen. */
+	/** Call it when the mail is recorded. In a Maildir, it moves the mail from `new` to `cur` and marks it as seen. */
 	done(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export async function* openMailbox(
 	path: string,
 	{ onUnreadable, streamOf }: { onUnreadable: OnUnreadable; streamOf: StreamOf },
 ): AsyncGenerator<StoredMail> {
-	// The path itself may be a pipe, such as `<(…)` of a shell.
+	// The given path may be a pipe, such as `<(…)` of a shell.
 	if (!(await stat(path)).isDirectory()) return yield* mailsIn(await streamOf(path));
 	const names = await readdir(path);
 	const isMaildir = names.includes('new') && names.includes('cur');
@@ -27,7 +27,7 @@ export async function* openMailbox(
 	for (const name of files.filter((one) => !one.startsWith('.')).sort()) {
 		const file = join(path, isMaildir ? 'new' : '', name);
 		try {
-			// Opening a pipe would wait for a writer.
+			// Opening a pipe in a folder would wait for a writer.
 			if (!(await stat(file)).isFile()) continue;
 			if (isMaildir) yield { bytes: await readBegin(file), done: () => markSeen(path, file) };
 			else yield* mailsIn(await streamOf(file));
@@ -81,7 +81,7 @@ async function markSeen(path: string, file: string): Promise<void> {
 	const name = basename(file);
 	const marked = `${name}:2,S`;
 	const isNameable = !name.includes(':2,') && Buffer.byteLength(marked) <= maxNameBytes;
-	// Another reader of the same Maildir may have moved it.
+	// Another reader of the same Maildir may have moved the mail.
 	await rename(file, join(path, 'cur', isNameable ? marked : name)).catch((error: unknown) => {
 		if (codeOf(error) !== 'ENOENT') throw error;
 	});
@@ -92,25 +92,25 @@ const maxSeparator = 1_000;
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
-/** The date of ctime (RFC 4155), with a time zone at either place, or that of a header. */
+/** A date of ctime (RFC 4155), with a time zone before or after the year, or the date of a header. */
 const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
 
 /**
- * A line of a mail's own text that begins with `From` follows no empty line, or has no time of day. Some writers omit
- * the empty line. Then the whole line must be right, a header must follow, and the line before must not be a rule, as
- * before a message returned as text.
+ * A `From` line inside a mail follows no empty line, or has no time of day. Some writers omit the empty line before a
+ * separator. Then its whole line must match, a header must follow, and the line before must not be a rule, which
+ * introduces a returned message.
  */
 const separator = new RegExp(
 	String.raw`(?<!\n[-=_*]{3,200}[ \t\r]{0,5})\n(?:\r?\n)?From ${sender}[ \t]+${moment}\n(?=[!-9;-~]{1,100}:)|\n\r?\nFrom [^\n]{1,700}\d:\d\d[^\n]{0,50}\n`,
 );
 
-/** Whether a file with this beginning is an mbox; a single mail with such a line, as pipes write it, is one too. */
+/** True if the file is an mbox. A single mail with such a first line, as pipes write it, is one too. */
 export function isMbox(begin: Buffer): boolean {
 	return begin.toString('latin1', 0, 5) === 'From ';
 }
 
 export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-	// The first separator has no empty line before it.
+	// No empty line precedes the first separator, so add one.
 	let pending = '\n\n';
 	let mail = new MailText();
 	for await (const piece of pieces) {
@@ -121,7 +121,7 @@ export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<
 			mail = new MailText();
 			pending = pending.slice(found.index + found[0].length);
 		}
-		// The end may contain the beginning of a separator.
+		// The end of the text may be the start of a separator.
 		const rest = Math.max(0, pending.length - maxSeparator);
 		mail.add(pending.slice(0, rest));
 		pending = pending.slice(rest);

@@ -2,13 +2,13 @@ import type { Reply } from '../../engine/rules/outcomes.js';
 import { classify, isVague } from '../reply.js';
 import { expiries } from './wordings.js';
 
-/** RFC 3464 s.2.3.3. Only `failed` is a bounce: `delayed` is still on its way. */
+/** Actions of RFC 3464 s.2.3.3. Only `failed` is a bounce: a `delayed` mail may still arrive. */
 export type DeliveryAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded';
 
 export interface Place {
 	part: string;
 	type: string;
-	/** Line of the file, from 1. Inside an encoded part: the line where the encoded text begins. */
+	/** Line of the file, from 1. Inside an encoded part, the line where the encoded text begins. */
 	line: number;
 }
 
@@ -17,9 +17,9 @@ export const inReturnedOnly = 'returned message';
 export const notJudged = 'only the returned message names this address: noted, not judged';
 
 interface Verdict {
-	/** The address itself is invalid and is to be suppressed (api-decisions 31); false for every action but `failed`. */
+	/** The address itself is invalid and must be suppressed (api-decisions 31). False for all actions but `failed`. */
 	hard: boolean;
-	/** The sender or the content is refused: it is not a bounce of the address (api-decisions 45). */
+	/** The server refuses the sender or the content, which is not a bounce of the address (api-decisions 45). */
 	uncounted?: true;
 	why: string;
 }
@@ -53,7 +53,7 @@ export interface DeliveryReport {
 	returned: ReturnedMessage | null;
 }
 
-/** RFC 5965. `complaint`: a person wants no more mail; `feedback`: any other type, without consequence. */
+/** RFC 5965. `complaint`: a person wants no more mail. `feedback`: another type, which changes nothing. */
 export interface FeedbackReport {
 	kind: 'complaint' | 'feedback';
 	feedback_type: string;
@@ -88,7 +88,7 @@ export interface Codes {
 	status: string | null;
 }
 
-// Not part of an address literal, a size or a version; `4xx` and `5xx` with a second digit that SMTP uses.
+// Does not match inside an address literal, a size or a version. The second digit must be one that SMTP uses.
 const replyCode =
 	/(?:^|[\s:("'[<])([45][0-7]\d)(?=[\s\-:,;)\]]|$)(?!(?:\s|-)(?:bytes|characters|seconds|hours|recipients|messages|kb|mb)\b)/gi;
 const innerCode = /\.\.\.\s(5[0-5]\d)\s/;
@@ -113,7 +113,7 @@ export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
 
-/** A quoted reply is by the refusing server, and the field is another program's interpretation of it. */
+/** Prefers the quoted reply of the refusing server to the field, which is another program's interpretation. */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
 }
@@ -125,7 +125,7 @@ export interface Judged extends Codes {
 
 export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
-	// A quoted reply may be one to RCPT or one after DATA.
+	// The report does not say whether the reply is one to RCPT or one after DATA.
 	const reply: Reply = {
 		...{ phase: 'answer', code: reply_code ?? Number(`${status?.[0] ?? 5}50`) },
 		...{ enhanced: status, text },

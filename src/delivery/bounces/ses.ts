@@ -20,7 +20,7 @@ export function readSes(bytes: Buffer): Report | null {
 	return publishedIn(bytes.toString('utf8', 0, maxMailBytes).replace(/^\uFEFF/, ''));
 }
 
-/** Reads the mail that SNS sends to a subscribed address: JSON and a footer. Null for any other mail. */
+/** Reads a mail of SNS to a subscribed address: JSON and a footer. Null for any other mail. */
 export function readSesMail(mail: Mail): Report | null {
 	const isBySns = mail.fields.some(({ name }) => name.startsWith('x-amz-sns-'));
 	const isFromSns = /@sns\.amazonaws\.com\b/i.test(fieldValue(mail.fields, 'from') ?? '');
@@ -31,7 +31,7 @@ export function readSesMail(mail: Mail): Report | null {
 	if (begin === undefined) return null;
 	const footer = /\r?\n-- ?\r?\n/.exec(text)?.index;
 	const json = text.slice(begin - 1, footer);
-	// Servers on the way break lines of more than 990 characters, with `!` or nothing before the break.
+	// Relays break lines of more than 990 characters, with `!` or nothing before the break.
 	return publishedIn(json) ?? publishedIn(json.replace(/!\r?\n /g, '').replace(/\r?\n/g, ''));
 }
 
@@ -47,7 +47,7 @@ function publishedIn(text: string): Report | null {
 	};
 	if (isRecord(bounce)) {
 		const isPermanent = textOf(bounce, 'bounceType') === 'Permanent';
-		// Without a report of the receiver it may be an automatic answer, which SES reports as a transient bounce.
+		// Without the receiver's report this may be an automatic reply, which SES reports as a transient bounce.
 		const actionOf = (one: Json) =>
 			isPermanent || textOf(one, 'action') === 'failed' ? 'failed' : ('delayed' as const);
 		const bounced = itemsOf(bounce, 'bouncedRecipients');
@@ -100,7 +100,7 @@ function complaintOf(complaint: Json, mail: Json): Report {
 	};
 }
 
-/** The original header, because SES sends with another Message-ID. */
+/** Reads the original header, because SES sends with another Message-ID. */
 function returnedOf({ commonHeaders: header }: Json): ReturnedMessage | null {
 	if (!isRecord(header)) return null;
 	const to = Array.isArray(header['to']) ? header['to'].filter((one) => typeof one === 'string') : [];

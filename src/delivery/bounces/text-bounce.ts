@@ -34,7 +34,7 @@ export function readTextBounce(found: Extract): DeliveryReport | null {
 	);
 }
 
-/** An address of the returned message only, and a name without a domain, are never hard bounces. */
+/** An address found only in the returned message, or a name without a domain, is never a hard bounce. */
 function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRecipient {
 	const judged = judgeStatement(one, action);
 	if (one.form === inReturnedOnly) return { ...judged, hard: false, why: notJudged };
@@ -45,7 +45,7 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 
 const openingLines = 12;
 
-/** A mail without a mail system as its sender must begin with the statement that the reader's mail did not arrive. */
+/** Unless a mail system sent it, the mail must begin by stating that the reader's own mail did not arrive. */
 function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
 	const opening = joinLines(lines.slice(0, openingLines));
@@ -76,7 +76,7 @@ function sendersOf({ fields }: Mail): string[] {
 	return addressesIn(values.map((value) => decodeWords(value).slice(0, 998)).join(' '));
 }
 
-/** X-Failed-Recipients (Exim) separates them from other addresses of the text. */
+/** X-Failed-Recipients (Exim) tells recipients from other addresses in the text. */
 function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipient[] {
 	const failed = failedRecipients(mail);
 	const sentTo = returned()?.to ?? [];
@@ -96,7 +96,7 @@ function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipien
 	return sentTo.length === 1 ? sentTo.map((address) => ({ ...whole, address, form: inReturnedOnly })) : [];
 }
 
-/** A line with only a name, below a text that ends in a colon: one of the reporting host's own mailboxes. */
+/** Reads a line with only a name, after a line that ends in a colon: a mailbox of the reporting host. */
 function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): string | null {
 	const texts = lines.map(({ text }) => text.trim()).filter((text) => text !== '');
 	const at = texts.findIndex(
@@ -109,7 +109,7 @@ function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): 
 	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
 }
 
-/** A sentence may contain any address: it does not count beside a recipient of the returned message. */
+/** A sentence may contain any address, so ignore it if the text also has a recipient of the returned message. */
 function likeliest(
 	all: readonly TextRecipient[],
 	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },
@@ -129,7 +129,7 @@ function likeliest(
 	if (known.length > 0) return known;
 	const lines = others.filter(({ form }) => form !== onlyMentioned);
 	if (lines.length > 0) return lines;
-	// With an unknown wording, accept an address only if it is the only one.
+	// If the wording is unknown, accept an address only if it is the only one.
 	if (others.length > 0) return others.length === 1 ? others : [];
 	return all.filter(({ form }) => form !== onlyMentioned);
 }

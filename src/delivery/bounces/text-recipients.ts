@@ -6,7 +6,7 @@ import { aliases, bystanders, closings, failing, recipientLabels } from './wordi
 
 export interface TextRecipient extends Statement {
 	isWeak: boolean;
-	/** Found by a line or a sentence that itself reports the failure, or stands below such a line. */
+	/** The line or sentence reports the failure itself, or follows a line that does. */
 	isStated: boolean;
 }
 
@@ -29,7 +29,7 @@ const maxBeside = 300;
 class Mentions {
 	readonly all: Mention[] = [];
 	readonly #lines: readonly Line[];
-	/** Indent of the line of this paragraph that has a recipient: lines with more indent are about it. */
+	/** Indent of this paragraph's line with a recipient. Lines with more indent describe that recipient. */
 	#head: number | null = null;
 
 	constructor(lines: readonly Line[]) {
@@ -43,7 +43,7 @@ class Mentions {
 		}
 	}
 
-	/** Reads the first address. True if that covers the rest of the line. */
+	/** Reads the first address. Returns true if it accounts for the rest of the line. */
 	#isWholeLine(at: number, text: string, [one, ...others]: readonly FoundAddress[]): boolean {
 		if (one === undefined) return true;
 		const beside = besides(text, one);
@@ -64,7 +64,7 @@ class Mentions {
 		this.#add(at, one, { form, rest, isWeak, isStated });
 		let previous = one;
 		for (const next of others) {
-			// `a@b, c@d`: a list has begun.
+			// In `a@b, c@d`, another address follows: a list.
 			if (!/^[>"']?\s{0,4}[,;]\s{0,4}[<"']?$/.test(text.slice(previous.end, next.start))) break;
 			this.#add(at, next, { form, isWeak, isStated });
 			previous = next;
@@ -91,7 +91,7 @@ class Mentions {
 	}
 }
 
-/** X.400 has no `@`; a gateway writes `(a)` for it in `RFC-822=ann(a)example.org`. */
+/** X.400 has no `@`, so a gateway writes `(a)`, as in `RFC-822=ann(a)example.org`. */
 function spelledOut(text: string): string {
 	return /rfc-?822=[^\s;/]{1,64}\(a\)/i.test(text) ? text.replace(/\(a\)/gi, '@') : text;
 }
@@ -149,7 +149,7 @@ function isDecoration(before: string): boolean {
 
 function headOf({ before, after, isAngled, isQuoted }: Beside): Shape | null {
 	const isBulleted = /[*•·>\-–—]/.test(before);
-	// An address may stand twice: `a@b <a@b>`.
+	// The address may be repeated, as in `a@b <a@b>`.
 	const behind = after.replace(/^ <[^<>]{0,255}>/, '');
 	const rest = behind.replace(/^[:,;.]{0,2}\s{0,20}/, '');
 	if (rest.trim() === '') {
@@ -171,7 +171,7 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** `sentence`: the sentence around the address, over at most three lines, reports a failure. */
+/** `sentence`: a sentence around the address, of at most three lines, reports a failure. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
@@ -241,7 +241,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** All text after the only address concerns it; if that has no code, the text before it does too. */
+/** Returns all text after the only address, and the text before it if that has no code. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

@@ -20,10 +20,10 @@ const macBytes = 10;
 const tokenCharacters = 48;
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const anyToken = /\+([a-z2-7]{48})@/gi;
-/** A text may contain many apparent tokens: each costs a hash. */
+/** Limits tokens per text: many may look like one, and each costs a hash. */
 const mostTokens = 100;
 
-/** `keys` have secrets in base64url, newest first: the first signs, all verify. Null without a key. */
+/** `keys` have secrets in base64url, newest first: the first signs, all verify. Null without keys. */
 export function createVerp(
 	bounceAddress: string,
 	keys: readonly { id: number; secret: string }[],
@@ -91,7 +91,7 @@ function verify(ring: readonly VerpKey[], text: string): Uuid | null {
 		: null;
 }
 
-/** RFC 4648 s.6 in lower case; 5 bytes are 8 characters, and the token has a multiple of 5: no padding. */
+/** RFC 4648 s.6 in lower case. A token is a multiple of 5 bytes, so it needs no padding. */
 function encodeBase32(bytes: Buffer): string {
 	return regrouped(bytes, 8, 5)
 		.map((five) => alphabet[five])

@@ -6,14 +6,14 @@ export interface KeyMaterial {
 	secret: string;
 }
 
-/** RFC 8301 s.3.2 recommends 2048; more does not fit one string of a TXT record, which some editors need. */
+/** RFC 8301 s.3.2 recommends at least 2048 bits. A larger key makes a longer TXT record. */
 const rsaBits = 2048;
-/** The sizes that verifiers must accept (RFC 8301 s.3.2). */
+/** Verifiers must accept these sizes (RFC 8301 s.3.2). */
 const usableBits = { least: 1024, most: 4096 };
 
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
-		// promisify fails here: the build loads node:crypto lazily, and such a function lost its custom promisified form.
+		// promisify fails: the build loads node:crypto lazily, and that removes the functions' promisified forms.
 		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
 			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
 		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);
@@ -21,7 +21,7 @@ export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	});
 }
 
-/** From PEM (PKCS#8 or PKCS#1), unencrypted. The message of an error quotes nothing of the text. */
+/** Parses unencrypted PEM (PKCS#8 or PKCS#1). An error quotes nothing of the text. */
 export function parseKey(
 	pem: string,
 ): { kind: 'key'; material: KeyMaterial } | { kind: 'error'; message: string } {
@@ -43,7 +43,7 @@ export function decodeKey(secret: string): KeyObject {
 
 export function recordOf({ type, secret }: KeyMaterial): string {
 	const spki = createPublicKey(decodeKey(secret)).export({ format: 'der', type: 'spki' });
-	// RFC 8463 s.4: only the 32 octets of the key, without the header of its type.
+	// RFC 8463 s.4: only the 32 octets of the key, without the header.
 	const shown = type === 'ed25519' ? spki.subarray(-32) : spki;
 	return `v=DKIM1; k=${type}; p=${shown.toString('base64')}`;
 }
@@ -52,7 +52,7 @@ export function recordNameOf({ domain, selector }: { domain: string; selector: s
 	return `${selector}._domainkey.${domain}`;
 }
 
-/** A line of a zone file; a string of TXT holds 255 octets, and a verifier joins them. */
+/** Returns a line of a zone file. A string of TXT holds 255 octets, and verifiers join the strings. */
 export function zoneLineOf(name: string, record: string): string {
 	const strings = record.match(/.{1,255}/g) ?? [];
 	return `${name}. IN TXT ( ${strings.map((text) => `"${text}"`).join(' ')} )`;

@@ -12,13 +12,13 @@ export interface SigningKey {
 	domain: string;
 	selector: string;
 	type: DkimKeyType;
-	/** Parsed once: from PEM each time a signature costs three times as much. */
+	/** Parsed once, because parsing the PEM for each signature triples its cost. */
 	key: KeyObject;
 }
 
 /**
- * Without t= and x=, so that a repeat has the same bytes. `rest` follows them in its relaxed form; the bytes
- * then end with a line that is not empty.
+ * Signs without t= and x=, so that a retry sends the same bytes. `rest` continues `bytes` in its relaxed form; `bytes`
+ * then must end with a line that is not empty.
  */
 export async function signMessage(
 	bytes: Buffer,
@@ -59,7 +59,7 @@ export function signFields(
 function signedData({ type }: Pick<SigningKey, 'type'>, header: string, unsigned: string) {
 	const data = Buffer.from(header + relaxedField(unsigned), 'latin1');
 	if (type === 'rsa') return { hash: 'sha256', data };
-	// RFC 8463 s.3: Ed25519 signs the hash of what RSA would sign.
+	// RFC 8463 s.3: Ed25519 signs the hash of the data that RSA would sign.
 	return { hash: null, data: createHash('sha256').update(data).digest() };
 }
 
@@ -89,7 +89,7 @@ function unsignedField({ domain, selector, type }: SigningKey, names: readonly s
 
 const lineLength = 72;
 
-/** Lines end after a colon: white space around one does not count (RFC 6376 s.3.5). */
+/** Folds after a colon, where white space does not count (RFC 6376 s.3.5). */
 function foldedNames(names: readonly string[]): string {
 	const lines: string[] = [];
 	let line = '';
@@ -109,10 +109,10 @@ function folded(base64: string): string {
 	return lines.map((line) => `\r\n  ${line}`).join('');
 }
 
-/** Every key of the domain signs: RSA and Ed25519 together, in a rotation the old one and the new. */
+/** Returns all keys of the domain, which all sign: RSA and Ed25519 together, or the old and the new key of a rotation. */
 export type KeysFor = (from: string) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
 
-/** Added or removed keys take effect after this time in every process. */
+/** Processes notice added or removed keys after this time. */
 const rereadAfter: Micros = 5 * microsPerSecond;
 const noKeys: readonly SigningKey[] = [];
 
@@ -125,7 +125,7 @@ export function createKeyReader({
 }): KeysFor {
 	let known: { at: Micros; byDomain: ReadonlyMap<string, readonly SigningKey[]> } | null = null;
 	let reading: Promise<void> | null = null;
-	/** Keyed by secret: parsing one costs as much as signing three messages. */
+	/** Cached by secret, because parsing a key costs as much as signing three messages. */
 	const parsed = new Map<string, KeyObject>();
 	const parse = (secret: string) => {
 		const key = parsed.get(secret) ?? decodeKey(secret);
@@ -142,7 +142,7 @@ export function createKeyReader({
 	const keysOf = (from: string) => known?.byDomain.get(domainOf(from)) ?? noKeys;
 	return (from) => {
 		if (known !== null && steadyOf(clock) - known.at <= rereadAfter) return keysOf(from);
-		// A failure is not cached: the next message reads again.
+		// Do not cache a failure, so that the next message reads the keys again.
 		reading ??= read().finally(() => {
 			reading = null;
 		});
@@ -161,7 +161,7 @@ interface HeaderField {
 	text: string;
 }
 
-/** `bytes` has CRLF line ends, as in mails made here. Other lines than fields are left out. */
+/** `bytes` must have CRLF line ends. Omits lines that are not fields. */
 export function splitMessage(bytes: Buffer): { fields: HeaderField[]; body: Buffer } {
 	const end = bytes.indexOf('\r\n\r\n');
 	const header = bytes.toString('latin1', 0, end === -1 ? bytes.length : end);
@@ -176,7 +176,7 @@ export function splitMessage(bytes: Buffer): { fields: HeaderField[]; body: Buff
 	return { fields, body: bytes.subarray(end === -1 ? bytes.length : end + 4) };
 }
 
-/** The first line end that is not followed by white space: that would go on with the field. */
+/** Finds the first line end without white space after it, which would continue the field. */
 function endOfField(header: string, start: number): number {
 	let end = header.indexOf('\r\n', start);
 	while (end !== -1 && isWhite(header.charCodeAt(end + 2))) end = header.indexOf('\r\n', end + 2);
@@ -187,19 +187,19 @@ function nameOf(text: string): string {
 	return text.slice(0, Math.max(0, text.indexOf(':'))).trimEnd();
 }
 
-/** Named once more than they occur: another Subject added on the way breaks the signature (s.8.15). */
+/** h= names each of these once more than it occurs, so another Subject breaks the signature (s.8.15). */
 const sealed: ReadonlyMap<string, string> = new Map(
 	'From Reply-To To Cc Subject Date Message-ID MIME-Version Content-Type Content-Transfer-Encoding'
 		.split(' ')
 		.map((name) => [name.toLowerCase(), name]),
 );
-/** Sealed where they occur; a relay may add its own where they do not. RFC 8058 s.4 wants the first two signed. */
+/** Signed only if present, because a relay may add its own. RFC 8058 s.4 requires the first two. */
 const signedIfPresent =
 	/^(?:list-unsubscribe|list-unsubscribe-post|list-.+|content-.+|in-reply-to|references|feedback-id|auto-submitted)$/;
 
 export interface SignedFields {
 	names: string[];
-	/** The texts of existing fields, in that order: of several with one name the lowest comes first (s.5.4.2). */
+	/** The texts of existing fields, in the order of `names`: of several with one name, the lowest first (s.5.4.2). */
 	texts: string[];
 }
 
@@ -226,7 +226,7 @@ export function signedFields(fields: readonly HeaderField[]): SignedFields {
 
 const unrelaxed = /^ |[\t\r]| {2}| $/;
 
-/** RFC 6376 s.3.4.2, without the line end. */
+/** Returns the relaxed form (RFC 6376 s.3.4.2) without the line end. */
 export function relaxedField(text: string): string {
 	const name = nameOf(text).toLowerCase();
 	const start = text.indexOf(':') + 1;
@@ -249,7 +249,7 @@ function isWhite(code: number): boolean {
 	return code === blank || code === tab;
 }
 
-/** RFC 6376 s.3.4.4 in one pass over the bytes: 12 µs for 10 KB, where expressions on a string take 60. */
+/** Returns the relaxed form (RFC 6376 s.3.4.4). One pass over bytes takes 12 µs for 10 KB; string expressions take 60. */
 export function relaxedBody(body: Buffer): Buffer {
 	const out = Buffer.allocUnsafe(body.length + 2);
 	let length = 0;

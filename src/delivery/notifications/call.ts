@@ -6,7 +6,7 @@ import { parseRetryAfter } from '../../api/backoff.js';
 import { refusalTexts } from '../../api/refusals.js';
 import { isPublicAddress, refuseLiteral } from './target.js';
 
-/** Assumption: 15 s a call, 64 KiB of answer kept; the service document defines neither. */
+/** Assumption: 15 s per call, 64 KiB of the answer stored; the service document defines neither. */
 const defaultTimeoutMs = 15_000;
 const maxAnswerBytes = 64 * 1024;
 
@@ -37,7 +37,7 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	});
 	const failed = (error: string) => timed({ status: null, error, text: null, retryAfterMs: null });
 	try {
-		// Node passes only names to `lookup`: a literal address must be checked here.
+		// Node calls `lookup` only for names, so check a literal address here.
 		const refused = call.allowPrivate ? null : refuseLiteral(call.url);
 		return refused === null ? timed(await post(call)) : failed(refusalTexts[refused]);
 	} catch (error) {
@@ -45,7 +45,7 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	}
 }
 
-/** A name with several unreachable addresses has an error for each, and the whole has no message. */
+/** If a name has several unreachable addresses, each has an error, and the error of the call has no message. */
 function whyOf(error: unknown): string {
 	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
 	return error instanceof Error ? error.message : String(error);
@@ -75,7 +75,7 @@ function post(call: NotificationCall): Promise<Answer> {
 		const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
 		request.once('error', fail);
 		request.once('response', (response) => read(response, resolve, fail));
-		// Without a listener, Node would end the connection silently, and this call never.
+		// Without a listener, Node would close the connection silently, and this call would never end.
 		request.once('upgrade', (response, socket) => {
 			socket.destroy();
 			resolve({ ...headOf(response), text: '' });
@@ -107,7 +107,7 @@ function read(
 }
 
 function headOf({ statusCode, headers }: IncomingMessage): Omit<Answer, 'text'> {
-	// A date is by the clock of the target, so it is compared with that clock.
+	// A date follows the clock of the target, so compare it with that clock.
 	const answeredAt = Date.parse(headers.date ?? '');
 	return {
 		status: statusCode ?? 0,
@@ -121,7 +121,7 @@ function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptio
 	return lookup === undefined ? {} : { lookup };
 }
 
-// Checks the address of the connection, because a second look-up may return another one.
+// Checks the address of the connection itself, because a second look-up may return another one.
 function publicOnly(lookup: typeof systemLookup | LookupFunction): LookupFunction {
 	return (hostname, options, callback) => {
 		lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -1,4 +1,4 @@
-/** Limits the calls to each host, so that a dead or slow one does not delay others. */
+/** Limits the calls to each host, so that a host that is down or slow does not delay others. */
 import { backoff } from '../../api/backoff.js';
 import type { LeasedDelivery } from '../../store/queue.js';
 
@@ -6,7 +6,7 @@ const perHost = 8;
 const perSilentHost = 1;
 const inAll = 256;
 const heldPerHost = 4 * perHost;
-/** Some calls of a busy host may fail although it is alive. */
+/** Consecutive calls without an answer after which a host counts as down. A busy host may miss a few. */
 const silentAfter = 5;
 const rests = { first: 250, longest: 30_000 };
 
@@ -38,7 +38,7 @@ export class Hosts {
 		}
 	}
 
-	/** True if a host that answers needs more deliveries soon. */
+	/** True if a host that answers will soon need more deliveries. */
 	isLow(nowMs: number): boolean {
 		return [...this.#hosts.values()].some(
 			(host) => host.hasMore && host.waiting.length < perHost && roomOf(host, nowMs) > 0,
@@ -52,7 +52,7 @@ export class Hosts {
 			if (delivery === undefined) continue;
 			host.underWay += 1;
 			this.#underWay += 1;
-			// Move the host to the end, so that hosts take turns.
+			// Moves the host to the end, so that hosts take turns.
 			this.#hosts.delete(name);
 			this.#hosts.set(name, host);
 			return delivery;
@@ -102,7 +102,7 @@ function mayCall(host: Host, nowMs: number): boolean {
 	return nowMs >= host.restsUntil && host.underWay < (isSilent(host) ? perSilentHost : perHost);
 }
 
-/** Lease nothing for a pausing host, because the leases would expire. */
+/** Returns 0 for a pausing host, because leases would expire during the pause. */
 function roomOf(host: Host, nowMs: number): number {
 	if (nowMs < host.restsUntil) return 0;
 	const held = host.waiting.length + host.underWay;

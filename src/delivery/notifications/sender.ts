@@ -1,4 +1,4 @@
-/** Several processes can send. Deliveries of a killed one are sent again under their ids after the lease. */
+/** Several processes can send. Deliveries of a killed process are sent again with the same ids after the lease. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
@@ -26,7 +26,7 @@ export interface SenderOptions {
 	pollMs?: number;
 	drainMs?: number;
 	pauseMs?: number;
-	/** Default 120 s, longer than any call and the wait before it, because leases are not renewed. */
+	/** Default 120 s. This is longer than a call and its wait, because leases are not renewed. */
 	leaseMs?: number;
 }
 
@@ -41,7 +41,7 @@ export interface SenderCounts {
 	failed: number;
 }
 
-/** No call starts this close to the end of its lease, because its outcome could not be recorded. */
+/** No call starts this close to the end of its lease, because the outcome could not be recorded. */
 const callMs = 20_000;
 const leaseMax = 512;
 const groupSize = 64;
@@ -58,7 +58,7 @@ class Sender {
 	readonly #run: SenderRun;
 	readonly #hosts = new Hosts();
 	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
-	/** One signal for each call: a shared signal would keep memory of every call. */
+	/** One signal for each call, because a shared signal would hold memory of every call. */
 	readonly #cuts = new Set<AbortController>();
 	#isCutting = false;
 	readonly #leaseEnds = new Map<string, number>();
@@ -80,7 +80,7 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read before the lease, because a delivery recorded during the lease may be due again and was not leased.
+				// Read this first: a delivery recorded during the lease may be due again without being leased.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();
@@ -238,7 +238,7 @@ class Sender {
 		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);
 		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
 		clearTimeout(timer);
-		// Repeat: a group may be in flight with others after it. An outcome that is not stored ends with its lease.
+		// Repeat, because more outcomes may follow the group in flight. A delivery without a stored outcome is sent again.
 		for (let tries = 0; this.#settlements.length > 0 && tries < storeTries; tries += 1) await this.#settle();
 		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
 	}
@@ -265,7 +265,7 @@ class Sender {
 	}
 }
 
-/** Seconds before each attempt, from the previous one; ±10 %, so that failures of one moment spread. */
+/** Seconds from the previous attempt to each attempt, ±10 %, so that simultaneous failures spread. */
 const delays = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const jitter = 0.1;
 const longestRetryAfter: Micros = 86_400 * microsPerSecond;
@@ -278,7 +278,7 @@ interface Attempted {
 	random: number;
 }
 
-/** 2xx is delivered; 410 stops the webhook; everything else, a redirect too, is retried while the schedule lasts. */
+/** 2xx is delivered, and 410 stops the webhook. Anything else, even a redirect, is retried while the schedule lasts. */
 function resultOf({ before, url, answer, now, random }: Attempted): DeliveryResult {
 	const { status, error, retryAfterMs } = answer;
 	const kept = { status, error, answer: answer.text, duration_ms: answer.durationMs };

@@ -1,4 +1,4 @@
-/** Keeps webhook deliveries off private networks: a client of the API chooses their URLs (SSRF). */
+/** Blocks webhook calls to private networks, because clients of the API choose the URLs (SSRF). */
 
 import { lookup as systemLookup } from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
@@ -9,7 +9,7 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 export const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
-/** A name that does not resolve is accepted, and checked again at connect. `URL` has normalized `0x7f.1`. */
+/** Accepts a name that does not resolve, because the connection checks it again. `URL` has normalized `0x7f.1`. */
 export async function refuseTarget(
 	url: string,
 	resolve: Resolve = systemResolve,
@@ -20,7 +20,7 @@ export async function refuseTarget(
 	return addresses.some((address) => !isPublicAddress(address)) ? 'private_target' : null;
 }
 
-/** Checks the URL without a look-up: a literal address, or a name that is always this machine (RFC 6761 s.6.3). */
+/** Checks a URL without a look-up: a literal address, or a name that always means this machine (RFC 6761 s.6.3). */
 export function refuseLiteral(url: string): RefusalCode | null {
 	const host = hostOf(url).replace(/\.$/, '');
 	if (ipaddr.isValid(host)) return isPublicAddress(host) ? null : 'private_target';
@@ -31,10 +31,10 @@ function hostOf(url: string): string {
 	return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Azure's own services answer all machines there at this address, which otherwise looks public. */
+/** Azure's own services answer its virtual machines at this address, which looks public. */
 const wireServer = '168.63.129.16';
 
-/** Only 2000::/3 of IPv6 is assigned (IANA); an embedded IPv4 address counts as itself. */
+/** IANA has assigned only 2000::/3 of IPv6. An embedded IPv4 address counts as itself. */
 export function isPublicAddress(address: string): boolean {
 	if (!ipaddr.isValid(address)) return false;
 	const parsed = ipaddr.parse(address);

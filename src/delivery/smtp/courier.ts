@@ -102,7 +102,7 @@ function deferred(
 ): DeliveryOutcome {
 	const next = nextAttempt({ ...c, attempts: message.attempts + 1, createdAt: message.created_at });
 	if (next.kind !== 'give_up') return { kind: 'deferred', reply, due_at: next.due_at };
-	// A transient refusal of the sender counts no more than a permanent one.
+	// A message that fails after transient refusals of the sender counts like one after a permanent refusal.
 	const permanent = { ...conversation.reply, code: 500 + ((conversation.reply.code ?? 0) % 100) };
 	const isSenders = classify({ kind: conversation.kind, reply: permanent }).verdict === 'sender';
 	return { kind: 'failed', reply, ...(isSenders && { uncounted: true }) };
@@ -114,10 +114,10 @@ function replyWithCopies({ reply, refusedCopies }: Conversation): Reply {
 	return { ...reply, text: `${reply.text} [copies refused: ${refused}]`.slice(0, 500) };
 }
 
-/** A reply about one recipient may concern that recipient only, so others are sent first for this time. */
+/** A reply about one recipient may concern only that recipient, so send others first for this time. */
 const stepBackMicros = 60 * microsPerSecond;
 
-/** `isCutting`: this side cuts slow conversations, so a break before the dot's answer is not the server's. */
+/** `isCutting`: this process cuts slow conversations, so a break before the answer is not the server's fault. */
 export function judge(
 	message: Leased,
 	conversation: Conversation,
@@ -135,12 +135,12 @@ export type NextAttempt = { kind: 'retry'; due_at: Micros } | { kind: 'give_up' 
 
 const delays = { first: 5 * 60 * microsPerSecond, longest: 4 * 3_600 * microsPerSecond };
 const jitter = 0.1;
-/** RFC 5321 s.4.5.4.1 asks for 4 to 5 days. */
+/** RFC 5321 s.4.5.4.1 recommends 4 to 5 days. */
 const giveUpAfter = 4 * microsPerDay;
-/** A campaign staged for days, or held by a paused queue, is old before its first attempt. */
+/** A campaign staged for days, or held by a paused queue, is already old at its first attempt. */
 const leastAttempts = 3;
 
-/** 5 min, doubling to 4 h, ±10 %. The last attempt ends the fourth day, and is at least the third. */
+/** Waits 5 min, doubling to 4 h, ±10 %. The last attempt is at the end of the fourth day, and at least the third. */
 export function nextAttempt(c: {
 	attempts: number;
 	createdAt: Micros;

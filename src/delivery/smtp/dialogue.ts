@@ -1,4 +1,4 @@
-/** Mail after mail on a session. With PIPELINING (RFC 2920) it takes one packet each way a mail. */
+/** Sends mail after mail on one session. With PIPELINING (RFC 2920), a mail takes one packet each way. */
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
 import { createReplyReader } from '../reply.js';
 import {
@@ -17,20 +17,20 @@ import {
 
 interface DialogueOptions {
 	extensions: SmtpExtensions;
-	/** Writes bytes to the socket; false: wait for `drained` before the next. */
+	/** Writes bytes to the socket. If false, wait for `drained` before the next write. */
 	write: (bytes: Buffer | string) => boolean;
 	/** True if all bytes have left this process, so that their memory can be reused. */
 	isWritten: () => boolean;
 	close: () => void;
-	/** The phase that is waited for; null for none. Called again whenever the wait restarts. */
+	/** Gets the phase whose reply is awaited, or null. Called again whenever the wait restarts. */
 	onWait: (phase: SmtpPhase | null) => void;
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
 	hide(text: string): string;
 }
 
-/** The limit of a reply without an end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
+/** Limits a reply that does not end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
 export const maxReplyBytes = 64 * 1024;
-/** A larger body is written in pieces, and waits here, not in the socket's queue too. Others are copied, then written. */
+/** A larger body is written in slices, so that the socket queues little of it. A smaller one is written as one copy. */
 export const sliceBytes = 64 * 1024;
 
 interface Entry {
@@ -48,7 +48,7 @@ export class Dialogue {
 	#begun = 0;
 	readonly #commands: { line: string; addressee: Addressee }[] = [];
 	readonly #expected: Addressee[] = [];
-	/** Since DATA was written: nothing else may be written before its reply and its body. */
+	/** DATA was written, so write nothing else before its reply and the body. */
 	#isHeld = false;
 	#unwritten: { bytes: Buffer; rest: Buffer[]; entry: Entry } | null = null;
 	#joint = new Joint();
@@ -63,12 +63,12 @@ export class Dialogue {
 		return this.#entries.length;
 	}
 
-	/** With PIPELINING one waits for its answer, one is written, and one is ready. */
+	/** With PIPELINING, one mail waits for its answer, one is written, and one is ready. */
 	get capacity(): number {
 		return this.#isPipelined ? 3 : 1;
 	}
 
-	/** `null`: the connection ended while an earlier mail was on it, without a reply about this one. */
+	/** Resolves with null if the connection ended before any reply about this mail. */
 	send(mail: Mail): Promise<Conversation | null> {
 		const envelope = envelopeOf(mail, this.#options.extensions);
 		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
@@ -105,7 +105,7 @@ export class Dialogue {
 			return;
 		}
 		if (replies.length === 0) return;
-		// Now, and not earlier: a reply in the same packet is not an answer to the body.
+		// Write only now: a reply in the same packet is not an answer to the body.
 		if (this.#unwritten === null) this.#write(this.#dueCommands());
 		else this.#writeBody();
 		this.#options.onWait(this.#phase);
@@ -134,7 +134,7 @@ export class Dialogue {
 
 	#take(raw: string): void {
 		const addressee = this.#expected.shift() ?? this.#unwritten?.entry;
-		// An unexpected reply: the next one would be taken for an answer to something else.
+		// The reply is unexpected, and the next one would be taken for the answer to another command.
 		if (addressee === undefined) this.#close();
 		else if (typeof addressee !== 'string') this.#move(addressee, addressee.transaction.take(raw));
 		else if (!isWelcome(addressee, raw)) this.#close();
@@ -184,7 +184,7 @@ export class Dialogue {
 			}
 			this.#unwritten = null;
 			this.#isHeld = false;
-			// Once the final dot is passed on, it cannot be known whether it arrived.
+			// After the final dot has left, nobody can know whether it arrived.
 			entry.transaction.dotWritten();
 			this.#expected.push(entry);
 			this.#write(this.#joint.join(bytes, finalDot + this.#dueCommands()));
@@ -192,7 +192,7 @@ export class Dialogue {
 		}
 	}
 
-	/** Keeps the deadline of a mail whose reply is awaited. */
+	/** Keeps the deadline of a mail that already waits for a reply. */
 	#writeCommands(): void {
 		const wasWaiting = this.#expected.length > 0 || this.#unwritten !== null;
 		this.#write(this.#dueCommands());
@@ -243,7 +243,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** The oldest mail ends in its current phase, unless something older still waits for a reply. */
+	/** Ends the oldest mail in its current phase, unless an earlier command still waits for a reply. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

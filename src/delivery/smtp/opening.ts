@@ -6,7 +6,7 @@ import { localReply, parseReply } from '../reply.js';
 import type { SmtpSettings, SmtpTimeouts } from './settings.js';
 import type { SmtpExtensions } from './transaction.js';
 
-/** The error distinguishes connecting, TLS from the first byte and the greeting; the trace is silent there. */
+/** Tells connecting, TLS from the first byte and the greeting apart by the error, because the trace shows none of them. */
 export function openingPhase(
 	error: SMTPConnection.SMTPError,
 	phase: SmtpPhase,
@@ -44,12 +44,12 @@ export function replyOf(
 	const said = reply?.code === null || reply === null ? localReply(phase, hide(local)) : reply;
 	if (phase !== 'ehlo' || settings.name === null)
 		return { reply: said, remedy: phase === 'auth' ? 'login' : null };
-	// Servers refuse a name without saying that it is the name.
+	// Servers refuse a name without mentioning it, so add it.
 	const text = `${said.text} (to EHLO ${settings.name})`;
 	return { reply: { ...said, text }, remedy: 'smtp_ehlo_name' };
 }
 
-/** `connect CODE HOST:PORT: why`, with the address that was tried; null: the code says nothing about the way there. */
+/** Returns `connect CODE HOST:PORT: why` with the tried address; null if the code is not about the network. */
 function unconnected(error: SMTPConnection.SMTPError, settings: SmtpSettings): string | null {
 	const code = causeOf(error);
 	const why = whyUnreachable(code);
@@ -63,10 +63,10 @@ function causeOf(error: SMTPConnection.SMTPError): string {
 	return String(originalCode ?? code ?? '');
 }
 
-/** Codes where OpenSSL finds no TLS. */
+/** Codes of OpenSSL if the server does not speak TLS. */
 const notTls = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
-/** Codes of OpenSSL for a certificate without a signature, or without a trusted one. */
+/** Codes of OpenSSL for a certificate that is self-signed or that no trusted authority signed. */
 const untrusted =
 	/^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?)|CERT_(?:SIGNATURE_FAILURE|UNTRUSTED)|INVALID_CA)$/;
 
@@ -77,7 +77,7 @@ function tlsFault(
 ): OpeningFailure | null {
 	const cause = causeOf(error);
 	const fault = (text: string, remedy: Remedy | null) => ({ reply: localReply('tls', text), remedy });
-	// The library asks for what was not offered; the answer to that explains nothing.
+	// The library requests STARTTLS even if the server does not offer it; the answer explains nothing.
 	if (security === 'required' && !offersTls)
 		return fault(
 			'the server offers no STARTTLS, which a login, tls=required and smtp_ca require: use its TLS port (smtps://)',
@@ -159,7 +159,7 @@ function extensionsOf(ehlo: string): SmtpExtensions {
 export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 	switch (phase) {
 		case 'connect':
-			// Until the first command leaves, connecting and the greeting are one phase of the trace.
+			// The trace shows connecting and the greeting as one phase, until the first command.
 			return timeouts.connect + timeouts.greeting;
 		case 'greeting':
 		case 'ehlo':
@@ -176,7 +176,7 @@ export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 	}
 }
 
-/** The timer stays while it fires early enough: a conversation sets four deadlines a mail, of minutes. */
+/** Keeps its timer while that fires early enough, because a conversation sets four deadlines per mail, minutes ahead. */
 export class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;
@@ -197,7 +197,7 @@ export class Deadline {
 
 	clear(): void {
 		this.#given = null;
-		// A timer of minutes would keep the process alive.
+		// A timer of several minutes would keep the process alive.
 		if (this.#timer !== null) clearTimeout(this.#timer);
 		this.#timer = null;
 	}

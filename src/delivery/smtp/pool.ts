@@ -17,7 +17,7 @@ export interface PoolOptions {
 	settings: SmtpSettings;
 	connections?: number;
 	maxMessages?: number;
-	/** An idle connection is closed after this many milliseconds; 30,000, below the 5 min servers wait. */
+	/** Milliseconds until an idle connection is closed; 30,000 by default, less than the 5 min that servers wait. */
 	idleMs?: number;
 	timeouts?: Partial<SmtpTimeouts>;
 	onTrace?: (entry: TraceEntry) => void;
@@ -31,7 +31,7 @@ const cutReply = localReply('connect', 'mailctl closed the connection');
 
 type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
 
-/** Connects at the first mail. Until the caller closes it, an idle connection keeps the process alive for `idleMs`. */
+/** Connects at the first mail. Until `close`, an idle connection keeps the process alive for `idleMs`. */
 export class SmtpPool {
 	readonly #options: PoolOptions;
 	readonly #idle = new Map<Session, NodeJS.Timeout>();
@@ -40,7 +40,7 @@ export class SmtpPool {
 	readonly #halt = new AbortController();
 	readonly #cut = new AbortController();
 	#opening = 0;
-	/** The connections that the server allows at once; learned when it refuses one more while others work. */
+	/** How many connections the server allows. The pool learns it when the server refuses another one while some work. */
 	#limit: number;
 
 	constructor(options: PoolOptions) {
@@ -67,7 +67,7 @@ export class SmtpPool {
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
 			this.#giveBack(session);
-			// Each round ended an earlier message with its connection, so the loop ends.
+			// Each round ends with the connection of an earlier message closed, so the loop ends.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
 		}
@@ -83,7 +83,7 @@ export class SmtpPool {
 		return { failure, certificate, isSenderTried: sender !== null };
 	}
 
-	/** Sends QUIT on idle connections; busy ones end after their message. Sending afterwards opens new ones. */
+	/** Sends QUIT on idle connections; busy ones end after their message. Sending later opens new ones. */
 	close(): void {
 		for (const session of [...this.#idle.keys()]) this.#retire(session);
 	}
@@ -98,7 +98,7 @@ export class SmtpPool {
 		for (const waiter of this.#waiting.splice(0)) waiter({ kind: 'failed', reply: cutReply });
 	}
 
-	/** Sends on a new connection, even if others are idle: they may be as stale. */
+	/** Sends on a new connection, because other idle connections may be stale too. */
 	async #sendAfresh(mail: Mail): Promise<Conversation> {
 		const opened = await this.#open();
 		if (opened.kind === 'failed') return { kind: 'broken', reply: opened.reply, refusedCopies: [] };
@@ -109,12 +109,12 @@ export class SmtpPool {
 
 	#sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
 		const sending = session.send(mail);
-		// A waiting mail may follow this one on the connection.
+		// Another mail can follow this one on the connection.
 		if (this.#mayTakeMore(session)) this.#wake();
 		return sending;
 	}
 
-	/** An idle connection or, if no more may be opened, a place after a message under way. */
+	/** Returns an idle connection or, if no more may be opened, one where the mail can follow another. */
 	#findOpen(): Borrowed | null {
 		const session = this.#takeIdle() ?? (this.#mayOpen ? null : this.#findRoom());
 		return session && { kind: 'session', session };
@@ -129,7 +129,7 @@ export class SmtpPool {
 		if (opened.kind === 'open') return { kind: 'session', session: opened.session };
 		if (this.#sessions.size === 0)
 			return this.#opening === 0 ? { kind: 'failed', reply: opened.reply } : this.#wait();
-		// The server allows only the connections that work, so share them.
+		// The server allows only the connections that are open, so share them.
 		this.#limit = this.#sessions.size;
 		return 'again';
 	}
@@ -138,7 +138,7 @@ export class SmtpPool {
 		return new Promise((resolve) => this.#waiting.push(resolve));
 	}
 
-	/** Waiting mails would meet the same fault: pass it on instead of trying for each. */
+	/** Fails waiting mails with the same reply, because they would meet the same fault. */
 	#passOnFailure(reply: Reply): void {
 		if (this.#sessions.size > 0 || this.#opening > 0) return;
 		this.#limit = this.#options.connections ?? usualConnections;
@@ -186,7 +186,7 @@ export class SmtpPool {
 	}
 
 	#giveBack(session: Session): void {
-		// Two messages may have ended in one turn; the first has handled it.
+		// Two messages may have ended in one turn; the first has retired the connection.
 		if (this.#idle.has(session)) return;
 		if (!session.isOpen) this.#dropEnded();
 		else if (session.size > 0) {
@@ -215,7 +215,7 @@ export class SmtpPool {
 			this.#idle.delete(session);
 			this.#sessions.delete(session);
 		}
-		// A connection that never opened frees no place, and waking for it would make waiting mails retry for ever.
+		// Wake nobody for a connection that never opened: it frees no place, and waiting mails would retry forever.
 		if (ended.length > 0) this.#wakeAll();
 	}
 
@@ -228,7 +228,7 @@ export class SmtpPool {
 	}
 }
 
-/** A permanent refusal is the sender's, unless it asks for a login (RFC 4954 s.6). */
+/** Servers refuse the sender by a permanent reply, unless it asks for a login (RFC 4954 s.6). */
 function senderFailure(conversation: Conversation | null): OpeningFailure | null {
 	if (conversation === null) return { reply: closedReply, remedy: null };
 	const { kind, reply } = conversation;
@@ -238,7 +238,7 @@ function senderFailure(conversation: Conversation | null): OpeningFailure | null
 	return { reply, remedy };
 }
 
-/** The server may have closed a used connection for being idle, or after enough messages (421). */
+/** The server may have closed a used connection after it was idle, or after enough messages (421). */
 function isStale({ kind, reply }: Conversation): boolean {
 	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
 	return kind === 'broken' || (kind === 'refused' && reply.code === 421);

@@ -1,4 +1,4 @@
-/** nodemailer's `SMTPConnection` opens it; it cannot pipeline messages, so the dialogue is ours. */
+/** nodemailer's `SMTPConnection` opens the session. It cannot pipeline messages, so `Dialogue` sends them. */
 
 import { type ConnectOpts, isIP, type Socket, type SocketConstructorOpts } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
@@ -35,14 +35,14 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
-/** Only unencrypted connections to one address: for other hosts nodemailer creates the sockets itself. */
+/** Only for unencrypted connections to one address: for others, nodemailer creates the sockets itself. */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
 
 const memory = Buffer.alloc(16 * 1024);
 
-/** Reads into one buffer: Node allocates 64 KiB for each read, which costs 5 % of the CPU of a short mail. */
+/** Reads into one shared buffer: Node allocates 64 KiB per read, which takes 5 % of the CPU time of a short mail. */
 function createSocket(): Socket {
 	const net = process.getBuiltinModule('node:net');
 	const callback = (length: number) => {
@@ -111,7 +111,7 @@ export class Session {
 		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
 	}
 
-	/** Says MAIL FROM and resets the envelope. `accepted`: the server takes mail from there. `null` as for `send`. */
+	/** Sends MAIL FROM and resets the envelope. `accepted`: the server accepts the sender. Null as for `send`. */
 	probe(sender: string): Promise<Conversation | null> {
 		return this.#dialogue?.probe(sender) ?? Promise.resolve(null);
 	}
@@ -130,7 +130,7 @@ export class Session {
 	#login(): void {
 		const { user, password, security } = this.#options.settings;
 		if (user === null) this.#takeOver();
-		// The library has checked TLS already; a password is worth a second check.
+		// The library has already checked TLS, but check again before sending a password.
 		else if (!this.#connection.secure && security !== 'never') {
 			this.#failOpening({ reply: localReply('tls', 'the connection is not encrypted'), remedy: null });
 		} else if (!this.#connection.allowsAuth) {
@@ -143,11 +143,11 @@ export class Session {
 		}
 	}
 
-	/** From here on the dialogue gets the server's replies; the connection still handles errors and the end. */
+	/** The dialogue gets the server's replies from here on; the connection still handles errors and the end. */
 	#takeOver(): void {
 		this.#deadline.clear();
 		const socket = this.#connection._socket;
-		// The server closed the connection right after the login.
+		// The server closed the connection just after the login.
 		if (!socket || this.#connection.destroyed) {
 			this.#cut('the connection was closed');
 			return;
@@ -188,7 +188,7 @@ export class Session {
 
 	#failOpening(failure: OpeningFailure): void {
 		this.#deadline.clear();
-		// Settle before the end of the connection is reported with another reason.
+		// Settle first, because the end of the connection is reported with another reason.
 		this.#settle({ kind: 'failed', ...failure });
 		this.#connection.close();
 	}
@@ -205,7 +205,7 @@ export class Session {
 		if (this.#opened !== null) this.#failOpening({ reply: localReply(phase, reason), remedy });
 	}
 
-	/** Marks the session closed at once: the library reports it only when the socket is gone. */
+	/** Marks the session closed at once, because the library reports it only after the socket has closed. */
 	#close(): void {
 		this.#isOpen = false;
 		this.#connection.close();
@@ -235,12 +235,12 @@ export class Session {
 }
 
 function secretsOf({ user, password }: SmtpSettings): string[] {
-	// A shorter password occurs in any text and cannot be masked.
+	// A shorter password occurs by chance in other text, so it cannot be masked.
 	if (password === null || password.length < 3) return [];
 	const forms = [password, `\0${user}\0${password}`, `${user}\0${user}\0${password}`];
 	const encoded = forms.map((form) => Buffer.from(form).toString('base64'));
 	const all = [...encoded, ...encoded.map((text) => text.replace(/={1,2}$/, '')), password];
-	// Longer forms first, because one may contain another.
+	// Mask longer forms first, because one may contain another.
 	return all.sort((a, b) => b.length - a.length);
 }
 
@@ -259,7 +259,7 @@ function connectionOptions(settings: SmtpSettings, timeouts: SmtpTimeouts): SMTP
 		connectionTimeout: timeouts.connect,
 		dnsTimeout: timeouts.connect,
 		greetingTimeout: timeouts.greeting,
-		// Our deadlines are absolute; this one only detects silence, and must not fire before them.
+		// The deadlines here are absolute. This timeout only detects silence, and must not fire before them.
 		socketTimeout: Math.max(...Object.values(timeouts)) + 60_000,
 		socketCloseTimeout: quitTimeoutMs,
 		maxResponseSize: maxReplyBytes,

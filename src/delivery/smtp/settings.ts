@@ -4,9 +4,9 @@ import { domainOf, isEmailAddress } from '../../api/address.js';
 import { canParseUrl } from '../../api/schema/url.js';
 
 /**
- * `never`: in clear, whatever the server offers. `opportunistic`: STARTTLS when it is offered, without a check of the
- * certificate (an attacker who can strip the offer could replace the certificate; RFC 7435). `required`: STARTTLS with
- * a valid certificate or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314
+ * `never`: unencrypted, whatever the server offers. `opportunistic`: STARTTLS if offered, without a check of the
+ * certificate, because an attacker who could replace it could also strip the offer (RFC 7435). `required`: STARTTLS
+ * with a valid certificate, or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314
  * s.3.3).
  */
 export type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
@@ -21,7 +21,7 @@ export interface SmtpSettings {
 	ca: string | null;
 }
 
-/** Milliseconds; each bounds one whole step, so that a reply of a byte a second does not stretch it. */
+/** Milliseconds. Each limits one whole step, so that a server that sends a byte a second cannot extend it. */
 export interface SmtpTimeouts {
 	connect: number;
 	greeting: number;
@@ -31,7 +31,7 @@ export interface SmtpTimeouts {
 	answer: number;
 }
 
-/** RFC 5321 s.4.5.3.2, but for the greeting, for which it asks 5 min: a person waits for it. */
+/** RFC 5321 s.4.5.3.2, except for the greeting: the RFC asks for 5 min, but a person waits. */
 export const standardTimeouts: SmtpTimeouts = {
 	connect: 30_000,
 	greeting: 30_000,
@@ -44,9 +44,9 @@ export const standardTimeouts: SmtpTimeouts = {
 export type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'error'; message: string };
 
 /**
- * `smtp://` uses STARTTLS when it is offered, and requires it with a user: an attacker on the way can strip
- * an offer. Port: 465 for smtps, 587 with a user, else 25. URLs end up in histories, process lists and logs,
- * so one never has the password, and an error never repeats it.
+ * `smtp://` uses STARTTLS if offered, and requires it if the URL has a user, because an attacker can strip the offer.
+ * The default port is 465 for smtps, 587 with a user, otherwise 25. URLs are stored in histories, process lists and
+ * logs, so they must not contain the password, and errors never quote it.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	const scheme = /^(smtps?):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
@@ -55,7 +55,7 @@ export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	return url === null ? invalid() : fromUrl(scheme, url);
 }
 
-/** Scheme and host in lower case, without blanks and a last slash; `HOST:PORT` gets a scheme. */
+/** Returns the URL with scheme and host in lower case, without blanks and final slash. Adds a scheme to `HOST:PORT`. */
 export function normalSmtpUrl(text: string): string {
 	const trimmed = text.trim();
 	const port = /^(?:[^\s/?#]*@)?(?:\[[\da-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i.exec(trimmed)?.[1];
@@ -93,7 +93,7 @@ function settingsOf(url: URL, scheme: string, user: string | null, security: Smt
 	};
 }
 
-/** Parsed as ftp so that the host is treated as a host: names become punycode, ports are range-checked. */
+/** Parses the URL as ftp, so that names become punycode and ports are range-checked. */
 function parseUrl(text: string): URL | null {
 	const ftp = text.replace(/^smtps?:/i, 'ftp:');
 	return canParseUrl(ftp) ? new URL(ftp) : null;
@@ -129,7 +129,7 @@ function error(message: string): ParsedSmtpUrl {
 	return { kind: 'error', message };
 }
 
-/** A container's name has no dot, and many servers refuse it, as they refuse `[127.0.0.1]`. */
+/** Many servers refuse a container's name, which has no dot, and `[127.0.0.1]`. */
 export function ehloName(
 	{ smtpEhloName, publicUrl }: { smtpEhloName: string | null; publicUrl: string | null },
 	sender: string | null,

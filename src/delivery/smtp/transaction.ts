@@ -1,18 +1,18 @@
-/** One mail transaction (RFC 5321 s.3.3). The count of replies tells which command each one answers. */
+/** One mail transaction (RFC 5321 s.3.3). Counts replies to know which command each one answers. */
 import { isAscii } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply, parseReply } from '../reply.js';
 
 /**
- * The next step after a reply. With `end_empty` the server waits for a body that must not be delivered, and
- * has no recipient for it. With `reset` it must forget the envelope. Only `close` ends the connection.
+ * The next step after a reply. `end_empty`: the server waits for a body that must not be delivered, but has no
+ * recipient. `reset`: the server must forget the envelope. Only `close` ends the connection.
  */
 export type Move = 'go_on' | 'write_body' | 'end_empty' | 'reset' | 'done' | 'close';
 
 export type Transaction = MailTransaction | Probe;
 
-/** MAIL of an envelope alone: the first reply is the outcome. */
+/** Sends only MAIL; its reply is the outcome. */
 export class Probe {
 	readonly phase = 'mail';
 	readonly mail: Mail;
@@ -49,14 +49,14 @@ export class MailTransaction {
 	#isDotWritten = false;
 	#ended: Pick<Conversation, 'kind' | 'reply'> | null = null;
 
-	/** `envelope`: MAIL and RCPT; DATA is added here. */
+	/** `envelope` has MAIL and RCPT; the constructor adds DATA. */
 	constructor(mail: Mail, envelope: readonly string[], isPipelined: boolean) {
 		this.mail = mail;
 		this.commands = [...envelope, 'DATA'];
 		this.#isPipelined = isPipelined;
 	}
 
-	/** The phase that the next reply answers; `body` until the final dot has been written to the socket. */
+	/** The phase of the next reply; `body` until the final dot has been written to the socket. */
 	get phase(): SmtpPhase {
 		if (this.#replies === 0) return 'mail';
 		if (this.#replies < this.commands.length - 1) return 'rcpt';
@@ -70,7 +70,7 @@ export class MailTransaction {
 
 	take(raw: string): Move {
 		const { phase } = this;
-		// The session is over, whatever the command was (RFC 5321 s.3.8).
+		// A 421 ends the session, whatever the command was (RFC 5321 s.3.8).
 		if (raw.startsWith('421')) return this.#end('refused', phase === 'body' ? 'answer' : phase, raw);
 		const move = this.#judge(phase, raw);
 		this.#replies += 1;
@@ -85,7 +85,7 @@ export class MailTransaction {
 			case 'data':
 				return this.#dataReply(raw);
 			case 'body':
-				// A reply before the end of the body: a refusal is understood, anything else is not an answer to this message.
+				// The server replied before the end of the body. A refusal is clear; any other reply is not about this message.
 				return isRefusal(raw) ? this.#end('refused', 'answer', raw) : this.#end('broken', 'body', raw);
 			default:
 				return this.#answer(raw);
@@ -107,7 +107,7 @@ export class MailTransaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/** The main recipient decides, so that a retry sends the copies once. Without its dot a mail is discarded. */
+	/** A refusal of the main recipient counts, so that a retry sends the copies once. A body without its dot is discarded. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
@@ -115,7 +115,7 @@ export class MailTransaction {
 			return this.#acceptedRecipients > 0 ? 'close' : 'end_empty';
 		}
 		if (isGoAhead) return 'write_body';
-		// A 2xx does not answer DATA: replies and commands are out of step, and no body must follow.
+		// A 2xx does not answer DATA, so replies and commands are out of step. Send no body.
 		if (!isRefusal(raw)) return this.#end('broken', 'data', raw);
 		this.#end('refused', 'data', raw);
 		return 'reset';
@@ -128,7 +128,7 @@ export class MailTransaction {
 		return 'done';
 	}
 
-	/** The first end stays: a later one is only a consequence of the refusal. */
+	/** Keeps the first outcome, because a later one only follows from the refusal. */
 	#end(kind: Conversation['kind'], phase: SmtpPhase, raw: string): Move {
 		this.#ended ??= { kind, reply: parseReply(phase, raw) };
 		return 'close';
@@ -138,12 +138,12 @@ export class MailTransaction {
 		if (this.#ended === null)
 			return { kind: 'broken', reply: localReply(this.phase, reason), refusedCopies: [] };
 		const { kind, reply } = this.#ended;
-		// Copies of a message that was not accepted were not refused for themselves.
+		// If the message was not accepted, its copies were not refused on their own.
 		return { kind, reply, refusedCopies: kind === 'accepted' ? this.#refusedCopies : [] };
 	}
 }
 
-/** A digit followed by garbage has no meaning. */
+/** The code must end before other text: `2500` is not a reply code. */
 function isAcceptance(raw: string): boolean {
 	return /^2\d{2}(?:[ -]|$|\n)/.test(raw);
 }
@@ -158,19 +158,19 @@ const dot = 0x2e;
 
 export const finalDot = '.\r\n';
 
-/** A lone CR or LF is a line end to some servers, which would read commands after it. */
+/** Some servers take a lone CR or LF for a line end, and would read commands after it. */
 export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
 
-/** Octets of a UTF-16 unit in UTF-8. */
+/** The most octets of a UTF-16 unit in UTF-8. */
 const mostOctets = 3;
 const slack = 1024;
 
 export class Joint {
 	#memory = Buffer.alloc(0);
 
-	/** Valid until the next call. */
+	/** The result is valid until the next call. */
 	join(bytes: Buffer, text: string): Buffer {
 		const most = bytes.length + mostOctets * text.length;
 		if (this.#memory.length < most) this.#memory = Buffer.allocUnsafeSlow(most + slack);
@@ -179,14 +179,14 @@ export class Joint {
 	}
 }
 
-/** Nearly all bodies are plain. Searched by the C library: 3 µs of 14 KB, where a loop takes 35. */
+/** Nearly all bodies are plain. A search in C takes 3 µs for 14 KB; a loop takes 35. */
 function isPlainBody(bytes: Buffer): boolean {
 	if (bytes[0] === dot || dotLines.some((dotLine) => bytes.includes(dotLine))) return false;
 	const { length } = bytes;
 	return length === 0 || (bytes[length - 1] === lf && bytes[length - 2] === cr);
 }
 
-/** Octets, because a text would be converted for each search. */
+/** Buffers, because a string would be encoded for each search. */
 const dotLines = [Buffer.from('\n.'), Buffer.from('\r.')];
 
 function canonical(bytes: Buffer): Buffer {
@@ -214,7 +214,7 @@ export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 	if (isInternational && !extensions.has('SMTPUTF8'))
 		return unsendable('the address needs SMTPUTF8, which the server does not offer');
 	const size = extensions.get('SIZE');
-	// SIZE without a number, or 0, sets no limit (RFC 1870 s.4).
+	// A SIZE without a number, or of 0, sets no limit (RFC 1870 s.4).
 	const maxBytes = Number(size ?? 0);
 	const bytes = sizeOf(mail);
 	if (maxBytes > 0 && bytes > maxBytes)
@@ -238,12 +238,12 @@ function addressesOf(
 	const isPlain = written.every((address) => /^[ -;=?-~]+$/.test(address));
 	const [from = '', ...recipients] = isPlain ? written : written.map(asciiDomain);
 	if (isPlain) return { from, recipients, isInternational: false };
-	// Checked on acceptance too; a mistake here would become an SMTP command.
+	// The API has already checked this, but a mistake here would become an SMTP command.
 	if (/[\r\n\0<>]/.test(from) || recipients.some((address) => /[\r\n\0<>]|^$/.test(address))) return null;
 	return { from, recipients, isInternational: !(isPrintable(from) && recipients.every(isPrintable)) };
 }
 
-/** The domain in punycode, so that SMTPUTF8 is needed for the local part alone. */
+/** Writes the domain in punycode, so that only the local part can require SMTPUTF8. */
 function asciiDomain(address: string): string {
 	const at = address.lastIndexOf('@');
 	if (at < 0 || isPrintable(address)) return address;
@@ -259,9 +259,9 @@ export interface Mail {
 	from: string;
 	to: string;
 	copies: readonly string[];
-	/** RFC 5322 with CRLF, not dot-stuffed; the beginning of it where there is a `rest`. */
+	/** A message (RFC 5322) with CRLF, not dot-stuffed, or its beginning if there is a `rest`. */
 	bytes: Buffer;
-	/** Further pieces that mails share: ASCII lines without a dot at their beginning. Absent: nothing. */
+	/** The rest of the message in pieces that mails share: ASCII without a dot at the start of a line. */
 	rest?: readonly Buffer[];
 }
 
@@ -270,8 +270,8 @@ export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): numb
 }
 
 /**
- * A `broken` one has no usable reply. Its phase says how far it came; `answer` means that the dot was
- * written. An `unsendable` message cannot be taken by this server, and nothing was sent.
+ * A `broken` conversation has no usable reply. Its phase says how far it came; `answer` means that the dot was written.
+ * An `unsendable` message exceeds what this server supports, and nothing was sent.
  */
 export interface Conversation {
 	kind: 'accepted' | 'refused' | 'broken' | 'unsendable';

@@ -43,7 +43,7 @@ function clean(text: string | null, maxLength: number): string | null {
 	return cut === '' ? null : cut.replace(/[\ud800-\udbff]$/, '');
 }
 
-/** How long a batch may wait for more events; the store then waits for more before it commits. */
+/** Limits how long a batch waits for more events; the store may then wait for other writes before it commits. */
 const maxDelayMs = 10;
 const maxEvents = 200;
 
@@ -53,7 +53,7 @@ interface Batch {
 	send(): void;
 }
 
-/** Resolves or rejects with the whole batch of the event. Unsubscribing does not wait for others. */
+/** Resolves or rejects together with the event's batch. An unsubscription does not wait for other events. */
 export function createEventWriter(
 	writes: Pick<Writes, 'recordEvents'>,
 ): (event: TrackedEvent) => Promise<void> {

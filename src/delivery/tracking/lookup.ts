@@ -22,7 +22,7 @@ export interface TrackingOptions {
 		| 'getSettings'
 	>;
 	writes: Pick<Writes, 'recordEvents'>;
-	/** The cache of the composer, or one like it: thousands click on the links of one campaign. */
+	/** Caches compiled contents, like that of the composer: thousands of clicks use the links of one campaign. */
 	contents: ContentCache;
 	links(): Promise<LinkOptions>;
 	clock: Clock;
@@ -35,7 +35,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	const compiledOf = async (submission: Uuid): Promise<CompiledContent | null> => {
 		const found = await submissions.get(submission);
 		if (found === null) return null;
-		// A later send of the same content is whole, and has the same hash.
+		// A later send restores the whole content under the same hash, so use another key.
 		const key = found.is_dropped ? `links of ${found.content_sha256}` : found.content_sha256;
 		return await contents.get(key, found.content);
 	};
@@ -55,7 +55,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
-			// A content whose text was deleted has only its links.
+			// A content whose text was deleted has only links left.
 			if (compiled === null || (await submissions.get(message.submission))?.is_dropped) return null;
 			const variables = filled(await options.links(), compiled, message);
 			const shown = previewOf(compiled, variables);
@@ -88,7 +88,7 @@ function previewOf(compiled: CompiledContent, variables: Readonly<Record<string,
 	}
 }
 
-/** The images of one page, which anyone with the link may ask for again and again. */
+/** Limits the images of one page, which anyone with the link may request again and again. */
 const mostPictureBytes = 2 * 1024 * 1024;
 
 async function withPictures(
@@ -158,7 +158,7 @@ export interface TrackingPorts {
 	find(message: Uuid): Promise<TrackedMessage | null>;
 	link(message: TrackedMessage, position: number): Promise<string | null>;
 	view(message: TrackedMessage): Promise<MessageView | null>;
-	/** The list that a person may leave alone; null: none, or `unsubscribe_scope` has all lists. */
+	/** The list that a person may leave; null if there is none, or if `unsubscribe_scope` is all lists. */
 	listName(message: TrackedMessage): Promise<string | null>;
 	branding(): Promise<Branding>;
 	now(): Micros;

@@ -1,4 +1,4 @@
-/** Tells opens and clicks of programs from those of people (api-decisions 30). */
+/** Tells opens and clicks of bots and proxies from those of people (api-decisions 30). */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
@@ -24,18 +24,18 @@ interface KnownProgram {
 }
 
 export const knownPrograms: readonly KnownProgram[] = [
-	// They fetch once for all their users, often without a reader; a reader behind them is not visible.
+	// These proxies fetch once for all their users, often before anyone reads the mail, and hide the reader.
 	{ reason: 'image_proxy', pattern: /GoogleImageProxy|ggpht\.com|YahooMailProxy|YahooCacheSystem/i },
-	// Apple's Mail Privacy Protection loads every picture of every mail, read or not, and sends only this.
+	// Apple's Mail Privacy Protection loads every picture of every mail, and sends only this.
 	{ reason: 'image_proxy', pattern: /^Mozilla\/5\.0$/ },
-	// Gmail fetches pictures during delivery; no browser ever sent these two one after the other.
+	// Gmail fetches pictures during delivery with this combination, which no browser sends.
 	{ reason: 'image_proxy', pattern: /Edge\/12\.246 Mozilla\/5\.0$/ },
 	{
 		reason: 'scanner',
 		pattern:
 			/Barracuda|BitDefender|Cloudmark|Fortinet|FortiGuard|Forcepoint|McAfee|Mimecast|Netcraft|PhishTank|Proofpoint|SafeBrowsing|Safelinks|Sophos|Symantec|Trend ?Micro|urlscan|VirusTotal|WebSense|Zscaler/i,
 	},
-	// Office requests a link itself before it hands it to the browser. An open by it is Outlook with a person.
+	// Office requests a link before it opens the browser. An open by Office is a person who uses Outlook.
 	{ reason: 'scanner', pattern: /\bms-?office\b|Microsoft Office/i, only: 'click' },
 	{ reason: 'headless', pattern: /Headless|PhantomJS|Puppeteer|Playwright|Selenium/i },
 	{ reason: 'program', pattern: /^$/ },
@@ -44,7 +44,7 @@ export const knownPrograms: readonly KnownProgram[] = [
 		pattern:
 			/^(aiohttp|Apache-HttpClient|axios|curl|Go-http-client|Guzzle|HTTPie|httpx|Java|libwww-perl|lwp|node|PHP|PostmanRuntime|python|Ruby|undici|Wget)\b/i,
 	},
-	// Cubot is a maker of telephones.
+	// Cubot makes phones.
 	{
 		reason: 'robot',
 		pattern: /(?<!\bcu)bot\b|crawler|spider|slurp|externalhit|linkpreview|UriPreview|WhatsApp\//i,
@@ -62,15 +62,15 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** No person reads a mail within two seconds of its delivery; the store knows that time. */
+/** No person reads a mail within two seconds of its delivery. The store knows the time of delivery. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
 export interface ClickWindow {
-	/** True for a click on the third different link of a message within ten seconds, and those after it. */
+	/** True for a click on the third distinct link of a message within ten seconds, and for later ones. */
 	isBurst(click: { message: Uuid; link: number; at: Micros }): boolean;
 }
 
-/** The first two clicks of a scanner cannot be recognised, and count as a person's. */
+/** Cannot recognize the first two clicks of a scanner, so they count as a person's. */
 export function createClickWindow(maxMessages = 10_000): ClickWindow {
 	const clicked = new Map<Uuid, Map<number, Micros>>();
 	return {

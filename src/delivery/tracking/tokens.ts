@@ -1,9 +1,9 @@
 /**
- * Links of mails, with signed tokens: 37 bytes as 50 characters of base64url, purpose (1), key id (4),
- * message uuid (16) and HMAC-SHA256 of these cut to 128 bits (16). A click's token adds 8 characters: the
- * link's position (2 bytes) and a check of it (4), the position encrypted by AES-128 with the other half of
- * the HMAC. So a message costs one HMAC and one AES key. Guessing the 32 bits of a check gains a redirect
- * to another link of the same mail.
+ * Signed tokens in the links of mails. A token is 37 bytes, 50 characters of base64url: purpose (1), key id (4),
+ * message uuid (16) and their HMAC-SHA256 cut to 128 bits (16). A click's token adds 8 characters: the link's position
+ * (2 bytes) and a check (4), which is the position encrypted by AES-128 with the other half of the HMAC. So a message
+ * costs one HMAC and one AES key. Guessing the 32 bits of a check only gives a redirect to another link of the same
+ * mail.
  */
 import { createCipheriv, createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
@@ -24,7 +24,7 @@ export function trackingKey(id: number, secret: Uint8Array): TrackingKey {
 	return { id, mac: createMac(secret, { label: 'mailctl tracking 1\0', length: signedBytes }) };
 }
 
-/** Newest first: the first signs, all verify. Removing a key ends the validity of its tokens. */
+/** Newest first: the first signs, all verify. Removing a key invalidates its tokens. */
 export type Keyring = readonly [TrackingKey, ...TrackingKey[]];
 
 export function keyringOf(keys: readonly { id: number; secret: string }[]): Keyring | null {
@@ -37,7 +37,7 @@ export function signToken(keyring: Keyring, purpose: TokenPurpose, message: Uuid
 	return sign(keyring, purpose, message).text;
 }
 
-/** The message, or `null` for a text that no key of the ring signed for this purpose. Constant time. */
+/** Returns the message, or null if no key signed the text for this purpose. Takes constant time. */
 export function verifyToken(keyring: Keyring, purpose: TokenPurpose, text: string): Uuid | null {
 	return verify(keyring, purpose, text)?.message ?? null;
 }
@@ -96,7 +96,7 @@ function sign(keyring: Keyring, purpose: TokenPurpose, message: Uuid): { text: s
 	return { text: draft.toString('base64url'), linkKey: digest.subarray(macBytes) };
 }
 
-/** A shared buffer for the current token: a buffer for each token costs more than its HMAC. */
+/** The buffer of the current token, shared because a buffer per token costs more than its HMAC. */
 const draft = Buffer.alloc(tokenBytes);
 const signedDraft = draft.subarray(0, signedBytes);
 
@@ -115,13 +115,13 @@ function verify(
 	return { message: uuidOf(token.subarray(5, signedBytes)), linkKey: digest.subarray(macBytes) };
 }
 
-/** The last bits may be unused, and a decoder skips characters outside its alphabet: accept one spelling only. */
+/** Several texts can decode to the same bytes, by unused bits and ignored characters. Accept only one spelling. */
 function decodeExactly(text: string, bytes: number): Buffer | null {
 	const decoded = Buffer.from(text, 'base64url');
 	return decoded.length === bytes && decoded.toString('base64url') === text ? decoded : null;
 }
 
-/** One block for each position, of which the first bytes count. The blocks are all different, so ECB suffices. */
+/** Encrypts a block per position and uses its first bytes. All blocks differ, so ECB suffices. */
 function linkChecks(linkKey: Buffer, first: number, count: number): Buffer {
 	const blocks = Buffer.alloc(count * blockBytes);
 	for (let index = 0; index < count; index++) {
@@ -138,8 +138,8 @@ export function uuidOf(bytes: Buffer): Uuid {
 export type Mac = (message: Uint8Array) => Buffer;
 
 /**
- * HMAC-SHA256 (RFC 2104) for messages of `length` octets. Two hashes over blocks prepared once for each key
- * take 0.8 µs, where node's Hmac takes 2.5, and leave no stream to the garbage collector.
+ * HMAC-SHA256 (RFC 2104) for messages of `length` octets. Two hashes over blocks prepared once per key take 0.8 µs;
+ * Node's Hmac takes 2.5, and leaves a stream for the garbage collector.
  */
 export function createMac(secret: Uint8Array, { label, length }: { label: string; length: number }): Mac {
 	const key = secret.length > hashBlockBytes ? createHash('sha256').update(secret).digest() : secret;
@@ -150,7 +150,7 @@ export function createMac(secret: Uint8Array, { label, length }: { label: string
 	return (message) => {
 		if (message.length !== length) throw new RangeError(`not ${length} octets`);
 		inner.set(message, begin);
-		// Node makes a short text faster than a buffer: one character for each octet.
+		// Node creates a short string faster than a buffer; it has one character per octet.
 		outer.write(hash('sha256', inner, 'binary'), hashBlockBytes, 'latin1');
 		return Buffer.from(hash('sha256', outer, 'binary'), 'latin1');
 	};
@@ -172,7 +172,7 @@ export interface PublicLinks {
 }
 
 export interface LinkOptions {
-	/** `null`: no links, and bulk mail carries no List-Unsubscribe. */
+	/** If null, mails have no links, and bulk mail has no List-Unsubscribe. */
 	publicUrl: string | null;
 	keyring: Keyring | null;
 }
@@ -191,7 +191,7 @@ export function publicLinks(links: MessageLinks): PublicLinks {
 	return { unsubscribe_url: pageUrl(links, 'u'), view_url: pageUrl(links, 'v') };
 }
 
-/** Only the public links that the content uses, because each costs a signature. */
+/** Returns only the links that the content uses, because each costs a signature. */
 export function usedLinks(links: MessageLinks, references: readonly string[]): Partial<PublicLinks> {
 	const isUsed = (name: keyof PublicLinks) =>
 		references.some((reference) => variableName(reference) === name);
