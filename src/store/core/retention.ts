@@ -309,7 +309,7 @@ async function keepLinks(
 	for (const row of leaving) {
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage(row);
 		if (!hasPage) without.add(row.seq);
-		// A message that was never leased was never sent. A service has the pages of its own mails.
+		// A message that was never leased was never sent. A service serves the pages of its mails.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(

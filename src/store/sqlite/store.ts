@@ -59,7 +59,7 @@ export interface OpenOptions {
 /** SQLite blocks the thread while it waits for a lock, so wait briefly and retry after other work. */
 const busyTimeoutMs = 10;
 /**
- * A process alone loads faster with large groups and a long log. Beside others it pauses after a group, and checkpoints
+ * A process alone loads faster with large groups and a long log. With others it pauses after a group, and checkpoints
  * the log after releasing the lock: within a commit that took half a second. A server slices large work so that
  * requests need not wait, but not smaller than needed, since each commit writes whole index pages. Its small groups
  * keep both threads busy.

@@ -431,7 +431,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Shares equal reason texts between thousands of rows: a text of its own would keep its row in memory. */
+/** Shares equal reason texts between thousands of rows: a separate text would keep its row in memory. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
