@@ -1,4 +1,4 @@
-// Holds the imports of src/ to the table of the architecture: which folder may know which.
+// Holds the imports of src/ to a table of which folder may import which.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,8 +6,9 @@ import { describe, expect, it } from 'vitest';
 const root = join(import.meta.dirname, '../src');
 
 /**
- * The layers of src/, from the lowest to the highest. A file imports from its own part and from lower layers; parts of
- * one layer do not know each other. Only the composition root is known to files below it: by type, or on demand.
+ * The layers of src/, from the lowest to the highest. A file imports from its own part and from lower layers,
+ * never from another part of its layer. The composition root is the exception: lower files may import its
+ * types, or load it lazily.
  */
 const layers: readonly (readonly string[])[] = [
 	['api'],
@@ -44,7 +45,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
-			// The rest of a body that is deleted; loaded by the upkeep alone.
+			// The upkeep keeps the links when it deletes the body of a message.
 			/^content\/links\.ts$/,
 		],
 	},
@@ -85,10 +86,10 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^tables\//,
 			/^jobs\//,
 			/^store\/(queue|maintenance|operations|errors|moving|url)\.ts$/,
-			// A dry run of `send` goes by the rules of staging, `subscribers list --where` by those of `send --where`; a
-			// Tab offers the names of settings.
+			// A dry run of `send` shares the rules of staging, `subscribers list --where` shares those of `send
+			// --where`, and completion offers the names of settings.
 			/^engine\/rules\/(campaign-rows|conditions|settings|subscribers)\.ts$/,
-			// The names of headers and what a status stands for: `api` and `smoke` look at the wire itself.
+			// `api` and `smoke` read header names and the meaning of status codes.
 			/^http\/wire\.ts$/,
 		],
 	},
@@ -133,7 +134,7 @@ describe('the architecture', () => {
 		expect(cycles()).toEqual([]);
 	});
 
-	it('has no folder with an empty name such as utils', () => {
+	it('has no folder with a meaningless name such as utils', () => {
 		expect(
 			files.filter((file) => /(^|\/)(utils?|helpers?|common|lib|misc|shared)(\/|\.ts$)/.test(file)),
 		).toEqual([]);
@@ -145,7 +146,7 @@ describe('the architecture', () => {
 		expect(files.filter((file) => !home.test(file) && effects.test(code(file)))).toEqual([]);
 	});
 
-	// The build assigns the exports of a chunk once, when it has run.
+	// The build copies an export once, when its chunk has run, so a later assignment would be lost.
 	it('exports no mutable variables', () => {
 		const exported = files.filter((file) => /^export (let|var)\b/m.test(code(file)));
 		const renamed = files.filter((file) => {
@@ -165,7 +166,7 @@ describe('the architecture', () => {
 		expect(folders.filter((folder) => size(folder) > 40)).toEqual([]);
 	});
 
-	it('contains the files that its documents name', () => {
+	it('contains the files that the documentation names', () => {
 		const top = join(root, '..');
 		const folders = ['bin', 'docs', 'scripts', 'src', 'test'];
 		const paths = folders.flatMap((folder) =>
@@ -186,7 +187,7 @@ describe('the architecture', () => {
 		expect(named.filter(({ name }) => !isThere(name))).toEqual([]);
 	});
 
-	it('lets tests run programs only by the function that detects cut-off output', () => {
+	it('lets tests run programs only through the function that detects cut-off output', () => {
 		const tests = join(root, '../test');
 		const runners = sourceFiles(tests).filter((file) =>
 			/\b(spawnSync|execSync|execFileSync)\b/.test(readFileSync(file, 'utf8')),
@@ -197,7 +198,7 @@ describe('the architecture', () => {
 		]);
 	});
 
-	it('checks for a URL by one function only', () => {
+	it('calls URL.canParse in one function only', () => {
 		const asking = sourceFiles(root).filter((file) => code(relative(root, file)).includes('URL.canParse'));
 		expect(asking.map((file) => relative(root, file))).toEqual(['api/schema/url.ts']);
 	});
@@ -215,7 +216,7 @@ describe('the architecture', () => {
 	});
 });
 
-/** Files that are loaded with `entry`: static imports that leave code behind. */
+/** Files that load with `entry` through static imports; type imports do not count. */
 function reachable(entry: string): Set<string> {
 	const seen = new Set<string>();
 	const waiting = [entry];
@@ -230,13 +231,13 @@ function reachable(entry: string): Set<string> {
 	return seen;
 }
 
-/** The part of `layers` that a file is in: of two that match the longer one. */
+/** The longest entry of `layers` that contains the file. */
 function partOf(file: string): string {
 	const matching = layers.flat().filter((part) => file.startsWith(`${part}/`) || file === `${part}.ts`);
 	return matching.sort((one, other) => other.length - one.length)[0] ?? file;
 }
 
-/** To a higher layer, or to another part of the same layer; the composition root may be reached by type or on demand. */
+/** Whether an import goes to a higher layer, or to another part of its layer. */
 function isUpward({ from, to, lazy, typeOnly }: Import): boolean {
 	const [own, other] = [partOf(from), partOf(to)];
 	if (own === other || (other === 'cli/connect' && (lazy || typeOnly))) return false;
@@ -245,7 +246,6 @@ function isUpward({ from, to, lazy, typeOnly }: Import): boolean {
 }
 
 function allowed({ from, to, lazy, typeOnly }: Import): boolean {
-	// The composition root is reached lazily, and its types may be named.
 	const isRoot = /^cli\/connect(\.ts|\/[\w-]+\.ts)$/;
 	if (!isRoot.test(from) && isRoot.test(to)) return lazy || typeOnly;
 	const row = table.find(({ files: pattern }) => pattern.test(from));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AddressSet } from '../../src/api/address-set.js';
 
 describe('a set of addresses', () => {
-	it('recognizes each address again and takes 22 bytes for each', () => {
+	it('recognizes each stored address and uses 22 bytes per address', () => {
 		const set = new AddressSet();
 		const addresses = Array.from({ length: 50_000 }, (_, index) => `p${index}@example.com`);
 		expect(addresses.filter((address) => !set.add(address))).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { backoff, parseRetryAfter, sleep } from '../../src/api/backoff.js';
 
-it('a pause doubles with each failure up to the longest', () => {
+it('a backoff doubles with each failure up to its maximum', () => {
 	expect([1, 2, 3, 4, 100].map((failures) => backoff({ first: 5, longest: 30 }, failures))).toEqual([
 		5, 10, 20, 30, 30,
 	]);
@@ -24,16 +24,16 @@ describe('Retry-After', () => {
 		['soon', null],
 		['', null],
 		[undefined, null],
-	])('%j is %j ms', (header, ms) => {
+	])('parses %j as %j ms', (header, ms) => {
 		expect(parseRetryAfter(header, Date.UTC(2026, 10, 21, 8))).toBe(ms);
 	});
 
-	it('ignores a date if there is no time to compare it with', () => {
+	it('ignores a date without a current time to compare it with', () => {
 		expect(parseRetryAfter('Tue, 10 Mar 2026 12:01:00 GMT', Date.parse(''))).toBeNull();
 	});
 });
 
-it('a sleep rejects with the reason of its signal', async () => {
+it('a sleep rejects with the reason of its abort signal', async () => {
 	await sleep(0, new AbortController().signal);
 	await expect(sleep(3_600_000, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
 	const controller = new AbortController();

@@ -25,7 +25,7 @@ describe('a timestamp', () => {
 		);
 	});
 
-	test('is formatted by the calendar, whatever was formatted before', () => {
+	test('is formatted correctly after a timestamp of any other day', () => {
 		fc.assert(
 			fc.property(fc.integer({ min: -2_000_000_000_000, max: 9_000_000_000_000 }), (ms) => {
 				expect(formatDateTime(ms * 1000 + 7)).toBe(`${new Date(ms).toISOString().slice(0, -1)}007`);
@@ -33,7 +33,7 @@ describe('a timestamp', () => {
 		);
 	});
 
-	test('never exceeds the last one that can be formatted', () => {
+	test('never exceeds the last value that can be formatted', () => {
 		const last = formatDateTime(parseDateTime('9999-12-31T23:59:59.999999') ?? 0);
 		expect(last).toMatch(/^9999-12-31T23:59:59\.9999\d\d$/);
 		expect(formatDateTime(parseDateTime(last) ?? 0)).toBe(last);
@@ -61,7 +61,7 @@ describe('a timestamp', () => {
 		['2026-01-01T00:00:00Z', 'UTC', '2026-01-01'],
 	])('%s is in %s on %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
 
-	test('has the same day as in the runtime, in any zone', () => {
+	test('has the same day as in Intl, in every zone', () => {
 		const zones = [
 			'Europe/Oslo',
 			'Asia/Kolkata',
@@ -134,7 +134,7 @@ describe('a local time', () => {
 		expect([localTime(at, zone), offsetText(at, zone)]).toEqual([local, offset]);
 	});
 
-	test('parses back to the moment that was shown', () => {
+	test('parses back to the formatted moment', () => {
 		const zones = fc.constantFrom('Europe/Oslo', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe');
 		const seconds = fc.integer({ min: 0, max: 4_000_000_000 });
 		fc.assert(

@@ -51,17 +51,17 @@ describe('iterating a collection', () => {
 	});
 
 	test.each<[string, (page: number) => { next: string | null; results: number[] }]>([
-		['a page that comes after itself', () => ({ next: '?page=1', results: [1] })],
+		['a next link to the same page', () => ({ next: '?page=1', results: [1] })],
 		[
-			'two pages that name each other',
+			'two pages whose next links form a loop',
 			(page) => ({ next: `/x/?page=${page === 1 ? 2 : 1}`, results: [page] }),
 		],
-		['an empty page with a next one', (page) => ({ next: `?page=${page + 1}`, results: [] })],
-		['the same rows for ever', (page) => ({ next: `?page=${page + 1}`, results: [1] })],
-		['a link that names no page', () => ({ next: 'http://a/?page=x', results: [1] })],
-		['a cursor that comes after itself', (page) => ({ next: '?cursor=abc', results: [page, Math.random()] })],
+		['an empty page with a next link', (page) => ({ next: `?page=${page + 1}`, results: [] })],
+		['the same rows on every page', (page) => ({ next: `?page=${page + 1}`, results: [1] })],
+		['a link that does not name a page', () => ({ next: 'http://a/?page=x', results: [1] })],
+		['a cursor that names itself', (page) => ({ next: '?cursor=abc', results: [page, Math.random()] })],
 		['a link without a query', () => ({ next: 'http://a/', results: [1] })],
-		['a link that is none', () => ({ next: 'http://[', results: [1] })],
+		['a malformed link', () => ({ next: 'http://[', results: [1] })],
 	])('rejects %s', async (_, answer) => {
 		const read = async ({ page = 1 }: PageRequest) => ({ count: 9, previous: null, ...answer(page) });
 		await expect(all(iterate(read))).rejects.toMatchObject({ name: 'ApiError', code: 'bad_answer' });
@@ -79,11 +79,11 @@ describe('slices by key', () => {
 		return asked;
 	};
 
-	test('are read until there is no next key', async () => {
+	test('are read until a slice has no next key', async () => {
 		expect(await read({ a: 'b', b: 'c', c: null })()).toEqual(['a', 'b', 'c']);
 	});
 
-	test('are requested one ahead if the current slice names the next key', async () => {
+	test('request the next slice early if the current one names its key', async () => {
 		const asked: string[] = [];
 		const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'd' };
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
@@ -102,7 +102,7 @@ describe('slices by key', () => {
 		]);
 	});
 
-	test('report an error at their turn, and are requested again if the next key differs', async () => {
+	test('report the error of an early request in order, and repeat it if the next key differs', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);
@@ -124,8 +124,8 @@ describe('slices by key', () => {
 
 	test.each([
 		['itself', { a: 'a' }, 'a'],
-		['an earlier one', { a: 'b', b: 'a' }, 'a'],
-		['one in the middle', { a: 'b', b: 'c', c: 'b' }, 'b'],
+		['an earlier key', { a: 'b', b: 'a' }, 'a'],
+		['a key within the slice', { a: 'b', b: 'c', c: 'b' }, 'b'],
 	])('reject a next key that leads back to %s', async (_, next, to) => {
 		await expect(read(next)()).rejects.toMatchObject({
 			code: 'bad_answer',

@@ -1,4 +1,4 @@
-/** URLs in errors and logs: what may be a secret in them is masked, and the rest stays to be recognized. */
+/** URLs in errors and logs: possible secrets are masked, and the rest stays recognizable. */
 import { describe, expect, it } from 'vitest';
 import { shownUrl, withoutSecrets } from '../../src/api/quote.js';
 
@@ -29,7 +29,7 @@ describe('a text with URLs', () => {
 });
 
 describe('a rejected URL', () => {
-	it('shows the names of its parameters without their values', () => {
+	it('shows the names of its query parameters without their values', () => {
 		expect(shownUrl('ftp://u@h/a?x=1&y=&z#f')).toBe(`ftp://${gone}@h/a?x=${gone}&y=${gone}&z#f`);
 		expect(shownUrl('u:pw@h.example.com/a?id=abc')).toBe(`${gone}@h.example.com/a?id=${gone}`);
 		expect(withoutSecrets(`(${shownUrl('https://u:p@h/?token=1')})`)).toBe(

@@ -129,7 +129,7 @@ describe('a send call', () => {
 			{ text_body: 'x'.repeat(2_097_153) },
 			{ text_body: ['Ensure this field has no more than 2097152 bytes.'] },
 		],
-		['no boolean', { disable_tracking: 'maybe' }, { disable_tracking: ['Must be a valid boolean.'] }],
+		['a wrong type', { disable_tracking: 'maybe' }, { disable_tracking: ['Must be a valid boolean.'] }],
 	])('is rejected for %s', (_, change, expected) => {
 		expect(errorsOf(sendFields.parse({ ...send, ...change }))).toEqual(expected);
 	});

@@ -14,7 +14,7 @@ function read(texts: RowTexts): string[] {
 }
 
 describe('texts stored as bytes', () => {
-	it('decode to the original', () => {
+	it('decode to the original texts', () => {
 		const text = fc.oneof(
 			fc.string({ unit: 'grapheme' }),
 			fc.constantFrom('', '\0', '\ufeffmark', '\r\n', '💌'),
@@ -33,7 +33,7 @@ describe('texts stored as bytes', () => {
 		expect(read(written(texts))).toEqual(texts);
 	});
 
-	it('are overwritten after the count is reset', () => {
+	it('are overwritten after the count is set to zero', () => {
 		const old = written(Array.from({ length: 3_000 }, (_, n) => `something long ${n}`));
 		const again = written(['a', 'b'], { ...old, count: 0 });
 		expect(read(again)).toEqual(['a', 'b']);

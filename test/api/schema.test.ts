@@ -39,12 +39,12 @@ function answer(field: Field<unknown>, input: unknown): unknown {
 
 const table: [string, Field<unknown>, unknown, unknown][] = [
 	['a byte order mark is not white space', char(), '\ufeffa', { value: '\ufeffa' }],
-	['a text is kept where trimming is off', char({ trim: 'off' }), ' a ', { value: ' a ' }],
+	['a text keeps its spaces if trimming is off', char({ trim: 'off' }), ' a ', { value: ' a ' }],
 	['NaN is refused as a text', char(), Number.NaN, ['Not a valid string.']],
-	['an emoji is one character', char({ max: 2 }), '😀😀', { value: '😀😀' }],
-	['octets are counted', char({ maxBytes: 3 }), '€€', ['Ensure this field has no more than 3 bytes.']],
+	['an emoji counts as one character', char({ max: 2 }), '😀😀', { value: '😀😀' }],
+	['bytes are counted', char({ maxBytes: 3 }), '€€', ['Ensure this field has no more than 3 bytes.']],
 	[
-		'too long and NUL are two complaints',
+		'a text that is too long and contains NUL has two errors',
 		char({ max: 2 }),
 		'a\0bc',
 		['Ensure this field has no more than 2 characters.', 'Null characters are not allowed.'],
@@ -58,7 +58,7 @@ const table: [string, Field<unknown>, unknown, unknown][] = [
 		0,
 		['Ensure this value is greater than or equal to 1.'],
 	],
-	['a thousand digits are refused unread', integer(), '1'.repeat(1001), ['String value too large.']],
+	['a thousand digits are too large', integer(), '1'.repeat(1001), ['String value too large.']],
 	[
 		'a value that is not a word is named as Python writes it',
 		choice(['A']),
@@ -72,7 +72,7 @@ const table: [string, Field<unknown>, unknown, unknown][] = [
 		['Ensure this field has no more than 1 elements.'],
 	],
 	['NUL deep in JSON is refused', json(), { a: ['\0'] }, ['Null characters are not allowed.']],
-	['null is a value where it may be', nullable(char()), null, { value: null }],
+	['null is accepted where the field allows it', nullable(char()), null, { value: null }],
 ];
 
 describe('a field type', () => {
@@ -115,7 +115,7 @@ describe('a field set', () => {
 		});
 	});
 
-	test('reads own keys of an object only', () => {
+	test('reads only own keys of an object', () => {
 		const inherited: unknown = Object.create({ a: 'inherited' });
 		expect(pair.parse(inherited, 'create').kind).toBe('invalid');
 		const hostile: unknown = JSON.parse('{"a":"x","__proto__":{"c":1},"constructor":1}');

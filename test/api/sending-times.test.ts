@@ -1,4 +1,4 @@
-// Hours of the day in zones whose clocks jump: what the wall clock shows decides, minute by minute.
+// Sending windows in zones with clock changes, compared with the wall clock minute by minute.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatDateTime } from '../../src/api/datetime.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canParseUrl, isLoopback, isLoopbackUrl } from '../../src/api/schema/url.js';
 
-/** More than V8 waits for before it optimizes a call. */
+/** V8 optimizes a function after fewer calls; the optimized code must give the same answers. */
 const often = 50_000;
 
 describe('the check for a URL', () => {
@@ -15,7 +15,7 @@ describe('the check for a URL', () => {
 		['/x', undefined, false],
 		['http://[::zz]/ü', undefined, false],
 		['', undefined, false],
-	])('%s at %s always has the same answer: %s', (text, base, is) => {
+	])('parses %s at %s with the same result every time: %s', (text, base, is) => {
 		const others = new Set<number>();
 		for (let at = 0; at < often; at += 1) if (canParseUrl(text, base) !== is) others.add(at);
 		expect([...others].slice(0, 3)).toEqual([]);
@@ -32,7 +32,7 @@ it.each<[string, boolean]>([
 	...['http://example.com', 'http://[::ffff:10.0.0.1]', 'http://127.0.0.1.example.com', 'localhost'].map(
 		(url): [string, boolean] => [url, false],
 	),
-])('%s is this machine: %s', (url, is) => {
+])('says whether %s is this machine: %s', (url, is) => {
 	expect(isLoopbackUrl(url)).toBe(is);
 });
 

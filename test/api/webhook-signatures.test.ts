@@ -19,7 +19,7 @@ describe('a signature of Standard Webhooks', () => {
 		expect(signatureOf(signed, [secret])).toBe(published.signature);
 	});
 
-	it('is made with each current secret', () => {
+	it('contains one value for each current secret', () => {
 		const both = signedHeaders(signed, [other, secret]);
 		expect(both['webhook-signature']?.split(' ')).toHaveLength(2);
 		for (const known of [other, secret])
@@ -64,14 +64,14 @@ describe('a signature of Standard Webhooks', () => {
 			'the signature is not that of the secret',
 		],
 		[
-			'another version of signatures',
+			'another signature version',
 			{ headers: { ...headers, 'webhook-signature': 'v2,g0hM' } },
 			'the signature is not that of the secret',
 		],
-		['a time long ago', { now: now + 301 }, 'its time is off: webhook-timestamp 1614265330'],
-		['a time to come', { now: now - 301 }, 'its time is off: webhook-timestamp 1614265330'],
+		['a timestamp long ago', { now: now + 301 }, 'its time is off: webhook-timestamp 1614265330'],
+		['a timestamp in the future', { now: now - 301 }, 'its time is off: webhook-timestamp 1614265330'],
 		[
-			'a time that is none',
+			'a timestamp that is not a number',
 			{ headers: { ...headers, 'webhook-timestamp': 'x' } },
 			'its time is off: webhook-timestamp x',
 		],

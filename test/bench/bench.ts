@@ -34,7 +34,7 @@ export interface Run {
 	stdout: string;
 }
 
-/** A whole process of Node.js; throws where it does not end with `exit`. */
+/** Runs a Node.js process to its end; throws if its exit code is not `exit`. */
 export async function timedNode(words: readonly string[], env: NodeJS.ProcessEnv, exit = 0): Promise<Run> {
 	const began = performance.now();
 	const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] });

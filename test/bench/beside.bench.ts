@@ -1,4 +1,4 @@
-// How long requests wait while the same database is sent from and imported into by another process.
+// Response times while another process imports into the same database and sends from it.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Mails that came back: understanding them, beside reading their files and beside a parser that only takes them apart.
+// Classifying bounces, compared with reading the files and with a MIME parser alone.
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

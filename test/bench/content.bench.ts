@@ -1,4 +1,4 @@
-// A message for one recipient: joined from what was compiled once, against doing all of it again for each message.
+// Composing a message from compiled content, compared with compiling the content for each message.
 import juice from 'juice';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { compileContent } from '../../src/content/compile.js';

@@ -1,4 +1,4 @@
-// A queue sent and signed by the worker, against this machine's cores doing nothing but RSA-2048 signatures.
+// Sending a queue with DKIM, compared with the RSA-2048 signatures that the cores of this machine can make.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { cpus } from 'node:os';
 import { promisify } from 'node:util';

@@ -1,4 +1,4 @@
-// Exports of a million subscribers against sqlite3 writing the same columns of the same database, in turn.
+// Exports of a million subscribers, compared with sqlite3 writing the same columns; the two alternate.
 import { closeSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';

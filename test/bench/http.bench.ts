@@ -1,4 +1,4 @@
-// The server against bare node:http and against the disk, in turn.
+// The server compared with bare node:http and with the disk; the measurements alternate.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Imports against sqlite3's own `.import` of the same rows: six columns and the unique index, the same page size.
+// Imports compared with sqlite3's `.import` of the same rows, with six columns, unique index and page size.
 import { appendFileSync, copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';

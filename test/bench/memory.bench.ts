@@ -1,4 +1,4 @@
-// Memory of `serve` while each mail brings another content, looked at from outside.
+// Resident memory of `serve` while every mail has different content.
 import { startCountingSink } from '../support/counting-sink.js';
 import { type SoakResult, soak } from '../support/soak.js';
 import type { Bench, BenchRow } from './bench.js';

@@ -1,4 +1,4 @@
-// Notifications to a receiver that is well, beside a dead one and a slow one, against the same without them.
+// Webhook deliveries to a healthy receiver, with and without a dead and a slow receiver beside it.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The engine on PostgreSQL: an own server (Debian's, by another user where this is root's), which waits for no disk.
+// The engine on a PostgreSQL server started for the bench, with fsync off.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -194,7 +194,7 @@ async function queueUp(store: Store, count: number): Promise<void> {
 	}
 }
 
-/** Seconds that the processes of the server have had so far (proc(5): fields 14 and 15 of `stat`, in hundredths). */
+/** CPU seconds of the server's processes (proc(5): fields 14 and 15 of `stat`, in hundredths). */
 async function serverCpu(url: string): Promise<number> {
 	const processes = await ask(
 		url,

@@ -1,4 +1,4 @@
-// A queue sent by the worker, against Postfix's load generator before the same sink; every outcome recorded, FULL.
+// A queue sent by the worker with synchronous=FULL, compared with Postfix's load generator and the same sink.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export interface Subject {
 	content(place: Place): string[];
 }
 
-/** So many that the start, and V8's getting warm, are a tenth of the time: of 10,000 with HTML they are a third. */
+/** Startup and V8's warm-up are a tenth of the time here, and a third with 10,000 messages with HTML. */
 const subjects: readonly Subject[] = [
 	{
 		what: '1 KB text',

@@ -1,4 +1,4 @@
-// A served database for benches: made by the program itself, in a folder that is gone afterwards.
+// A database served for benches by the built program, in a folder that is removed afterwards.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -61,7 +61,7 @@ export async function serve(place: Place, ...words: string[]): Promise<Running> 
 	return { url: `http://127.0.0.1:${port}`, token, child, stop: () => ended(child) };
 }
 
-/** A separate Node program that answers each request with `answer`, the text of a listener. */
+/** Starts another Node process whose HTTP listener is the source text `answer`. */
 export async function bareServer(answer: string): Promise<Omit<Running, 'token'>> {
 	const port = await freePort();
 	const text = `require('node:http').createServer(${answer}).listen(${port}, '127.0.0.1')`;

@@ -1,5 +1,5 @@
-// A server at a quarter of what it can do, for as long as MINUTES says: what it holds and what its clients wait for
-// must be level from the tenth part of that time to its end. SAMPLES=FILE keeps the course.
+// A server at a quarter of its capacity for MINUTES. After the first tenth, its memory and its response times
+// must stay level. SAMPLES=FILE saves the samples.
 import { appendFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { systemClock } from '../../src/api/datetime.js';

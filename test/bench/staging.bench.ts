@@ -1,4 +1,4 @@
-// A campaign staged to all of a list against sqlite3 inserting the same messages with the same indexes, in turn.
+// Staging a campaign to a whole list, compared with sqlite3 inserting the same messages and indexes.
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isInstalled, runProgram } from '../support/run-program.js';

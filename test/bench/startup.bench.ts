@@ -1,4 +1,4 @@
-// CPU time of short commands against an empty Node, in turn, on an idle database.
+// CPU time of short commands on an idle database, compared with an empty Node.js process.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// wrk, which costs a tenth of what a load generator in Node would take from the server beside it.
+// Runs wrk, which needs a tenth of the CPU time of a load generator in Node.
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// --ca-cert: an authority of one's own, for whatever speaks to a deployment.
+// --ca-cert trusts a private certificate authority for every connection of a command.
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe('--ca-cert', () => {
 		});
 	});
 
-	it('reads a file that can be read only once a single time', async () => {
+	it('reads its file once, so that it may be a pipe', async () => {
 		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
 		const server = createServer({ cert, key }, (_, response) => response.end());
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

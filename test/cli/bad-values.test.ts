@@ -1,4 +1,4 @@
-/** A value of the wrong kind, of each option of each command: exit 2, the option, what was given and what is wanted. */
+/** Each option of each command rejects a bad value with exit 2, its own name, the value and the expected form. */
 import { describe, expect, it } from 'vitest';
 import { flagOf, type OptionSpec } from '../../src/cli/frame/command.js';
 import type { RawGlobals } from '../../src/cli/frame/globals.js';
@@ -6,7 +6,7 @@ import { type CliResult, cli } from '../support/cli.js';
 import { allCommands, changing, type Leaf } from '../support/command-tree.js';
 import { makeProject, type Project } from '../support/project.js';
 
-/** Nothing may be reached: the value is refused before. */
+/** A bad value is rejected before the command connects. */
 const connect = async () => {
 	throw new Error('reached');
 };
@@ -77,7 +77,7 @@ describe('an empty value', () => {
 				: [],
 		),
 	);
-	it.each(needed)('is rejected as a name: mailctl $line', async ({ flag, leaf }) => {
+	it.each(needed)('is rejected by each option that needs a name: mailctl $line', async ({ flag, leaf }) => {
 		const { code, stdout, stderr } = await cli([...completed(leaf, flag), `${flag}=`], { connect });
 		expect([code, stdout, stderr]).toEqual([2, '', `error: ${flag} is empty\n`]);
 	});
@@ -93,7 +93,7 @@ describe('a path that the system rejects', () => {
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],
 		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
-	])('ends with 2 and is named: mailctl %j', async (words, reason) => {
+	])('is reported with exit 2: mailctl %j', async (words, reason) => {
 		const { code, stdout, stderr } = await cli(words);
 		expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`${reason}\n`)]);
 	});
@@ -113,7 +113,7 @@ describe('a global option of the wrong kind', () => {
 		['query', '--query', 'a[', /JMESPath|expression/i],
 		['now', '--now', 'noon', /2026-11-01T12:00:00Z/],
 	];
-	it.each(globals)('(%s) is rejected', async (_, flag, value, hint) => {
+	it.each(globals)('is rejected with its value and a hint: %s', async (_, flag, value, hint) => {
 		const { code, stderr } = await cli(['lists', 'list', flag, value]);
 		expect([code, stderr]).toEqual([2, expect.stringMatching(hint)]);
 		expect(stderr).toContain(value);
@@ -169,7 +169,7 @@ describe('a malformed text', () => {
 			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
 		),
 	);
-	it.each(files)('is not used as a file name: mailctl $line', async ({ flag, leaf }) => {
+	it.each(files)('is rejected if it is not a file: mailctl $line', async ({ flag, leaf }) => {
 		const project = await ready();
 		const words = [
 			...completed(leaf, flag).map((word) =>

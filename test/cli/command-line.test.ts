@@ -36,24 +36,24 @@ describe('a hint', () => {
 
 	it.each<[string, Hint, string]>([
 		[
-			'without one',
+			'without a target',
 			[mailctl('profile', 'use', 'prod'), '; ', mailctl('config', 'path'), '; ', mailctl('login')],
 			'mailctl profile use prod; mailctl config path; mailctl login',
 		],
-		['that names one', mailctl('engine', 'init', '--db', 'other.db'), 'mailctl engine init --db other.db'],
-		['that names a profile', mailctl('lists', 'list', '-p', 'prod'), 'mailctl lists list -p prod'],
+		['with a target', mailctl('engine', 'init', '--db', 'other.db'), 'mailctl engine init --db other.db'],
+		['with a profile', mailctl('lists', 'list', '-p', 'prod'), 'mailctl lists list -p prod'],
 		[
-			'with a global option in front',
+			'with a global option before the command',
 			[mailctl('--profile', 'prod'), ' … goes there'],
 			'mailctl --profile prod … goes there',
 		],
-		['that asks for help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
+		['with --help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
 		['of help', mailctl('--help'), 'mailctl --help'],
 	])('leaves a command %s unchanged', (_what, hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 
-	it('adds no base URL to commands for the machine of the database', () => {
+	it("adds no base URL to commands that run on the database's machine", () => {
 		const hint = [mailctl('engine', 'queue', 'resume'), ', on that machine; ', mailctl('messages', 'list')];
 		expect(hintText(hint, remote)).toBe(
 			'mailctl engine queue resume, on that machine; mailctl --base-url https://mail.example.com messages list',
@@ -71,14 +71,14 @@ describe('a hint', () => {
 		);
 	});
 
-	it('does not change quoted text of others', () => {
+	it('does not change text quoted from a service', () => {
 		const text = 'give the id of "mailctl lists list", mailctl lists list, mailctl serve (pid 4711)';
 		expect(hintText([text, '; ', mailctl('lists', 'list')], local)).toBe(
 			`${text}; mailctl --db news.db lists list`,
 		);
 	});
 
-	it('is unchanged without a flag for the target', () => {
+	it('is unchanged if no option names the target', () => {
 		expect(hintText(mailctl('lists', 'list'), unnamed)).toBe('mailctl lists list');
 	});
 });
@@ -93,7 +93,7 @@ describe('the target in messages', () => {
 		[['-p', 'local'], 'mailctl -p local lists list'],
 		[['-plocal'], 'mailctl -p local lists list'],
 		[[], 'mailctl lists list'],
-	])('with %j is added to commands of hints, in text and in JSON', async (flags, command) => {
+	])('with the options %j is added to commands of hints, in text and in JSON', async (flags, command) => {
 		const words = [...flags, 'lists', 'get', '99'];
 		expect((await cli(words, { connect })).stderr).toBe(`error: list 99 not found\nhint: ${command}\n`);
 		const { stderr } = await cli([...words, '-o', 'json'], { connect });

@@ -79,7 +79,7 @@ describe('completed names', () => {
 		...argv: string[]
 	) => (await project.run(['completion', 'words', '--', ...argv])).stdout;
 
-	it('are those that commands have shown for that target, without deleted ones', async () => {
+	it('are those that commands have printed for that target, without deleted ones', async () => {
 		const project = await makeProject();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
 		const at = ['--db', project.db];
@@ -108,7 +108,7 @@ describe('completed names', () => {
 		expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(expect.any(Object));
 	});
 
-	it('are kept for the last twenty targets', async () => {
+	it('are stored for the last twenty targets', async () => {
 		const home = await makeHome();
 		const file = join(home, '.cache/mailctl/names.json');
 		await mkdir(dirname(file), { recursive: true });
@@ -121,7 +121,7 @@ describe('completed names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('appear once, without unreleased campaigns', async () => {
+	it('appear once, and without unreleased campaigns', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);

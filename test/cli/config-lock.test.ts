@@ -1,4 +1,4 @@
-// One writer of the configuration at a time, whatever the clock says of the age of the other's lock.
+// One process at a time writes the configuration, even if a clock change makes the lock file look old.
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The database that nobody named: made when it is needed, and said so.
+// The default database: commands create it when they need it, and print its path.
 import { existsSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -106,7 +106,7 @@ describe('the default database', () => {
 		'smoke',
 		'engine backup copy.db',
 		'engine check',
-	])('is required by mailctl %s, which names the command that creates it', async (line) => {
+	])('is required by mailctl %s, which prints the command that creates it', async (line) => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(await cli(line.split(' '), { env: { HOME } })).toEqual({
@@ -118,7 +118,7 @@ describe('the default database', () => {
 		});
 	});
 
-	it('is seen by a running --watch when another command creates it', async () => {
+	it('is noticed by a running --watch when another command creates it', async () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {
@@ -130,7 +130,7 @@ describe('the default database', () => {
 		expect(stdout).toContain('paused.kind\tmanual');
 	});
 
-	it('is created once by several first writes at once', async () => {
+	it('is created once if several commands write first', async () => {
 		const env = { HOME: await makeHome() };
 		const adding = ['a', 'b', 'c'].map((name) =>
 			cli(['lists', 'create', '--name', name, '--email-reason', 'r'], { env }),
@@ -141,18 +141,18 @@ describe('the default database', () => {
 	});
 
 	it.each([
-		['a link that leads nowhere', 'a symbolic link in its path is broken'],
-		['a folder that is a file', 'not a directory'],
-		['links in a circle', 'too many symbolic links encountered'],
+		['a broken link', 'a symbolic link in its path is broken'],
+		['a file in place of a folder', 'not a directory'],
+		['a loop of links', 'too many symbolic links encountered'],
 	])('is not missing if its folder cannot be read: %s', async (what, reason) => {
 		const HOME = await makeHome();
 		const folder = join(HOME, '.local/share/mailctl');
 		const path = join(folder, 'mailctl.db');
 		await mkdir(join(HOME, '.local/share'), { recursive: true });
-		if (what === 'a folder that is a file') await writeFile(folder, '');
+		if (what === 'a file in place of a folder') await writeFile(folder, '');
 		else {
 			await mkdir(folder);
-			await symlink(what === 'links in a circle' ? path : join(HOME, 'unmounted/mailctl.db'), path);
+			await symlink(what === 'a loop of links' ? path : join(HOME, 'unmounted/mailctl.db'), path);
 		}
 		for (const line of ['lists list', 'engine queue pause', 'lists delete 1 --yes', 'report -n']) {
 			const run = await cli(line.split(' '), { env: { HOME } });
@@ -164,7 +164,7 @@ describe('the default database', () => {
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],
 		['lists get', [], 2],
-	] as const)('is not created by an abandoned question of mailctl %s', async (line, answers, code) => {
+	] as const)('is not created if a person leaves the question of mailctl %s', async (line, answers, code) => {
 		const HOME = await makeHome();
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
 		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('created a new database')]);

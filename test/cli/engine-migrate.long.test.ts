@@ -1,4 +1,4 @@
-/** `engine migrate`: all of a database in another one, once, and back again the same to the byte. */
+/** `engine migrate`: it copies a database completely, and moving it back gives the same bytes. */
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ const hostile = [
 	],
 ];
 
-/** Every row of every table that belongs to the project, and the last ids. */
+/** Returns every row of every table that a move copies, and the last ids. */
 function contentOf(file: string): Record<string, unknown[]> {
 	const db = new Database(file, { readonly: true });
 	const names = db
@@ -134,7 +134,7 @@ describePostgres('engine migrate', (server) => {
 		await cli(['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json', ...more], {
 			env: { HOME: project.folder },
 		});
-	/** It must end with 0. */
+	/** Moves and expects exit 0. */
 	const moved = async (project: Project, from: string, to: string) => {
 		const result = await migrate(project, from, to);
 		expect({ code: result.code, stderr: result.code === 0 ? '' : result.stderr }).toEqual({
@@ -144,7 +144,7 @@ describePostgres('engine migrate', (server) => {
 		return JSON.parse(result.stdout);
 	};
 
-	it('a move to PostgreSQL and back keeps every byte, and never has two databases in use', async () => {
+	it('a move to PostgreSQL and back keeps every byte, and only one database is in use at a time', async () => {
 		const project = await makeProject();
 		await fill(project);
 		fillOld(project.db);
@@ -245,7 +245,7 @@ describePostgres('engine migrate', (server) => {
 		expect(JSON.parse(resumed.stdout)).toMatchObject({ read: 20_000, created: 20_000, duplicate: 0 });
 	});
 
-	it('a move that is impossible is rejected, and changes nothing', async () => {
+	it('an impossible move is rejected, and changes nothing', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const refused = async (from: string, to: string, code: number, why: RegExp) => {
@@ -277,7 +277,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await migrate(project, project.db, weak.href)).stderr).not.toContain('geheim');
 		await refused(project.db, 'postgres://user:geheim@127.0.0.1:1/x', 6, /cannot be reached/);
 		expect(existsSync(join(project.folder, 'x.db'))).toBe(false);
-		// All of that left it as it was.
+		// The refused moves changed nothing.
 		expect((await project.run(['lists', 'list'])).code).toBe(0);
 		const dry = await migrate(project, project.db, url, '--dry-run');
 		expect(JSON.parse(dry.stdout)).toMatchObject({ dry_run: true, migrate: project.db });
@@ -336,7 +336,7 @@ describePostgres('engine migrate', (server) => {
 		await moved(project, url, back);
 	});
 
-	/** A move to a file that is interrupted when the file is there; both are shut then. */
+	/** Interrupts a move when its target file appears; both databases are then closed to other commands. */
 	async function stopped(
 		project: Project,
 		words: readonly string[],
@@ -391,7 +391,7 @@ describePostgres('engine migrate', (server) => {
 		expect(existsSync(file('a.db'))).toBe(false);
 		expect((await on(project, url)(['lists', 'update', '1', '--name', 'Changed'])).code).toBe(0);
 		await interrupted(project, url, file('b.db'));
-		// Another target; the first one stays refused.
+		// A move to another target starts over; the first target stays refused.
 		expect(await moved(project, url, file('c.db'))).toMatchObject({ kept: 0 });
 		expect((await on(project, file('c.db'))(['lists', 'list'])).stdout).toContain('Changed');
 		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });
@@ -427,11 +427,11 @@ describePostgres('engine migrate', (server) => {
 		expect(undone.stderr).not.toContain('geheim');
 		expect((await on(project, url)(['lists', 'list'])).stdout).toContain('News');
 		expect((await on(project, back)(['lists', 'list'])).code).toBe(74);
-		// It has no rows yet.
+		// The copy has no rows yet.
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('a copy that differs is detected and not used', async () => {
+	it('a copy with different content is detected and not used', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();

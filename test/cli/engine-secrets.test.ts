@@ -1,4 +1,4 @@
-// Secrets wrapped by a key that is not in the database.
+// Secrets that are wrapped by a key outside the database.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
@@ -50,7 +50,7 @@ beforeEach(async () => {
 	await project.json(['webhooks', 'secret']);
 });
 
-/** Every secret column as it is stored. */
+/** Returns every secret column as it is stored. */
 function stored(): string[] {
 	const db = new Database(project.db);
 	const texts = db
@@ -89,7 +89,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'status'])).code).toBe(0);
 	});
 
-	it('rejects a device as key file, unread', async () => {
+	it('rejects a device as key file without reading it', async () => {
 		const device = '/dev/zero';
 		const env = { MAILCTL_KEY_FILE: device };
 		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
@@ -179,7 +179,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'settings', 'get'], { env })).stderr).toBe('');
 	});
 
-	it('a wrapped secret works only at its place', async () => {
+	it('a wrapped secret works only in its own column and row', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const db = new Database(project.db);
 		db.prepare(
@@ -192,7 +192,7 @@ describe('engine secrets', () => {
 	});
 });
 
-describe('engine secrets beside a server', () => {
+describe('engine secrets while a server runs', () => {
 	let server: RunningServer;
 	beforeEach(async () => {
 		await project.run(['engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:2525']);
@@ -218,7 +218,7 @@ describe('engine secrets beside a server', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('the server reports secrets wrapped meanwhile, and is not ready', async () => {
+	it('the server reports secrets that were wrapped meanwhile, and is not ready', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

@@ -19,12 +19,12 @@ import { type NotifiedTarget, startTarget } from '../support/target.js';
 
 const examples = (await Promise.all(tree.map(async (entry) => examplesOf(await loadNode(entry))))).flat();
 
-/** A job that was released and is not sent yet. */
+/** Creates a released campaign that is not sent yet. */
 const november = [
 	...['send', '--from', 'news@example.com', '--list', '12', '--subject', 'S', '--text', 'T', '--no-wait'],
 	...['--yes', '--expect-count', '250', '--campaign', 'november'],
 ];
-/** The same mail again. */
+/** Creates a second campaign with the same mail. */
 const december = [...november, '--again'].map((word) => (word === 'november' ? 'december' : word));
 
 const before: Readonly<Record<string, readonly string[][]>> = {
@@ -128,7 +128,7 @@ describe('every example of the help', () => {
 	let message: string;
 	let target: NotifiedTarget;
 	let deployment: RunningServer;
-	/** Hosts as the record names them. */
+	/** Placeholders for host names in the golden. */
 	let names: Record<string, string>;
 	const home = process.cwd();
 	const record: string[] = [];
@@ -168,7 +168,7 @@ describe('every example of the help', () => {
 		await json(['subscribers', 'import', people, '-l', '12']);
 		await mkdir(join(folder, 'mails', 'Welcome'), { recursive: true });
 		for (const [name, content] of Object.entries(files)) await project.file(name, content);
-		// Whatever the umask is: that others may read it is warned of.
+		// The file must be readable by others for the recorded warning, whatever the umask is.
 		await chmod(join(folder, 'mailctl.key'), 0o644);
 		await json(['templates', 'create', '--name', 'Welcome', '--html-file', join(folder, 'welcome.html')]);
 		for (let at = 1; at <= 3; at += 1)
@@ -211,7 +211,7 @@ describe('every example of the help', () => {
 		const stop = new AbortController();
 		const isEndless = line.argv[0] === 'worker' && !line.argv.includes('--drain');
 		const sent = sink.received.length;
-		// Not the default, which another program may have.
+		// The default port may be in use.
 		const listens = ['sink', 'serve'].includes(line.argv[0] ?? '') && !line.argv.includes('--port');
 		const own = [...(listens ? ['--port', '0'] : []), ...(example === 'mailctl doctor' ? ['--offline'] : [])];
 		const running = cli([...line.argv, ...own].map(here), {
@@ -226,7 +226,7 @@ describe('every example of the help', () => {
 		const { code, stdout, stderr } = await running;
 		if (!unrecorded.includes(example))
 			record.push(settle(blockOf(example, { code, stdout, stderr }), { folder, ...names }));
-		// A command that listens for something is interrupted before that comes; a server and a worker are done.
+		// `sink` and `listen` are interrupted before they finish; `serve` and `worker` have exit code 0.
 		if (line.argv[0] === 'sink' || line.argv[1] === 'listen')
 			return expect({ code, stderr }).toMatchObject({ code: 130 });
 		expect({ code, errors: /^error:.*/m.exec(stderr)?.[0] }).toEqual({ code: 0, errors: undefined });

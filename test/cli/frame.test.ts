@@ -91,7 +91,7 @@ describe('the command line', () => {
 		expect(stderr.match(/\n/g)).toHaveLength(1);
 	});
 
-	it('takes global options before and after the command', async () => {
+	it('accepts global options before and after the command', async () => {
 		const connect = connectTo([someList(1)]);
 		const [before, after] = [
 			await cli(['-o', 'name', 'lists', 'list'], { connect }),
@@ -100,7 +100,7 @@ describe('the command line', () => {
 		expect([before.stdout, after.stdout]).toEqual(['List 1\n', 'List 1\n']);
 	});
 
-	it('does not read the value of an option as a flag', async () => {
+	it('does not read the value of an option as another option', async () => {
 		const lists = [someList(1)];
 		await cli(['lists', 'update', '1', '--name', '-next'], { connect: connectTo(lists) });
 		expect(lists[0]?.name).toBe('-next');
@@ -111,7 +111,7 @@ describe('the command line', () => {
 		['lists', 'list', '--match', '--limit'],
 		['lists', 'list', '--profile', '--all'],
 		['send', '--list', '1', '--from', 'a@example.com', '--subject', 's', '--text', '--preview', 'text'],
-	])('does not read an option as a missing value: %j', async (...words) => {
+	])('does not read an option as the value of another: %j', async (...words) => {
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect(code).toBe(2);
 		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);
@@ -161,7 +161,7 @@ describe('a name with line breaks', () => {
 });
 
 describe('all commands', () => {
-	it('do not redefine global flags, and describe themselves', async () => {
+	it('do not redefine global flags, and have a summary', async () => {
 		const taken = new Set(globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []));
 		for (const { node, path } of await allCommands()) {
 			for (const [key, spec] of Object.entries(node.options)) {
@@ -247,7 +247,7 @@ describe('configuration', () => {
 		['{"token": s3cret}', 1, 11],
 		['{\n"a": [1, 2,, 3]}', 2, 12],
 		['{"a": {"b": "\\u00e9\\n", "c": [true, null, -1.5e3, {}]}]', 1, 55],
-	])('reports where %j stops being JSON, and quotes nothing', async (text, line, column) => {
+	])('reports where %j stops being JSON, without its content', async (text, line, column) => {
 		const HOME = await home(text);
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
@@ -262,7 +262,7 @@ describe('configuration', () => {
 		[{ profiles: { a: { base_url: 'x' } } }, 'base_url" of profile "a"', 'did you mean baseUrl?'],
 		[{ profiles: { a: { theme: 1 } } }, 'theme" of profile "a"', ''],
 		[{ profils: {} }, 'profils"', 'did you mean profile or profiles?'],
-	])('names the unknown key of %j', async (config, key, hint) => {
+	])('reports the unknown key of %j', async (config, key, hint) => {
 		const HOME = await home(config);
 		const { code, stderr } = await cli(['config', 'list'], { env: { HOME } });
 		const [warning, hinted = ''] = stderr.split('\n');
@@ -329,7 +329,7 @@ describe('configuration', () => {
 		}
 	});
 
-	it('is written for its owner only, with any folder', async () => {
+	it('is written for its owner only, in any folder', async () => {
 		const HOME = await home({ profiles: {} });
 		await chmod(join(HOME, '.config/mailctl'), 0o755);
 		expect((await cli(['config', 'set', 'timeout', '1m'], { env: { HOME } })).code).toBe(0);
@@ -384,7 +384,7 @@ describe('exit codes', () => {
 		['x', 1],
 	])('%o has code %i', (error, exit) => expect(classify(error).exit).toBe(exit));
 
-	it('name the problem of a table and the next step', () => {
+	it('come with the problem of a table and the next step', () => {
 		const error = new TableError('bad_header', 'x', { hint: 'mend it', details: ['two columns'] });
 		expect(classify(error)).toMatchObject({ code: 'bad_header', hint: 'mend it', details: ['two columns'] });
 	});

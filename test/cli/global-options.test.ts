@@ -15,12 +15,12 @@ describe('--fields', () => {
 
 	it.each(
 		changing.map(({ path }) => path),
-	)('of no such name is refused before %s does anything', async (path) => {
+	)('with an unknown field is rejected before %s does anything', async (path) => {
 		const { code, stderr } = await cli([...path.split(' '), '--fields', 'nosuch'], { connect });
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
 	});
 
-	it('applies to the file of an export, not to its answer', async () => {
+	it('selects columns of an exported file, not of the command’s result', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
@@ -38,7 +38,7 @@ describe('--fields', () => {
 		expect((await project.run(bare)).stdout).toBe('bob@example.com\n');
 	});
 
-	it('does not apply to a plan: a dry run ends like its command', async () => {
+	it('does not apply to the output of a dry run', async () => {
 		const project = await makeProject();
 		const list = ['lists', 'create', '--name', 'Readers', '--email-reason', 'r'];
 		const named = ['--fields', 'id,name'];
@@ -46,7 +46,7 @@ describe('--fields', () => {
 		expect(await project.json([...list, ...named])).toEqual({ id: 1, name: 'Readers' });
 	});
 
-	it('skips fields that this answer lacks', async () => {
+	it('skips fields that a result lacks', async () => {
 		const project = await makeProject();
 		const erase = ['subscribers', 'erase', 'ann@example.com', '--confirm', 'ann@example.com'];
 		expect(await project.json([...erase, '--fields', 'email,lifted'])).toEqual({ email: 'ann@example.com' });
@@ -117,7 +117,7 @@ describe('an option that is given twice', () => {
 		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
 	});
 
-	it('is rejected by its short name, except flags and lists', async () => {
+	it('is rejected if its short name repeats it, except flags and lists', async () => {
 		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
 		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
 		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];

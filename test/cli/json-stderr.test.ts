@@ -1,4 +1,4 @@
-// With -o json and ndjson standard error is JSON too, an object a line: what a script reads it takes apart with one rule.
+// With -o json and ndjson, standard error is one JSON object per line.
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unnamed } from '../../src/cli/frame/command-line.js';
@@ -61,7 +61,7 @@ describe('standard error with -o json', () => {
 		]);
 	});
 
-	it('has the hint inside the error only', async () => {
+	it('has the hint in the error object only', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const interrupts = new AbortController();
 		const file = await project.file('people.csv', 'email,name\nann@example.com,Ann\n');
@@ -104,7 +104,7 @@ describe('standard error with -o json', () => {
 		expect(lines.at(-1)).toHaveProperty('error');
 	});
 
-	it('has progress as objects, except on a terminal', async () => {
+	it('has progress as objects, but as text on a terminal', async () => {
 		for (const isTTY of [false, true]) {
 			const stderr = Object.assign(new PassThrough(), { isTTY, columns: 80 });
 			let now = 0;

@@ -1,4 +1,4 @@
-/** An update that changes nothing. */
+/** Updates that change nothing. */
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { flagsOf, type OptionSpec } from '../../src/cli/frame/command.js';
@@ -8,7 +8,7 @@ import { typing } from '../support/typing.js';
 
 const all = await allCommands();
 
-/** Each asks a service that is not there, but for the first error. */
+/** The commands fail before they connect, so nothing listens here. */
 const nowhere = ['--base-url', 'http://127.0.0.1:9', '--retries', '0'];
 
 describe('an update without a change', () => {

@@ -1,4 +1,4 @@
-/** A base URL at which something else answers than the service: another protocol, or a page for people. */
+/** Base URLs of something other than the service: a server with another protocol, or a web page. */
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
@@ -55,7 +55,7 @@ describe('a web page in place of the service', () => {
 		expect(stderr).toMatch(/check the connection: mailctl (?:--base-url \S+ )?doctor\n/);
 	});
 
-	it('leaves a send uncertain, and is described', async () => {
+	it('makes the result of a send uncertain, and is described', async () => {
 		const { code, stderr } = await run(send, url);
 		expect(code).toBe(13);
 		expect(stderr).toContain('it may or may not have been sent: The answer is a web page, not JSON');
@@ -66,12 +66,12 @@ describe('a web page in place of the service', () => {
 describe('mailctl smoke on another program', () => {
 	it.each<[string, RequestListener, string]>([
 		[
-			'a page for every path',
+			'the same page for every path',
 			(_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Hello</html>'),
 			'GET /sub/lists/ answered 200 with a web page',
 		],
 		[
-			'a page that says that nothing is there',
+			'a page that says not found',
 			(_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<html>None</html>'),
 			'GET /sub/lists/ answered 404',
 		],

@@ -1,4 +1,4 @@
-/** The command line on PostgreSQL: what it makes, sends, checks and says; the password is in none of it. */
+/** Commands on PostgreSQL. No output contains the password. */
 import { writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
@@ -106,7 +106,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		sink.close();
 	});
 
-	it('leaves no message leased if several workers drain the queue', async () => {
+	it('leaves no leased message if several workers drain the queue', async () => {
 		const sink = await startCountingSink();
 		await run('engine', 'settings', 'set', 'smtp_url', `smtp://127.0.0.1:${sink.port}`);
 		for (const subject of ['One', 'Two', 'Three', 'Four'])
@@ -122,7 +122,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		sink.close();
 	});
 
-	it('is the target of a profile and of hints', async () => {
+	it('can be the target of a profile, and appears in hints', async () => {
 		expect((await run('profile', 'add', 'pg')).code).toBe(0);
 		const ofProfile = (...argv: string[]) => cli(['-p', 'pg', ...argv], { env: { HOME: home } });
 		expect((await ofProfile('lists', 'list', '-o', 'json')).stdout).toContain('News');

@@ -56,7 +56,7 @@ describe('the process', () => {
 	it.each([
 		['SIGINT', 130, 'interrupted'],
 		['SIGTERM', 143, 'terminated'],
-	] as const)('ends after %s with %i once the command has stopped', async (signal, code, said) => {
+	] as const)('ends after %s with %i when the command has stopped', async (signal, code, said) => {
 		const child = spawn(process.execPath, [program, 'lists', 'list'], { env: { ...env, HANG: signal } });
 		let stderr = '';
 		child.stderr.on('data', (chunk) => {

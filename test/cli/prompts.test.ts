@@ -1,4 +1,4 @@
-/** Missing values at a terminal: every command asks for each, offers what is there, and can be left. */
+/** Missing values on a terminal: each command asks for them, offers existing records, and can be interrupted. */
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -11,10 +11,10 @@ import { typing } from '../support/typing.js';
 const ctrlC = '\x03';
 const ctrlD = '\x04';
 
-/** Their missing value is not asked for: the shell calls it, and it answers with nothing. */
+/** Shells call these commands, which answer missing values with nothing. */
 const silent = new Set(['completion complete']);
 
-/** They take no `--db`. */
+/** These commands have no `--db`. */
 const ofProfiles = new Set(['profile', 'config']);
 
 async function filled() {
@@ -53,7 +53,7 @@ describe('on a terminal with 40 columns', () => {
 		project = await filled();
 	});
 
-	it.each(needing)('$path asks for missing values, and can be abandoned', async ({ path, command }) => {
+	it.each(needing)('$path asks for missing values, and can be interrupted', async ({ path, command }) => {
 		const [change] = command.changes ?? [];
 		const words = [...path.split(' '), ...(change === undefined ? [] : [flagOf(change), 'X'])];
 		for (const key of [ctrlC, ctrlD]) {
@@ -70,7 +70,7 @@ describe('on a terminal with 40 columns', () => {
 });
 
 describe('a missing value', () => {
-	it('is chosen from existing records, filtered by what is typed', async () => {
+	it('is chosen from existing records, filtered by the typed text', async () => {
 		const { typed } = await filled();
 		expect(
 			(
@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('matches the exact name first, then its beginning, never the text beside it', async () => {
+	it('matches an exact name first, then the beginning of a name, never the description beside it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -188,7 +188,7 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
-	it('names the first step if there is nothing to choose', async () => {
+	it('has an error with the first step if no record exists', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);
@@ -278,7 +278,7 @@ describe('a secret', () => {
 	});
 });
 
-it('another name than the required one declines', async () => {
+it('a wrong name in place of the required one declines', async () => {
 	const { typed, run } = await filled();
 	const answers: Parameters<typeof typing>[0] = [['Type Readers to confirm:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({

@@ -40,7 +40,7 @@ describe('--query', () => {
 		expect(await asked(query, ...words)).toEqual({ code: 0, stdout, stderr: '' });
 	});
 
-	it('rejects an invalid expression before anything is done', async () => {
+	it('rejects an invalid expression before the command changes anything', async () => {
 		const ended = await asked('[', 'lists', 'create', '--name', 'D', '--email-reason', 'r');
 		expect(ended).toMatchObject({
 			code: 2,
@@ -54,7 +54,7 @@ describe('--query', () => {
 		});
 	});
 
-	it('reads the whole answer with --quiet too', async () => {
+	it('applies to the whole result with --quiet too', async () => {
 		const list = ['lists', 'create', '--name', 'Quiet', '--email-reason', 'r', '-q'];
 		expect(await asked('name', ...list)).toEqual({ code: 0, stdout: '"Quiet"\n', stderr: '' });
 		const token = ['engine', 'tokens', 'create', '--name', 'quiet', '-q'];
@@ -66,7 +66,7 @@ describe('--query', () => {
 		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
 	});
 
-	it('ends with 2 if it does not fit a read, and warns after a change', async () => {
+	it('ends with 2 if it fails on a read, and warns if it fails after a change', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,
 			stdout: '',
@@ -84,7 +84,7 @@ describe('--query', () => {
 		expect(await asked('id', 'lists', 'get', '99')).toMatchObject({ code: 3, stdout: '' });
 	});
 
-	it('reads the help as JSON', async () => {
+	it('applies to the help as JSON', async () => {
 		expect((await asked('topic', 'help', 'exit-codes')).stdout).toBe('"exit-codes"\n');
 		for (const words of [
 			['help', 'lists', 'get'],

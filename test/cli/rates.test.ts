@@ -1,4 +1,4 @@
-/** Rates and limits: what is taken, what is refused, and the one form in which help, errors and documents write them. */
+/** Rates and limits: accepted and rejected forms, and the one form in which help, errors and documents write them. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -27,7 +27,7 @@ describe('cleaned text', () => {
 		['Ärger 日本 👩‍👩‍👧 e\u0301', 'Ärger 日本 👩‍👩‍👧 e\u0301'],
 	])('turns %j into %j', (text, expected) => expect(clean(text)).toBe(expected));
 
-	it('has no control characters, and cleaning it again changes nothing', () => {
+	it('has no control characters, and does not change when it is cleaned again', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'binary' }), (text) => {
 				expect(clean(text)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200b]/);
@@ -36,8 +36,8 @@ describe('cleaned text', () => {
 		);
 	});
 
-	it('is made quickly from a megabyte of hostile text', () => {
-		// Quadratic work on a megabyte would take longer than a test may: its time limit is the judge.
+	it('is produced quickly from a megabyte of hostile text', () => {
+		// Quadratic work on a megabyte would exceed the time limit of the test.
 		expect(clean('👩\u200d'.repeat(300_000)).length).toBeGreaterThan(900_000);
 		expect(clean('\x1b'.repeat(1_000_000))).toHaveLength(4_000_000);
 	});
@@ -72,7 +72,7 @@ describe('widths', () => {
 });
 
 describe('cells', () => {
-	it('quotes CSV so that a parser reads back what was written', () => {
+	it('quotes CSV so that a parser restores the values', () => {
 		fc.assert(
 			fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 5 }), (values) => {
 				expect(parse(`${values.map(csvCell).join(',')}\r\n`, { record_delimiter: '\r\n' })).toEqual([values]);
@@ -116,7 +116,7 @@ describe('a multi-line value', () => {
 	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text, times };
 	const row = { tries: [{ at: 1 }, { at: 2 }] };
 
-	it('has a line each on a card, and one line in a table', async () => {
+	it('has one line per item on a card, and one line in a table', async () => {
 		expect(card(row, columns, layout)).toBe('TRIES  at 1\n       at 2\n');
 		expect(await drawn([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
 	});

@@ -1,4 +1,4 @@
-// Files that never end, and a home that is none.
+// Files without end, files in other encodings, and a HOME that is not a path.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ describe('a file that must be UTF-8', () => {
 		['templates', 'create', '--name', 'T', '--text-file'],
 		['apply', '-f'],
 		['diff', '-f'],
-	])('names the first line that is not: %s', async (...words) => {
+	])('is rejected with its first invalid line: %s', async (...words) => {
 		const project = await makeProject({ smtp: 9 });
 		const file = await project.file('broken', broken);
 		expect(await project.run([...words, file])).toEqual({
@@ -52,7 +52,7 @@ describe('a file that must be UTF-8', () => {
 		});
 	});
 
-	it('names UTF-16, in the configuration too, and may begin with a byte order mark', async () => {
+	it('is rejected as UTF-16, in the configuration too, and may begin with a byte order mark', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
 		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
@@ -81,7 +81,7 @@ describe('standard input', () => {
 		'/dev/stdin',
 		'/dev/fd/0',
 		'/proc/self/fd/0',
-	])('can be used once, also under the name %s', async (name) => {
+	])('can be read once, also under the name %s', async (name) => {
 		const project = await makeProject({ smtp: 9 });
 		const both = (one: string, other: string) => ({
 			code: 2,
@@ -97,7 +97,7 @@ describe('standard input', () => {
 		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
 	});
 
-	it('is not a file under any name: an import from it needs it again', async () => {
+	it('needs --rejects for an import under any of its names', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const stdin = 'email\nann@example.com\n';
 		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];

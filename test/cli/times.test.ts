@@ -33,12 +33,12 @@ describe('times', () => {
 		);
 	});
 
-	it('show their day in that zone, also named for days only', async () => {
+	it('have their day in that zone; dates without a time name the zone too', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('that a table does not show name no zone, and --no-header omits it', async () => {
+	it('have no zone named if the table does not show them or --no-header is given', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
@@ -90,7 +90,7 @@ describe('times', () => {
 		expect(await caption('Europe/Kyiv')).toBe('Times: Europe/Kyiv (UTC+2)');
 	});
 
-	it('in options use that zone too', async () => {
+	it('in options are read in that zone too', async () => {
 		let count = 0;
 		const expires = async (end: string, ...zone: string[]) => {
 			count += 1;
@@ -101,12 +101,12 @@ describe('times', () => {
 		expect(await expires('2026-12-01', ...oslo)).toBe('2026-11-30T23:00:00');
 		expect(await expires('2026-12-01T18:00:00', ...oslo)).toBe('2026-12-01T17:00:00');
 		expect(await expires('2026-12-01T18:00:00Z', ...oslo)).toBe('2026-12-01T18:00:00');
-		// 23:30 in Oslo: tomorrow is the 2nd there, and the 3rd in Auckland.
+		// It is 23:30 in Oslo, so tomorrow is the 2nd there and the 3rd in Auckland.
 		expect(await expires('tomorrow', ...oslo)).toBe('2026-11-01T23:00:00');
 		expect(await expires('tomorrow', '--time-zone', 'Pacific/Auckland')).toBe('2026-11-02T11:00:00');
 	});
 
-	it('of engine init set the zone of report days', async () => {
+	it('take their zone from engine init, which stores it for report days', async () => {
 		const made = await makeProject();
 		const settings = await made.json(['engine', 'init', ...oslo]);
 		expect(settings).toMatchObject({ settings: { time_zone: 'Europe/Oslo' } });

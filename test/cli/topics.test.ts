@@ -19,7 +19,7 @@ describe('the topics of the help', () => {
 	});
 });
 
-/** `messages get`, or `serve`; words that follow a whole command are prose. */
+/** Words after a complete command are prose. */
 function exists(words: string): boolean {
 	const [name, ...rest] = words.split(' ');
 	let node: Command | CommandGroup | undefined = nodes.find((one) => one.name === name);

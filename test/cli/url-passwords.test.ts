@@ -1,4 +1,4 @@
-// A password within a URL is a secret as others are: no command shows it, but what is asked for it.
+// A password in a URL is a secret: commands show it only with --show-secrets or through `api`.
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -161,7 +161,7 @@ describe('the URL of a webhook', () => {
 			expect([words, await said(...words)]).toEqual([words, expect.not.stringContaining('hunter2')]);
 	});
 
-	it('is shown whole with --show-secrets', async () => {
+	it('is shown with its password by --show-secrets', async () => {
 		await project.run(['webhooks', 'create', '--url', target, '--type', 'OPENED']);
 		expect(JSON.parse((await project.run(['webhooks', 'get', '1', '-o', 'json'])).stdout)).toMatchObject({
 			url: hidden,
@@ -172,7 +172,7 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
-	it('shows people no secrets, and programs everything except the password', async () => {
+	it('is printed without secrets for people, and without its password for programs', async () => {
 		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
 		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
 		for (let at = 0; at < 2; at += 1)
@@ -201,7 +201,7 @@ describe('the URL of a webhook', () => {
 		}
 	});
 
-	it('is applied without printing its password, and then nothing differs', async () => {
+	it('is applied without printing its password, and a second run changes nothing', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
 		for (const words of [['-n'], ['-o', 'json']]) {
@@ -248,7 +248,7 @@ const refused: readonly (readonly string[])[] = [
 
 it.each(
 	refused,
-)('keeps user and parameters of a refused URL out of its error: %s %s %s %s %s %s', async (...argv) => {
+)('an error about a refused URL hides its user and parameters: %s %s %s %s %s %s', async (...argv) => {
 	const { run } = await makeProject();
 	for (const more of [[], ['-o', 'json'], ['--debug']]) {
 		const { code, stdout, stderr } = await run([...argv, ...more]);

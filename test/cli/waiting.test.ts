@@ -26,7 +26,7 @@ describe('the line that shows what a command waits for', () => {
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
 	}
 
-	it('counts any output as activity, and respects a progress line', async () => {
+	it('is delayed by any output, and hidden by a progress line', async () => {
 		const { line, begin, text, pass } = terminal();
 		const first = begin('a.example');
 		pass(900);
@@ -55,7 +55,7 @@ describe('a command on a terminal', () => {
 	let stop = () => {};
 	afterEach(() => stop());
 
-	/** Answers the first request with 503, and the others once `release` was called. */
+	/** Answers the first request with 503, and the others after `release` is called. */
 	async function startSlow() {
 		const held: ServerResponse[] = [];
 		let isReleased = false;
@@ -112,7 +112,7 @@ describe('a command on a terminal', () => {
 		expect(stderr).toMatch(gone);
 	});
 
-	it('shows a silent mail server', async () => {
+	it('shows that the mail server does not answer', async () => {
 		const words = 'send --from news@example.com --to a@example.com --subject S --text x';
 		const sockets: Socket[] = [];
 		const silent = createTcpServer((socket) => sockets.push(socket.on('error', () => undefined))).listen(0);

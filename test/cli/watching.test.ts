@@ -49,14 +49,14 @@ describe('--watch', () => {
 		);
 	});
 
-	it('prints a document a line as ndjson', async () => {
+	it('prints one document per line as ndjson', async () => {
 		const { stdout } = await project.run([...day, '-o', 'ndjson'], thirdEnds());
 		const lines = stdout.trimEnd().split('\n');
 		expect(lines).toHaveLength(2);
 		for (const line of lines) expect(JSON.parse(line)).toMatchObject({ data: [{ date: '01.11.2026' }] });
 	});
 
-	it('replaces the previous round on a terminal, and leaves the last', async () => {
+	it('replaces the previous round on a terminal, and leaves the last one', async () => {
 		const { stdout, stderr } = await project.run([...day, '--chart', 'none'], {
 			...thirdEnds(),
 			columns: 80,

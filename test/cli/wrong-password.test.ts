@@ -1,4 +1,4 @@
-/** A PostgreSQL that refuses the password, at every command: exit 4, with the way out and without the password. */
+/** With a wrong PostgreSQL password each command exits with 4, prints a hint, and does not print the password. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
@@ -6,16 +6,16 @@ import { parseShellLine } from '../support/golden/shell-line.js';
 import { ask, canRunPostgres, type OwnPostgres, startOwn } from '../support/postgres.js';
 import { makeProject, type Project } from '../support/project.js';
 
-/** They open no database, or a file alone. */
+/** These commands open no database, or only a file. */
 const apart =
 	/^(sink|demo|login|logout|version|help|commands|(completion|config|profile)( .*)?|engine (backup|restore|secrets .*|bounces explain))$/;
 
-/** In place of the first example: another database than that of the call, or a file that is there. */
+/** Arguments instead of the command's first example, which would not connect to MAILCTL_DB. */
 const ownCalls: Readonly<Record<string, (url: string) => string[]>> = {
 	'engine migrate': (url) => ['engine', 'migrate', '--from', 'news.db', '--to', url, '--yes'],
 };
 
-/** Pipes of mail servers have a code of their own for what may be brought again. */
+/** Mail servers retry a pipe after exit 75; `doctor` reports the fault as a finding. */
 const ownCodes: Readonly<Record<string, number>> = { 'engine bounces ingest': 75, doctor: 11 };
 
 const files: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ describe.skipIf(!canRunPostgres())('a refused password', () => {
 			expect(await run(['lists', 'list', '--debug', '-o', format])).toMatchObject({ code: 4 });
 	});
 
-	it('is reported as missing if there is none', async () => {
+	it('is reported as missing if the URL has none', async () => {
 		const without = new URL(url);
 		without.password = '';
 		expect(await run(['--db', without.href, 'lists', 'list'])).toMatchObject({

@@ -1,4 +1,4 @@
-// Files of a message: their place in its structure, their names for old and new readers, and their bytes.
+// Attached files: their place in the MIME structure, their names for old and new readers, and their bytes.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
@@ -60,11 +60,11 @@ const report = file('report.pdf');
 const image = '<p>x<img src="cid:logo.png" alt=""></p>';
 const inline = leaf('image/png', logo, 'inline', '<logo.png>');
 
-describe.skipIf(!hasPython)('a message with files has the structure that Python reads', () => {
+describe.skipIf(!hasPython)('the MIME structure of a message with files', () => {
 	it.each<[what: string, over: Partial<Content>, files: File[], tree: MimeNode]>([
 		['a text', { text: 'T' }, [report], node('multipart/mixed', text, leaf('application/pdf', report))],
 		[
-			'a text and an HTML',
+			'a text and HTML',
 			{ text: 'T', html: '<p>x</p>' },
 			[report, logo],
 			node(
@@ -75,13 +75,13 @@ describe.skipIf(!hasPython)('a message with files has the structure that Python 
 			),
 		],
 		[
-			'an image of the HTML',
+			'an image in the HTML',
 			{ text: 'T', html: image },
 			[logo],
 			node('multipart/alternative', text, node('multipart/related', html, inline)),
 		],
 		[
-			'an image and another file',
+			'an image in the HTML and another file',
 			{ text: 'T', html: image },
 			[logo, report],
 			node(
@@ -90,12 +90,12 @@ describe.skipIf(!hasPython)('a message with files has the structure that Python 
 				leaf('application/pdf', report),
 			),
 		],
-	])('%s', async (_, over, files, tree) => {
+	])('of %s is as Python parses it', async (_, over, files, tree) => {
 		const [read] = pythonReads([await join(over, files)]);
 		expect(read).toMatchObject({ defects: [], tree });
 	});
 
-	it('a file keeps its name', async () => {
+	it('a file keeps its name in each encoding', async () => {
 		const names = [
 			'plain.pdf',
 			'with "quotes" and \\.pdf',
@@ -116,7 +116,7 @@ describe.skipIf(!hasPython)('a message with files has the structure that Python 
 	});
 });
 
-it('a file decodes to its bytes, with lines that any server accepts', async () => {
+it('a file decodes to its bytes, and its lines are short and ASCII', async () => {
 	const name = fc
 		.string({ unit: 'binary', minLength: 1, maxLength: 60 })
 		.map((given) => given.replace(/[\p{C}\p{Z}/\\]/gu, ''))
@@ -135,7 +135,7 @@ it('a file decodes to its bytes, with lines that any server accepts', async () =
 	);
 });
 
-it('a signature over pieces equals one over the whole', async () => {
+it('a DKIM signature over pieces equals one over the whole message', async () => {
 	const { secret } = await generateKey('ed25519');
 	const key = { domain: 'example.com', selector: 's', type: 'ed25519' as const, key: decodeKey(secret) };
 	for (const over of [{ text: 'T  \n\n' }, { text: '', html: image }]) {
@@ -150,7 +150,7 @@ it('a signature over pieces equals one over the whole', async () => {
 	}
 });
 
-it('recipients share the bytes of files', async () => {
+it('messages share the encoded bytes of files', async () => {
 	const compiled = await compileContent(content({ text: '#name#', attachments: [report] }), readHere);
 	const encoded = new Map([[report.sha256, encodeFile(report.bytes)]]);
 	const of = () => compiled.rest(encoded, recipient()).find((piece) => piece === encoded.get(report.sha256));
@@ -182,7 +182,7 @@ describe('cid: links', () => {
 		['<img src="CID:b.png"><img src=cid:b.png>', ['a.png'], { unknown: ['b.png'], unclear: [] }],
 		['<img src="cid:a.png">', ['a.png', 'a.png'], { unknown: [], unclear: ['a.png'] }],
 		['<p>acid:rain is no link</p>', [], { unknown: [], unclear: [] }],
-	])('%s with %j', (written, given, faults) => {
+	])('of %s are checked against the file names %j', (written, given, faults) => {
 		expect(cidFaults(written, names(...given))).toEqual(faults);
 	});
 });

@@ -1,4 +1,4 @@
-/** Texts that break things, from the corpora: none where those are missing. */
+/** Strings from the corpora that often break parsers; empty if the corpora are missing. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { corpora } from './support.js';

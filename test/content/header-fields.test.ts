@@ -1,4 +1,4 @@
-// Header fields of any text and any names are folded where they can be, and nowhere else.
+// Header fields of any text and any names are folded only where RFC 5322 allows it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sendFields } from '../../src/api/messages.js';
@@ -61,7 +61,7 @@ const anyName = fc.oneof(
 );
 
 describe('a header field', () => {
-	it('is accepted exactly if a send call accepts it', () => {
+	it('is accepted if a send call accepts it, and rejected if its name is reserved or too long', () => {
 		fc.assert(
 			fc.property(anyName, text, (name, value) => {
 				const send = {
@@ -80,7 +80,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any text fits the limits and unfolds to the text', () => {
+	it('of any text keeps the line limits and unfolds to the text', () => {
 		fc.assert(
 			fc.property(fieldName, text, (name, value) => {
 				const field = unstructuredField(name, value);
@@ -98,7 +98,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any names fits the limits', () => {
+	it('of any names keeps the line limits', () => {
 		const person = text.map((name) =>
 			name
 				.replace(/[\t<>]/g, '')

@@ -1,4 +1,4 @@
-// Style rules that move into style attributes, and those that stay.
+// Style rules that move into style attributes, and rules that stay in the style sheet.
 import { describe, expect, it } from 'vitest';
 import { cssStatements, formatStatement, planInlining } from '../../src/content/inline-plan.js';
 
@@ -52,7 +52,7 @@ describe('a style sheet', () => {
 			'@supports (x: y) { @media z { p { a: c !important; d: e !important } } }',
 		],
 		['p {a: b} @layer l { p {a: c} }', '@layer l { p {a: c} }'],
-	])('of %j makes what stays important: %j', (css, stays) => {
+	])('of %j keeps rules that override inlined ones: %j', (css, stays) => {
 		expect(divided(css)[0]).toBe(stays);
 	});
 

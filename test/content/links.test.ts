@@ -59,7 +59,7 @@ describe('a link that is counted', () => {
 			'<a href="https://x.y/" href="https://second.example/">a</a>',
 			'<a href="https://m.test/c/T0" href="https://second.example/">a</a>',
 		],
-	])('is %j', async (html, expected) => {
+	])('is %j, rewritten as %j', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected + pixel);
 	});
 
@@ -89,7 +89,7 @@ describe('a link that is counted', () => {
 		expect(await tracked(html)).toBe(html + pixel);
 	});
 
-	it('is not the link for unsubscribing or to the browser view, if that is the whole value', async () => {
+	it('is not an unsubscribe or browser-view link, if the variable is the whole value', async () => {
 		const html = '<a href="#unsubscribe_url#">a</a><a href=" #view_url# ">b</a>';
 		const variables = { unsubscribe_url: 'https://m.test/u/T', view_url: 'https://m.test/v/T' };
 		expect((await compile(html)).links).toBe(0);
@@ -128,14 +128,14 @@ describe('a link that is counted', () => {
 		if (target === null) expect(html).toBe(`${await arrived(compiled, { u }, null)}${pixel}`);
 	});
 
-	it('keeps its position if links before it are invalid for this recipient', async () => {
+	it('keeps its number if links before it are invalid for this recipient', async () => {
 		const html = '<a href="#u#">a</a><a href="https://x.y/">b</a>';
 		expect(await tracked(html, { u: 'mailto:a@b.c' })).toBe(
 			`<a href="mailto:a@b.c">a</a><a href="https://m.test/c/T1">b</a>${pixel}`,
 		);
 	});
 
-	it('appears neither in the text nor in a preview', async () => {
+	it('is not rewritten in the text part or in a preview', async () => {
 		const compiled = await compile('<p><a href="https://x.y/">words</a></p>');
 		const { text } = await PostalMime.parse(
 			compiled.join(envelope(), recipient({ tracking: trackingFor(compiled) })),
@@ -155,7 +155,7 @@ describe('the pixel', () => {
 			'<body>a</body><a href="https://x.y/">b</a>',
 			`<body>a${pixel}</body><a href="https://m.test/c/T0">b</a>`,
 		],
-	])('of %j is before the last end of the body, or at the end', async (html, expected) => {
+	])('of %j is before the last end tag of the body, or at the end', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected);
 	});
 });
@@ -239,7 +239,7 @@ describe('rewriting', () => {
 		},
 	);
 
-	it('keeps HTML as written if inlining would change its links', async () => {
+	it('leaves HTML as written if inlining would change its links', async () => {
 		const html =
 			'<style>p{color:red}</style><p><a href="https://x.y/1">1</a><a href="https://x.y/2">2</a></p>';
 		const styled = content({ html, disable_inline: false });
@@ -252,7 +252,7 @@ describe('rewriting', () => {
 		expect(dropped.link(0, {})).toBe('https://x.y/1');
 	});
 
-	it('is fast for hostile HTML', async () => {
+	it('handles hostile HTML quickly', async () => {
 		for (const part of [
 			'<a href="https://x.y/">',
 			'<a href="',

@@ -1,4 +1,4 @@
-// Findings about content, with the position of the first of a kind.
+// Warnings about content, each with the position of its first occurrence.
 import { describe, expect, it } from 'vitest';
 import { clippedBytes, contentFindings } from '../../src/content/lint.js';
 
@@ -81,7 +81,7 @@ describe('content', () => {
 		expect(kinds(null, { text: 'x'.repeat(200_000) })).toEqual([]);
 	});
 
-	it('of bulk mail has a link to unsubscribe in any body, with a default too', () => {
+	it('of bulk mail has an unsubscribe link in any body, also as a variable with a default', () => {
 		expect(kinds(null, { text: 'Hi', bulk: true })).toEqual(['no_unsubscribe']);
 		expect(kinds('<a href="#unsubscribe_url#">x</a>', { text: 'Hi', bulk: true })).toEqual([]);
 		expect(kinds(null, { text: '#unsubscribe_url|x#', bulk: true })).toEqual([]);

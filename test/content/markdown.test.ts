@@ -8,7 +8,7 @@ function bodyOf(markdown: string): string {
 }
 
 describe('markdown', () => {
-	it('becomes both bodies', () => {
+	it('becomes the text and the HTML body', () => {
 		const { html, text, heading } = markdownBodies(
 			'# News\n\nHi **Ann**, see [us](https://example.com/a).\n',
 		);
@@ -34,7 +34,7 @@ describe('markdown', () => {
 		expect(bodyOf(markdown)).toBe(html);
 	});
 
-	it('has the rows of a table as rows in the text', () => {
+	it('keeps the rows of a table in the text body', () => {
 		const { text } = markdownBodies('| Plan | Price |\n|---|---:|\n| Small | 5 € |\n| Large | 50 € |');
 		expect(text.split('\n').map((line) => line.split(/ +/))).toEqual([
 			['Plan', 'Price'],
@@ -43,7 +43,7 @@ describe('markdown', () => {
 		]);
 	});
 
-	it('uses the first heading of level 1 as plain-text subject', () => {
+	it('takes the first heading of level 1 as the subject, without markup', () => {
 		expect(
 			markdownBodies('Hi\n\n## Two\n\n# A *fine* [day](https://x.example) & #name#\n\n# B').heading,
 		).toBe('A fine day [https://x.example] & #name#');

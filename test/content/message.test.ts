@@ -22,7 +22,7 @@ function encodings(message: string): string[] {
 }
 
 describe('a message', () => {
-	it('is written to shared memory if it fits, else to new memory', async () => {
+	it('is written to shared memory if it fits, and to new memory otherwise', async () => {
 		const compiled = await compileContent(
 			content({ text: 'Dear #name#,\n.é\n', html: '<p>Dear #name#</p>' }),
 			readHere,
@@ -56,7 +56,7 @@ describe('a message', () => {
 		);
 	});
 
-	it('with html gets a text alternative as its first part', async () => {
+	it('with HTML gets a text alternative as its first part', async () => {
 		const message = await written(
 			{ html: '<h1>News</h1><p>Go <a href="#url#">there</a></p>' },
 			{},
@@ -70,29 +70,29 @@ describe('a message', () => {
 		expect(message).toContain('\r\nNews\r\n\r\nGo there [https://x.y/]\r\n');
 	});
 
-	it('with html without visible text has no alternative', async () => {
+	it('with HTML without visible text has no alternative', async () => {
 		expect(await written({ html: '<img src="x.png">' })).toContain(
 			'\r\nContent-Type: text/html; charset=us-ascii\r\n',
 		);
 	});
 
 	it.each([
-		['short-lined ASCII', 'abc', '7bit'],
+		['ASCII in short lines', 'abc', '7bit'],
 		['a line over 998', 'x'.repeat(999), 'quoted-printable'],
-		['a line that begins From', 'a\nFrom me', 'quoted-printable'],
+		['a line that begins with From', 'a\nFrom me', 'quoted-printable'],
 		['a line that begins with a dot', 'a\n.b', 'quoted-printable'],
 		['some umlauts', 'Grüße aus Köln, und noch viel mehr Text', 'quoted-printable'],
 		['a variable', 'Dear #name#', 'quoted-printable'],
 		['mostly beyond ASCII', '日本語のテキスト'.repeat(20), 'base64'],
 		['mostly beyond ASCII with a variable', `${'日本語のテキスト'.repeat(20)}#name#`, 'base64'],
 		['a control character', 'a\u0007b', 'quoted-printable'],
-	])('encodes %s by its kind', async (_kind, text, encoding) => {
+	])('chooses the transfer encoding for %s', async (_kind, text, encoding) => {
 		const message = await written({ text }, {}, { variables: { name: 'x' } });
 		expect(encodings(message)).toEqual([encoding]);
 		if (encoding !== '7bit') expect(longestBodyLine(Buffer.from(message))).toBeLessThanOrEqual(76);
 	});
 
-	it('has a boundary from its hash that no part contains', async () => {
+	it('has a boundary that comes from its hash and that no part contains', async () => {
 		const first = await written({ text: 'a', html: 'b' });
 		const boundary = /boundary="([^"]+)"/.exec(first)?.[1] ?? '';
 		expect(boundary).toMatch(/^=_[0-9a-f]{32}$/);
@@ -121,13 +121,13 @@ describe('header fields', () => {
 		expect(message).toContain('Reply-To: a@x.y, =?UTF-8?B?w4RubmU=?= <b@x.y>\r\n');
 	});
 
-	it('never show hidden copies', async () => {
+	it('never contain bcc recipients', async () => {
 		const message = await written({ text: 'x' }, { bcc: ['hidden@example.com'] });
 		expect(message).not.toMatch(/bcc|hidden/i);
 		await expect(written({ text: 'x' }, { headers: { bCc: 'a@b.c' } })).rejects.toThrow('cannot be set');
 	});
 
-	it('offer one-click unsubscribing', async () => {
+	it('contain the fields for one-click unsubscribing', async () => {
 		const message = await written({ text: 'x' }, {}, { listUnsubscribeUrl: 'https://x.y/u/t' });
 		expect(message).toContain(
 			'\r\nList-Unsubscribe: <https://x.y/u/t>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n',
@@ -142,7 +142,7 @@ describe('header fields', () => {
 		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
 	});
 
-	it('never exceed 998 characters, nor 78 if the next line has space', async () => {
+	it('never exceed 998 characters, nor 78 if they can be folded', async () => {
 		const message = await written(
 			{ text: 'x' },
 			{ headers: { [`X-${'n'.repeat(198)}`]: 'w'.repeat(900), 'X-Short': 'w'.repeat(75) } },
@@ -155,7 +155,7 @@ describe('header fields', () => {
 		['a value', { headers: { 'X-A': 'a\r\nBcc: b@c.d' } }, {}],
 		['a bare LF in a value', { headers: { 'X-A': 'a\nb' } }, {}],
 		['NUL in a value', { headers: { 'X-A': 'a\0b' } }, {}],
-		['a name', { headers: { 'X-A: b\r\nBcc': 'x' } }, {}],
+		['a field name', { headers: { 'X-A: b\r\nBcc': 'x' } }, {}],
 		['From', { from: 'a\r\nBcc: x <a@b.c>' }, {}],
 		['a name in To', {}, { to: 'a\nb <a@b.c>' }],
 		['an address', {}, { to: 'a@b.c>\r\nRCPT TO:<evil@x' }],
@@ -163,7 +163,7 @@ describe('header fields', () => {
 		['Reply-To', { reply_to: ['a@b.c\r\nX: y'] }, {}],
 		['a Message-ID', {}, { messageId: 'a\r\nb' }],
 		['a link', {}, { listUnsubscribeUrl: 'https://x/\r\nBcc: a@b.c' }],
-		['a field that is not the user’s', { headers: { 'Content-Type': 'text/html' } }, {}],
+		['a reserved field', { headers: { 'Content-Type': 'text/html' } }, {}],
 	])('reject an injection through %s', async (_where, sender, person) => {
 		await expect(written({ text: 'x' }, sender, person)).rejects.toThrow();
 	});

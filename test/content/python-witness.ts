@@ -1,4 +1,4 @@
-/** Python's email package under its strict policy, which raises where it finds a defect: an outside witness of messages. */
+/** Parses messages with Python's email package, whose strict policy raises an error for each defect. */
 import { expect } from 'vitest';
 import { runProgram, runs } from '../support/run-program.js';
 

@@ -1,4 +1,4 @@
-// No value of a variable can make a mail load something.
+// A value of a variable must not make a mail load anything.
 import { expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { isTooDeep, maxNesting } from '../../src/content/nesting.js';
@@ -24,7 +24,7 @@ it.each([
 	['<rect fill="url(#v#)">'],
 	['<iframe srcdoc="#v#"></iframe>'],
 	['<iframe srcdoc="<p>#v##w#</p>"></iframe>'],
-])('%s accepts no value', async (html) => {
+])('%s inserts no value', async (html) => {
 	expect(await shown(html, 'https://evil.example/')).toBe(html);
 });
 
@@ -39,7 +39,7 @@ it.each([
 	['<p style="background: #v#">', '\\75rl(x)', '<p style="background: #">'],
 	['<style>#v#</style>', '@import "x"', '<style>#</style>'],
 	['<p title="url(#v# #w#">', 'x', '<p title="url(#v# #w#">'],
-])('%s with %s', async (html, value, expected) => {
+])('%s with the value %s becomes %s', async (html, value, expected) => {
 	expect(await shown(html, value)).toBe(expected);
 });
 
@@ -49,13 +49,13 @@ it.each([
 	['items', '<li>x'.repeat(5_000), false],
 	['rows', `<table>${'<tr><td>x'.repeat(5_000)}`, false],
 	['lists in lists', '<ul><li>'.repeat(201), true],
-	['breaks and pictures', '<br><img src="x"/>'.repeat(5_000), false],
+	['line breaks and images', '<br><img src="x"/>'.repeat(5_000), false],
 	['comments', `<!--${'<div>'.repeat(5_000)}-->`, false],
 	['a script', `<script>${'<div>'.repeat(5_000)}</script>`, false],
-	['a value', `<p title="${'<div>'.repeat(5_000)}">`, false],
-	['end tags between', '<b></i>'.repeat(500), true],
-	['what is ended', '<b>x</b>'.repeat(5_000), false],
-])('%s is nested too deeply or not', (_what, html, expected) => {
+	['an attribute value', `<p title="${'<div>'.repeat(5_000)}">`, false],
+	['misplaced end tags', '<b></i>'.repeat(500), true],
+	['closed elements', '<b>x</b>'.repeat(5_000), false],
+])('the nesting limit is applied to %s', (_what, html, expected) => {
 	expect(isTooDeep(html)).toBe(expected);
 });
 
@@ -74,7 +74,7 @@ it.each([
 	'#a#',
 	'url(',
 	'"\\',
-])('%j a hundred thousand times is scanned and guarded quickly', async (piece) => {
+])('%j repeated a hundred thousand times is scanned and filled in quickly', async (piece) => {
 	const text = piece.repeat(Math.ceil(100_000 / piece.length));
 	const cpuMs = startCpuClock();
 	isTooDeep(text);

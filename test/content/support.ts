@@ -1,4 +1,4 @@
-/** Contents, recipients and hostile values that the tests of content/ share. */
+/** Content, recipients and hostile values for the tests of content/. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -49,16 +49,16 @@ describe('the text alternative', () => {
 
 	it.each([
 		['pictures', '<img src="x.png" alt="abcdefghijklmnop">', 'abcdefghijklmnop'],
-		['linked pictures', '<a href="https://x.example/a"><img src=x></a>', 'https://x.example/a'],
-		['pieces of one word', '<i>abcdefgh</i>', 'abcdefgh'],
+		['linked images', '<a href="https://x.example/a"><img src=x></a>', 'https://x.example/a'],
+		['fragments of one word', '<i>abcdefgh</i>', 'abcdefgh'],
 		['single letters', '<b>x</b>', 'x'],
-		['blanks that are none', '<sup>1</sup>&nbsp;', '1'],
+		['no-break spaces', '<sup>1</sup>&nbsp;', '1'],
 	])('contains all of two mebibytes of %s', (_, piece, shown) => {
 		const count = Math.floor((2 * 1024 * 1024) / piece.length);
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});
 
-	it('wraps long lines, and keeps an endless word', () => {
+	it('wraps long lines, but not a long word', () => {
 		const words = 'abc '.repeat(30_000);
 		const lines = textAlternative(`<p>${words}</p>`).split('\n');
 		expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);

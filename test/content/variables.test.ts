@@ -35,12 +35,12 @@ describe('variables', () => {
 		expect(await shownText(written, { a: 'A', b: 'B' })).toBe(expected);
 	});
 
-	it('are filled once: a value that looks like a variable stays', async () => {
+	it('are filled in once: a value that looks like a variable stays', async () => {
 		expect(await shownText('#a##b#', { a: '#b#', b: '#a#' })).toBe('#b##a#');
 		expect(await shownText('#a#x#b#', { a: '#', b: '$&' })).toBe('#x$&');
 	});
 
-	it('are named once each, in order of appearance', () => {
+	it('are listed once each, in order of appearance', () => {
 		expect(usedVariables({ subject: '#s# #a#', text: '#b# #a#', html: '<a href="#c#">#b#</a>' })).toEqual([
 			's',
 			'a',
@@ -71,7 +71,7 @@ describe('variables', () => {
 		expect(await shownText(written, variables)).toBe(expected);
 	});
 
-	it('accept no default that ends their attribute', async () => {
+	it('reject a default that would end their attribute', async () => {
 		const link = 'javascript:alert(1)';
 		for (const html of [
 			`<a href='#u|it's#'>x</a>`,
@@ -92,14 +92,14 @@ describe('variables', () => {
 		expect(await shownText('#v#', { v })).toBe(v);
 	});
 
-	it('put no line break and no control character into a subject', async () => {
+	it('put neither a line break nor a control character into a subject', async () => {
 		const compiled = await compileContent(content({ subject: 'Hi #v#!', text: 'x' }), readHere);
 		expect(compiled.preview({ variables: { v: 'a\r\nBcc: x@y.z\u0000\u001b[1m\u2028c' } }).subject).toBe(
 			'Hi a Bcc: x@y.z[1m c!',
 		);
 	});
 
-	it('get missing quotes of their attribute', async () => {
+	it('get quotes if their attribute has none', async () => {
 		expect(await shown('<a href=#u# class=x>', { u: 'https://x.y/ onclick=alert(1)' })).toBe(
 			'<a href="https://x.y/ onclick=alert(1)" class=x>',
 		);
@@ -109,7 +109,7 @@ describe('variables', () => {
 	});
 });
 
-describe('a variable that opens a link', () => {
+describe('a variable at the start of a link', () => {
 	it.each([
 		'https://example.com/?a=b',
 		'HTTP://example.com',
@@ -120,7 +120,7 @@ describe('a variable that opens a link', () => {
 		'#javascript:',
 		'//example.com/x',
 		'',
-	])('may be %j', async (u) => {
+	])('can be %j', async (u) => {
 		const escaped = u.replaceAll('&', '&amp;');
 		expect(await shown('<a href="#u#">x</a>', { u })).toBe(`<a href="${escaped}">x</a>`);
 	});
@@ -156,7 +156,7 @@ describe('a variable that opens a link', () => {
 		expect(await shown('<a title="#a#">', { a: 'javascript:x' })).toBe('<a title="javascript:x">');
 	});
 
-	it('never becomes anything but a link in a browser', async () => {
+	it('never adds an attribute, a tag or another scheme in a browser', async () => {
 		const forms = [
 			'<a href="#a##b#">t</a>',
 			"<a href='#a#:#b#'>t</a>",
@@ -209,7 +209,7 @@ describe('a value in a URL', () => {
 		['#url#', url],
 		['#url#&n=#name#', `${url}&n=${name}`],
 		['tel:#name#', 'tel:Ann & Bob #1'],
-	])('is percent-encoded after ? and in a mailto only: %s', async (written, filled) => {
+	])('is percent-encoded after a ? and in mailto: %s', async (written, filled) => {
 		const amp = (text: string) => text.replaceAll('&', '&amp;');
 		for (const tag of ['a href', 'img src', 'form action'])
 			expect(await shown(`<${tag}="${amp(written)}">`, variables)).toBe(`<${tag}="${amp(filled)}">`);

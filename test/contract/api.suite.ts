@@ -1,5 +1,4 @@
-// The contract of `Api`. Each block names the decision it pins; "Assumption" = the service
-// document is silent there. Runs on whatever `open` gives: nothing here knows which implementation it has.
+// The contract of `Api`, for each implementation that `open` returns. Numbers in names refer to docs/api-decisions.md.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
@@ -243,7 +242,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				).toEqual({ meta: ['Value must be valid JSON.'] });
 			});
 
-			it('PUT resets missing fields to their defaults, PATCH keeps them (11)', async () => {
+			it('resets missing fields to their defaults on PUT, and keeps them on PATCH (11)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({ email: 'a@example.com', name: 'Ann', is_active: false });
 				expect(await subscribers.patch(id, { email: 'b@example.com' })).toMatchObject({
@@ -264,7 +263,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(subscribers.create({ email: 'ANN@xn--bcher-kva.example' }))).toEqual(['email']);
 			});
 
-			it('shows an address as it was written last, even if only the case changed (12)', async () => {
+			it('shows an address as it was last written, even if only the case changed (12)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id, email } = await subscribers.create({ email: 'Ann@Example.org' });
 				expect(email).toBe('Ann@Example.org');
@@ -450,7 +449,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('repeats the first answer for a key, and rejects another body with it (29)', async () => {
+			it('repeats the first answer for an idempotency key, and rejects another body with it (29)', async () => {
 				const idempotencyKey = unique('key-');
 				const first = await api.send(body(), { idempotencyKey });
 				expect(await api.send(body(), { idempotencyKey })).toEqual(first);
@@ -493,7 +492,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('covers the seven days that end at date_to if it is alone', async () => {
+			it('covers the seven days that end at date_to if date_from is missing', async () => {
 				const { data } = await api.report({ date_to: '07.01.2024' });
 				expect(data.map(({ date }) => date)).toEqual([1, 2, 3, 4, 5, 6, 7].map((day) => `0${day}.01.2024`));
 			});
@@ -512,7 +511,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('answers zeros for an unknown campaign, and rejects a bad UUID and an unknown event type', async () => {
+			it('answers zeros for an unknown campaign, and rejects an invalid UUID and an unknown event type', async () => {
 				const { total } = await api.report({ campaign_unique_id: '00000000-0000-4000-8000-000000000000' });
 				expect(total).toMatchObject({ sent: 0, opened: 0, opened_percent: '0', hardbounced_percent: 0 });
 				expect(

@@ -1,4 +1,4 @@
-/** To whom a campaign goes and when: foreseen, planned, and told afterwards, on every implementation. */
+/** Recipients and times of a campaign: counted, planned, and listed afterwards, on each implementation. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Audiences, CampaignSpec } from '../../src/api/campaigns.js';
 import type { Extensions } from '../../src/api/capabilities.js';
@@ -7,9 +7,9 @@ import { refuses } from '../support/refuses.js';
 import type { Subject } from './api.suite.js';
 import { accepted250, eventOf, lease, noon } from './store/fixture.js';
 
-/** Its clock stands at `noon` of the fixture, its zone is Europe/Oslo; no worker runs. */
+/** The clock stands at `noon` of the fixture, the time zone is Europe/Oslo, and no worker runs. */
 export interface AudienceSubject extends Subject {
-	/** The same database, for what the world does: deliveries and opens. */
+	/** The store of the same database, for deliveries and opens. */
 	store: Store;
 }
 
@@ -59,7 +59,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 		const both = () => ({ lists: [lists.readers, lists.guests] });
 		const foresee = async (more: Partial<CampaignSpec>, list_id = lists.readers) =>
 			(await audiences.foresee(spec(more), { list_id })).counts;
-		/** The same from a campaign that is staged, its id, and addresses that get a message. */
+		/** Stages a campaign and returns its counts, and the addresses that get a message. */
 		async function stage(more: Partial<CampaignSpec>, ids: readonly number[]) {
 			const { id } = await ext.campaigns.open(null, spec(more));
 			for (const list of ids) await ext.campaigns.addList(id, list);
@@ -68,7 +68,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			return { id, counts, byList, to: results.map(({ to }) => to) };
 		}
 
-		describe('counted before staging', () => {
+		describe('counts before staging', () => {
 			it('include a person on several lists once, in the first that accepts it', async () => {
 				const readers = { list_id: lists.readers, staged: 2, suppressed: 0, rejected: 0, left_out: 1 };
 				const inactive = { code: 'inactive', detail: null, count: 1 };
@@ -78,7 +78,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(await foresee(both(), lists.guests)).toEqual({ ...guests, reasons });
 			});
 
-			it('exclude every address of an excluded list, active there or not', async () => {
+			it('exclude every address of an excluded list, even if it is inactive there', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff] };
 				expect(await foresee(audience, lists.guests)).toMatchObject({
 					staged: 1,
@@ -98,7 +98,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('have of two active people matching %s: %i', async (condition, staged) => {
+			])('include, of two active people matching %s, %i', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
@@ -118,7 +118,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				});
 			});
 
-			it('write nothing, and equal what staging counts', async () => {
+			it('change nothing, and equal the counts of staging', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city~o'] };
 				const ids = [lists.readers, lists.guests];
 				const foreseen = [];
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('match opens by people, not bots, and only among those who got that mail', async () => {
+			it('match opens by people, not by bots, and only of recipients of that campaign', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -164,7 +164,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			});
 		});
 
-		describe('rejected', () => {
+		describe('an audience is rejected', () => {
 			const uuid = '00000000-0000-4000-8000-00000000dead';
 			it.each<[field: string, more: Partial<CampaignSpec>]>([
 				['lists', { lists: [1, 999_999] }],
@@ -177,7 +177,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['where_not_opened', { where_not_opened: ['x'] }],
 				['window', { window: '9-18' }],
 				['time_zone', { time_zone: 'Mars/Olympus' }],
-			])('on %s: %j', async (field, more) => {
+			])('with the field %s: %j', async (field, more) => {
 				for (const work of [
 					() => audiences.foresee(spec(more), { list_id: lists.readers }),
 					() => ext.campaigns.open(null, spec(more)),
@@ -188,19 +188,19 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 					});
 			});
 
-			it('for a missing list', async () => {
+			it('with a missing list', async () => {
 				const work = audiences.foresee(spec(), { list_id: 999_999 });
 				await refuses(work, 'not_found');
 			});
 		});
 
-		describe('times', () => {
+		describe('planned times', () => {
 			const zone = { time_zone: 'Europe/Oslo' };
 			it.each([
 				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
 				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
 				['2026-03-29 02:30', '2026-03-29T01:00:00.000000', 'skipped'],
-			])('read %s by the database’s clock: %s', async (at, moment, note) => {
+			])('come from %s in the database’s zone: %s', async (at, moment, note) => {
 				const times = { starts_at: moment, opens_at: moment };
 				expect(await audiences.plan({ at })).toEqual({ ...times, ...zone, note });
 			});
@@ -212,12 +212,12 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(await audiences.plan({})).toEqual({ ...zone, opens_at: null, note: null });
 			});
 
-			// It is 13:00 there.
+			// It is 13:00 in Oslo.
 			it.each([
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-			])('open %j at %s', async (request, opens_at) => {
+			])('with %j open at %s', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
 			});
 
@@ -228,7 +228,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['at', { at: '2026-02-30 09:00' }],
 				['window', { window: '9-18' }],
 				['window', { window: '09:00-09:00' }],
-			])('reject on %s: %j', async (field, request) => {
+			])('are rejected with the field %s: %j', async (field, request) => {
 				await expect(audiences.plan(request)).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { [field]: [{ code: 'invalid' }] },
@@ -236,8 +236,8 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			});
 		});
 
-		describe('left out', () => {
-			it('are listed by name in order and in pages, without those reached by another list', async () => {
+		describe('people who were left out', () => {
+			it('are listed with a reason, in order and in pages, without those whom another list includes', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city!=Rome'] };
 				const { id, to } = await stage(audience, [lists.readers, lists.guests]);
 				expect(to.sort()).toEqual(['ann@example.com', 'carl@example.com']);
@@ -256,7 +256,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(second).toEqual({ results: rest.slice(1), next: null });
 			});
 
-			it('are empty for a campaign without any, and for an unknown one', async () => {
+			it('are an empty page for a campaign without any, and an error for an unknown one', async () => {
 				const { id } = await stage({ list_id: lists.guests }, [lists.guests]);
 				expect(await audiences.leftOut(id, {})).toEqual({ results: [], next: null });
 				const unknown = audiences.leftOut('00000000-0000-4000-8000-00000000dead', {});

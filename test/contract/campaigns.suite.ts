@@ -1,4 +1,4 @@
-/** The contract of campaigns besides recipients: names, results of rows, and send requests as rows. */
+/** The contract of campaigns, without their audiences: names, results of rows, and send requests as rows. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CampaignSpec, RequestRow } from '../../src/api/campaigns.js';
 import type { Extensions } from '../../src/api/capabilities.js';
@@ -74,7 +74,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				await refuses(ext.campaigns.open(key, spec({ campaign_unique_id: other })), 'conflict');
 		});
 
-		it('are rejected beside one of the same mail that was released recently', async () => {
+		it('are rejected if a campaign with the same mail was released recently', async () => {
 			const mine = spec({ subject: unique('again') });
 			const { id, key } = await ext.campaigns.open(null, mine);
 			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] });
@@ -95,7 +95,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(null, mine)).key).not.toBe(key);
 		});
 
-		it('are rejected beside an unfinished one that repeats another', async () => {
+		it('are rejected if an unfinished campaign already repeats the same mail', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;
@@ -114,7 +114,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(second, mine, unless)).id).not.toBe(id);
 		});
 
-		it('are the same if their file was moved, and differ for another file', async () => {
+		it('are the same if their file was moved, and conflict if its content differs', async () => {
 			const job = unique('job');
 			const from = (path: string, sha256: string) => spec({ source: { path, sha256 } });
 			const { id } = await ext.campaigns.open(job, from('/a', 'ab'));
@@ -168,7 +168,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await ext.campaigns.results(id, {})).toEqual({ results: [], next: null });
 		});
 
-		it('are deleted as a whole before their release only', async () => {
+		it('can be deleted as a whole, but only before their release', async () => {
 			const job = unique('job');
 			const gone = unique('gone');
 			await ext.suppressions.put([{ email: `${gone}@example.com`, reason: 'HARDBOUNCED' }]);
@@ -194,7 +194,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await ext.campaigns.status(released)).toMatchObject({ messages: { canceled: 1 } });
 		});
 
-		describe('of send calls alone', () => {
+		describe('made of send calls', () => {
 			const sendBulk = async (to: readonly string[], more: object = {}) => {
 				let id = '';
 				const request = { from: subject.sender, type: 'BULK', to, subject: 'S', text_body: 'T', ...more };
@@ -271,7 +271,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			});
 		});
 
-		describe('of send requests', () => {
+		describe('with send requests as rows', () => {
 			const opened = async () => {
 				const job = unique('job');
 				const { id } = await ext.campaigns.open(job, { requests: true });
@@ -307,7 +307,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('reject what a send call rejects, and the same message to the same address', async () => {
+			it('reject the same requests as a send call, and a second equal message to one address', async () => {
 				const { id } = await opened();
 				const rows = [
 					{ to: [] },
@@ -346,7 +346,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('do not mix with recipients, nor with lists', async () => {
+			it('do not accept recipients or lists', async () => {
 				const { id } = await opened();
 				await refuses(
 					ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),

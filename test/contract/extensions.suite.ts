@@ -1,4 +1,4 @@
-// The contract of our extensions.
+// The contract of mailctl's extensions.
 
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -195,7 +195,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const pdf = { name: 'Übersicht.pdf', type: 'application/pdf', sha256 };
 			const mail = () => ({ from: subject.sender, to: ['a@example.com'], subject: 'S', text_body: 'T' });
 
-			it('are uploaded once and named by messages', async () => {
+			it('are uploaded once and then referenced by messages', async () => {
 				await refuses(ext.attachments.find(sha256), 'not_found');
 				expect(await ext.attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
 				expect(await ext.attachments.put(sha256, bytes)).toEqual({ sha256, size: 5 });
@@ -208,7 +208,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(Buffer.from(file?.content as ArrayBuffer)).toEqual(bytes);
 			});
 
-			it('match their hash, may be empty, and have a maximum size', async () => {
+			it('match their hash, can be empty, and have a maximum size', async () => {
 				const nothing = Buffer.alloc(0);
 				expect(await ext.attachments.put(shaOf(nothing), nothing)).toMatchObject({ size: 0 });
 				await expect(ext.attachments.put(sha256, Buffer.from('x'))).rejects.toMatchObject({
@@ -226,10 +226,10 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				['no name', { ...pdf, name: '' }, { 0: { name: [{ code: 'blank' }] } }],
 				['a path', { ...pdf, name: '../x' }, { 0: { name: [{ code: 'invalid' }] } }],
 				['a line break in its name', { ...pdf, name: 'a\rb' }, { 0: { name: [{ code: 'invalid' }] } }],
-				['no media type', { ...pdf, type: 'pdf' }, { 0: { type: [{ code: 'invalid' }] } }],
-				['a mail', { ...pdf, type: 'message/rfc822' }, { 0: { type: [{ code: 'invalid' }] } }],
-				['no hash', { ...pdf, sha256: 'x' }, { 0: { sha256: [{ code: 'invalid' }] } }],
-				['bytes that are not there', { ...pdf, sha256: '0'.repeat(64) }, [{ code: 'does_not_exist' }]],
+				['an invalid media type', { ...pdf, type: 'pdf' }, { 0: { type: [{ code: 'invalid' }] } }],
+				['the type of a mail', { ...pdf, type: 'message/rfc822' }, { 0: { type: [{ code: 'invalid' }] } }],
+				['an invalid hash', { ...pdf, sha256: 'x' }, { 0: { sha256: [{ code: 'invalid' }] } }],
+				['a hash that was never uploaded', { ...pdf, sha256: '0'.repeat(64) }, [{ code: 'does_not_exist' }]],
 			])('are rejected with %s', async (_, attachment, errors) => {
 				await expect(api.send({ ...mail(), attachments: [attachment] })).rejects.toMatchObject({
 					code: 'invalid',
@@ -249,7 +249,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('a list that is created if missing', () => {
-			it('is new again for a repetition of the call that added it', async () => {
+			it('is reported as new again if the call that added it is repeated', async () => {
 				const key = { idempotencyKey: unique('key') };
 				const body = { name: unique('kept'), email_reason: 'You asked' };
 				const added = await ext.lists.add(body, key);
@@ -465,7 +465,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await api
 					.subscribers(two.id)
 					.create({ email: 'var@example.com', name: 'Two', meta: { color: 'blue' } });
-				// In two lists: nobody knows which, unless the request says so.
+				// With the address in two lists, the request must say which one counts.
 				expect((await send({}))[1]).toContain('#color#');
 				expect(await send({ list_id: two.id })).toEqual([
 					'for Two',
@@ -481,7 +481,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const mail = { type: 'BULK', subject: 's', text_body: 'Hello #name#' } as const;
 			const spec = (): CampaignSpec => ({ from: subject.sender, ...mail });
 
-			it('stage a list, release it in one transaction, and reach nobody twice', async () => {
+			it('stage a list, release it in one transaction, and send to nobody twice', async () => {
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
@@ -522,11 +522,11 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const { counts, rejects } = await ext.campaigns.addList(id, list.id);
 				expect(counts).toEqual({ staged: 1, suppressed: 0, rejected: 1 });
 				expect(rejects[0]?.error).toContain('without@example.com');
-				// Added again it tells of them again: whoever goes on with a job has not seen the first answer.
+				// Adding the list again repeats its rejects, because a client that resumes has not seen the first answer.
 				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
-			it('send nothing once canceled, and deleting a list cancels its waiting bulk mail (17)', async () => {
+			it('send nothing after they are canceled; deleting a list cancels its waiting bulk mail (17)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
 				const { id } = await ext.campaigns.open(unique('job'), spec());
@@ -588,7 +588,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('are acknowledged once, also for a repeated batch, a gap and a reopened campaign', async () => {
+			it('are acknowledged once, also after a repeated batch, a gap or a reopened campaign', async () => {
 				const { campaigns, id, reopen } = await opened();
 				const recipients = [
 					{ to: 'a@example.com' },
@@ -630,10 +630,10 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it.each([
-				['it is strict', { strict_vars: true }],
-				['nothing is said of it', { strict_vars: undefined }],
-				['it is said as a form says it', { strict_vars: 'true' }],
-			])('have every value when %s', async (_, strict) => {
+				['true', { strict_vars: true }],
+				['not set', { strict_vars: undefined }],
+				['the text "true", as in a form', { strict_vars: 'true' }],
+			])('need a value for every variable if strict_vars is %s', async (_, strict) => {
 				const { campaigns, id } = await opened({ ...(strict as object), context: { plan: 'all' } });
 				const recipients = [{ to: 'a@example.com', context: { city: '' } }, { to: 'b@example.com' }];
 				expect(await campaigns.put(id, { first: 0, recipients })).toMatchObject({
@@ -660,12 +660,12 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 
 			it.each([
-				['no list', { first: 0, recipients: 'a@example.com' }, 'recipients'],
-				['no list at all', { first: 0 }, 'recipients'],
-				['something else than recipients', { first: 0, recipients: ['a@example.com'] }, 'recipients'],
+				['a text in place of recipients', { first: 0, recipients: 'a@example.com' }, 'recipients'],
+				['no recipients', { first: 0 }, 'recipients'],
+				['an address in place of a recipient', { first: 0, recipients: ['a@example.com'] }, 'recipients'],
 				['a recipient without address', { first: 0, recipients: [{ context: {} }] }, 'recipients'],
 				[
-					'a context that is none',
+					'a context that is not an object',
 					{ first: 0, recipients: [{ to: 'a@example.com', context: ['x'] }] },
 					'recipients',
 				],

@@ -1,4 +1,4 @@
-// The contract of people.
+// The contract of the search for a person.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import { need } from '../../src/api/capabilities.js';
@@ -22,7 +22,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			return (await api.send(mail as Parameters<Api['send']>[0])).messages[0]?.id ?? '';
 		};
 
-		it('finds an address in lists, suppressions, messages and copies, in any case and form', async () => {
+		it('finds an address in lists, suppressions, messages and their copies, in any case and form', async () => {
 			const list = await api.lists.create({ name: 'Straße', email_reason: 'r' });
 			await api.subscribers(list.id).create({ email: 'Ann@Bücher.example', name: 'Ann' });
 			await (await need(api, 'suppressions')).create({ email: 'ann@bücher.example', reason: 'UNSUBSCRIBED' });

@@ -1,4 +1,4 @@
-/** The contract of stores. A store's own test gives its name and how an empty one is opened. */
+/** The contract of stores. Each store's own test passes its name and a function that opens an empty one. */
 import { describe } from 'vitest';
 import { describeAttachments } from './store/attachments.js';
 import { describeBounces } from './store/bounces.js';

@@ -76,7 +76,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await suppressions.page({ email__exact: email })).count).toBe(0);
 		});
 
-		it('are stored in batches: bad rows are rejects, and repeated rows change nothing', async () => {
+		it('are stored in batches: bad rows are rejected, and repeated rows change nothing', async () => {
 			const [kept, ended] = [unique('put'), unique('put')];
 			const rows = [
 				{
@@ -115,7 +115,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			});
 		});
 
-		it('stop mail until they are removed, one reason or all', async () => {
+		it('block mail until they are removed, one reason or all', async () => {
 			const email = unique('stop');
 			const list = await api.lists.create({ name: email, email_reason: 'r' });
 			const { id } = await api.subscribers(list.id).create({ email });
@@ -135,7 +135,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
 			await suppressions.remove({ email });
 			await refuses(suppressions.remove({ email }), 'not_found');
-			// The subscriber stays inactive, so that bulk mail would be canceled when it is due.
+			// The subscriber stays inactive, so bulk mail would be canceled at its lease.
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(0);
 			await api.subscribers(list.id).patch(id, { is_active: true });
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
@@ -159,7 +159,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await subscribers.replace(other.id, { email: other.email })).toMatchObject({ is_active: true });
 		});
 
-		it('apply to one list after an unsubscription from it, else to all (40)', async () => {
+		it('apply to one list after an unsubscription from it, and to all lists otherwise (40)', async () => {
 			const email = unique('list');
 			const lists = [];
 			for (const name of ['One', 'Two']) lists.push(await api.lists.create({ name, email_reason: 'r' }));

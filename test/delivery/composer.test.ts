@@ -60,7 +60,7 @@ it('large and suspect messages are composed one at a time', async () => {
 	]);
 });
 
-it('threads compose only messages not requested meanwhile', async () => {
+it('threads compose ahead only messages that were not requested yet', async () => {
 	const given: string[][] = [];
 	const html = { ...submission.content, text: null, html: '<p>Hi #k#</p>', disable_inline: true };
 	const composer = new Composer({
@@ -76,7 +76,7 @@ it('threads compose only messages not requested meanwhile', async () => {
 	});
 	const messages = (word: string, count: number) =>
 		Array.from({ length: count }, (_, at) => messageOf(`${word}${at}`, 'Ada'));
-	// All of a call to ten are asked for before its submission is read.
+	// All ten messages are requested before their submission is read, so no thread gets one.
 	const ten = messages('a', 10);
 	composer.expect(ten);
 	await Promise.all(ten.map((message) => composer.compose(message)));

@@ -59,14 +59,14 @@ const ways: readonly { type: Type; pace: Pace }[] = [
 
 describe.each([
 	['connecting', connecting],
-	['logging in', logins],
+	['login', logins],
 	['MAIL', mail],
 	['RCPT', rcpt],
 	['DATA', data],
 	['the final dot', dot],
 	['copies', copies],
-	['what a server takes', limits],
-	['a connection that was used before', used],
+	['limits of a server', limits],
+	['a reused connection', used],
 ])('%s', (_phase, rows) => {
 	for (const { type, pace } of ways) {
 		const possible = rows.filter((row) => type !== 'BULK' || (row.cc === undefined && row.bcc === undefined));
@@ -156,7 +156,7 @@ async function settled(
 	expect(await eventsOf(id)).toEqual(events[kind]);
 	const due = await store.reads.nextDue({ scope: { submission: found?.rendering.submission ?? '' } });
 	if (kind !== 'deferred') return expect(due).toBeNull();
-	// 5 minutes, give or take a tenth.
+	// 5 minutes, plus or minus 10 %.
 	expect(((due ?? 0) - now) / minute).toBeGreaterThanOrEqual(4.5);
 	expect(((due ?? 0) - now) / minute).toBeLessThanOrEqual(5.5);
 }
@@ -196,7 +196,7 @@ async function newPerson({ to = 'a@example.net' }: Row): Promise<string> {
 	return email;
 }
 
-/** Scripts know people by their first letter; the number behind it keeps them apart. */
+/** Scripts know the address without the number that makes it unique. */
 function addressed(script: FaultScript, to: string, pace: Pace): FaultScript {
 	const ehlo = [...(script.ehlo ?? []), ...(pace === 'pipelined' ? ['PIPELINING'] : [])];
 	const { on } = script;

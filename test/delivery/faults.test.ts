@@ -55,7 +55,7 @@ describe('a fault before a session pauses the queue and changes no message', () 
 });
 
 describe('a used connection that the server has ended', () => {
-	it.each([[[]], [['PIPELINING']]])('is replaced once, without a trace on the message (%j)', async (ehlo) => {
+	it.each([[[]], [['PIPELINING']]])('is replaced without a delivery attempt (%j)', async (ehlo) => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -70,7 +70,7 @@ describe('a used connection that the server has ended', () => {
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
-	it('leaves only the message in doubt whose dot had left', async () => {
+	it('makes only the message uncertain whose final dot was sent', async () => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -84,7 +84,7 @@ describe('a used connection that the server has ended', () => {
 		expect(server.bodies).toHaveLength(20);
 	});
 
-	it('is shared if the server allows no more connections', async () => {
+	it('is reused if the server refuses more connections', async () => {
 		const { result } = await sendMany(
 			40,
 			{
@@ -100,7 +100,7 @@ describe('a used connection that the server has ended', () => {
 });
 
 describe('a large body', () => {
-	it('that is cut before its dot is deferred', async () => {
+	it('is broken in the body if the connection drops before the final dot', async () => {
 		server = await startFaultServer({ at: { body: { drop: true } } });
 		pool = testPool(server.port);
 		const conversation = await pool.send({

@@ -1,4 +1,4 @@
-// How many messages may be under way at once.
+// The number of messages in flight at once.
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../src/delivery/leases.js';
 
@@ -20,7 +20,7 @@ function started() {
 	return { window, fill, pass, leave: () => begun.shift()?.leave() };
 }
 
-/** So many are answered, each after this time. */
+/** Answers `count` messages, each after `ms`. */
 function answer({ fill, pass, leave }: ReturnType<typeof started>, count: number, ms: number): void {
 	for (let n = 0; n < count; n += 1) {
 		fill();
@@ -29,15 +29,15 @@ function answer({ fill, pass, leave }: ReturnType<typeof started>, count: number
 	}
 }
 
-describe('messages under way', () => {
-	it('are three a connection at first, and twenty with fast answers', () => {
+describe('messages in flight', () => {
+	it('are three per connection at first, and twenty if answers are fast', () => {
 		const flow = started();
 		expect(flow.fill()).toBe(6);
 		answer(flow, 6, 0);
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('are as many as are answered in twenty milliseconds', () => {
+	it('are as many as the server answers in twenty milliseconds', () => {
 		const flow = started();
 		answer(flow, 6, 1);
 		expect(flow.fill()).toBe(20);
@@ -46,7 +46,7 @@ describe('messages under way', () => {
 		expect(flow.fill()).toBe(6);
 	});
 
-	it('are three a connection near the end of a window', () => {
+	it('are three per connection near the end of a sending window', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		for (let n = 0; n < 6; n += 1) flow.leave();
@@ -54,7 +54,7 @@ describe('messages under way', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('stay below what a crash may repeat, including unrecorded outcomes', () => {
+	it('stay below the number that a crash may repeat, including unrecorded outcomes', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);
@@ -62,7 +62,7 @@ describe('messages under way', () => {
 		expect(flow.window.isFree(102)).toBe(false);
 	});
 
-	it('have at most 16 MiB, and are one while sizes are unknown', () => {
+	it('have at most 16 MiB, and are sent one at a time while sizes are unknown', () => {
 		const { window } = started();
 		const first = window.enter();
 		expect(window.isFree(0)).toBe(false);

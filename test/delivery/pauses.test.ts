@@ -32,7 +32,7 @@ async function start(script: FaultScript, count: number) {
 	return { server, pool, memory: createMemoryQueue({ to: addresses(count) }) };
 }
 
-/** Starts an endless run that does not wait, and collects its events. */
+/** Starts a worker whose sleeps return at once, and collects its events. */
 function waitless(memory: MemoryQueue, options: Parameters<typeof testWorker>[2] = {}) {
 	const events: WorkerEvent[] = [];
 	if (pool === undefined) throw new Error('no pool');
@@ -54,7 +54,7 @@ describe('a queue paused by a person', () => {
 		expect(server?.connections).toBe(0);
 	});
 
-	it('gets leased messages back, and continues when resumed', async () => {
+	it('makes a worker return leased messages, and continue when it is resumed', async () => {
 		const { memory, server: own } = await start({}, 150);
 		const { events, stop } = waitless(memory, { rate: 30 });
 		await eventually(() => expect(own.bodies.length).toBeGreaterThan(3));
@@ -79,7 +79,7 @@ describe('a mail server that refuses the sender', () => {
 		['answer', 'dot', '554 Message rejected: Email address is not verified'],
 		['answer', 'dot', '554 5.2.252 SendAsDenied'],
 	];
-	it.each(ways)('at %s: the queue pauses, %s %s', async (name, phase, answer) => {
+	it.each(ways)('at %s pauses the queue: %s %s', async (name, phase, answer) => {
 		let isRefusing = true;
 		const { memory, pool: own } = await start(
 			{ on: (at) => (at === phase && isRefusing ? { answer } : undefined) },
@@ -98,8 +98,8 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.pauses.size).toBe(0);
 	});
 
-	it('for some recipients stops no others', async () => {
-		// Three messages are in flight at most, so their replies can overtake each other, but never five refusals in a row.
+	it('for some recipients does not stop the others', async () => {
+		// At most three messages are in flight, so replies may be reordered, but five refusals never come in a row.
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
 		const { memory, pool: own } = await start(
@@ -112,7 +112,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('is forgotten after a success, also when the stored count is read meanwhile', async () => {
+	it('is forgotten after a success, even if the stored count is read meanwhile', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');
@@ -124,7 +124,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('is counted over workers and other replies, until a message is sent', async () => {
+	it('is counted across workers and other replies, until a message is sent', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{
@@ -132,7 +132,7 @@ describe('a mail server that refuses the sender', () => {
 			},
 			20,
 		);
-		// Each takes one message, as processes that send one each do.
+		// Each worker leases one message, like processes that send one each.
 		const run = async (owner: string) => {
 			let most = 1;
 			const lease: Queue['lease'] = (c) => memory.queue.lease({ ...c, max: most-- });
@@ -146,8 +146,8 @@ describe('a mail server that refuses the sender', () => {
 	});
 });
 
-describe('a mail server that accepts nothing', () => {
-	it('is stored with reason and retry time, and forgotten when it works', async () => {
+describe('a mail server that refuses all mail', () => {
+	it('is stored as a pause with reason and retry time, until it works', async () => {
 		let isBroken = true;
 		const { memory, pool: own } = await start(
 			{ on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined) },
@@ -165,7 +165,7 @@ describe('a mail server that accepts nothing', () => {
 		expect([result.counts.sent, memory.pauses.size]).toEqual([30, 0]);
 	});
 
-	it('is tried with one message', async () => {
+	it('is retried with one message', async () => {
 		const { memory, server: own } = await start(
 			{
 				ehlo: ['PIPELINING'],
@@ -180,7 +180,7 @@ describe('a mail server that accepts nothing', () => {
 		expect(own.lines.filter((line) => line.startsWith('MAIL')).length).toBeLessThan(40 + 5 * 3 + 6);
 	});
 
-	it('is waited for by other workers', async () => {
+	it('makes other workers wait', async () => {
 		const { memory, server: own } = await start({}, 5);
 		const now = systemClock.now();
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
@@ -197,7 +197,7 @@ describe('a mail server that accepts nothing', () => {
 		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
 	});
 
-	it('is not tried sooner for new mail', async () => {
+	it('is not retried sooner for new mail', async () => {
 		const { memory, server: own } = await start({}, 5);
 		const now = systemClock.now();
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
@@ -213,7 +213,7 @@ describe('a mail server that accepts nothing', () => {
 		expect([own.connections, events.length]).toEqual([0, 1]);
 	});
 
-	it('stops no other recipient if it requires a login for one', async () => {
+	it('does not stop other recipients if it requires a login for one', async () => {
 		const { memory, pool: own } = await start(
 			{
 				on: (phase, line) =>

@@ -140,7 +140,7 @@ describe('the table of replies', () => {
 		'550 Άγνωστος χρήστης',
 		'550 المستخدم غير موجود',
 		'550 존재하지 않는 사용자',
-	])('reads "%s" as an unknown address, at RCPT and after the dot of a mail to one', (raw) => {
+	])('reads "%s" as an unknown address, at RCPT and after the dot of a mail to one recipient', (raw) => {
 		const reply = parseReply('answer', raw);
 		expect(judge('refused', 'rcpt', raw)).toBe('hard');
 		expect(classify({ kind: 'refused', reply }).verdict).toBe('hard');
@@ -161,7 +161,7 @@ describe('the table of replies', () => {
 		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
-	describe('unknown addresses and refused senders, with any other words', () => {
+	describe('unknown addresses and refused senders, with other words in the reply', () => {
 		const unknown = [
 			'550 5.1.1 <a@b.example>: Recipient address rejected: User unknown in local table (sender not authenticated)',
 			'550 5.1.1 User unknown; sender=<news@c.example>; helo=<mail.c.example>',
@@ -216,7 +216,7 @@ describe('the table of replies', () => {
 		});
 	});
 
-	it('judges a megabyte of hostile text quickly', () => {
+	it('classifies a megabyte of hostile text quickly', () => {
 		// Quadratic work on a megabyte would exceed the time limit of the test.
 		expect(judge('refused', 'rcpt', `550 ${'user is '.repeat(125_000)}`)).toBe('failed');
 	});
@@ -252,18 +252,18 @@ const read = (...chunks: string[]) => {
 describe('replies', () => {
 	it.each([
 		['one', ['250 Ok\r\n'], [['250 Ok']]],
-		['one without text', ['250\r\n'], [['250']]],
-		['several in a packet', ['250 a\r\n354 b\r\n'], [['250 a', '354 b']]],
-		['one in several packets', ['25', '0 O', 'k\r', '\n'], [[], [], [], ['250 Ok']]],
-		['of several lines', ['250-a\r\n250-b\r\n', '250 c\r\n'], [[], ['250-a\n250-b\n250 c']]],
-		['with bare line ends', ['250-a\n250 b\n'], [['250-a\n250 b']]],
-		['without a code', ['hello\r\n250 Ok\r\n'], [['hello', '250 Ok']]],
-		['with empty lines between', ['\r\n250 Ok\r\n\r\n'], [['250 Ok']]],
+		['a reply without text', ['250\r\n'], [['250']]],
+		['several replies in a packet', ['250 a\r\n354 b\r\n'], [['250 a', '354 b']]],
+		['one reply in several packets', ['25', '0 O', 'k\r', '\n'], [[], [], [], ['250 Ok']]],
+		['several lines', ['250-a\r\n250-b\r\n', '250 c\r\n'], [[], ['250-a\n250-b\n250 c']]],
+		['bare line ends', ['250-a\n250 b\n'], [['250-a\n250 b']]],
+		['a reply without a code', ['hello\r\n250 Ok\r\n'], [['hello', '250 Ok']]],
+		['empty lines between replies', ['\r\n250 Ok\r\n\r\n'], [['250 Ok']]],
 	])('are parsed: %s', (_name, chunks, replies) => {
 		expect(read(...chunks)).toEqual(replies);
 	});
 
-	it('keep a character that packets split', () => {
+	it('keep a character that is split between packets', () => {
 		const reader = createReplyReader(100);
 		const bytes = Buffer.from('250 é\r\n');
 		expect([reader.read(bytes.subarray(0, 5)), reader.read(bytes.subarray(5))]).toEqual([[], ['250 é']]);
@@ -280,7 +280,7 @@ describe('replies', () => {
 		expect(reader.isTooLarge).toBe(true);
 	});
 
-	it('of a server that hung up count if they refuse', () => {
+	it('of a server that hung up count if they are refusals', () => {
 		const reader = createReplyReader(100);
 		reader.read(Buffer.from('250 Ok\r\n550 5.1.1 No su'));
 		expect(reader.lastWords()).toBe('550 5.1.1 No su');

@@ -23,13 +23,13 @@ describe('the schedule of retries', () => {
 		const next = nextAttempt({ attempts: 20, createdAt: 0, now: 4 * day - minute, random: middle });
 		expect(next).toEqual({ kind: 'retry', due_at: 4 * day });
 	});
-	it('tries an old message that was held back three times', () => {
+	it('tries a message three times that was delayed beyond the 4 days', () => {
 		const kinds = [1, 2, 3].map(
 			(attempts) => nextAttempt({ attempts, createdAt: 0, now: 9 * day, random: middle }).kind,
 		);
 		expect(kinds).toEqual(['retry', 'retry', 'give_up']);
 	});
-	it('is always later, within 10 % of the plan, and ends', () => {
+	it('never goes back, stays within 10 % of the plan, and ends', () => {
 		fc.assert(
 			fc.property(
 				fc.nat(1_000_000_000),

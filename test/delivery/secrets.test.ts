@@ -29,7 +29,7 @@ async function toldAt(phase: FaultPhase): Promise<string> {
 	return `${trace.join('\n')}\n${reply.text}`;
 }
 
-describe('the words of a mail server', () => {
+describe('logged replies of a mail server', () => {
 	it.each([
 		'connect',
 		'EHLO',

@@ -1,4 +1,4 @@
-// A worker that runs while the hours of a campaign end, and when they begin again.
+// A worker that runs across the end of a campaign's sending window and into the next one.
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
@@ -52,7 +52,7 @@ async function releaseCampaign({ writes }: Store, count: number, now: number): P
 	});
 }
 
-it('a window sends nothing outside its hours, and the rest once when it opens again', async () => {
+it('a worker sends nothing outside the window, and sends the rest once when it opens again', async () => {
 	const count = 400;
 	const last = 50;
 	let now = micros('2026-11-20T16:59:00Z');
@@ -75,7 +75,7 @@ it('a window sends nothing outside its hours, and the rest once when it opens ag
 	const { queue, reads } = store;
 	const worker = testWorker(createMemoryQueue({ to: [] }), pool, {
 		...{ queue, reads, contents, clock },
-		// It has nothing to do: the night is over.
+		// The worker sleeps only when nothing is due, so the clock can go to the next window.
 		sleep: async () => {
 			untilClosed.push(told.length);
 			now = micros('2026-11-21T08:00:00Z');

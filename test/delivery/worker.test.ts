@@ -59,12 +59,12 @@ describe('a worker with a working server', () => {
 		expect(sink.connections).toBeLessThanOrEqual(5);
 	});
 
-	it('sends everything it leased, even if the store is slow', async () => {
+	it('sends every message that it leased, even if the store is slow', async () => {
 		const { pool, memory } = await toSink({ to: addresses(250) });
 		const slow: typeof memory.queue = {
 			...memory.queue,
 			settle: async (command) => {
-				// Longer than the hundred messages take that may be sent meanwhile.
+				// Longer than it takes to send the hundred messages that may be unrecorded.
 				await delay(400);
 				return memory.queue.settle(command);
 			},
@@ -75,9 +75,9 @@ describe('a worker with a working server', () => {
 	});
 
 	it.each([
-		'a message of a scope that a process which died has leased',
-		'a message of everything that a process which died has leased',
-		'a message of a scope that is queued for later, as one on which a worker ended is',
+		'a message of its scope that a dead process has leased',
+		'a message of everything that a dead process has leased',
+		'a message of its scope that is queued for later, after a worker died while composing it',
 	])('waits for %s', async (what) => {
 		const { pool, memory } = await toSink({ to: addresses(3) });
 		const { submission } = memory.row(0).message;
@@ -85,7 +85,7 @@ describe('a worker with a working server', () => {
 		if (what.includes('later')) memory.row(0).due = now + 60_000_000;
 		else await memory.queue.lease({ owner: 'dead', now, until: now + 3_600_000_000, max: 1, scope: null });
 		const run = testWorker(memory, pool, {
-			// An hour passes while the run waits.
+			// One hour passes while the run waits.
 			sleep: async () => {
 				Object.assign(memory.row(0), { until: 0, due: 0 });
 			},
@@ -167,8 +167,8 @@ describe('a worker with a working server', () => {
 	});
 });
 
-describe('a worker that gets the signal to stop', () => {
-	it('returns messages it has not started, and cuts slow ones', async () => {
+describe('a worker that is told to stop', () => {
+	it('returns messages it has not started, and aborts slow ones', async () => {
 		const { server, pool, memory } = await toFaults(
 			{ at: { MAIL: { hang: true } } },
 			{ to: addresses(20) },
@@ -224,7 +224,7 @@ describe('a worker whose lease was taken over', () => {
 		expect(events).toEqual([{ kind: 'lost_lease', message: memory.row(0).message.message, outcome: 'sent' }]);
 	});
 
-	it('does not start a message whose lease expired', async () => {
+	it('does not start a message after its lease expired', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(1) });
 		let now = 1_000_000;
 		const events: WorkerEvent[] = [];
@@ -243,10 +243,10 @@ describe('a worker whose lease was taken over', () => {
 });
 
 describe('a worker whose leases expired while it was slow', () => {
-	it('takes them back without sending twice', async () => {
+	it('leases them again without sending twice', async () => {
 		const { server, pool, memory } = await toFaults({}, { to: addresses(60) });
 		const { settle, lease } = memory.queue;
-		// The first group is held up until the same messages have been leased anew.
+		// The first outcomes are recorded only after the same messages were leased again.
 		let relet: (() => void) | null = null;
 		const isRelet = new Promise<void>((resolve) => {
 			relet = resolve;
@@ -280,7 +280,7 @@ describe('a worker whose store fails', () => {
 		expect(sink.received.length).toBeLessThanOrEqual(215);
 	});
 
-	it('continues when the store is back, and repeats nothing', async () => {
+	it('continues when the store works again, and sends nothing twice', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(150) });
 		const { settle } = memory.queue;
 		let failures = 3;

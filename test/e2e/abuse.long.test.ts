@@ -1,6 +1,6 @@
 /**
- * Attacks on a server that is reached directly, each measured by what it does to others: the answers they get, how
- * long those take, and the memory of the process. All come from one machine, so attacker and others share an address.
+ * Attacks on a server without a proxy. Each test measures the answers and response times of other clients, and the
+ * memory of the server. All clients run on one machine, so the attacker and the others share an address.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -33,7 +33,7 @@ async function attacker(from = '127.0.0.1'): Promise<Socket> {
 	return socket;
 }
 
-/** Writes as fast as the other end reads. */
+/** Writes as fast as the other end reads, until `enough` is aborted. */
 async function flood(socket: Socket, block: Buffer, enough: AbortSignal): Promise<void> {
 	while (!enough.aborted && socket.writable) {
 		if (socket.write(block)) await new Promise(setImmediate);
@@ -46,7 +46,7 @@ async function flood(socket: Socket, block: Buffer, enough: AbortSignal): Promis
 	}
 }
 
-/** Octets that the process holds in memory: the most of it, looked at while `work` goes on. */
+/** Returns the peak of the server's resident memory during `work`. */
 async function peakDuring<T>(work: Promise<T>): Promise<{ result: T; peakMb: number }> {
 	let peakMb = memoryOf(serving.process.pid).residentMb;
 	const timer = setInterval(() => {
@@ -56,7 +56,7 @@ async function peakDuring<T>(work: Promise<T>): Promise<{ result: T; peakMb: num
 	return { result, peakMb };
 }
 
-/** Attacks, and asks as others do; nobody but the attacker may notice. */
+/** Attacks while other clients send requests; the attack must not affect them. */
 async function attack(carryOut: (enough: AbortSignal) => Promise<unknown>): Promise<void> {
 	for (let at = 0; at < 30; at++) await serving.fetch('/sub/lists/').then((answer) => answer.text());
 	const before = memoryOf(serving.process.pid).residentMb;
@@ -80,7 +80,7 @@ describe('a server without a proxy', () => {
 	it.each([
 		'/u/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
 		'/sub/lists/',
-	])('serves others while 1,100 forms to %s arrive slowly', async (path) => {
+	])('serves others while 1,100 forms for %s arrive slowly', async (path) => {
 		serving = await startServing();
 		const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\na`;
 		await attack(async (enough) => {
@@ -93,7 +93,7 @@ describe('a server without a proxy', () => {
 		});
 	});
 
-	it('serves others while 10,100 connections of eleven addresses are silent', async () => {
+	it('serves others while 10,100 connections from eleven addresses send nothing', async () => {
 		serving = await startServing();
 		for (let i = 0; i < 10_100; i += 100)
 			await Promise.all(Array.from({ length: 100 }, () => attacker(`127.0.1.${Math.floor(i / 1_000) + 1}`)));

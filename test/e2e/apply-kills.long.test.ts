@@ -1,4 +1,4 @@
-// `apply` that is killed and run again, or run twice at the same time, beside `serve`: what the file names is there once.
+// `apply` that is killed and run again, or runs twice at the same time, creates each declared record once.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 
 	it(
-		'that loses the answer for a list finds that list again',
+		'that loses the answer for a created list finds that list again',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);
 			endings.push(proxy.close);
@@ -98,7 +98,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 
 	it(
-		'run twice at once from two homes creates each record once',
+		'that runs twice at once from two homes creates each record once',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);
 			endings.push(proxy.close);
@@ -106,7 +106,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 				const env = { HOME: await makeHome(), MAILCTL_TOKEN: server.token };
 				return ended(startProgram(['--base-url', baseUrl, 'apply', '-f', file, '-y'], env));
 			};
-			// The second does all its work when the first has made its plan and is about to make a list.
+			// The second run does all its work after the first has planned and before it creates a list.
 			const second = new Promise((resolve, reject) =>
 				proxy.arm({
 					at: 1,
@@ -129,9 +129,9 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 });
 
-/** Four homes: what keeps two calls of one home apart does not keep these. */
+/** Each run has its own home, because a lock keeps two runs of one home apart. */
 function fourAtOnce(make: () => Promise<string>) {
-	it('creates each list once, even for a moment', async () => {
+	it('creates each list once, without temporary duplicates', async () => {
 		const db = await make();
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
 		const file = join(folder, 'mail.yaml');
@@ -144,7 +144,7 @@ function fourAtOnce(make: () => Promise<string>) {
 		for (const { code, stderr } of await Promise.all([run(), run(), run(), run()]))
 			expect(code, stderr).toBe(0);
 		const lists = JSON.parse(await here('--db', db, 'lists', 'list', '-o', 'json')) as { id: number }[];
-		// An id is never given twice, so a list that was made and deleted again would leave a gap.
+		// An id is never reused, so a list that was created and deleted again would leave a gap.
 		expect(lists.map(({ id }) => id)).toEqual(names.map((_, at) => at + 1));
 	});
 }

@@ -1,4 +1,4 @@
-// Eight processes that do the same at the same moment: one does it, the others do it too or say who is at it.
+// Eight processes run the same command at once. They agree on the result, or name the process that works on it.
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 type Call = (...words: string[]) => Promise<{ code: number | null; stdout: string; stderr: string }>;
 
-/** A process a call, and calls of this process: what stands before and after, and clients that share nothing but a service. */
+/** `call` starts a process for each call, and `here` runs in this process. */
 interface Calls {
 	call: Call;
 	here: Call;
@@ -55,7 +55,7 @@ async function served(): Promise<Calls & { clients: Call; sink: SmtpSink }> {
 
 const places = [
 	['the embedded engine', embedded],
-	['a server of ours', served],
+	['a mailctl server', served],
 ] as const;
 
 async function json(call: Call, ...words: string[]): Promise<unknown> {
@@ -74,7 +74,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 			at % 40 === 0 ? `nobody ${at},N` : `p${at}@example.com,P${at}`,
 		);
 		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
-		// Named, so that one that comes after the end of another is refused.
+		// The file has a name, so a process that starts after the end of another one is refused.
 		const rejects = ['--rejects', `${path}.rejects.csv`];
 		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '500', ...rejects];
 		const all = await Promise.all(eight.map(() => call(...words)));
@@ -89,7 +89,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 		expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 450);
 	});
 
-	it('that send one file as one campaign reach everyone once', async () => {
+	it('that send one file as one campaign send to everyone once', async () => {
 		const { call, here, sink } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 400 }, (_, at) => `p${at}@example.com,P${at}`);

@@ -1,4 +1,4 @@
-// `engine backup`: one file of one moment, whatever else goes on, or no file.
+// `engine backup` writes a consistent copy while the database is in use, or no file.
 import { once } from 'node:events';
 import {
 	existsSync,
@@ -64,7 +64,7 @@ describe('engine backup', () => {
 		expect(modeOf(join(folder, 'copy.db'))).toBe('600');
 	});
 
-	it('overwrites only with consent, and never the database or its log', () => {
+	it('overwrites only with confirmation, and never the database or its log', () => {
 		const { folder, db, run, json } = workplace(10);
 		const file = join(folder, 'copy.db');
 		writeFileSync(file, 'precious', { mode: 0o644 });
@@ -88,7 +88,7 @@ describe('engine backup', () => {
 		expect(partsIn(folder)).toEqual([]);
 	});
 
-	it('works beside serve, a worker and an import, with whole batches', async () => {
+	it('works beside serve, a worker and an import, and copies only whole batches', async () => {
 		const { folder, run, start, json, importFile } = workplace(20_000);
 		const serve = start('serve', '--port', '0', '--no-worker');
 		run('engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:9');
@@ -123,7 +123,7 @@ describe('engine backup', () => {
 		expect(partsIn(folder)).toEqual([]);
 	});
 
-	it.skipIf(!isRoot)('on a full disk leaves nothing, and names the disk', (context) => {
+	it.skipIf(!isRoot)('on a full disk leaves no file, and reports the disk', (context) => {
 		const { folder, run } = workplace(20_000);
 		const small = join(folder, 'small');
 		mkdirSync(small);
@@ -139,7 +139,7 @@ describe('engine backup', () => {
 	});
 
 	it.skipIf(!hasStrace)(
-		'that is killed or fails at any moment leaves the old backup or a whole one (needs strace)',
+		'that is killed or fails at any moment leaves the old backup or a complete new one (needs strace)',
 		async () => {
 			const { folder, env, run, json } = workplace(3_000);
 			const file = join(folder, 'copy.db');
@@ -176,7 +176,7 @@ describe('engine backup', () => {
 		timeLimit,
 	);
 
-	it('removes the remains of a killed one in that folder after an hour', () => {
+	it('removes what a killed backup left in that folder after an hour', () => {
 		const { folder, run } = workplace(10);
 		const [own, other] = ['.copy.db.0123456789ab.backup.part', '.2026.db.0123456789ab.backup.part'];
 		const young = '.copy.db.ba9876543210.backup.part';

@@ -49,7 +49,7 @@ async function loseNothing(name: BalancerName, db: string): Promise<void> {
 	onTestFinished(async () => void (await load.stop()));
 	for (let round = 0; round < 2 * restarts; round += 1) {
 		const at = round % 2;
-		// Both have their share of the requests again: the balancer knows that the last one is back.
+		// Both servers get requests again, so the balancer knows that the restarted one is back.
 		const seen = servers.map(({ requests }) => requests());
 		await eventually(() => {
 			for (const [index, { requests }] of servers.entries())
@@ -66,7 +66,7 @@ async function loseNothing(name: BalancerName, db: string): Promise<void> {
 	expect(await ask(db, 'SELECT count(*)::int AS n FROM subscribers')).toEqual([{ n: created }]);
 }
 
-/** Its first word on stderr is that it listens; it writes a line for each request. */
+/** Resolves when the server listens, and counts the request lines of its log. */
 async function startServe(db: string, home: string, port: number) {
 	const words = ['--db', db, 'serve', '--port', String(port), '--no-worker', '--trust-proxy'];
 	const child = startProgram(words, { HOME: home });
@@ -86,7 +86,7 @@ async function startServe(db: string, home: string, port: number) {
 	return { child, ended, requests: () => requests };
 }
 
-/** Clients that ask without a pause, on connections that they keep; nothing is tried again. */
+/** Clients that send requests without pauses over keep-alive connections and never retry. */
 function createLoad({ port, token }: { port: number; token: string }) {
 	const agent = new Agent({ keepAlive: true });
 	const headers = { 'X-Secure-Token': token, 'Content-Type': 'application/json' };

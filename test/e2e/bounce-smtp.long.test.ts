@@ -1,4 +1,4 @@
-// Bounces handed over by SMTP: what is taken, what is refused, and that 250 means recorded.
+// Bounces received by SMTP: accepted and refused recipients, and the answer 250 only after a bounce is recorded.
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { describeDatabases } from '../support/databases.js';
@@ -68,7 +68,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		expect(server?.log()).not.toContain('ann@example.org');
 	});
 
-	it('the server ends with 0 in time beside a silent connection', async () => {
+	it('the server ends with 0 in time despite a silent connection', async () => {
 		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
 		await new Promise((resolve) => silent.once('data', resolve));
 		silent.on('error', () => undefined);

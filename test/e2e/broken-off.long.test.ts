@@ -1,4 +1,4 @@
-/** Ctrl-C, SIGTERM and `--deadline` in what deletes slice by slice: the same command goes on. */
+/** Ctrl-C, SIGTERM and lost clients during deletions in slices. The same command then continues. */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ async function fill(db: string, home: string): Promise<void> {
 const stillThere = 'SELECT count(*) AS n FROM subscribers';
 const stillCities = `SELECT count(*) AS n FROM subscribers WHERE meta LIKE '%city%'`;
 
-/** Sends the signal once the first slice is gone, and to another run where this one came too late. */
+/** Starts a deletion and sends the signal after its first slice. */
 async function broken(
 	{ db, home, count }: { db: string; home: string; count: Count },
 	words: readonly string[],
@@ -71,7 +71,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('Ctrl-C at %s leaves the rest of a list', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('%s leaves the rest of a list', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
 		const { code, stderr, left } = await broken(place, words, { signal });
@@ -80,7 +80,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
 	});
 
-	it('a client that disconnects stops a deletion after the slice, and the next call ends it', async () => {
+	it('a client that disconnects stops a deletion after the current slice, and the next call completes it', async () => {
 		const { db, home, count } = place;
 		const made = runProgram(process.execPath, [programPath, '--db', db, ...newToken], { env: envOf(home) });
 		expect(made.status, made.stderr).toBe(0);

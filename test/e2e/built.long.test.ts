@@ -10,7 +10,7 @@ import { programPath } from '../support/cli.js';
 import { startServing } from '../support/serving.js';
 
 const run = promisify(execFile);
-/** From Node 22.1 on Node itself keeps what it compiles, for Node 20 the build. */
+/** Node 22.1 and newer has its own compile cache; for Node 20 the build provides compiled code. */
 const keepsCompiled = Number.parseInt(process.versions.node, 10) > 20;
 let home: string;
 beforeAll(async () => {
@@ -74,8 +74,8 @@ describe('the built program', () => {
 		expect(text).toContain('its CSS inlined');
 	});
 
-	// In the bundle files stand in another order; one that runs before the constants it reads has others.
-	it('describes its API like the sources', async () => {
+	// Bundling changes the order of modules. A module that runs before the constants it reads would show here.
+	it('describes its API as the sources do', async () => {
 		const server = await startServing();
 		try {
 			const answer = await server.fetch('/openapi.json', { token: null });
@@ -94,7 +94,7 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'its own' });
 	});
 
-	it('checks that Node can run SQLite before it is loaded', async () => {
+	it('checks that Node can run SQLite before it loads it', async () => {
 		const { sqlite, start } = await install('of-a-newer-node');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '13.2.0' }));
@@ -144,7 +144,7 @@ describe('the built program', () => {
 		const list = () => start(['lists', 'list', '-o', 'name'], '--require', preload);
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: '' });
 		const main = join(installed, 'dist/cli/main.js');
-		// V8 compares lengths alone.
+		// V8 compares only the length of the source.
 		await writeFile(main, (await readFile(main, 'utf8')).replace('"use strict"', '"USE STRICT"'));
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
 	});

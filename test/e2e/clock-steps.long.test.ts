@@ -23,16 +23,16 @@ if (library === undefined)
 const minute = 60;
 const hour = 3_600;
 const steps: [string, number][] = [
-	['10 minutes on', 10 * minute],
+	['10 minutes forward', 10 * minute],
 	['10 minutes back', -10 * minute],
-	['8 hours on', 8 * hour],
+	['8 hours forward', 8 * hour],
 	['8 hours back', -8 * hour],
-	['a day on', 24 * hour],
+	['a day forward', 24 * hour],
 	['a day back', -24 * hour],
 ];
 const atOnce = 300;
 
-/** A database with a sender, a mail server that takes 40 ms a message, and a webhook for hard bounces. */
+/** Creates a database with a sender, a mail server that needs 40 ms per message, and a webhook for hard bounces. */
 async function workplace(onTestFinished: TestContext['onTestFinished']) {
 	const folder = mkdtempSync(join(tmpdir(), 'mailctl-steps-'));
 	const clock = join(folder, 'clock');
@@ -113,7 +113,7 @@ function isWorking(path: string): boolean {
 const seconds = (at: string) => (parseDateTime(at) ?? 0) / 1_000_000;
 
 it.skipIf(library === undefined).concurrent.for(steps)(
-	'%s: nothing is sent twice, nothing waits, and the step is reported',
+	'a clock set %s: nothing is sent twice, nothing is delayed, and the step is reported',
 	async ([, step], { onTestFinished }) => {
 		const { db, sink, called, setClock, run, start } = await workplace(onTestFinished);
 		const serve = start('serve', '--port', '0');
@@ -148,7 +148,7 @@ it.skipIf(library === undefined).concurrent.for(steps)(
 		await send(atOnce);
 		await sink.until(20);
 		setClock(step);
-		// It knows the new clock alone, and finds leases of a process that began by the old one.
+		// The worker starts with the new clock, and finds leases of a process that started with the old one.
 		const worker = start('worker');
 		await sink.until(60);
 		await send(10);
@@ -164,7 +164,7 @@ it.skipIf(library === undefined).concurrent.for(steps)(
 		await send(1, 'gone');
 		await eventually(() => expect(called).toHaveLength(1));
 		expect(Math.abs((called[0] ?? 0) - (Date.now() / 1_000 + step))).toBeLessThan(5 * minute);
-		// Another copy would be under way by now.
+		// A second copy would have been sent by now.
 		await delay(1_500);
 		const arrived = sink.received.map(({ raw }) => messageIdIn(raw));
 		expect(arrived).toHaveLength(atOnce + 21);

@@ -26,7 +26,7 @@ const net = `127.${randomInt(2, 250)}.${randomInt(0, 250)}`;
 const addresses = { database: `${net}.1`, replica: `${net}.2`, pgbouncer: `${net}.3`, proxy: `${net}.4` };
 const serves = { 'serve-1': `${net}.5`, 'serve-2': `${net}.6` };
 
-/** Names and ports of the files, as they are here. */
+/** Replaces the host names of the files by addresses of this machine. */
 function settled(text: string): string {
 	let here = text;
 	for (const [name, address] of Object.entries({ ...addresses, ...serves }))
@@ -46,7 +46,7 @@ describe.each(['haproxy', 'nginx'] as const)('%s', (name) => {
 	});
 });
 
-/** The array of JSON behind a word, once for each line that has it. */
+/** Returns the JSON arrays after `word:`, one for each such line. */
 function lists(text: string, word: string): string[][] {
 	return [...text.matchAll(new RegExp(`^\\s*${word}: (\\[.*\\])$`, 'gm'))].map(([, json = '']) =>
 		JSON.parse(json),
@@ -74,7 +74,7 @@ const missing =
 			: 'PostgreSQL is not installed');
 
 describe('the cluster', () => {
-	it('mounts existing files', async () => {
+	it('mounts only existing files', async () => {
 		const mounted = [...(await read('compose.yaml')).matchAll(/"\.\/([\w.-]+):/g)].map(
 			([, name = '']) => name,
 		);
@@ -83,7 +83,7 @@ describe('the cluster', () => {
 	});
 
 	it('gives each mailctl service a command and variables that it reads', async () => {
-		const { services } = parseYaml(await read('compose.yaml'), { merge: true }) as Compose; // what is ours of it is checked below
+		const { services } = parseYaml(await read('compose.yaml'), { merge: true }) as Compose; // the test checks only the services of mailctl
 		const ours = Object.entries(services).filter(([, { image }]) => image === 'mailctl');
 		expect(ours.map(([name]) => name)).toEqual(['serve-1', 'serve-2', 'worker-1', 'worker-2']);
 		const known = globalOptions.flatMap(({ environment = '' }) => environment.split(', '));
@@ -91,7 +91,7 @@ describe('the cluster', () => {
 			const entry = tree.find((one) => one.name === command[0]);
 			if (entry === undefined) throw new Error(`${name}: ${command[0]} is no command`);
 			expect(parseCommand(await loadNode(entry), command)).toMatchObject({ kind: 'run' });
-			// The driver of PostgreSQL reads its own.
+			// PostgreSQL's driver reads PGPASSWORD.
 			expect(Object.keys(environment).filter((one) => !['PGPASSWORD', ...known].includes(one))).toEqual([]);
 			expect(readPlace(environment['MAILCTL_DB'] ?? '').listen).toBe('database:5432');
 		}
@@ -159,7 +159,7 @@ describe('the cluster', () => {
 
 			const [, url = ''] = /MAILCTL_DB: "(.*)"/.exec(compose) ?? [];
 			const env = { HOME: await makeHome(), MAILCTL_DB: settled(url), PGPASSWORD: "ge'heim" };
-			// PGPASSWORD is read from the process's own environment, so what runs within the test has it in the URL.
+			// The driver reads PGPASSWORD of this process only, so calls inside the test need the password in the URL.
 			const here = { ...env, MAILCTL_DB: env.MAILCTL_DB.replace('mailctl@', 'mailctl:ge%27heim@') };
 			const sink = await startCountingSink();
 			onTestFinished(sink.close);

@@ -1,4 +1,4 @@
-/** Completion in the shells themselves, at a terminal; a shell that is missing skips its tests. */
+/** Completion in real shells on a terminal. Tests of a missing shell are skipped. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.js';
 import { makeProject, type Project } from '../support/project.js';
 import { isInstalled } from '../support/run-program.js';
 
-/** Each would run `touch ran`, or be another word, in a shell that takes it as it stands. */
+/** An unquoted name would run `touch ran` or become another word. */
 const names = [
 	'$(touch ran) § `touch ran` § "$(touch ran)" § \'$(touch ran)\' § ";touch ran;" § \';touch ran;\' § ;touch ran § &touch ran',
 	'|touch ran § \\";touch ran;" § \\\';touch ran;\' § \\$(touch ran) § \\`touch ran` § \\\\$(touch ran) § $\\(touch ran)',
@@ -21,7 +21,7 @@ const names = [
 	'two  blanks § ~ ~root =ls %1 § * ? [a] {b,c} § # no comment § a:b=c@d,e/f § ^a^b (c) <d> e&f|g',
 	'‘touch ran’ ‚ ‛ “b” „ § Übergröße 中文 🎉 § 100 % + - _ . ~',
 ].flatMap((line) => line.split(' § '));
-/** A Tab behind its number completes each. */
+/** The number makes each name unique, so that a Tab after it completes the name. */
 const numbered = names.map((name, at) => `${at + 10}${name}`);
 
 const standIn = `#!/bin/sh
@@ -31,7 +31,7 @@ while IFS= read -r line <&4 && [ -n "$line" ]; do printf '%s\\n' "$line"; done
 
 let project: Project;
 
-/** A shell at a terminal, in which this process answers as `mailctl`: a program for each Tab would take minutes. */
+/** A shell on a terminal. This process answers for `mailctl`, because a program for each Tab would take minutes. */
 class Shell {
 	readonly #calls: string[][] = [];
 	readonly #env = {
@@ -121,7 +121,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 			const found: string[][] = [];
 			for (const name of numbered)
 				found.push(await shell.line(`mailctl lists get ${quote}${name.slice(0, 2)}\t`));
-			// The first Tab inserts what both names begin with.
+			// The first Tab inserts the common beginning of two names.
 			for (const end of ['1', '2']) found.push(await shell.line(`mailctl lists get ${quote}60\t${end}\t`));
 			expect(found).toEqual(
 				[...numbered, '60 $(touch ran) 1', '60 $(touch ran) 2'].map((name) => ['lists', 'get', name]),
@@ -136,7 +136,7 @@ it('the PowerShell script inserts a name as one word with any quotes', () => {
 	const [, bare = '', quotes = ''] = /-match '(.+?)'.+ -replace '(.+?)', '\$0\$0'/.exec(text) ?? [];
 	for (const name of [...names, "‚'‛’‘", '‘;touch ran;‘', '@HOME', 'a,b', '–x', '--%', '$x', '(1)', 'a`b']) {
 		expect(name).not.toMatch(new RegExp(bare));
-		// The tokenizer of PowerShell: any of five marks ends a text in single quotes, and two of them stand for the second.
+		// In PowerShell any of five marks ends a text in single quotes, and doubling a mark escapes it.
 		const inserted = `'${name.replace(new RegExp(quotes, 'g'), '$&$&')}'`;
 		const [, inside] = /^'((?:[^'‘-‛]|['‘-‛]['‘-‛])*)'$/.exec(inserted) ?? [];
 		expect(inside?.replace(/['‘-‛](['‘-‛])/g, '$1')).toBe(name);

@@ -1,4 +1,4 @@
-// A campaign large enough for threads that compose and sign: each reader gets the own mail once, over a Ctrl-C too.
+// A campaign that is large enough for composing and signing in threads, with an interruption by Ctrl-C.
 import { once } from 'node:events';
 import { afterEach, expect, it } from 'vitest';
 import { startProgram } from '../support/cli.js';
@@ -10,7 +10,7 @@ afterEach(() => sink?.close());
 
 const readers = 1_500;
 
-it('each reader gets their own signed mail once, though the worker is interrupted', async () => {
+it('each reader gets their own signed mail once, even if the worker is interrupted', async () => {
 	sink = await startSmtpSink();
 	const { db, folder, file, json } = await makeProject({ smtp: sink.port });
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'asked']);

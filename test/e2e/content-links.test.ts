@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Every link of a document as the browser reads it: its target when that is absolute and http(s), in order. */
+/** Returns the absolute http(s) targets of a document's links, in order, as the browser reads them. */
 async function targetsInBrowser(documents: readonly string[]): Promise<string[][]> {
 	return await page.evaluate(`(${JSON.stringify(documents)}).map((html) => {
 		const document = new DOMParser().parseFromString(html, 'text/html');
@@ -27,7 +27,7 @@ async function targetsInBrowser(documents: readonly string[]): Promise<string[][
 	})`);
 }
 
-/** The document with every link's address replaced, as the browser reads it; templates and all. */
+/** Returns the document with the address of each link replaced, as the browser serializes it, including <template>. */
 async function shapesInBrowser(documents: readonly string[]): Promise<string[]> {
 	return await page.evaluate(`(${JSON.stringify(documents)}).map((html) => {
 		const document = new DOMParser().parseFromString(html, 'text/html');
@@ -109,13 +109,13 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 	it.skipIf(!hasCorpora)(
 		'is found exactly where a browser finds it in real templates (needs the corpora)',
 		async () => {
-			// Variables in links are written as they stand: what they become is another matter.
+			// The # is removed, because variables in links are not filled in here.
 			await expectReadAlike(templates().map(({ html }) => html.replaceAll('#', '')));
 		},
 	);
 
 	it('is found exactly where a browser finds it, with any text around it', async () => {
-		// No elements that make a browser repeat an open link: a copy has no place in the text.
+		// The pieces exclude elements after which a browser repeats an open link, because the copy is not in the source.
 		const piece = fc.oneof(
 			fc.constantFrom(
 				...[`<a href="${url}">`, `<a href='${url}?a&amp;b'>`, `<A HREF=${url}>`, `<area href=${url}/>`],
@@ -141,11 +141,11 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 			fc.array(piece, { maxLength: 20 }).map((pieces) => `<!doctype html><x-y>${pieces.join('')}`),
 			{ numRuns: 2000, seed: 11 },
 		);
-		// A tag, a comment or an element that is open at the end takes what follows it along, in a browser as here.
+		// These closing marks keep an open tag, comment or element from swallowing the next document.
 		await expectReadAlike(sample.map((html) => `${html} "> '> --></title></style>`));
 	});
 
-	it('is found among 5,000', async () => {
+	it('is found among 5,000 links', async () => {
 		const links = Array.from({ length: 5000 }, (_, index) => `<p><a href="${url}?n=${index}&amp;x">link</a>`);
 		await expectReadAlike([`<!doctype html>${links.join('\n')}`]);
 	});

@@ -1,4 +1,4 @@
-// A mail looks the same in a real browser before and after its CSS was inlined and its links were rewritten.
+// A mail looks the same in a real browser before and after its CSS is inlined and its links are rewritten.
 import type { Browser, Page } from 'playwright-core';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -84,34 +84,34 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 			'a rule for dark screens',
 			'.a { background: #fff } @media (prefers-color-scheme: dark) { .a { background: #123 } }',
 		],
-		['a part of a shorthand', 'p { padding: 9px } @media (max-width: 500px) { p { padding-left: 40px } }'],
-		['a rule for paper', 'p { color: red } @media print { p { color: green } }'],
+		['one side of a shorthand', 'p { padding: 9px } @media (max-width: 500px) { p { padding-left: 40px } }'],
+		['a print rule', 'p { color: red } @media print { p { color: green } }'],
 		[
 			'pseudo-elements',
 			'p { color: red } p::before { content: "» "; color: blue } li::marker { color: lime }',
 		],
-		['a stronger state', 'a { color: red } a:link { color: green }'],
-		['what a browser supports', 'p { color: red } @supports (display: grid) { p { color: blue } }'],
+		['a more specific state', 'a { color: red } a:link { color: green }'],
+		['a feature query', 'p { color: red } @supports (display: grid) { p { color: blue } }'],
 		[
-			'rows in an implied body',
+			'rows in an implied tbody',
 			'td { color: red } table > tbody > tr td { color: blue } table > tr td { color: lime }',
 		],
 		[
-			'a comment, marks and braces',
+			'a comment and braces in strings',
 			'<!-- p { color: red } /* } p { color: blue } */ p.a::after { content: "}{" } -->',
 		],
 		['nested rules', 'p { color: red; &.b { color: blue } }'],
 		[
-			'important in the sheet and beside it',
+			'!important in the sheet and in a style attribute',
 			'p { color: red !important } #i { color: blue !important } .b { color: lime }',
 		],
-		['a font and its line', 'p { line-height: 3 } @media (max-width: 500px) { p { font: 20px/1 serif } }'],
+		['a font shorthand', 'p { line-height: 3 } @media (max-width: 500px) { p { font: 20px/1 serif } }'],
 		[
-			'positions among children',
+			'selectors by position',
 			'li:first-child { color: red } li:nth-child(2n) { color: blue } p:not(.a) { color: lime }',
 		],
 		['a value with quotes', `p[title="a, b > c"] { color: red; font-family: "DejaVu Serif", 'Arial' }`],
-		['an unclosed sheet', 'p { color: red } .b { color: blue'],
+		['an unclosed style sheet', 'p { color: red } .b { color: blue'],
 	])('of %s looks the same', async (_what, css) => {
 		const body =
 			'<p class="a">a <a href="https://x.example/">link</a></p><p class="b" id="i" title="a, b > c">b</p>' +
@@ -165,7 +165,7 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 
 const seen = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7';
 
-/** The HTML as it arrives, with the pixel of that address; its links stay as they are. */
+/** Returns the HTML as it arrives, with a pixel of the given address and unchanged links. */
 async function tracked(html: string, openUrl: string): Promise<string> {
 	const compiled = await compileContent(content({ html }), inliner.read);
 	const tracking = { openUrl, clickUrl: 'https://m.example/c/', clickEnds: [] };
@@ -173,7 +173,7 @@ async function tracked(html: string, openUrl: string): Promise<string> {
 	return email.html ?? '';
 }
 
-describe.skipIf(!hasChromium)('HTML with its pixel (needs Chromium)', () => {
+describe.skipIf(!hasChromium)('HTML with its tracking pixel (needs Chromium)', () => {
 	const doctype = '<!doctype html>';
 	const endings: [string, string][] = [
 		['a paragraph', `${doctype}<body><p>x</p></body>`],
@@ -182,12 +182,12 @@ describe.skipIf(!hasChromium)('HTML with its pixel (needs Chromium)', () => {
 		['a table that is not closed', `${doctype}<body><table><tr><td>x`],
 		['a table that the body closes', `${doctype}<body><table><tr><td>x</td></tr></body>`],
 		['a link that is not closed', `${doctype}<body><p>x <a href="https://x.example/">y`],
-		['a large line', `${doctype}<body style="font: 40px/3 serif"><div>x</div></body>`],
+		['text with a large line height', `${doctype}<body style="font: 40px/3 serif"><div>x</div></body>`],
 		['an empty body', `${doctype}<body></body>`],
 		['a full screen', `${doctype}<body style="margin: 0"><div style="height: 100vh">x</div></body>`],
 		['columns', `${doctype}<body style="display: flex; flex-wrap: wrap; gap: 30px"><p>x</p><p>y</p></body>`],
 		[
-			'rules for pictures',
+			'rules for images',
 			`${doctype}<style>img { display: inline !important; width: 100% !important; height: auto !important;
 			max-width: none !important; margin: 30px !important; padding: 9px !important; border: 4px solid red !important;
 			float: right !important; position: static !important }</style><p>x</p>`,
@@ -201,8 +201,8 @@ describe.skipIf(!hasChromium)('HTML with its pixel (needs Chromium)', () => {
 	});
 
 	it.skipIf(!hasCorpora)('of every real template looks the same (needs the corpora)', async () => {
-		// Without the picture that the tests put at the end: it would make room for the pixel.
-		// Nor the same ones with their styles inlined: it is their end that matters.
+		// The image at the end of these templates would reserve the line that the pixel needs. The inlined variants have
+		// the same ends.
 		for (const { html } of templates().filter(({ name }) => !name.includes('templates-inlined'))) {
 			const asMade = html.replace('<img src="#picture#" alt="#name#">', '');
 			await expectSamePicture(asMade, await tracked(asMade, seen));

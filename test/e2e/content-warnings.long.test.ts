@@ -19,7 +19,7 @@ async function startSink() {
 }
 
 describe.runIf(isBuilt)('CSS that cannot be inlined', () => {
-	it('is logged once by the server, and the mail is sent', async () => {
+	it('is reported once in the server’s log, and the mail is sent', async () => {
 		const sink = await startSink();
 		const serving = await startServing({ smtp: sink.port });
 		closing.push(() => serving.stop('SIGKILL'));

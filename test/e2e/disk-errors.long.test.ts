@@ -1,4 +1,4 @@
-// A disk that fails: errors name the disk, not a damaged database, while the file is sound.
+// A failing disk: errors report the disk, not a damaged database, as long as the file is sound.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -67,7 +67,7 @@ it.skipIf(!hasStrace)(
 	timeLimit,
 );
 
-it.skipIf(!hasStrace)('a server reports a disk error, and logs the system’s words', async () => {
+it.skipIf(!hasStrace)('a server reports a disk error, and logs the system’s message', async () => {
 	const serving = await startServing();
 	onTestFinished(() => void serving.stop('SIGKILL'));
 	const { process: server, project, url, tokenFile, log } = serving;

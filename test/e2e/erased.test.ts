@@ -9,7 +9,7 @@ import { runProgram } from '../support/run-program.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
 describe.skipIf(!isBuilt)('an erased person', () => {
-	it('leaves nothing in the file after a campaign', async () => {
+	it('leaves no trace in the file after a campaign', async () => {
 		const sink = await startSmtpSink();
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));
 		const run = async (...words: string[]) => {
@@ -39,8 +39,8 @@ describe.skipIf(!isBuilt)('an erased person', () => {
 	});
 });
 
-// The commit goes to the log; the file itself is written when the log is copied back.
-describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that the disk keeps', () => {
+// A commit is written to the log. The database file is written at the next checkpoint, which fails here.
+describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that stay on the disk', () => {
 	const begin = () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));
 		const db = join(folder, 'er.db');

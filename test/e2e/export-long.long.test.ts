@@ -1,4 +1,4 @@
-// A long export: another file under the name of its database, and a file that may not grow.
+// A long export whose database is replaced by another file, and one whose output file may not grow.
 import { once } from 'node:events';
 import { copyFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ it('a long export reads the database that it opened, even if its path is replace
 	another.exec("UPDATE subscribers SET name = 'new'");
 	another.close();
 
-	// A pipe that is not read keeps it before the twentieth thousand, behind which a thread opens the name.
+	// The unread pipe stops the export before row 20,000, where a thread would open the path again.
 	const program = startProgram(['--db', db, ...words], { HOME: folder });
 	const ended = once(program, 'close');
 	await once(program.stdout, 'readable');

@@ -14,7 +14,7 @@ afterEach(async () => {
 	for (const end of endings.splice(0).reverse()) await end();
 });
 
-/** A server of ours behind a proxy that may answer in its place, and who gets its mail. */
+/** Starts a mailctl server behind a proxy that can answer in its place; `reached` lists its recipients. */
 async function start() {
 	const home = await mkdtemp(join(tmpdir(), 'mailctl-false-'));
 	const sink = await startSmtpSink();
@@ -39,9 +39,9 @@ async function start() {
 }
 
 const falseAnswers: [string, (response: ServerResponse) => void][] = [
-	['a page', answer('text/html', '<html>Log in</html>')],
+	['a web page', answer('text/html', '<html>Log in</html>')],
 	['null', answer('application/json', 'null')],
-	['another shape', answer('application/json', '{"ok": true}')],
+	['JSON of another shape', answer('application/json', '{"ok": true}')],
 	['nothing', answer('application/json', '')],
 ];
 
@@ -52,15 +52,15 @@ function answer(type: string, body: string) {
 const both = ['ann@example.com', 'bob@example.com'];
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
-describe('a release that is answered 200 by', () => {
-	it.each(falseAnswers)('%s instead of the server ends with 13, and can be resumed', async (_, strike) => {
+describe('a release for which a proxy answers 200 with', () => {
+	it.each(falseAnswers)('%s in place of the server ends with 13, and can be resumed', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
 		const begun = Date.now();
 		const first = await call(...job);
 		expect(first).toMatchObject({ code: 13, stderr: expect.stringContaining('may or may not be released') });
-		// Not the ten minutes that mails are waited for.
+		// The command does not wait ten minutes for the mails.
 		expect(Date.now() - begun).toBeLessThan(60_000);
 		expect(reached()).toEqual([]);
 		proxy.disarm();
@@ -68,7 +68,7 @@ describe('a release that is answered 200 by', () => {
 		expect(reached()).toEqual(both);
 	});
 
-	it.each(falseAnswers)('%s after the server released is checked, and continues', async (_, strike) => {
+	it.each(falseAnswers)('%s after the release is checked, and the send continues', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'after', only: releaseOf, strike });
@@ -112,14 +112,14 @@ describe('a creation with an unclear answer', () => {
 		['sender', ['senders', 'add', 'a@example.com']],
 	];
 	const unclear: [string, Act, number][] = [
-		['a cut', { kind: 'cut' }, 6],
+		['a lost connection', { kind: 'cut' }, 6],
 		['a 500', { kind: 'text', status: 500, text: '<html>' }, 7],
-		['a page', { kind: 'text', type: 'text/html', text: '<html>Log in</html>' }, 7],
+		['a web page', { kind: 'text', type: 'text/html', text: '<html>Log in</html>' }, 7],
 		['null', { kind: 'json', body: null }, 7],
 	];
 
 	describe.each(creations)('of a %s', (_, words) => {
-		it.each(unclear)('by %s may have happened', async (_, act, exit) => {
+		it.each(unclear)('that ends with %s may have happened', async (_, act, exit) => {
 			const { code, error } = await create(words, act);
 			expect({ code, error }).toMatchObject({
 				code: exit,

@@ -22,7 +22,7 @@ import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.
 const kills = asked('MAILCTL_KILLS', 2);
 const faults = asked('MAILCTL_FAULTS', 3);
 const people = 1_500;
-/** 100 outcomes not recorded and 5 conversations in flight. */
+/** At most 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 const ann = 'p7@example.com';
 
@@ -30,9 +30,9 @@ interface Work {
 	name: string;
 	words: readonly string[];
 	before: readonly (readonly string[])[];
-	/** `done`: of what is done in one stroke, all or nothing. */
+	/** `in part` is not allowed for work in one transaction. */
 	look(db: Database.Database): 'done' | 'not done' | 'in part';
-	/** The exit code of the whole work, and of the same command where all is done already. */
+	/** The exit codes of a complete run, including a second run after the work was done. */
 	ends: readonly number[];
 }
 
@@ -67,14 +67,14 @@ const works: readonly Work[] = [
 		ends: [0],
 	},
 	{
-		name: 'a list that is cleared',
+		name: 'the clearing of a list',
 		before: [importing],
 		words: ['lists', 'clear', 'Readers', '--confirm', 'Readers'],
 		look: (db) => expectOneStroke(countPeople(db)),
 		ends: [0],
 	},
 	{
-		name: 'a list that is deleted',
+		name: 'the deletion of a list',
 		before: [importing],
 		words: ['lists', 'delete', 'Readers', '--confirm', 'Readers'],
 		look: (db) => {
@@ -180,7 +180,7 @@ async function tryRound(work: Work, place: Place, fault: Fault): Promise<number 
 
 describe.skipIf(!hasStrace).each(works)('$name (needs strace)', (work) => {
 	it(
-		'survives kills and a failing disk',
+		'is completed after kills and a failing disk',
 		async () => {
 			const sink = await startSmtpSink();
 			onTestFinished(() => sink.close());

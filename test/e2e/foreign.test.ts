@@ -1,4 +1,4 @@
-// Every command and option that is ours alone, against a deployment that is not: refused by name, and nothing written.
+// Each command and option that needs mailctl's extensions is refused by another service before anything is written.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const single = ['send', ...mail, '--to', 'ann@example.com'];
 const toList = ['send', ...mail, '--list', '1'];
 const agreed = ['--yes', '--expect-count', '1'];
 
-/** Calls of the commands that are ours (◇): each is refused by its name. */
+/** Commands that need extensions (◇); the error names each of them. */
 const ours = [
 	'subscribers erase ann@example.com --confirm ann@example.com',
 	'webhooks deliveries 1',
@@ -45,7 +45,7 @@ const ours = [
 	'suppressions export',
 ];
 
-/** Calls of the options that are ours, of commands that any deployment has. */
+/** Options that need extensions, of commands that every service supports. */
 const options: readonly Argv[] = [
 	['lists', 'create', '--name', 'New', '--email-reason', 'r', '--public-name', 'News'],
 	['lists', 'update', '1', '--name', 'New', '--public-name', 'News'],
@@ -61,7 +61,7 @@ const options: readonly Argv[] = [
 		['--eml', '-'],
 		['--attach', '{file}'],
 	].map((option) => [...single, ...option]),
-	// Its lists are read as they are: what picks people and times is the engine's.
+	// The service's lists can be read, but conditions and times belong to the engine.
 	...[
 		['--exclude-list', '1'],
 		['--where', 'name=Ann'],
@@ -77,7 +77,7 @@ const options: readonly Argv[] = [
 	['report', '--human'],
 ];
 
-/** Calls for the machine that owns the database (◆), refused with an explicit base URL. */
+/** Commands that need the machine of the database (◆), refused with an explicit base URL. */
 const machine = [
 	'serve --port 0',
 	'worker --drain',
@@ -108,7 +108,7 @@ const machine = [
 	'sink',
 ];
 
-/** Calls of the document's commands that change something: with `--dry-run` they only read. */
+/** Commands of the service document that change something; with `--dry-run` they only read. */
 const changes: Readonly<Record<string, Argv>> = {
 	apply: ['-f', '{declared}'],
 	'lists create': ['--name', 'New', '--email-reason', 'r'],
@@ -177,7 +177,7 @@ describe('on another service', () => {
 	const pathLength = (call: string) =>
 		Math.max(...commands.map(({ path }) => (`${call} `.startsWith(`${path} `) ? path.split(' ').length : 0)));
 
-	it('every command has a call, or names no other target', () => {
+	it('every command with a target has a call above', () => {
 		const known = new Set([...ours, ...machine].map(pathOf));
 		const missing = commands.filter(({ path }) => /^(engine|messages|suppressions|templates) /.test(path));
 		expect(missing.filter(({ path }) => !known.has(path)).map(({ path }) => path)).toEqual([
@@ -185,7 +185,7 @@ describe('on another service', () => {
 		]);
 	});
 
-	it.each(ours)('%s is rejected by name, and nothing is written', (line) =>
+	it.each(ours)('%s is rejected with its name, and nothing is written', (line) =>
 		refused(line.split(' '), new RegExp(`this service does not support mailctl ${pathOf(line)}`)));
 
 	it.each(
@@ -199,9 +199,7 @@ describe('on another service', () => {
 	it.each(machine)('%s is rejected, because it works on a database', (line) =>
 		refused(line.split(' '), /needs a local database|--base-url has no effect/));
 
-	it.each(
-		Object.keys(changes),
-	)('%s with --dry-run shows what it would do, and writes nothing', async (path) => {
+	it.each(Object.keys(changes))('%s with --dry-run prints the change, and writes nothing', async (path) => {
 		const before = foreign.writes.length;
 		const { code, stdout, stderr } = await call([
 			...path.split(' '),
@@ -215,7 +213,7 @@ describe('on another service', () => {
 		expect(foreign.reads.filter((read) => read.includes('run_test'))).toEqual([]);
 	});
 
-	it('documented commands work, and an import runs row by row', async () => {
+	it('documented commands work, and an import sends row by row', async () => {
 		foreign.writes.splice(0);
 		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ code: 0, stdout: 'Readers\n' });
 		expect(await call(single)).toMatchObject({ code: 0, stdout: `ann@example.com\t${uuid}\n` });

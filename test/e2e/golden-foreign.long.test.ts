@@ -6,7 +6,7 @@ import { recordWay } from '../support/golden/ways.js';
 const missing = await witnessMissing();
 
 it.skipIf(missing !== null)(
-	'every call on a Django REST framework deployment prints what it did',
+	'every call on a Django REST framework service prints the recorded output',
 	{ timeout: 600_000 },
 	async () => {
 		await expectGolden('foreign.txt', await recordWay('foreign'));

@@ -7,7 +7,7 @@ const run = (argv: readonly string[], columns?: number) =>
 
 it.each([
 	80, 120,
-])('the help of every command, group and topic is as recorded at %i columns', async (columns) => {
+])('the help of every command, group and topic matches the golden at %i columns', async (columns) => {
 	const { stdout } = await run(['commands', '-o', 'json']);
 	const commands = (JSON.parse(stdout) as { command: string }[]).map(({ command }) => command.split(' '));
 	const groups = commands.flatMap((words) => words.slice(1).map((_, at) => words.slice(0, at + 1)));
@@ -23,7 +23,7 @@ it.each([
 	await expectGolden(`help-${columns}.txt`, blocks.join('\n'));
 });
 
-it('the table of all commands is as recorded', async () => {
+it('the table of all commands matches the golden', async () => {
 	const { stdout } = await run(['commands', '-o', 'json']);
 	await expectGolden('commands.json', stdout);
 });

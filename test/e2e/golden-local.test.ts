@@ -2,6 +2,6 @@ import { it } from 'vitest';
 import { expectGolden } from '../support/golden/record.js';
 import { recordWay } from '../support/golden/ways.js';
 
-it('every call on a local database prints what is recorded', { timeout: 600_000 }, async () => {
+it('every call on a local database prints the recorded output', { timeout: 600_000 }, async () => {
 	await expectGolden('local.txt', await recordWay('local'));
 });

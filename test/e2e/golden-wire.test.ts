@@ -32,7 +32,7 @@ afterAll(async () => {
 	await rm(folder, { recursive: true });
 });
 
-it('the server’s answers on the wire are as recorded', async () => {
+it('the server’s HTTP answers match the golden', async () => {
 	const send = (await run('engine', 'tokens', 'create', '--name', 'send', '--scope', 'send', '-q')).trim();
 	const tokens = { admin: server.token, send, wrong: 'wrong' };
 	const places = await placesOfAMail();
@@ -59,7 +59,7 @@ it('the server’s answers on the wire are as recorded', async () => {
 	await expectGolden('wire.txt', record.join('\n'));
 });
 
-it('the OpenAPI document is as recorded', async () => {
+it('the OpenAPI document matches the golden', async () => {
 	const answer = await server.fetch('/openapi.json', { token: null });
 	const document: { info: { version: string } } = JSON.parse(await answer.text());
 	document.info.version = '<version>';
@@ -107,7 +107,7 @@ async function throttled(): Promise<string> {
 	}
 }
 
-/** Gives all that comes back until the server closes. */
+/** Returns a function that sends a request and returns all bytes until the server closes. */
 function askAt({ url }: Pick<Server, 'url'>): (request: string) => Promise<string> {
 	return (request) =>
 		new Promise((resolve, reject) => {
@@ -119,7 +119,7 @@ function askAt({ url }: Pick<Server, 'url'>): (request: string) => Promise<strin
 		});
 }
 
-/** `>` what was sent but for what all requests share, `<` the head of the answer, `|` its body. */
+/** Formats `>` the request without headers that all requests share, `<` the head of the answer, `|` its body. */
 function blockOf(request: WireRequest, answer: string): string {
 	const end = answer.indexOf('\r\n\r\n');
 	const head = end === -1 ? answer : answer.slice(0, end);
@@ -152,7 +152,7 @@ function shown(body: string, show: WireRequest['show']): string[] {
 
 const styles = new Set<string>();
 
-/** The style of the pages is long, and the same on all of them. */
+/** All pages share a long style sheet, so only its first occurrence is recorded. */
 function styleOnce(style: string): string {
 	if (styles.has(style)) return '<style> as before </style>';
 	styles.add(style);

@@ -1,4 +1,4 @@
-// Contents made to stop a server: it goes on answering others, refuses what no mail could be, and sends the rest.
+// Content that could stop a server: it keeps answering other clients, refuses impossible mails and sends the rest.
 import PostalMime from 'postal-mime';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { witness } from '../support/bystander.js';
@@ -26,7 +26,7 @@ const refused: [string, string, string][] = [
 ];
 
 const taken: [string, string][] = [
-	['items that imply their ends', `<ul>${filled('<li>x', full - 9)}`],
+	['items with implied end tags', `<ul>${filled('<li>x', full - 9)}`],
 	['rows', `<table>${filled('<tr><td>x', full - 9)}`],
 	['linked images', filled('<a href="https://x.example/"><img src="a.png" alt="abcdefgh"></a>')],
 	['attributes', `<p ${filled('a=b ', full - 9)}>`],
@@ -34,7 +34,7 @@ const taken: [string, string][] = [
 		'a style sheet',
 		`<style>${filled('.a p,', mebibyte)} b{color:red}</style>${filled('<p class="a">x', mebibyte - 99)}`,
 	],
-	['lists, 400 deep, side by side', filled(`${'<ul><li>'.repeat(190)}x${'</li></ul>'.repeat(190)}`)],
+	['lists nested 400 deep, repeated', filled(`${'<ul><li>'.repeat(190)}x${'</li></ul>'.repeat(190)}`)],
 	['variables without a value', filled('#a#', 60_000)],
 ];
 
@@ -77,7 +77,7 @@ async function sent(serving: Serving, body: object): Promise<string> {
 	return messages[0]?.id ?? '';
 }
 
-/** Base64. */
+/** Returns the raw message in Base64. */
 async function rawOf(serving: Serving, id: string): Promise<string> {
 	const answer = await serving.fetch(`/ext/messages/${id}/raw/`);
 	const body = await answer.json();
@@ -107,12 +107,12 @@ describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
 		expect(seen.p99).toBeLessThan(seen.patience);
 	});
 
-	it.each(taken)('of %s delays no other client, and sends them', async (what, html) => {
+	it.each(taken)('of %s delays no other client, and sends the mail', async (what, html) => {
 		const { serving, sink } = await serve();
 		const seen = await witness({ attacked: serving, calm }, async () => {
 			const id = await sent(serving, { subject: '#view_url#', html_body: html });
 			const raw = await rawOf(serving, id);
-			// The head alone: the parser takes seconds for the whole, and others who wait are of this process.
+			// Parsing the whole mail takes seconds, and would block the clients in this process.
 			const [head = ''] = Buffer.from(raw, 'base64').toString('latin1').split('\r\n\r\n', 1);
 			const { subject } = await PostalMime.parse(head);
 			const path = /\/v\/\S+$/.exec(subject ?? '')?.[0] ?? '';
@@ -130,7 +130,7 @@ describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
 	});
 });
 
-describe.runIf(isBuilt)('a server with content that grows', () => {
+describe.runIf(isBuilt)('a server with messages that grow by their values', () => {
 	it('rejects a message over 16 MiB with its values, and a subject over 998 characters', async () => {
 		const { serving } = await serve();
 		const before = memoryOf(serving.process.pid).residentMb;

@@ -1,6 +1,6 @@
 /**
- * An import into a service of others whose process is killed at random moments and gone on with. The witness is that
- * service. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ * An import into another service whose process is killed at random moments and resumed. The check reads that service.
+ * `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` set another size.
  */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ describe.skipIf(!isBuilt || missing !== null)(
 	},
 );
 
-/** Without mailctl, which says of a busy answer that the list may have been created. */
+/** Does not use mailctl, which reports after a busy answer that the list may have been created. */
 async function createList(witness: Witness): Promise<void> {
 	const headers = { 'X-Secure-Token': witness.token, 'Content-Type': 'application/json' };
 	const body = JSON.stringify({ name: 'Readers', email_reason: 'r' });
@@ -70,7 +70,7 @@ async function createList(witness: Witness): Promise<void> {
 	while ((await pageOf(witness, '/sub/lists/')).results.length === 0);
 }
 
-/** Asked without mailctl; a busy answer is asked again. */
+/** Does not use mailctl, and repeats the request after a busy answer. */
 async function pageOf<T>(
 	{ baseUrl, token }: Witness,
 	path: string,
@@ -78,7 +78,7 @@ async function pageOf<T>(
 	let answer: Response;
 	do answer = await fetch(`${baseUrl}${path}`, { headers: { 'X-Secure-Token': token } });
 	while (answer.status !== 200);
-	return (await answer.json()) as { next: string | null; results: T[] }; // the document's page
+	return (await answer.json()) as { next: string | null; results: T[] }; // a page of the service document
 }
 
 async function peopleOf(witness: Witness): Promise<{ email: string; name: string }[]> {

@@ -56,7 +56,7 @@ describeDatabases('an import that is killed', (databases) => {
 	const faults = isFile ? asked('MAILCTL_FAULTS', 3) : 0;
 
 	it.skipIf(!isBuilt)(
-		'a killed client of a server stores each person once',
+		'an import whose client is killed stores each person once on the server',
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 10_000 : 4_000, kills: 4 });
 			const batch = Math.max(200, Math.ceil(rows / 100));
@@ -79,7 +79,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 
 	it.skipIf(!isBuilt || !hasStrace)(
-		`a server that is killed${isFile ? ' or has a failing disk' : ''} at any write keeps what it acknowledged (needs strace)`,
+		`a server that is killed${isFile ? ' or has a failing disk' : ''} at any write keeps acknowledged rows (needs strace)`,
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 3_000 : 2_000, kills: 3 });
 			const model = await prepareImport(await databases.create(), rows);
@@ -132,7 +132,7 @@ describeDatabases('an import that is killed', (databases) => {
 			};
 			for (const fault of faultsOver(points, { kills, faults })) {
 				let code = await tryWith(fault);
-				// A run makes fewer calls where it does more in one, as on a busy machine: it is then killed at half the way.
+				// A busy machine makes fewer calls, because each does more; the run is then killed at half the count.
 				for (let { at } = fault; fault.does === 'KILL' && code === 0 && at > 1; ) {
 					at = Math.floor(at / 2);
 					code = await tryWith({ ...fault, at });
@@ -179,7 +179,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 });
 
-/** False: it ended before. */
+/** False if the server ended before. */
 function listening(server: ChildProcess): Promise<boolean> {
 	return new Promise((resolve) => {
 		let said = '';
@@ -191,13 +191,13 @@ function listening(server: ChildProcess): Promise<boolean> {
 	});
 }
 
-/** Reading goes on beside a disk that cannot be written. */
+/** Reading still works while the disk cannot be written. */
 async function expectReadable({ baseUrl, token }: RunningServer, what: string): Promise<void> {
 	const answer = await fetch(`${baseUrl}/sub/lists/`, { headers: { 'X-Secure-Token': token } });
 	expect(answer.status, what).toBe(200);
 }
 
-/** A run that is killed behind its last commit has ended the import: the next is a new one, which finds all of them there. */
+/** After a kill behind the last commit the next run is a new import, which finds every row unchanged. */
 function asOne(totals: Totals, rows: number): Totals {
 	const { created, updated, unchanged } = expectedTotals(rows);
 	return totals.unchanged === created + updated + unchanged

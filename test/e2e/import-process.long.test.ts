@@ -1,4 +1,4 @@
-/** Imports by the built program, where it takes a process: closed input, a full disk, Ctrl-C for the second time. */
+/** Imports by the built program: closed input, a full disk, and a second Ctrl-C. */
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -34,7 +34,7 @@ function workplace() {
 
 describe.skipIf(!isBuilt)('an import by the built program', () => {
 	it.skipIf(!hasStrace)(
-		'ends with 74 on a full disk, and continues when there is space (needs strace)',
+		'ends with 74 on a full disk, and continues after space is freed (needs strace)',
 		() => {
 			const { shell, people } = workplace();
 			people(30_000);
@@ -50,7 +50,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 		},
 	);
 
-	it('waits for its request after Ctrl-C, and not after the second one', async () => {
+	it('waits for its request after Ctrl-C, but not after a second one', async () => {
 		const { folder, people } = workplace();
 		people(3);
 		const service = await startHanging();
@@ -67,7 +67,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 	});
 });
 
-/** A service with one empty list that never answers a POST. */
+/** Starts a service with one empty list that never answers a POST. */
 async function startHanging(): Promise<{ baseUrl: string; posted: Promise<void> }> {
 	let tell: () => void = () => {};
 	const posted = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-// The manual pages that the build writes: whole, and readable by groff without a complaint.
+// The manual pages of the build are complete, and groff reads them without warnings.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ describe('the manual pages', () => {
 		for (const { flags, hidden } of globalOptions) if (hidden !== true) expect(main).toContain(flags);
 	});
 
-	it('name every command with its options', async () => {
+	it('contain every command with its options', async () => {
 		for (const { path, command } of await allCommands()) {
 			if (command.hidden === true) continue;
 			const page = read(`mailctl-${path.split(' ')[0]}.1`);

@@ -8,14 +8,14 @@ import { memoryOf } from '../support/memory.js';
 import { type Serving, startServing } from '../support/serving.js';
 import { soak } from '../support/soak.js';
 
-// The bench called memory sends 30,000; what grows without a bound is past it long before.
+// The bench `memory` sends 30,000 messages, but unbounded growth exceeds the limit long before.
 const contents = Number(process.env['MAILCTL_SOAK'] ?? 500);
 
-// The goal is Node 20's. Node 24 takes 17 MB more for a serve at rest and 40 to 60 more under this load, with the same threads
-// and heaps (docs/performance.md, "Memory of a server").
+// The goal applies to Node 20. Node 24 needs 17 MB more for an idle `serve` and 40 to 60 MB more under this load, with
+// the same threads and heaps (docs/performance.md, "Memory of a server").
 const limitMb = Number(process.versions.node.split('.')[0]) < 24 ? 250 : 300;
 
-describe.skipIf(!isBuilt || process.platform !== 'linux')('contents that come once', () => {
+describe.skipIf(!isBuilt || process.platform !== 'linux')('messages that all have different content', () => {
 	let sink: CountingSink;
 	let serving: Serving;
 
@@ -39,7 +39,7 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('contents that come on
 
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-// 292 MB at their end where each was copied five times on its way to the disk, 314 at most.
+// With five copies of each file on its way to the disk, memory was 292 MB at the end and 314 MB at most.
 describe.skipIf(!isBuilt || process.platform !== 'linux')('large files', () => {
 	let serving: Serving;
 

@@ -44,7 +44,7 @@ describePostgres('a campaign of which half is sent', (server) => {
 				expect({ words, code, stderr: code === 0 ? '' : stderr }).toEqual({ words, code: 0, stderr: '' });
 				return stdout;
 			};
-			/** SHA-256 of each, as it comes. */
+			/** Returns the SHA-256 of each export. */
 			const exported = async (db: string) => {
 				const sums: Record<string, string> = {};
 				for (const words of exports) {

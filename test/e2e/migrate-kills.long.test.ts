@@ -1,4 +1,4 @@
-// `engine migrate` that is killed, or whose disk fails, at any moment: run again it ends with the same.
+// `engine migrate` that is killed or has a failing disk at any moment: running it again gives the same result.
 import { copyFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const calls = `${databaseCalls},write,writev`;
 
 const rows = 9_000;
 
-it.skipIf(!hasStrace)('a move that is killed early leaves no second database in use', async () => {
+it.skipIf(!hasStrace)('a move that is killed early never leaves two databases in use', async () => {
 	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
 	const place = { env: { ...process.env, HOME: home } };
 	const works = async (db: string) => (await cli(['--db', db, 'lists', 'list', '-q'])).code === 0;
@@ -75,7 +75,7 @@ describePostgres('a killed engine migrate', (server) => {
 	const words = (from: string, to: string) => [
 		...[programPath, 'engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json'],
 	];
-	/** And has what is moved: before anything is copied a killed move leaves an empty database. */
+	/** Checks for a list too, because a move that is killed before it copies leaves an empty database. */
 	const works = async (db: string) =>
 		(await cli(['--db', db, 'lists', 'list'], { env: { HOME: home } })).stdout.includes('News');
 	async function moveWhole(from: string, to: string): Promise<string> {
@@ -98,12 +98,12 @@ describePostgres('a killed engine migrate', (server) => {
 	async function run({ from, to }: { from: string; to: string }, fault: Fault) {
 		const end = await runNode(words(from, to), fault, place);
 		expect((await works(from)) && (await works(to)), JSON.stringify(fault)).toBe(false);
-		// The one before was killed behind its end.
+		// The earlier run was killed after the move was complete.
 		const isOver = end.stderr.includes('"code":"moved"') && (await works(to));
 		return isOver ? { ...end, code: 0 } : end;
 	}
 
-	/** Ends what is not at its end; the rows are those of the first move, there and in a copy of the copy. */
+	/** Completes the move, and moves the copy once more to compare the counts of rows. */
 	async function check({ from, to }: { from: string; to: string }) {
 		if (!(await works(to))) await moveWhole(from, to);
 		expect(await works(from)).toBe(false);
@@ -127,7 +127,7 @@ describePostgres('a killed engine migrate', (server) => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'a move continues after a full or broken disk',
+		'a move continues after a full or failing disk',
 		async () => {
 			const first = await toFile();
 			const { points } = await measurePoints({ calls: databaseCalls }, words(first.from, first.to), place);

@@ -1,6 +1,6 @@
 /**
- * CPU time of the server for a request without a token: a stranger may repeat each of them as fast as a line carries
- * it. Each is measured against `/healthz` in the same run.
+ * CPU time of the server for requests without a token, which anybody can repeat at the speed of the network. Each is
+ * compared with `/healthz` in the same run.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
 
 let sink: SmtpSink;
 let serving: Serving;
-/** Addresses in a mail, by their first letters: `/c/`, `/o/`, `/u/`, `/v/`. */
+/** Links of a mail by their path prefix: `/c/`, `/o/`, `/u/`, `/v/`. */
 const links = new Map<string, string>();
 
 beforeAll(async () => {
@@ -70,9 +70,9 @@ const routes: [name: string, budget: number, request: () => Request][] = [
 	['many headers', 20, () => get('/', many)],
 	['a pixel', 8, () => get(links.get('/o/'))],
 	['a link', stored, () => get(links.get('/c/'))],
-	['the page to unsubscribe', stored, () => get(links.get('/u/'))],
+	['the unsubscribe page', stored, () => get(links.get('/u/'))],
 	['a mail in a browser', stored, () => get(links.get('/v/'))],
-	['a longer form', stored, () => post(links.get('/u/') ?? '', 'scope='.padEnd(60_000, 'a&'))],
+	['a long form', stored, () => post(links.get('/u/') ?? '', 'scope='.padEnd(60_000, 'a&'))],
 	['a body', 20, () => post('/message/send/', '['.repeat(60_000))],
 ];
 

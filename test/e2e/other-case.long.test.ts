@@ -1,4 +1,4 @@
-// A service whose uniqueness and whose `email__exact` heed case (Django's own defaults): one person stays one row.
+// A service that compares addresses case-sensitively, as Django does by default: each person still has one row.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
 const missing = await witnessMissing();
 
 describe.skipIf(missing !== null)(
-	`on a service that heeds case${missing === null ? '' : ` (${missing})`}`,
+	`on a case-sensitive service${missing === null ? '' : ` (${missing})`}`,
 	() => {
 		let witness: Witness;
 		let home: string;
@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)(
 		};
 		const all = () => json('subscribers', 'list', '-l', '1', '--all');
 
-		it('create --if-exists update changes a person in another spelling', async () => {
+		it('create --if-exists update changes a person whose address has another case', async () => {
 			const words = ['subscribers', 'create', '-l', '1', '--email', 'p3@EXAMPLE.com', '--name', 'Three'];
 			expect(await json(...words, '--if-exists', 'update')).toMatchObject({
 				email: 'P3@Example.com',
@@ -47,7 +47,7 @@ describe.skipIf(missing !== null)(
 			expect(await all()).toHaveLength(35);
 		});
 
-		it('get and find accept another spelling', async () => {
+		it('get and find accept an address in another case', async () => {
 			expect(await json('subscribers', 'get', 'p4@example.com', '-l', '1')).toMatchObject({ name: 'P4' });
 			expect(await json('subscribers', 'find', 'p4@example.com')).toMatchObject([{ name: 'P4', list_id: 1 }]);
 			expect(await call('subscribers', 'get', '4@example.com', '-l', '1')).toMatchObject({ code: 3 });

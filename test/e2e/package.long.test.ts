@@ -1,4 +1,4 @@
-// The package as npm makes it: what is in it, and that it runs where nothing else of this checkout is.
+// The npm package: its files, and that it runs without this checkout.
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ let place: string;
 let packed: { filename: string; size: number; unpackedSize: number; files: { path: string; mode: number }[] };
 beforeAll(async () => {
 	place = await mkdtemp(join(tmpdir(), 'mailctl-package-'));
-	// Without scripts: `dist` is there, and other tests run what is in it.
+	// Scripts are skipped, because `dist` exists and other tests run its code.
 	const words = ['pack', '--ignore-scripts', '--json', '--pack-destination', place];
 	const { status, stdout, stderr } = runProgram('npm', words, { cwd: root });
 	expect({ status, stderr }).toMatchObject({ status: 0 });
@@ -76,7 +76,7 @@ describe('the package', () => {
 		);
 		const licences = await readFile(join(root, 'dist/third-party-licences.txt'), 'utf8');
 		const isInside = (name: string) => new RegExp(`^${name} \\d+\\.`, 'm').test(licences);
-		// Some packages of the bundle have such words in code that they generate; a dependency may be inside and out.
+		// Bundled packages may contain `require` in code that they generate, and a dependency may also be bundled.
 		const outside = asked
 			.filter((name = '') => !isBuiltin(name))
 			.map((name = '') => name.split('/')[0] ?? '')
@@ -100,7 +100,7 @@ describe('the package', () => {
 	it('is installed for all users by npm (needs the registry)', async (context) => {
 		const prefix = join(place, 'prefix');
 		const tarball = join(place, packed.filename);
-		// With the npm configuration of this machine. SQLite's addon is not built again for it.
+		// Uses the npm configuration of this machine, and does not rebuild SQLite's addon.
 		const words = ['install', '-g', '--prefix', prefix, '--ignore-scripts', '--prefer-offline', tarball];
 		const { status, stderr } = runProgram('npm', words, { cwd: place });
 		if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(stderr))
@@ -109,7 +109,7 @@ describe('the package', () => {
 		expect(await readdir(join(prefix, 'bin'))).toEqual(['mailctl']);
 		expect(await readdir(join(prefix, 'share/man/man1'))).toContain('mailctl-send.1');
 		const sqlite = join(prefix, 'lib/node_modules/mailctl/node_modules/better-sqlite3');
-		// From Node 22 on npm takes the version that brings its addon.
+		// On Node 22 and newer, npm installs a version with a prebuilt addon.
 		if (!(await readdir(sqlite)).includes('prebuilds')) {
 			await rm(sqlite, { recursive: true });
 			await symlink(join(root, 'node_modules/better-sqlite3'), sqlite);

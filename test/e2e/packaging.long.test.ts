@@ -18,21 +18,21 @@ beforeAll(async () => {
 	expect(made.code).toBe(0);
 });
 
-/** The command line as it would run, but for what it changes. */
+/** Parses and checks the command line without changing anything. */
 const dryRun = async (words: readonly string[]) => {
 	const { code, stderr } = await cli(['--db', db, ...words, '--dry-run']);
 	return { words, code, stderr };
 };
 const done = (words: readonly string[]) => ({ words, code: 0, stderr: expect.any(String) });
 
-/** The array of JSON behind a word, once for each line that has it. */
+/** Returns the JSON arrays after a word, one for each such line. */
 function lists(text: string, word: RegExp): string[][] {
 	return [...text.matchAll(new RegExp(`^\\s*${word.source} (\\[.*\\])$`, 'gm'))].map(([, json = '']) =>
 		JSON.parse(json),
 	);
 }
 
-/** The script of a check of health, which asks port 8080. */
+/** Returns the script of a health check, which requests port 8080. */
 const scriptOf = (words: readonly string[]) => words[words.indexOf('-e') + 1] ?? '';
 
 describe('the image', () => {
@@ -46,7 +46,7 @@ describe('the image', () => {
 				const name = path.replace('/build/', '');
 				expect([path, (await stat(join(root, name))) !== null]).toEqual([path, true]);
 				if (isBuilt === undefined) copied.add(name);
-				// The build makes these two; the rest is copied to it before.
+				// The build creates these two; everything else is copied into it first.
 				else expect([...copied, 'dist', 'node_modules']).toContain(name);
 			}
 		}
@@ -107,7 +107,7 @@ describe('systemd', async () => {
 		const [program, ...words] = (inShell ?? line).split(' ');
 		expect(program).toBe('mailctl');
 		if (inShell === undefined) return expect(await dryRun(words)).toEqual(done(words));
-		// Run as it stands, but for the folder and the program, which are not installed here.
+		// The command runs unchanged, except for the folder and the program, which are not installed here.
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-units-'));
 		const command = inShell
 			.replaceAll('%%', '%')
@@ -123,7 +123,7 @@ describe('systemd', async () => {
 		]);
 	});
 
-	/** The units where systemd looks for them, with the program of this checkout. */
+	/** Copies the units, with the program of this checkout. */
 	const installed = async () => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-units-'));
 		await cp(units, folder, { recursive: true });
@@ -160,7 +160,7 @@ describe('systemd', async () => {
 			const words = ['-f', '-qq', '-o', trace, process.execPath, programPath, 'demo'];
 			const env = { PATH: process.env['PATH'], HOME: home };
 			expect(runProgram('strace', words, { env }).status).toBe(0);
-			// SQLite gives a file to the owner of the database where root asks for it, and never else.
+			// Only as root does SQLite call fchown, to give its files the owner of the database.
 			const ofRoot = new Set(['fchown']);
 			const calls = new Set(
 				[...(await readFile(trace, 'utf8')).matchAll(/^\d+\s+(\w+)\(/gm)].map(([, call = '']) => call),

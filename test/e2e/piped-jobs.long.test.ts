@@ -23,7 +23,7 @@ beforeAll(() => {
 	expect(run(['engine', 'init', '-q', '--sender', 'news@example.com']).status).toBe(0);
 });
 
-/** Regular files of the process that have no name any more. */
+/** Returns the deleted temporary files that the process has open. */
 function unnamedOf(pid: number): string[] {
 	const folder = `/proc/${pid}/fd`;
 	return readdirSync(folder)
@@ -32,7 +32,7 @@ function unnamedOf(pid: number): string[] {
 }
 
 describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
-	it('a killed campaign from a pipe leaves no file, and nobody else can read it', async () => {
+	it('a killed campaign from a pipe leaves no file, and nobody else could read its rows', async () => {
 		const job = startProgram(['send', ...mail, '--csv', '-', '--yes', '--expect-count', '2'], env);
 		const ended = once(job, 'exit');
 		job.stdin.write(`email\n${'ann@example.com\n'.repeat(50_000)}`);

@@ -1,4 +1,4 @@
-// Real pipes and a real process: what a shell sees of the built program.
+// The built program in real pipes, as a shell runs it.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('endless work does not end with 0', () => {
+it('a command whose output never drains does not end with 0', () => {
 	const never = join(folder, 'never.cjs');
 	writeFileSync(never, 'process.stdout.write = () => true;');
 	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({
@@ -88,7 +88,7 @@ describe('a pipe', () => {
 		expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
 	});
 
-	it('to a full disk is one clear line and exit 74', () => {
+	it('to a full disk prints one clear error and ends with 74', () => {
 		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 		expect(stderr.split('\n')).toEqual([
 			'error: cannot write to standard output: no space is left on the disk',

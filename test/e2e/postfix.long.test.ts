@@ -1,4 +1,4 @@
-// A real Postfix takes our mail and sends its bounces back: by SMTP, into a Maildir, and through a pipe.
+// A real Postfix accepts mail and returns bounces by SMTP, into a Maildir, and through a pipe.
 import { execFile } from 'node:child_process';
 import { chmod, chown, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { noPostfix, startPostfix } from '../support/postfix.js';
 import { startRefusing } from '../support/refusing-server.js';
 
 const run = promisify(execFile);
-// Postfix runs no program as root.
+// Postfix does not run pipe commands as root.
 const nobody = { uid: 65_534, gid: 65_534 };
 const nobodyRunsIt = () =>
 	run(process.execPath, [programPath, '--version'], { ...nobody, env: {} }).then(
@@ -79,7 +79,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 
 	it('sends a bounce by SMTP that changes message, subscriber and report', async () => {
 		const { served, server, servedLog } = trial;
-		// `serve` sends it: a bounce that is faster than the end of `send` would be the exit code of `send`.
+		// `serve` sends the message, because a fast bounce could change the exit code of a waiting `send`.
 		expect(await sendTo(served, 'ann@example.org', { options: ['--no-wait'] })).toBe(0);
 		const reason = async () => {
 			const { disable_reason } = (await subscriberOf(served, 'ann@example.org')) as Record<string, unknown>;
@@ -96,9 +96,9 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 	it.each([
 		{ to: 'unknown@example.org', status: '5.1.1', reply_code: 550, words: 'No such user here', hard: true },
 		{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
-		// The server's own "5.0.0", for an answer that had none, says nothing: the words decide.
+		// The server's own 5.0.0 replaces a missing code, so the text decides.
 		{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
-	])('sends a bounce about $to that explain and ingest read: hard = $hard', async ({
+	])('sends a bounce about $to that explain and ingest understand: hard = $hard', async ({
 		to,
 		status,
 		reply_code,
@@ -131,7 +131,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, to)).toMatchObject({ is_active: !hard, disable_reason });
 	});
 
-	it('sends one bounce about two recipients, each judged by its code', async () => {
+	it('sends one bounce about two recipients, each classified by its code', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'full.to@example.org', { cc: ['copy@example.org'] })).toBe(0);
 		const mail = await keptAbout(trial, 'copy@example.org');
@@ -146,7 +146,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('sends a bounce that matches by its return path, without our Message-ID', async () => {
+	it('sends a bounce that matches by its return path, without the original Message-ID', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bare@example.org')).toBe(0);
 		const mail = await keptAbout(trial, 'bare@example.org');
@@ -178,7 +178,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 			return JSON.parse((await run(process.execPath, words, options)).stdout);
 		};
 		const port = await freePort();
-		// Until then no recipient is refused, so that no bounce comes back while "send" still waits.
+		// Recipients are refused only after `send` has ended, so that no bounce arrives while it waits.
 		let sent: () => void = () => undefined;
 		const refusing = await startRefusing({ after: new Promise((resolve) => (sent = resolve)) });
 		onTestFinished(refusing.close);

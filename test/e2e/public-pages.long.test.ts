@@ -1,4 +1,4 @@
-// The pages that mails lead to, in a real browser: every language, light and dark, wide and narrow, for all readers.
+// The public pages in a real browser: each language, light and dark, wide and narrow, with accessibility checks.
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
@@ -67,7 +67,7 @@ beforeAll(async () => {
 		const look = Object.entries(brandings).find(([name]) => name === branding)?.[1] ?? unbranded;
 		const make = kinds[kind] ?? notFoundPage;
 		const made = make({ language: chooseLanguage(headers['accept-language']), branding: look });
-		// The status is left out: a browser reports one of an error as a problem.
+		// The status is always 200, because the browser reports an error status as a problem.
 		response.writeHead(200, made.headers).end(made.body);
 	});
 	url = `http://127.0.0.1:${await listenOn(server)}`;
@@ -115,7 +115,7 @@ inBrowser.each(languages.map((language) => [language]))(
 		for (const kind of Object.keys(kinds)) {
 			await page.goto(`${url}/plain/${kind}`);
 			expect(await page.getAttribute('html', 'lang')).toBe(language);
-			// Below each kind is judged in each look; a language changes words alone.
+			// The test below checks each kind in each look, and a language changes only words.
 			if (judged.includes(kind)) expect(await flaws()).toEqual([]);
 			await picture(page, `${kind}-${language}`);
 			for (const size of [320, 1280]) {
@@ -153,7 +153,7 @@ inBrowser('ask for themselves and the logo, and nothing else (needs Chromium)', 
 	expect(await shown('branded')).toEqual({ pictures: [240], asked: [`${url}/branded/choice`, logo] });
 	expect(await shown('embedded')).toEqual({ pictures: [240], asked: [`${url}/embedded/choice`] });
 	expect(problems).toEqual([]);
-	// Another picture of the same site is refused.
+	// The page may not load another image from the site of its logo.
 	await page.goto(`${url}/branded/choice`);
 	await page.evaluate("document.querySelector('img').src = 'https://cdn.example/other.svg'");
 	await eventually(() =>

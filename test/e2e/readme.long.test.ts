@@ -20,7 +20,7 @@ let sink: MailSink;
 const mails: SinkMail[] = [];
 let port: number;
 
-/** In the order of the README's table, in which a reader follows them; each stands on what those before it have made. */
+/** The pages in the order of the README's table; examples depend on those of earlier pages. */
 const pages = [
 	'README.md',
 	...[
@@ -56,7 +56,7 @@ describe('the README and the docs', async () => {
 		[...page.matchAll(/^```sh run\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? ''),
 	);
 
-	it('have examples, and name the two commands that set it up', () => {
+	it('have examples, and the README shows the two commands for a checkout', () => {
 		expect(blocks.length).toBeGreaterThan(5);
 		expect([...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1])).toEqual([
 			'npm ci && npm run demo\n',
@@ -128,17 +128,17 @@ describe('the README and the docs', async () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 
-	it('explain each exit code like the help', async () => {
+	it('explain each exit code with the words of the help', async () => {
 		const page = await readFile(join(root, 'docs/exit-codes.md'), 'utf8');
 		const rows = [...page.matchAll(/^\| (\d+) \| (.*) \|$/gm)].map(([, code, meaning]) => [code, meaning]);
 		expect(Object.fromEntries(rows)).toEqual(exitMeanings);
 	});
 });
 
-/** Stands in both streams in front of what each line of a script prints. */
+/** Printed to both streams before the output of each line of a script. */
 const mark = '\x1e';
 
-/** A server sends what it was given when it comes to that: what the next line shows must not depend on it. */
+/** A server sends queued messages later. Wait for them, so that the next line prints the same in each run. */
 const untilSent = ['queued', 'leased']
 	.map((state) => `while mailctl messages list --status ${state} --exit-empty; do :; done > /dev/null 2>&1`)
 	.join('\n');

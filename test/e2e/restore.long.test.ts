@@ -1,4 +1,4 @@
-// `engine restore`: the backup whole in the place of the database, the old one kept, or nothing changed.
+// `engine restore` replaces the database by a complete backup and keeps the old one, or changes nothing.
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,8 +73,8 @@ describe('engine restore', () => {
 	});
 
 	it.each([
-		['the first', []],
-		['not the first', ['cid@example.com']],
+		['the first ones', []],
+		['not the first ones', ['cid@example.com']],
 	])('repeats erasures made since the backup, %s of the database', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
@@ -103,7 +103,7 @@ describe('engine restore', () => {
 		const db = join(folder, 'far', 'away', 'news.db');
 		expect(json('--db', db, 'engine', 'restore', 'copy.db')).toMatchObject({
 			...{ database: db, kept: null },
-			// Who was erased elsewhere is not known here.
+			// Without the old database, the later erasures are unknown.
 			erased: null,
 		});
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });
@@ -154,7 +154,7 @@ describe('engine restore', () => {
 		});
 	});
 
-	it('requires the word restore, not -y', async () => {
+	it('requires the typed word restore, even with -y', async () => {
 		const { folder, db, run } = backedUp();
 		for (const words of [[], ['-y'], ['--confirm', 'yes']])
 			expect(run('engine', 'restore', 'copy.db', ...words)).toMatchObject({
@@ -173,7 +173,7 @@ describe('engine restore', () => {
 		expect(look(db).subscribers).toBe(10);
 	});
 
-	it('names a process that uses the database, and does not wait', async () => {
+	it('reports a process that uses the database, and does not wait', async () => {
 		const { folder, db, run, start } = backedUp();
 		const serve = start('serve', '--port', '0', '--no-worker');
 		await eventually(() => {
@@ -186,7 +186,7 @@ describe('engine restore', () => {
 		expect(run('engine', 'restore', 'copy.db', ...agreed)).toMatchObject({ status: 2 });
 		serve.kill('SIGTERM');
 		if (serve.exitCode === null) await once(serve, 'exit');
-		// One that has it open and has never written.
+		// This process has the database open and has never written.
 		const words = ['--db', db, 'engine', 'restore', join(folder, 'copy.db')];
 		const idle = new Database(db);
 		idle.prepare('SELECT count(*) FROM lists').get();

@@ -69,7 +69,7 @@ const page = (response: ServerResponse) =>
 	void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>');
 
 describe('a campaign on a mailctl server whose GET / is', () => {
-	it.each(failures)('%s once reaches everyone once, at its start or later', async (_, strike) => {
+	it.each(failures)('%s once sends to everyone once, whether at its start or later', async (_, strike) => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', strike });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		expect(reached()).toEqual(all);
@@ -79,7 +79,7 @@ describe('a campaign on a mailctl server whose GET / is', () => {
 		expect(reached()).toEqual(all);
 	});
 
-	it.each(failures)('%s again and again ends with 6 or 7, and nothing is sent', async (_, strike) => {
+	it.each(failures)('%s every time ends with 6 or 7, and nothing is sent', async (_, strike) => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike });
 		const lost = await call('--retries', '1', ...job());
 		expect([6, 7]).toContain(lost.code);
@@ -95,7 +95,7 @@ describe('a campaign on a mailctl server whose GET / is', () => {
 });
 
 describe('a campaign started on one kind of service', () => {
-	it('does not continue if a mailctl server becomes another: exit 2, and nobody gets it twice', async () => {
+	it('does not continue if a mailctl server becomes another service: exit 2, and nobody gets it twice', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [

@@ -1,6 +1,6 @@
 /**
- * Jobs on another service whose process is killed while it sends, real processes, the service being the witness of
- * who was sent to. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` name another size.
+ * Campaigns on another service whose process is killed while it sends. The service records who was sent to.
+ * `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` set another size.
  */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -74,7 +74,7 @@ function run(words: readonly string[]): Promise<Ended> {
 	return ended(start(words));
 }
 
-/** Killed at one of its calls, as the service gets it; half of them before a message is made of it, half after. */
+/** Kills the process when the service receives the given call; half of these calls create a message, half do not. */
 async function killedAt(words: readonly string[], call: number): Promise<Ended> {
 	const child = start(words);
 	const at = service.calls.length + call;
@@ -100,7 +100,7 @@ async function uncertain(): Promise<Set<string>> {
 	);
 }
 
-/** Whoever is not uncertain was sent to once; whoever is, once at most. */
+/** A recipient was sent to exactly once, or at most once if uncertain. */
 function expectOnce(unknown: ReadonlySet<string>): void {
 	const times = service.timesSent();
 	const addresses = Array.from({ length: rows }, (_, index) => `p${index}@example.com`);
@@ -110,7 +110,7 @@ function expectOnce(unknown: ReadonlySet<string>): void {
 
 describe.skipIf(!isBuilt)('a campaign on another service', () => {
 	it(
-		'reaches everybody once through kills, except calls in flight, which are uncertain',
+		'sends to everybody once despite kills, except for calls in flight, which become uncertain',
 		async () => {
 			const span = Math.floor(rows / (kills + 2));
 			const random = seeded();
@@ -137,7 +137,7 @@ describe.skipIf(!isBuilt)('a campaign on another service', () => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'reaches everybody once if killed at any write, or if the disk fails there (needs strace)',
+		'sends to everybody once if it is killed at any write, or if the disk fails there (needs strace)',
 		async () => {
 			const words = () => [
 				programPath,
@@ -173,7 +173,7 @@ describe.skipIf(!isBuilt)('a campaign on another service', () => {
 		timeLimit,
 	);
 
-	it('ends with 130 on Ctrl-C after its calls, and continues from there', async () => {
+	it('ends with 130 on Ctrl-C after its calls, and can be resumed', async () => {
 		const child = start(send());
 		react = (number) => {
 			if (number === 20) child.kill('SIGINT');

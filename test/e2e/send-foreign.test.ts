@@ -1,4 +1,4 @@
-// Jobs on a deployment that is not ours: the commands, a ledger in a home of their own, and the service as the witness.
+// Campaigns on another service, with local records in a separate home. The service records who was sent to.
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ async function table(rows: number): Promise<string> {
 }
 
 describe('send --list on a service without campaigns', () => {
-	it('reaches every active subscriber with their variables, and reports what is unknown', async () => {
+	it('sends to every active subscriber with their variables, and says that the service reports no delivery', async () => {
 		const { service, call } = await start({ subscribers });
 		const { code, stdout, stderr } = await call(
 			...['send', ...mail, ...'--list 1 --campaign november -y --expect-count 2 -o json'.split(' ')],
@@ -109,7 +109,7 @@ describe('send --csv on such a service', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('stops with 5 if the sender is refused, and continues with resume once fixed', async () => {
+	it('stops with 5 if the sender is refused, and continues with resume after that is fixed', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
 			react: () =>
@@ -130,7 +130,7 @@ describe('send --csv on such a service', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
-	it('is dropped by cancel without a call', async () => {
+	it('can be dropped by cancel without a call', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
 		expect(await call(...words)).toMatchObject({ code: 2 });
@@ -140,7 +140,7 @@ describe('send --csv on such a service', () => {
 	});
 });
 
-describe.skipIf(missing !== null)('send to an independent service', () => {
+describe.skipIf(missing !== null)('send to a service without mailctl’s extensions', () => {
 	it('creates one message for each row, however often it is throttled', async () => {
 		const witness = await startWitness({ flaky: true });
 		endings.push(witness.stop);
@@ -158,7 +158,7 @@ describe.skipIf(missing !== null)('send to an independent service', () => {
 	});
 });
 
-describe('an option such a service does not support', () => {
+describe('an option that such a service does not support', () => {
 	it.each([
 		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be used' },
 		{

@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 describe.runIf(isBuilt)('mailctl serve', () => {
-	it('creates an admin token at its first start in a private file, and names it', async () => {
+	it('creates an admin token in a private file at its first start, and prints the path', async () => {
 		const serving = await serve();
 		expect(serving.stderr()).toContain(`wrote an API token with all rights to ${serving.tokenFile}`);
 		expect(statSync(serving.tokenFile).mode & 0o777).toBe(0o600);
@@ -40,7 +40,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect((await serving.fetch('/sub/lists/', { token: 'wrong' })).status).toBe(401);
 	});
 
-	it('is ready only once its token exists', async () => {
+	it('is ready only after its token exists', async () => {
 		const project = await makeProject();
 		const port = await freePort();
 		const lock = new Database(project.db);
@@ -76,7 +76,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await sink.until(1);
 	});
 
-	it('ends with 0 on SIGTERM and Ctrl-C after its requests', async () => {
+	it('finishes its requests on SIGTERM and Ctrl-C, and ends with 0', async () => {
 		for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 			const serving = await serve();
 			const answers = Promise.all(
@@ -99,7 +99,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		}
 	});
 
-	it('returns leases if it is stopped before a slow mail server answered', async () => {
+	it('returns leases if it is stopped before a slow mail server answers', async () => {
 		const sink = await newSink({ onMailFrom: () => undefined });
 		const serving = await serve({ smtp: sink.port });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
@@ -108,7 +108,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect(await serving.project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('loses nothing it acknowledged when killed, and sends it after the next start', async () => {
+	it('loses nothing it acknowledged if it is killed, and sends it after the next start', async () => {
 		const sink = await newSink();
 		const first = await serve({ smtp: sink.port });
 		const to = Array.from({ length: 40 }, (_, at) => `a${at}@example.com`);

@@ -17,7 +17,7 @@ const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 const ann = 'ann@example.com';
 const agreed = ['--yes', '--expect-count', '1'];
 
-/** One of each way to wait for a service: a page, a walk, a job, a file, a plan, checks, raw calls. */
+/** One command for each way to wait for a service: a page, a walk, an import, an export, apply, checks, raw calls. */
 const remote: readonly Words[] = [
 	['lists', 'list'],
 	['subscribers', 'find', ann],
@@ -31,7 +31,7 @@ const remote: readonly Words[] = [
 	['login', '--token-file', 'token', '--profile', 'far'],
 ];
 
-/** A listener that accepts and never says a word. */
+/** Starts a listener that accepts connections and never answers. */
 async function startSilence(): Promise<{ port: number; reached: Promise<void>; close(): void }> {
 	const sockets = new Set<Socket>();
 	let reach = () => {};
@@ -51,19 +51,19 @@ async function startSilence(): Promise<{ port: number; reached: Promise<void>; c
 }
 
 interface Ended {
-	/** Null: a signal has ended it. */
+	/** Null if a signal ended it. */
 	code: number | null;
 	reached: boolean;
-	/** In less than the nine seconds that what is in flight has after a signal, which none of these needs. */
+	/** Ended within eight seconds: none of these commands needs the nine that work in flight has after a signal. */
 	isPrompt: boolean;
 	stderr: string;
 }
 
-/** For one that does not end by itself. */
+/** Kills a command that does not end by itself. */
 const patienceMs = 60_000;
 const promptMs = 8_000;
 
-/** A machine that stands still is given other tries, each with later limits. `doctor` gives a service five seconds. */
+/** Tries again with a longer deadline on a busy machine. `doctor` gives a service five seconds. */
 async function endingOf(run: (deadlineMs: number) => Promise<Ended>): Promise<Ended> {
 	for (const deadlineMs of [1_000, 4_500]) {
 		const ended = await run(deadlineMs);
@@ -95,7 +95,7 @@ async function endingAt(
 	});
 	child.stdout.resume();
 	let reached = false;
-	// A try that ends before the silence never meets it.
+	// A try may end before it reaches the silent server.
 	void silence.then(
 		() => {
 			reached = true;
@@ -152,7 +152,7 @@ const sending: readonly { words: Words; codes: { timeout?: number; deadline: num
 	{ words: ['doctor', '--skip', 'dns'], codes: { timeout: 11, deadline: 12, SIGTERM: 143 } },
 ];
 
-describe.skipIf(!isBuilt)('a mail server that is silent', () => {
+describe.skipIf(!isBuilt)('a mail server that never answers', () => {
 	const cases = sending.flatMap(({ words, codes }) =>
 		ends.flatMap((end) => {
 			const code = codes[end];

@@ -1,4 +1,4 @@
-// Whole runs of `smoke` against deployments on sockets: ours, another hand's, and ones that break one thing each.
+// Complete runs of `smoke` against mailctl, another service, and servers with one defect each.
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../src/cli/frame/errors.js';
@@ -43,7 +43,7 @@ function smoke(baseUrl: string, argv: readonly string[], options: CliOptions = {
 	return cli(['--base-url', baseUrl, 'smoke', ...argv], { ...options, env });
 }
 
-/** Everything there is, so that a run can be seen to leave it as it was. */
+/** Returns all records, to check that a run leaves them unchanged. */
 async function holdings(): Promise<unknown> {
 	const listed = await Promise.all(
 		['lists', 'fields', 'webhooks'].map((word) => project.json([word, 'list'])),
@@ -95,7 +95,7 @@ describe('smoke with a limited token', () => {
 		};
 	};
 
-	it('fails changes that it was asked for', async () => {
+	it('fails the requested changes', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -151,7 +151,7 @@ interface Defect {
 }
 
 const isGet = (path: RegExp) => (passing: Passing) => passing.method === 'GET' && path.test(passing.path);
-const object = (value: unknown) => value as Record<string, unknown>; // what these paths answer
+const object = (value: unknown) => value as Record<string, unknown>; // these paths answer objects
 
 function changing(
 	picks: (passing: Passing) => boolean,
@@ -183,7 +183,7 @@ const firstOf = (body: Record<string, unknown>) => object((body['results'] as un
 
 const defects: readonly Defect[] = [
 	{
-		name: 'a figure that is a text',
+		name: 'a count that is a text',
 		words: ['--only', 'lists'],
 		tamper: changing(pageOf('/sub/lists/'), (body) => {
 			firstOf(body)['active_subscribers_count'] = '3';
@@ -193,7 +193,7 @@ const defects: readonly Defect[] = [
 		says: /list 1: active_subscribers_count is "\d+", not a count/,
 	},
 	{
-		name: 'a second page that leads to itself',
+		name: 'a second page whose next link names itself',
 		words: ['--only', 'lists'],
 		tamper: changing(isGet(/[?&]page=2/), (body, { path }) => ({ ...body, next: `http://inside${path}` })),
 		check: 'lists.paging',
@@ -224,7 +224,7 @@ const defects: readonly Defect[] = [
 		says: /GET \/sub\/fields\/ answered 500, not 200: <h1>It works<\/h1>/,
 	},
 	{
-		name: 'a token that is not looked at',
+		name: 'a token that is not checked',
 		words: ['--only', 'auth'],
 		tamper: sending(
 			({ token }) => token !== null,
@@ -234,7 +234,7 @@ const defects: readonly Defect[] = [
 		says: /a wrong token is accepted/,
 	},
 	{
-		name: 'requests without a token that are answered',
+		name: 'answers to requests without a token',
 		words: ['--only', 'auth'],
 		tamper: sending(
 			({ token }) => token === null,
@@ -244,14 +244,14 @@ const defects: readonly Defect[] = [
 		says: /without a token is accepted/,
 	},
 	{
-		name: 'dates that are not looked at',
+		name: 'dates that are ignored',
 		words: ['--only', 'report'],
 		tamper: sending(isGet(/date_from/), (passing) => ({ ...passing, path: '/stat/reports/events-report/' })),
 		check: 'report.dates',
 		says: /is outside of the days asked for/,
 	},
 	{
-		name: 'a filter that is not looked at',
+		name: 'a filter that is ignored',
 		words: ['--only', 'subscribers'],
 		tamper: sending(isGet(/email__exact/), (passing) => ({
 			...passing,
@@ -261,14 +261,14 @@ const defects: readonly Defect[] = [
 		says: /email__exact answers subscriber 2, which does not match/,
 	},
 	{
-		name: 'something else kept than was answered',
+		name: 'a stored value that differs from the answer',
 		words: ['--full', '--only', 'lists'],
 		tamper: changing(isGet(/lists\/\d+\/$/), (body) => ({ ...body, email_reason: 'another' })),
 		check: 'lists.read',
 		says: /read again: email_reason is "another", not "a check of this deployment"/,
 	},
 	{
-		name: 'a PATCH that empties what it does not name',
+		name: 'a PATCH that clears a field it does not name',
 		words: ['--full', '--only', 'subscribers'],
 		tamper: sending(method('PATCH', /subscribers\/\d+\/$/), (passing) => ({
 			...passing,
@@ -278,7 +278,7 @@ const defects: readonly Defect[] = [
 		says: /after PATCH: name is "", not "Smoke One"/,
 	},
 	{
-		name: 'a message that is not counted',
+		name: 'a message missing from the count',
 		words: ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'],
 		tamper: changing(method('POST', /message\/send/), (body) => ({ ...body, messages_created: 0 })),
 		check: 'send.message',
@@ -303,7 +303,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('finds that nothing is deleted, and lists what remains', async () => {
+	it('reports that nothing is deleted, and lists the remaining records', async () => {
 		const proxy = await startTampering(
 			server.baseUrl,
 			answering(({ method: name }) => name === 'DELETE', { status: 204, body: undefined }),
@@ -323,7 +323,7 @@ describe('smoke on a server with one defect', () => {
 		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 	});
 
-	it('does not touch a foreign record that a creation returns', async () => {
+	it('does not change another record that a creation returns', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(
 			server.baseUrl,
@@ -343,7 +343,7 @@ describe('smoke on a server with one defect', () => {
 
 	it.each([
 		{
-			name: 'a separate key',
+			name: 'an extra key',
 			change: (body: Record<string, unknown>) => {
 				eachField(body)['colour'] = 'red';
 				return body;
@@ -351,7 +351,7 @@ describe('smoke on a server with one defect', () => {
 			says: 'field 1: colour is not a key of the document',
 		},
 		{
-			name: 'times in another form',
+			name: 'times in another format',
 			change: (body: Record<string, unknown>) => {
 				eachField(body)['date_created'] = '2026-11-21T10:00:00Z';
 				return body;
@@ -372,7 +372,7 @@ function eachField(body: Record<string, unknown>): Record<string, unknown> {
 	return 'results' in body ? firstOf(body) : body;
 }
 
-/** Passes requests on until the one that `picks` chooses has been answered, then tells. */
+/** Forwards requests, and calls `tell` after one that `picks` selects was answered. */
 function watching(picks: (passing: Passing) => boolean, tell: () => void): Tamper {
 	return async (passing, ask) => {
 		const answered = await ask(passing);
@@ -426,7 +426,7 @@ describe('smoke that is interrupted', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('leaves records when it is killed, which only --cleanup-only removes', async () => {
+	it('leaves records if it is killed, which only --cleanup-only removes', async () => {
 		const before = await holdings();
 		let tell: () => void = () => {};
 		const reached = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** Ctrl-C in a command on PostgreSQL that waits for another session: the change is undone, and the error says so. */
+/** Ctrl-C in a command on PostgreSQL that waits for a lock: the change is rolled back, and the error says so. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -11,7 +11,7 @@ import { ask, describePostgres } from '../support/postgres.js';
 const mail = '--from news@example.com --subject S --text T';
 const undone = 'interrupted: the change in progress was undone\n';
 
-/** The words of each command, and its error where that is not `undone` with the hint to run it again. */
+/** The arguments of each command, and its error if that differs from `undone` with the hint to run it again. */
 const calls: Readonly<Record<string, readonly [words: string, says?: string]>> = {
 	'lists create': ['--name M --email-reason r'],
 	'lists delete': ['1 --confirm L'],
@@ -90,7 +90,7 @@ describePostgres('a command that waits for another session on PostgreSQL', (serv
 			.filter((word) => word !== '')
 			.map((word) => (/^(.*\.csv|mail\.yaml|mails\.d)$/.test(word) ? join(home, word) : word));
 
-	it.each(Object.entries(calls))('Ctrl-C undoes a long write, and reports it: %s', async (path, [
+	it.each(Object.entries(calls))('Ctrl-C rolls back a long write, and reports it: %s', async (path, [
 		line,
 		says,
 	]) => {

@@ -1,4 +1,4 @@
-/** A program whose main thread is in SQLite or in a loop hears neither timers nor signals; it ends all the same. */
+/** A program whose main thread is in SQLite or in a loop cannot handle timers or signals, but still ends. */
 import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { isBuilt, programPath, startProgram } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { runProgram } from '../support/run-program.js';
 
-/** JMESPath that counts for longer than a test may take. */
+/** A JMESPath expression that runs longer than a test may take. */
 const endless = Array.from({ length: 9 }).reduce<string>((inner) => `length(map(&${inner}, $))`, '@');
 
 it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)(
@@ -26,7 +26,7 @@ it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)(
 	},
 );
 
-it.skipIf(!isBuilt)('an endless --query is ended by its deadline, in JSON as well', () => {
+it.skipIf(!isBuilt)('an endless --query is ended by its deadline, also in JSON', () => {
 	const words = ['commands', '--query', endless, '--deadline', '1s'];
 	const { status, stderr } = runProgram(process.execPath, [programPath, ...words, '-o', 'json'], { env: {} });
 	expect(status).toBe(12);
@@ -34,7 +34,7 @@ it.skipIf(!isBuilt)('an endless --query is ended by its deadline, in JSON as wel
 });
 
 describe.skipIf(!isBuilt)('a command in a long SQLite statement', () => {
-	it('is ended by SIGTERM at once, and undone', async () => {
+	it('is ended by SIGTERM at once, and rolled back', async () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-stuck-'));
 		const env = { HOME: folder, MAILCTL_DB: join(folder, 'news.db') };
 		const run = async (...argv: string[]) => {
@@ -121,7 +121,7 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 	});
 });
 
-/** Another process holds the write lock. */
+/** Whether another process holds the write lock. */
 function isWriting(db: Database.Database): boolean {
 	db.pragma('busy_timeout = 0');
 	try {

@@ -1,4 +1,4 @@
-/** Questions at real terminals of several widths: how each can be left, what that leaves behind, and the commands that guides print. */
+/** Questions on real terminals: each way to leave them restores the terminal, and guides print working commands. */
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const back = '\\x7f';
 interface Ended {
 	shown: string;
 	raw: string;
-	/** `130`, and what is wrong with the terminal that is left behind. */
+	/** `130`, followed by any changed setting of the terminal. */
 	end: string;
 }
 
@@ -45,7 +45,7 @@ function workplace(folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'))) {
 		const shown = stripVTControlCharacters(raw);
 		return { raw, shown, end: /ended (.*)\n$/.exec(shown)?.[1] ?? shown };
 	};
-	/** The command behind these words, run by a shell as it stands there. */
+	/** Runs in a shell the command that was printed after these words. */
 	const asPrinted = (shown: string, behind: string, more = '') => {
 		const command = new RegExp(`${behind}:\\s(mailctl .*)\n`).exec(shown)?.[1] ?? shown;
 		const program = `mailctl() { '${process.execPath}' '${programPath}' "$@"; }; ${command} ${more}`;
@@ -78,7 +78,7 @@ const model = onceFor(() => {
 	return folder;
 });
 
-/** Every row of every table. */
+/** Returns every row of every table. */
 function rowsOf(file: string): Record<string, unknown[]> {
 	const db = new Database(file, { readonly: true });
 	const tables = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
@@ -98,7 +98,7 @@ describe.skipIf(!canRun)('the terminal after a confirmation', () => {
 		['engine tokens revoke shop', '(y/N)'],
 		['engine migrate --to other.db', '(y/N)'],
 	];
-	it.each([...severe, ...mild])('of mailctl %s is as before', (words, question) => {
+	it.each([...severe, ...mild])('of mailctl %s is unchanged', (words, question) => {
 		const { db, at } = place();
 		const before = rowsOf(db);
 		const answers = question === '(y/N)' ? ['n\\r', '\\r'] : ['\\r'];
@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('the terminal after a late question', () => {
 			],
 		],
 	];
-	it.each(late)('of mailctl %s is as before', (words, steps) => {
+	it.each(late)('of mailctl %s is unchanged', (words, steps) => {
 		const { db, folder, at } = filled();
 		writeFileSync(join(folder, 'people.csv'), 'email\ncy@example.com\n');
 		const before = rowsOf(db);
@@ -155,17 +155,17 @@ describe.skipIf(!canRun)('the terminal after a question ended by a signal', () =
 	it.each([
 		['SIGINT', '130'],
 		['SIGTERM', '143'],
-	])('is as before: %s', (name, end) => {
+	])('is unchanged: %s', (name, end) => {
 		const { at } = filled();
 		expect(at(80, ['lists', 'create'], [['Name of the list:', `kill ${name}`]]).end).toBe(end);
 		expect(at(80, ['lists', 'get'], [['❯ Readers', `kill ${name}`]]).end).toBe(end);
 	});
 });
 
-describe.skipIf(!canRun)('the editor of a text', () => {
+describe.skipIf(!canRun)('the editor for a text', () => {
 	/**
-	 * Asks for a line as an editor does, and hears Ctrl-C itself; `fail` ends it as vi's :cq does. It waits for both at
-	 * once: Python runs no handler of a signal that comes just before a read until that read is over.
+	 * Reads a line like an editor and handles Ctrl-C itself; `fail` exits like :cq of vi. It waits for both with
+	 * `select`, because Python delays the handler of a signal that arrives just before a read.
 	 */
 	const editor = [
 		'import os, select, signal, sys',

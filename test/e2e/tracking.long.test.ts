@@ -1,4 +1,4 @@
-// A mail that was really delivered, opened in a real browser: what happens on the pages it leads to, and what is counted.
+// A delivered mail, opened in a real browser: the pages behind its links, and the counted events.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ const html = (target: string) => `<!doctype html><html><head><title>News</title>
 <body><h1>Hello #name#</h1><p>Have a <a href="${target}/offer?who=#email#">look</a>, or read this
 <a href="#view_url#">in the browser</a>. Enough? <a href="#unsubscribe_url#">Unsubscribe</a>.</p></body></html>`;
 
-/** Opens what has arrived as a mail program would. */
+/** Opens the delivered HTML, as a mail program would. */
 async function read(mail: Delivered): Promise<Page> {
 	const file = join(mkdtempSync(join(tmpdir(), 'mailctl-mail-')), 'mail.html');
 	writeFileSync(file, mail.email.html ?? '');
@@ -97,7 +97,7 @@ inBrowser('somebody unsubscribes with the button, not by looking (needs Chromium
 	expect(await page.textContent('h1')).toBe('Unsubscribe');
 	expect((await total()).unsubscribed_percent).toBe(0);
 	await picture(page, 'unsubscribe');
-	// With the keyboard alone.
+	// Uses only the keyboard.
 	await page.keyboard.press('Tab');
 	expect(await page.evaluate('document.activeElement.textContent')).toBe('Unsubscribe');
 	await page.keyboard.press('Enter');

@@ -1,4 +1,4 @@
-// People who leave while a campaign to them is being sent: whoever was told so before the lease gets nothing.
+// People unsubscribe while a campaign is sent. Nobody gets mail whose unsubscription was answered before the lease.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const leaving = 12;
 
 let folder: string;
 let served: Served;
-/** The worker's own connection, as another process would have it. */
+/** A second connection for the worker, as in another process. */
 let other: Store;
 let sink: SmtpSink;
 
@@ -41,7 +41,7 @@ afterEach(async () => {
 it('no lease contains a person who was told "unsubscribed" before', async () => {
 	const campaign = await prepare(served.store);
 	const urls = await unsubscribeUrls();
-	/** When each person's lease began, and when his answer was there; milliseconds of one clock. */
+	/** The start of each person's lease, and the answer to the unsubscription, in milliseconds of one clock. */
 	const leases = new Map<string, number>();
 	const answers = new Map<string, number>();
 
@@ -50,7 +50,7 @@ it('no lease contains a person who was told "unsubscribed" before', async () => 
 		queue: watched(other.queue, leases),
 		reads: other.reads,
 		connections: 5,
-		// Neither side is to be done before the other has begun, however busy the machine is.
+		// The rate keeps the worker from finishing before the first unsubscription, and the other way round.
 		rate: 1_500,
 	});
 	const sending = worker.run({ scope: { campaign }, until: 'settled' });
@@ -66,7 +66,7 @@ it('no lease contains a person who was told "unsubscribed" before', async () => 
 	expect(answers.size).toBe(people);
 	const { sent = 0, canceled = 0 } = await other.reads.countMessages({ scope: { campaign } });
 	expect([sent, sent + canceled]).toEqual([got.length, people]);
-	// It was a race.
+	// Both sides must have won often enough for a race.
 	expect(Math.min(sent, canceled)).toBeGreaterThan(people / 50);
 	expect(await served.store.reads.status()).toMatchObject({ suppressions: people });
 });
@@ -113,7 +113,7 @@ async function leave(
 	}
 }
 
-/** Notes when the call that leased each message began. */
+/** Records when the call that leased each message started. */
 function watched(queue: Queue, leases: Map<string, number>): Queue {
 	return {
 		...queue,

@@ -10,7 +10,7 @@ it('an event is too soon for some time after the sending, and before it', () => 
 	expect(isTooSoon(sent, { at: 10_000_000 })).toBe(false);
 });
 
-it('an event before the recorded answer is too soon, unless the answer was lost', () => {
+it('an event before the recorded reply is too soon, unless the reply was lost', () => {
 	const states = ['queued', 'leased', 'deferred', 'uncertain', 'bounced', 'failed'] as const;
 	expect(states.map((state) => isTooSoon({ state, sent_at: null }, { at: 5, too_soon }))).toEqual([
 		true,

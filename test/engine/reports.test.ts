@@ -133,7 +133,7 @@ describe('the details of a report', () => {
 		expect(days).toMatchObject([{ complained: 1 }]);
 	});
 
-	it('count new and lost subscribers of the largest lists by day on request', async () => {
+	it('count new and lost subscribers of the largest lists by day, if they are requested', async () => {
 		const day = (date: number, hour = 12) => {
 			moment = Date.UTC(2026, 10, date, hour) * 1000;
 		};
@@ -191,7 +191,7 @@ describe('the details of a report', () => {
 		});
 	});
 
-	it('cover the first 72 hours, across a clock change too', async () => {
+	it('cover the first 72 hours, even across a clock change', async () => {
 		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
 		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;
 		const [first] = await sendTo(['a@example.com']);
@@ -255,7 +255,7 @@ describe('the links of a campaign', () => {
 		});
 	});
 
-	it('are one link if several contents have the same target', async () => {
+	it('are one link if the same target appears in several contents', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const clicked: (Uuid | undefined)[] = [];
 		for (const name of ['a', 'b']) {
@@ -291,7 +291,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('shows 0 for types not asked for, with percentages of sent mails', async () => {
+	it('shows 0 for types that are not requested, with percentages of sent mails', async () => {
 		const [first] = await sent(2);
 		await happen(first, 'OPENED');
 		expect((await engine.report({ event_types: ['OPENED'] })).total).toMatchObject({
@@ -332,7 +332,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('covers the whole life of a campaign, and knows which exist', async () => {
+	it('covers the whole life of a campaign, and rejects an unknown one', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const begun = now - 400 * 86_400 * 1e6;
 		const body = { from: 'news@example.com', subject: 's', text_body: 't' };

@@ -1,6 +1,6 @@
 /**
- * A message that ends its worker while it is composed fails at the second such death, and the others arrive. The
- * workers are processes of their own, which kill -9 ends; the witness is a sink outside them.
+ * A message that kills its worker three times during composition fails, and the other messages are sent. Each worker
+ * is a process that ends by kill -9; a sink in the test records what was sent.
  */
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
@@ -19,13 +19,13 @@ describe('a message that kills its worker', () => {
 		{ name: 'one of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [3] },
 	];
 	for (const { name, text, deaths } of kinds) {
-		it(`fails at the third death, and the others arrive: ${name}`, async () => {
+		it(`fails after the third crash, and the others are sent: ${name}`, async () => {
 			const sink = await startSmtpSink();
 			const { path, ids } = await createQueuedDatabase(12, { text });
 			const [poisoned = ''] = ids.splice(5, 1);
 			const exits: unknown[] = [];
 			for (let start = 0; start < 8; start += 1) {
-				// Two minutes pass between one start and the next.
+				// Two minutes pass between two starts.
 				const args = [program, path, String(sink.port), '400', String(1 + 2 * start), 'r5@example.net'];
 				exits.push((await runNode(args, null)).code);
 			}

@@ -1,6 +1,6 @@
 /**
- * `send --list` on a server, both killed in turn while the list is staged in parts. The witness is a sink outside: all
- * get the message, and each of them once. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ * `send --list` on a server, with client and server killed in turn during staging. Each subscriber must get exactly
+ * one mail. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` set another size.
  */
 import type { ChildProcess } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const rows = asked('MAILCTL_KILL_ROWS', 12_000);
 const kills = asked('MAILCTL_KILLS', 4);
 
 it.skipIf(!isBuilt)(
-	'a list on SQLite is reached once, whatever is killed',
+	'a list on SQLite gets each mail once, whatever is killed',
 	async () => {
 		await killWhileStaging(join(await makeHome(), 'news.db'));
 	},
@@ -25,7 +25,7 @@ it.skipIf(!isBuilt)(
 
 describePostgres('send --list on a server', (server) => {
 	it.skipIf(!isBuilt)(
-		'a list on PostgreSQL is reached once, whatever is killed',
+		'a list on PostgreSQL gets each mail once, whatever is killed',
 		async () => {
 			await killWhileStaging(await server.createDatabase());
 		},
@@ -50,7 +50,7 @@ async function killWhileStaging(db: string): Promise<void> {
 	await run('subscribers', 'import', people, '--list', 'News');
 	const token = (await run('engine', 'tokens', 'create', '--name', 'shop', '--scope', 'admin', '-q')).trim();
 
-	// A kill that comes too late meets a campaign that is released, and nothing that was sent.
+	// The paused queue keeps a late kill from meeting a campaign that is already being sent.
 	await run('engine', 'queue', 'pause');
 	let serving = await serve(db, home, '0');
 	onTestFinished(() => void serving.child.kill('SIGKILL'));

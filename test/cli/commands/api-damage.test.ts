@@ -1,4 +1,4 @@
-// `api` where what comes back cannot be handled: an answer nested without end, a row of the database that is damaged.
+// `api` with data it cannot parse: a JSON answer that is nested too deeply, and damaged rows of a database.
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ describe('an answer with a million nested levels', () => {
 		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
-	it('of a refusal keeps its status', async () => {
+	it('in a refusal keeps the status of the refusal', async () => {
 		const { connect } = wireOf(() => ({ status: 404, body: deep }));
 		expect(
 			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),
@@ -30,7 +30,7 @@ describe('an answer with a million nested levels', () => {
 		});
 	});
 
-	it('ends with 2 as a request body that has to be read', async () => {
+	it('ends with 2 as a request body that must be parsed', async () => {
 		const { connect } = wireOf(() => ({}));
 		const words = [
 			'--base-url',
@@ -62,7 +62,7 @@ describe('a damaged row', () => {
 				['subscribers', 'export', '-l', '1', '--format', 'ndjson', '--fields', 'id'],
 			],
 		],
-	] as const)('of %s ends with 74 in api and in every command that reads it', async (table, column, paths, commands) => {
+	] as const)('in %s ends with 74 in api and in every command that reads it', async (table, column, paths, commands) => {
 		const home = await mkdtemp(join(tmpdir(), 'mailctl-damage-'));
 		const file = join(home, 'news.db');
 		const call = (...words: readonly string[]) =>

@@ -114,7 +114,7 @@ describe('mailctl api', () => {
 		expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
 	});
 
-	it('reports an unanswered send as uncertain', async () => {
+	it('reports a send without an answer as uncertain', async () => {
 		const wire = always(new ApiError('network', 'the connection was cut', { unanswered: true }));
 		const { code, stderr } = await cli([...base, 'POST', '/message/send/', '--data', '{}'], {
 			connect: wire.connect,
@@ -179,9 +179,9 @@ describe('mailctl api --paginate', () => {
 	});
 
 	it.each([
-		['a page that comes after itself', { next: '/x/', results: [1] }],
-		['an empty page with a next one', { next: '/x/?page=2', results: [] }],
-		['no page at all', { id: 1 }],
+		['a page whose next link names itself', { next: '/x/', results: [1] }],
+		['an empty page with a next link', { next: '/x/?page=2', results: [] }],
+		['an answer that is not a page', { id: 1 }],
 	])('ends with 7 for %s', async (_, body) => {
 		const { code } = await cli([...base, 'GET', '/x/', '--paginate'], { connect: always({ body }).connect });
 		expect(code).toBe(7);
@@ -207,7 +207,7 @@ describe('a raw request that changes data', () => {
 		return home;
 	}
 
-	it('is only printed in a dry run, while reads are made', async () => {
+	it('is printed instead of sent in a dry run, while GET requests are sent', async () => {
 		const wire = always({ body: '{}' });
 		const { code, stdout } = await cli([...base, 'DELETE', '/sub/lists/1/', '-n', '-o', 'json'], {
 			connect: wire.connect,
@@ -230,7 +230,7 @@ describe('a raw request that changes data', () => {
 		expect(wire.asked).toHaveLength(1);
 	});
 
-	it('asks for consent on a protected profile', async () => {
+	it('asks for confirmation on a protected profile', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome() };
 		const refused = await cli(['-p', 'prod', 'api', 'DELETE', '/sub/lists/1/'], {
@@ -349,7 +349,7 @@ describe('a dry run on a local database', () => {
 		expect(await project.json(['lists', 'list'])).toHaveLength(1);
 	});
 
-	it('ends for requests that work in slices', async () => {
+	it('ends in time for requests that are processed in slices', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const people = Array.from({ length: twoThousand }, (_, n) => `a${n}@example.com`);

@@ -1,4 +1,4 @@
-// `apply` and `diff`: a deployment as a file has it; run again nothing changes, and a bad file changes nothing.
+// `apply` and `diff`: a second run changes nothing, and neither does a bad file.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -38,7 +38,7 @@ async function place() {
 
 type Call = (words: readonly string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
 
-/** The same on every target: nothing there, made, nothing to do, changed, pruned. */
+/** The steps on each target: an empty deployment, created, unchanged, changed, pruned. */
 async function expectRoad(call: Call, write: (text: string) => Promise<string>, text: string, count: number) {
 	const file = await write(text);
 	const rows = (stdout: string): { action: string; name: string }[] => JSON.parse(stdout);
@@ -201,7 +201,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('continue after a refusal when run again', async () => {
+	it('continue after a refusal when they run again', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);

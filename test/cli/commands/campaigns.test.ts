@@ -70,7 +70,7 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
-	it('reports recipients once each, above rates with their base, in every format', async () => {
+	it('reports each recipient once, above rates with their denominators, in every format', async () => {
 		const names = ['ann', 'bob', 'gone', 'slow', 'left'];
 		const mail = await startSmtpSink({
 			onRcptTo: ({ address }, _, done) => {
@@ -168,7 +168,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
-	it('counts messages added by send --to', async () => {
+	it('counts messages that send --to added', async () => {
 		const { id, name } = (await project.json([...agreed, '--again', '--campaign', 'joined'])) as Sent;
 		await project.json([...single, '--campaign', name]);
 		expect(await project.json(['messages', 'list', '--campaign', name])).toHaveLength(3);
@@ -300,7 +300,7 @@ describe('mailctl campaigns', () => {
 		expect(await names('--since', '2999-01-01')).toEqual([]);
 	});
 
-	it('resumes with the rate of the campaign unless another one is given', async () => {
+	it('resumes with the rate of the campaign unless --rate is given', async () => {
 		await project.json([...agreed, '--campaign', 'one', '--rate', '100/s']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'three', '--no-wait']);
@@ -319,7 +319,7 @@ describe('mailctl campaigns', () => {
 		db.close();
 	});
 
-	it('resumes the only unfinished campaign, and names several to a script', async () => {
+	it('resumes the only unfinished campaign, and lists several to a script', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
@@ -334,7 +334,7 @@ describe('mailctl campaigns', () => {
 });
 
 describe('the same mail to the same list, on a terminal', () => {
-	it('resumes after a yes if unfinished, and is sent again if finished', async () => {
+	it('resumes an unfinished campaign after a yes, and sends again if it finished', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
 		const not = await typing([['Resume it?', 'n']], (options) => project.run(words, options));
 		expect([not.code, stripVTControlCharacters(not.stderr)]).toEqual([

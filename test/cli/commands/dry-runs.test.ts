@@ -1,4 +1,4 @@
-// A dry run says what would be done in one shape, ends as the change would, and changes nothing: all commands of the tree.
+// Each command's dry run prints the change in one shape, exits like the change, and changes nothing.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { type RunningServer, startServer } from '../../support/running-server.js
 let project: Project;
 const known = { MESSAGE: '', CANCELED: '', TEMPLATE: '' };
 
-/** Open all the time, so that nobody copies the log back, and that commits of others are seen. */
+/** Stays open to see commits, and to keep SQLite from checkpointing the log when a command closes. */
 let witness: Database.Database;
 
 beforeAll(async () => {
@@ -206,7 +206,7 @@ const calls: Readonly<Record<string, readonly [words: readonly string[], says: o
 	'config unset': [['timeout'], { unset: 'timeout' }],
 };
 
-/** Every file there is, by its bytes; the index of SQLite's log notes who reads, too. */
+/** Hashes of all files, without the -shm index of SQLite's log, which changes when a process reads. */
 function everything(folder = project.folder): Record<string, string> {
 	const found: Record<string, string> = {};
 	for (const name of readdirSync(folder, { recursive: true }).map(String)) {
@@ -219,7 +219,7 @@ function everything(folder = project.folder): Record<string, string> {
 
 const version = () => witness.pragma('data_version', { simple: true });
 
-/** Texts within a value, with what is known only when all is made: ids, and files of the project's folder. */
+/** Replaces placeholders in expected values by ids and paths that are known only after the setup. */
 function filled<T>(value: T): T {
 	if (typeof value === 'string') return nameOf(value) as T;
 	if (typeof value !== 'object' || value === null || 'asymmetricMatch' in value) return value;
@@ -266,7 +266,7 @@ describe('a dry run', () => {
 	const off = ['-l', '1'];
 	const nobody = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
 
-	it('of erase --lift prints what would be lifted', async () => {
+	it('of erase --lift prints the block that it would lift', async () => {
 		const words = ['erased@example.com', '--lift'];
 		const { stdout } = await run('subscribers erase', words, ['-n', '-o', 'json']);
 		expect(JSON.parse(stdout)).toEqual({ dry_run: true, lift: 'erased@example.com' });
@@ -380,7 +380,7 @@ describe('a dry run with a missing file', () => {
 });
 
 describe('a dry run without a database', () => {
-	it('creates none, including the default one', async () => {
+	it('does not create a database, including the default one', async () => {
 		const home = await makeHome();
 		const dry = (...words: string[]) => cli([...words, '-n', '-o', 'json'], { env: { HOME: home } });
 		const made = await dry('lists', 'create', '--name', 'L', '--email-reason', 'r');
@@ -420,9 +420,7 @@ describe('a dry run on a server', () => {
 	const ofThisMachine = /^(engine|serve|worker|login|logout|profile|config|smoke)\b/;
 	const paths = Object.keys(calls).filter((path) => !ofThisMachine.test(path));
 
-	it.each(
-		paths,
-	)('of %s says that there is more than it could check, and a local one does not', async (path) => {
+	it.each(paths)('of %s says that the real run checks more, and one on a database does not', async (path) => {
 		const [words] = calls[path] ?? [[]];
 		const before = changes().length;
 		const all = [...path.split(' '), ...filled(words), '-n', '-o', 'json'];

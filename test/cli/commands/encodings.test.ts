@@ -1,4 +1,4 @@
-/** Tables in old code pages: every command that reads one tells what it took it for, or ends with 2 and says what to name. */
+/** Tables in old code pages: each command reports the encoding it guessed, or ends with 2 and candidates. */
 import iconv from 'iconv-lite';
 import { beforeEach, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
@@ -37,7 +37,7 @@ function polish(name: string): Promise<string> {
 
 it.each(
 	verbs,
-)('%s tells its guess, under --quiet too, and takes --encoding for certain', async (_, words) => {
+)('%s reports its guess, under --quiet too, and does not guess with --encoding', async (_, words) => {
 	const path = await polish('Władysław Mączyński');
 	const told = await project.run([...words(path), '--quiet']);
 	expect(told.stderr).toContain('people.csv: read as windows-1250, probably');

@@ -1,4 +1,4 @@
-// `engine check`: what is whole, what does not add up, and the repair of counts.
+// `engine check`: intact databases, wrong counters and their repair.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -83,7 +83,7 @@ describe('engine check', () => {
 		['bounced_figures', "INSERT INTO bounced_figures VALUES (1, -1, 1, '', '', 0, 2)", 'hard = 1'],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
-	])('recounts %s without data', async (table, tampering, where) => {
+	])('removes figures without data: %s', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);
 		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...well, figures: 1 });
@@ -92,14 +92,14 @@ describe('engine check', () => {
 		expect(rows(db, `SELECT * FROM ${table} WHERE ${where}`)).toEqual([]);
 	});
 
-	it('names rows without a parent, which it does not repair', async () => {
+	it('reports rows without a parent, and does not repair them', async () => {
 		const { db, json } = await mailed();
 		spoil(db, "UPDATE subscribers SET list_id = 77 WHERE email_key = 'off@example.com'");
 		const found = await json(['engine', 'check', '--repair'], { code: 11 });
 		expect(found).toMatchObject({ orphans: ['row 2 of subscribers has no parent in lists'], repaired: true });
 	});
 
-	it('names the next step for a damaged file, and changes nothing', async () => {
+	it('prints the next step for a damaged file, and changes nothing', async () => {
 		const { db, folder, json, run } = await mailed();
 		const rows = Array.from({ length: 3_000 }, (_, at) => `p${at}@example.com`);
 		await writeFile(`${folder}/p.csv`, ['email', ...rows].join('\n'));

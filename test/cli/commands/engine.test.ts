@@ -10,7 +10,7 @@ import { startSmtpSink } from '../../support/smtp-sink.js';
 describe('mailctl engine init', () => {
 	const fresh = async () => join(await makeHome(), 'news.db');
 
-	it('run again changes only what is given', async () => {
+	it('changes only the given settings when it runs again', async () => {
 		const { json } = await makeProject();
 		const file = await (await makeProject()).file('pass', 'hunter2\n');
 		await json(['engine', 'init', '--time-zone', 'Europe/Oslo']);
@@ -47,7 +47,7 @@ describe('mailctl engine init', () => {
 		expect(await project.json(['engine', 'settings', 'get'])).toEqual(before);
 	});
 
-	it('never repeats a password that is in the URL', async () => {
+	it('never prints a password that is in the URL', async () => {
 		const project = await makeProject();
 		const run = await project.run(['engine', 'init', '--smtp', 'smtp://u:hunter2@mail.example.com:587']);
 		expect(`${run.stdout}${run.stderr}`).not.toContain('hunter2');
@@ -209,7 +209,7 @@ describe('mailctl engine smtp-test', () => {
 		await server.close();
 	});
 
-	it('ends with 6 and the server’s words, or with 2 without a server', async () => {
+	it('ends with 6 and the server’s reply, or with 2 if no server is set', async () => {
 		const server = await startFaultServer({
 			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },
 		});

@@ -17,7 +17,7 @@ describe('mailctl fields', () => {
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email, '--meta', 'city=Oslo']);
 	};
 
-	it('renames a field without consent, and its variable too if unused', async () => {
+	it('renames a field without confirmation, and also the variable of an unused field', async () => {
 		expect(await project.json(['fields', 'update', 'city', '--name', 'Town'])).toEqual({
 			...city,
 			name: 'Town',

@@ -27,7 +27,7 @@ describe('mailctl lists', () => {
 		expect(all.stdout.split('\n')).toHaveLength(1244);
 	});
 
-	it('draws a borderless table in 80 columns, or cards if columns do not fit', async () => {
+	it('draws a borderless table in 80 columns, or one card per row if columns do not fit', async () => {
 		const lists = [
 			someList(1, { name: '日本語ニュース 👩‍👩‍👧' }),
 			someList(12, { name: `a${'b'.repeat(80)}` }),
@@ -47,7 +47,7 @@ describe('mailctl lists', () => {
 		expect(narrow.stdout.split('\n')[0]).toBe('ID        1');
 	});
 
-	it('rejects a name of several lists and names their ids', async () => {
+	it('rejects a name that several lists have, and prints their ids', async () => {
 		const { code, stderr } = await cli(['lists', 'get', 'A'], {
 			connect: connectTo([someList(1, { name: 'A' }), someList(2, { name: 'A' })]),
 		});
@@ -57,7 +57,7 @@ describe('mailctl lists', () => {
 		});
 	});
 
-	it('delete requires the name, not -y', async () => {
+	it('deletes only with the confirmed name, not with -y', async () => {
 		const lists = two();
 		const refused = await cli(['lists', 'delete', '2', '-y'], { connect: connectTo(lists) });
 		expect(refused).toEqual({
@@ -73,7 +73,7 @@ describe('mailctl lists', () => {
 		expect(lists.map(({ id }) => id)).toEqual([1]);
 	});
 
-	it('names the valid fields for an unknown one before anything is created', async () => {
+	it('prints the valid fields for an unknown one before it creates anything', async () => {
 		const lists = two();
 		const { code, stderr } = await cli(
 			['lists', 'create', '--name', 'X', '--email-reason', 'r', '--fields', 'nam'],
@@ -86,7 +86,7 @@ describe('mailctl lists', () => {
 	});
 });
 
-describe.each(['a database', 'a server of mailctl'])('a public name on %s', (place) => {
+describe.each(['a database', 'a mailctl server'])('a public name on %s', (place) => {
 	async function start() {
 		const { db, run } = await makeProject();
 		if (place === 'a database') return run;
@@ -124,7 +124,7 @@ describe.each(['a database', 'a server of mailctl'])('a public name on %s', (pla
 		expect((await run(['lists', 'get', '1', '--fields', 'public_name'])).stdout).toBe('\n');
 	});
 
-	it('that is rejected leaves no list and no change', async () => {
+	it('changes nothing if it is rejected', async () => {
 		const run = await start();
 		const { code, stderr } = await run([...named.slice(0, 7), 'x'.repeat(256)]);
 		expect(code).toBe(5);

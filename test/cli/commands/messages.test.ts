@@ -31,7 +31,7 @@ describe('mailctl messages', () => {
 		expect(await list('--limit', '1')).toEqual(['later@example.com']);
 		expect(await list('--tag', 'a')).toHaveLength(2);
 		expect(await list('--tag', 'A')).toEqual([]);
-		// They were made at 10:00 UTC.
+		// The messages were created at 10:00 UTC.
 		expect(await list('--since', '2026-11-02', '--time-zone', 'Pacific/Kiritimati')).toHaveLength(2);
 		expect(await list('--since', '2026-11-02', '--time-zone', 'Pacific/Auckland')).toHaveLength(0);
 		expect(await project.run(['messages', 'list', '--status', 'sennt'])).toMatchObject({
@@ -60,7 +60,7 @@ describe('mailctl messages', () => {
 		]);
 	});
 
-	it('escapes a mail server’s words', async () => {
+	it('escapes the mail server’s replies', async () => {
 		const shown = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 80 });
 		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');
 	});

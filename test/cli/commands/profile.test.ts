@@ -24,7 +24,7 @@ async function readFileOf(home: string, name: string): Promise<unknown> {
 	return JSON.parse(await readFile(join(folderOf(home), name), 'utf8'));
 }
 
-/** A deployment that takes the token `good`; its targets are remembered. */
+/** A server that accepts the token `good` and records the URLs of its requests. */
 function deployment(
 	targets: Target[] = [],
 	refusal: ApiError = new ApiError('not_authenticated', 'Invalid token.'),
@@ -73,7 +73,7 @@ describe('mailctl login', () => {
 		expect(targets).toEqual([{ kind: 'remote', baseUrl: url, token: 'good' }]);
 	});
 
-	it('does not become the default beside a local database', async () => {
+	it('does not become the default if a local database exists', async () => {
 		const home = await makeHome();
 		await mkdir(join(home, '.local/share/mailctl'), { recursive: true });
 		await writeFile(join(home, '.local/share/mailctl/mailctl.db'), '');
@@ -82,7 +82,7 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
-	it('becomes the default after a read, which creates no database', async () => {
+	it('becomes the default after a read command, which creates no database', async () => {
 		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
 		const signedIn = async (first: readonly string[]) => {
 			const env = { HOME: await makeHome() };
@@ -161,7 +161,7 @@ describe('mailctl login', () => {
 		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'prod' });
 	});
 
-	it('names the profile after the host, and finds the same server again', async () => {
+	it('names the profile after the host, and reuses the profile of the same server', async () => {
 		const home = await makeHome();
 		await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' });
 		expect((await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
@@ -176,8 +176,8 @@ describe('mailctl login', () => {
 	it.each([
 		['a refused token', new ApiError('not_authenticated', 'Invalid token.'), 4],
 		['no answer', new ApiError('network', 'connection refused'), 6],
-		['an answer of something else', new ApiError('bad_answer', 'HTML'), 7],
-		['a place without lists', new ApiError('not_found', 'Not found.'), 7],
+		['an answer of another program', new ApiError('bad_answer', 'HTML'), 7],
+		['a URL without lists', new ApiError('not_found', 'Not found.'), 7],
 	])('stores nothing after %s', async (_, refusal, exit) => {
 		const home = await makeHome();
 		const { code, stderr } = await run(home, words, { stdin: 'bad', connect: deployment([], refusal) });
@@ -187,7 +187,7 @@ describe('mailctl login', () => {
 		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
 	});
 
-	it('stores without a request with --no-check', async () => {
+	it('stores without a request if --no-check is given', async () => {
 		const home = await makeHome();
 		const { code } = await run(home, [...words, '--no-check'], {
 			stdin: 'later',
@@ -200,11 +200,11 @@ describe('mailctl login', () => {
 	});
 
 	it.each([
-		['no token and nobody to ask', ['login', '--base-url', url]],
+		['no token and no terminal', ['login', '--base-url', url]],
 		['no base URL', ['login', '--token-stdin']],
 		['a password in the URL', ['login', '--base-url', 'https://a:b@mail.example.com', '--token-stdin']],
-		['the built-in name', ['login', '--base-url', url, '-p', 'local', '--token-stdin']],
-		['a database', ['login', '--db', 'x.db', '--token-stdin']],
+		['the name of the built-in profile', ['login', '--base-url', url, '-p', 'local', '--token-stdin']],
+		['a local database', ['login', '--db', 'x.db', '--token-stdin']],
 	])('ends with 2 for %s', async (_, argv) => {
 		const home = await makeHome();
 		expect((await run(home, argv, { stdin: 'good' })).code).toBe(2);
@@ -229,7 +229,7 @@ describe('mailctl login', () => {
 		});
 	});
 
-	it('closes files that others could read', async () => {
+	it('makes files private that others could read', async () => {
 		const home = await homeWith({ profiles: {} }, { tokens: {} });
 		for (const name of ['config.json', 'credentials.json']) await chmod(join(folderOf(home), name), 0o644);
 		await run(home, words, { stdin: 'good' });
@@ -301,13 +301,13 @@ describe('the token of a profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('of a removed profile is not reused by a new one of that name', async () => {
+	it('is not reused by a new profile with the name of a removed one', async () => {
 		const home = await homeWith({ profiles: {} }, stored);
 		await run(home, ['profile', 'add', 'prod', '--base-url', 'https://other.example']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is removed by logout, which reports what stays', async () => {
+	it('is removed by logout, which reports what it keeps', async () => {
 		const home = await homeWith({ profile: 'prod', profiles: { prod: { baseUrl: url } } }, stored);
 		const { code, stdout, stderr } = await run(home, ['logout', '-o', 'json'], {
 			env: { MAILCTL_TOKEN: 't' },
@@ -408,7 +408,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'config.json')).toEqual(config);
 	});
 
-	it('renames with token and place, and asks if protected', async () => {
+	it('renames a profile with its token and as the default, and asks if it is protected', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
@@ -447,14 +447,14 @@ describe('mailctl profile', () => {
 		['retries', '1e3'],
 		['output', 'xml'],
 		['timeZone', 'Mars/Base'],
-	])('rejects a value that no command could read: %s %s', async (key, value) => {
+	])('config set rejects a value that commands could not use: %s %s', async (key, value) => {
 		const home = await makeHome();
 		const { code, stderr } = await run(home, ['config', 'set', key, value]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(key) });
 		expect((await run(home, ['config', 'list'])).code).toBe(0);
 	});
 
-	it('corrects a missing default profile', async () => {
+	it('warns about a missing default profile, and use replaces it', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
 		expect(stderr).toBe('warning: unknown default profile "gone"\nhint: mailctl profile use NAME\n');
@@ -480,7 +480,7 @@ describe('mailctl profile', () => {
 	});
 });
 
-/** Types each answer when its question has appeared, as a person would. */
+/** Types each answer after its question appears. */
 async function typed(home: string, argv: readonly string[], answers: readonly (readonly [string, string])[]) {
 	const { typing } = await import('../../support/typing.js');
 	return typing(answers, (options) => run(home, argv, options));

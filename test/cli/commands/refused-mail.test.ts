@@ -1,4 +1,4 @@
-// Mail that a server refuses for the sender's sake or for its content: what users see, and how it is sent again.
+// Mail that a server refuses because of its sender or its content: the output of commands, and sending it again.
 import { afterEach, describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
@@ -10,7 +10,7 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** A list of 12 and a mail server that refuses as long as `refusal` says so. */
+/** Creates a list of 12 and a mail server that refuses while `refusal` holds an answer. */
 async function start() {
 	const refusal: { phase: FaultPhase; answer: string }[] = [];
 	const server: FaultServer = await startFaultServer({
@@ -54,7 +54,7 @@ async function toldBy(project: Project, ...argv: string[]) {
 }
 
 describe('a refusal of the sender', () => {
-	it('pauses the queue, and every command reports the reply', async () => {
+	it('pauses the queue, and every command prints the reply', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
 		const { stderr, code } = await project.run(send);

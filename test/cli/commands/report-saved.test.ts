@@ -1,4 +1,4 @@
-/** `report --save`: what is written, and what a browser makes of it. */
+/** `report --save`: the files it writes, and how a browser shows the page. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -89,7 +89,7 @@ describe('a saved report', () => {
 		if (words.includes('--force')) expect(await readFile(path(name), 'utf8')).toBe('mine');
 	});
 
-	it('replaces a file only with --force, and leaves none after a failure', async () => {
+	it('replaces a file only with --force, and leaves no file after a failure', async () => {
 		await writeFile(path('mine.html'), 'mine');
 		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];
 		const refused = await project.run(again);
@@ -181,7 +181,7 @@ describe('a saved report', () => {
 	});
 });
 
-/** Run by the browser: what is wider than its place, and pictures whose words are smaller than 9 pixels. */
+/** Runs in the browser: finds elements wider than their container, and text of pictures below 9 pixels. */
 const cutOff = `(() => {
 	const wide = [document.documentElement, ...document.querySelectorAll('body *')].filter((one) =>
 		!(one instanceof SVGElement) && getComputedStyle(one).display !== 'inline' && one.scrollWidth > one.clientWidth + 1);
@@ -192,7 +192,7 @@ const cutOff = `(() => {
 	return [...wide, ...tiny].map((one) => one.nodeName + ' ' + one.textContent.slice(0, 40));
 })()`;
 
-/** Run by the browser: words of headers that take more than one line. */
+/** Runs in the browser: finds words of table headers that break across lines. */
 const brokenWords = `[...document.querySelectorAll('th')].flatMap((th) =>
 	[...th.textContent.matchAll(/\\S+/g)].flatMap(({ 0: word, index }) => {
 		const range = document.createRange();
@@ -201,7 +201,7 @@ const brokenWords = `[...document.querySelectorAll('th')].flatMap((th) =>
 		return range.getClientRects().length > 1 ? [word] : [];
 	}))`;
 
-/** Run by the browser: pairs of words of one picture that cover each other. */
+/** Runs in the browser: finds pairs of words of one picture that overlap. */
 const wordsOfPictures = `(() => {
 	const pictures = [...document.querySelectorAll('figure svg')].map((svg) =>
 		[...svg.querySelectorAll('text')].map((text) => ({ word: text.textContent, box: text.getBoundingClientRect() })));

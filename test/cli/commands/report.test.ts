@@ -28,7 +28,7 @@ describe('mailctl report', () => {
 			(await project.json(['report', ...words, ...now])) as { data: { date: string; sent: number }[] }
 		).data.map(({ date, sent }) => `${date} ${sent}`);
 
-	it('accepts days in each form, the last days and an event', async () => {
+	it('accepts days in each form, the last N days, and an event', async () => {
 		expect(await days('--from', '2026-11-06', '--to', '07.11.2026')).toEqual([
 			'06.11.2026 0',
 			'07.11.2026 3',
@@ -73,7 +73,7 @@ describe('mailctl report', () => {
 	it.each([
 		['open_percent>2', 'did you mean opened_percent?'],
 		['moon>2', /names are sent, opened, .*redirected_percent/],
-	])('answers --fail-if %s with similar names', async (test, hint) => {
+	])('suggests similar names for --fail-if %s', async (test, hint) => {
 		const { stderr } = await project.run(['report', '--fail-if', test, ...now]);
 		expect(stderr.split('\n')[1]).toMatch(hint);
 	});
@@ -123,7 +123,7 @@ describe('mailctl report', () => {
 			]);
 		});
 
-		it('shows the share beside each count, for people only with --human', async () => {
+		it('shows the percentage beside each count, and counts people only with --human', async () => {
 			const all = [
 				'  sent          5',
 				'  opened        2  40.00 %',
@@ -168,7 +168,7 @@ describe('mailctl report', () => {
 							query.date_to === undefined ? { date_from: '01.11.2026', date_to: '08.11.2026' } : query,
 							call,
 						);
-						// Eight rows, and not in order: the document promises neither.
+						// The eight rows are out of order, because the service document promises no order.
 						return query.date_to === undefined ? { ...report, data: report.data.toReversed() } : report;
 					},
 				}),

@@ -8,7 +8,7 @@ describe('mailctl serve', () => {
 		['--host', 'no such host'],
 		['--rate', 'fast'],
 		['--tls-cert', '/etc/hostname', '--tls-key', '/etc/hostname'],
-	])('leaves no unprinted token if %s %j stops its start', async (...words) => {
+	])('creates no token if %s %j stops its start', async (...words) => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const { code, stderr } = await run(['serve', '--port', '0', ...words]);
 		expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --/)]);
@@ -32,7 +32,7 @@ describe('the start of mailctl serve', () => {
 describe('the public URL at the start of serve', () => {
 	const words = ['--deadline', '2s'];
 
-	it('is missing in a warning that names the setting', async () => {
+	it('causes a warning that names the setting if it is missing', async () => {
 		const { run, db } = await makeProject({ smtp: 2525 });
 		const { stderr } = await run(['serve', '--port', '0', ...words]);
 		expect(stderr).toMatch(/^warning: links in mails point to http:\/\/127\.0\.0\.1:\d+: set /m);
@@ -41,7 +41,7 @@ describe('the public URL at the start of serve', () => {
 		);
 	});
 
-	it('causes no warning if set, even as the listening address', async () => {
+	it('causes no warning if it is set, even to the listening address', async () => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const port = await freePort();
 		const url = `http://127.0.0.1:${port}`;

@@ -8,7 +8,7 @@ import { Interrupted } from '../../../src/cli/frame/errors.js';
 import { type CliOptions, cli } from '../../support/cli.js';
 import { said } from '../../support/project.js';
 
-/** Starts `mailctl sink` on a free port; `port` is known once it listens. */
+/** Starts `mailctl sink` on a free port; `port` resolves when it listens. */
 function start(argv: readonly string[], options: CliOptions = {}) {
 	let tell: (port: number) => void;
 	const port = new Promise<number>((resolve) => {
@@ -86,7 +86,7 @@ describe('mailctl sink', () => {
 		);
 	});
 
-	it('ends with 12 and the count if fewer mails came in time', async () => {
+	it('ends with 12 and the count if too few mails came in time', async () => {
 		const { running, port } = start(['--count', '2', '--wait', '5s']);
 		await mail(await port);
 		expect(await running).toMatchObject({
@@ -99,7 +99,7 @@ describe('mailctl sink', () => {
 		});
 	});
 
-	it('ends with 130 on Ctrl-C, and shows what came', async () => {
+	it('ends with 130 on Ctrl-C, and prints the mails so far', async () => {
 		const interrupts = new AbortController();
 		const { running, port } = start(['-o', 'json'], { interrupts: interrupts.signal });
 		await mail(await port);
@@ -146,7 +146,7 @@ describe('mailctl sink', () => {
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
 
-	it('rejects a used port and a file as its folder', async () => {
+	it('rejects a port in use and a file as its folder', async () => {
 		const server = createServer();
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 		const address = server.address();

@@ -93,7 +93,7 @@ describe('mailctl subscribers', () => {
 			expect({ code, first: stderr.split('\n')[0] }).toEqual({ code: 2, first: `error: ${message}` });
 		});
 
-		it('reads meta from JSON, @FILE and stdin, and single values over it', async () => {
+		it('reads meta from JSON, @FILE and stdin; --meta overrides single values', async () => {
 			const path = await project.file('meta.json', '{"city": "Rome", "plan": 1}');
 			await add('b@example.com', '--meta-json', '{"city": null, "plan": true}');
 			await add('c@example.com', '--meta-json', `@${path}`, '--meta', 'plan=pro');
@@ -161,7 +161,7 @@ describe('mailctl subscribers', () => {
 	});
 
 	describe('with several ids', () => {
-		it('activates and deactivates, with an array as answer', async () => {
+		it('activates and deactivates, and prints an array', async () => {
 			await add('bob@example.com');
 			expect(
 				await project.json(['subscribers', 'deactivate', 'ann@example.com', '2', ...list]),
@@ -179,7 +179,7 @@ describe('mailctl subscribers', () => {
 			]);
 		});
 
-		it('activates people who unsubscribed only with consent', async () => {
+		it('activates unsubscribed people only with confirmation', async () => {
 			const reason = ['--reason', 'UNSUBSCRIBED', '--list', '1'];
 			await project.json(['suppressions', 'add', 'ann@example.com', ...reason]);
 			for (const words of [
@@ -196,12 +196,12 @@ describe('mailctl subscribers', () => {
 			expect([code, stderr]).toEqual([0, 'warning: lifted the unsubscription of ann@example.com\n']);
 		});
 
-		it('changes nothing if one is unknown', async () => {
+		it('changes nothing if one id is unknown', async () => {
 			expect((await project.run(['subscribers', 'deactivate', '1', '9', ...list])).code).toBe(3);
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		});
 
-		it('requires the count for more than 100, not -y', async () => {
+		it('requires the count for more than 100, even with -y', async () => {
 			const rows = Array.from({ length: 101 }, (_, at) => `p${at}@example.com`);
 			const path = await project.file('people.csv', `email\n${rows.join('\n')}\n`);
 			await project.json(['subscribers', 'import', path, ...list]);

@@ -54,7 +54,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run([...leave, 'Nobody'])).code).toBe(3);
 		});
 
-		it('survive an export and import', async () => {
+		it('are unchanged after an export and import', async () => {
 			await project.json([...leave, 'Readers']);
 			await project.json(['suppressions', 'add', bob]);
 			const file = join(project.folder, 'stopped.csv');
@@ -88,7 +88,7 @@ describe('mailctl suppressions', () => {
 			expect(stderr).toContain(`hint: mailctl --db ${project.db} suppressions remove ADDRESS`);
 		});
 
-		it('prints an array for several, from standard input too, each once', async () => {
+		it('prints an array for several addresses, including those from standard input, each once', async () => {
 			const stdin = `${ann}\n\n ${bob}\nANN@example.com\n`;
 			const made = await project.json(['suppressions', 'add', '-', '--reason', 'COMPLAINED'], { stdin });
 			expect(made).toMatchObject([{ email: ann }, { email: bob, reason: 'COMPLAINED' }]);
@@ -101,15 +101,15 @@ describe('mailctl suppressions', () => {
 			['01.02.2030', '2030-02-01T00:00:00.000000'],
 			['12h', '2026-01-02T00:00:00.000000'],
 			['Tomorrow', '2026-01-02T00:00:00.000000'],
-		])('accepts the end %s', async (text, expires_at) => {
+		])('accepts the expiry %s', async (text, expires_at) => {
 			const argv = ['suppressions', 'add', ann, '--expires', text, '--now', '2026-01-01T12:00:00Z'];
 			expect(await project.json(argv)).toMatchObject({ expires_at });
 		});
 
 		it.each([
-			['next week', 'not an end'],
+			['next week', 'an invalid date'],
 			['yesterday', 'past'],
-		])('names the valid ends for %s', async (text, why) => {
+		])('prints the valid forms for %s', async (text, why) => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
 			expect({ code, said: stderr.split('\n')[0] }).toEqual({
 				code: 2,
@@ -118,14 +118,14 @@ describe('mailctl suppressions', () => {
 			expect(stderr).toContain('hint: ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00');
 		});
 
-		it('continues after one is rejected, and ends with 9', async () => {
+		it('continues after a rejected address, and ends with 9', async () => {
 			await project.json(['subscribers', 'erase', ann, '--confirm', ann]);
 			const { code, stdout, stderr } = await project.run(['suppressions', 'add', ann, bob, '-o', 'json']);
 			expect({ code, made: JSON.parse(stdout) }).toMatchObject({ code: 9, made: [{ email: bob }] });
 			expect(said({ stderr })).toEqual([{ warning: expect.stringMatching(`^${ann}: `) }]);
 		});
 
-		it('with an end keeps the subscriber active, and mail skips them until then', async () => {
+		it('with an expiry keeps the subscriber active, and mail skips the address until then', async () => {
 			const on = (day: string, ...argv: string[]) =>
 				project.json([...argv, '--now', `2026-01-${day}T12:00:00Z`]);
 			await on('01', 'suppressions', 'add', ann, '--reason', 'HARDBOUNCED', '--expires', '2026-01-10');
@@ -145,7 +145,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'add', ann]);
 		});
 
-		it('asks for consent, removes one reason or all, and names who stays inactive', async () => {
+		it('asks for confirmation, removes one reason or all, and prints who stays inactive', async () => {
 			expect((await project.run(['suppressions', 'remove', ann])).code).toBe(2);
 			const one = ['suppressions', 'remove', ann, '--reason', 'MANUAL', '-y'];
 			expect(await project.json(one)).toEqual({ deleted: [ann], suppressions: 1, inactive_subscribers: 1 });
@@ -160,7 +160,7 @@ describe('mailctl suppressions', () => {
 			]);
 		});
 
-		it('continues after a missing one, and ends with 9', async () => {
+		it('continues after a missing address, and ends with 9', async () => {
 			const { code, stdout } = await project.run(['suppressions', 'remove', bob, ann, '-y', '-o', 'json']);
 			expect({ code, done: JSON.parse(stdout) }).toMatchObject({ code: 9, done: { deleted: [ann] } });
 		});
@@ -180,7 +180,7 @@ describe('mailctl suppressions', () => {
 		const imported = async (path: string, ...more: string[]) =>
 			project.run(['suppressions', 'import', path, ...more, '-o', 'json']);
 
-		it('counts all rows, writes rejects to a file, and changes nothing the second time', async () => {
+		it('counts all rows, writes rejects to a file, and changes nothing when it runs again', async () => {
 			const path = await project.file('stop.csv', table);
 			const first = await imported(path);
 			expect({ code: first.code, counts: JSON.parse(first.stdout) }).toEqual({
@@ -204,7 +204,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, duplicate: 1, rejected: 3 });
 		});
 
-		it('keeps a row whose earlier one of that address says less or is rejected', async () => {
+		it('keeps a row if an earlier row of that address is weaker or rejected', async () => {
 			const rows = [
 				'email,reason,expires_at,date_created',
 				`${ann},MANUAL,2999-12-01,`,
@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('of %s skips again what it skipped, with its rejects file unchanged', async (name, text) => {
+		])('of %s skips the same rows again, with its rejects file unchanged', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -253,7 +253,7 @@ describe('mailctl suppressions', () => {
 			expect(await list()).toMatchObject([{ email: ann }, { email: bob }]);
 		});
 
-		/** The engine, and what happens once it has taken a batch; they are counted from 1. */
+		/** Connects to the engine and calls `happens` after each batch; batches are counted from 1. */
 		const afterBatch =
 			(happens: (batch: number) => void): Connect =>
 			async (target, dependencies) => {
@@ -297,7 +297,7 @@ describe('mailctl suppressions', () => {
 			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });
 		});
 
-		it('checks standard input without a rejects path, and imports only with one', async () => {
+		it('checks standard input in a dry run without a rejects path, and imports only with one', async () => {
 			const argv = ['suppressions', 'import', '-'];
 			const stdin = `email;reason\n${ann};MANUAL\nnobody;MANUAL\n`;
 			expect(await project.json([...argv, '-n'], { stdin })).toMatchObject({ created: 1, rejected: 1 });
@@ -308,7 +308,7 @@ describe('mailctl suppressions', () => {
 			expect((await readFile(rejects, 'utf8')).split('\n')[0]).toBe('email;reason;_line;_code;_error');
 		});
 
-		it('reads reasons of a file in the words of other services', async () => {
+		it('understands the reasons in files of other services', async () => {
 			const reasons =
 				'Bounce COMPLAINT hard-bounced HardBounce SpamComplaint ManualSuppression unsubscribed Abgemeldet soft_bounce spam désabonné';
 			const rows = reasons.split(' ').map((word, at) => `${String.fromCharCode(97 + at)}@e.org,${word}\n`);
@@ -324,7 +324,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse((await imported(both, '--ignore-unknown')).stdout)).toMatchObject({ created: 1 });
 		});
 
-		it('reads other services’ columns by --map and --ignore-unknown', async () => {
+		it('reads columns of other services with --map and --ignore-unknown', async () => {
 			const path = await project.file('ses.csv', 'Who;When;Shoe\na@example.com;2025-03-01;44\n');
 			const map = ['--map', 'Who=email', '--map', 'When=date_created', '--ignore-unknown'];
 			expect(JSON.parse((await imported(path, ...map)).stdout)).toMatchObject({ created: 1 });
@@ -340,7 +340,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('imports from %s to the same bytes', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('from %s can be imported with the same bytes', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

@@ -46,7 +46,7 @@ async function sendTo({
 	return { code, stderr, state, attempts, heard, received: sink.received.length };
 }
 
-/** Nothing was said about the message, and it waits as it was. */
+/** A TLS fault pauses the queue; no delivery attempt counts, and the server saw no message. */
 const paused = { code: 14, state: 'queued', attempts: 0, heard: [], received: 0 };
 const encrypted = { code: 0, state: 'sent', attempts: 1, heard: [{ isSecure: true }], received: 1 };
 
@@ -62,11 +62,11 @@ describe('TLS to the mail server', () => {
 	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
 	const implicit = (port: number) => `smtps://127.0.0.1:${port}`;
 
-	it('is used if offered, with any certificate', async () => {
+	it('is used if offered, even with an invalid certificate', async () => {
 		expect(await sendTo({ server: elsewhere })).toMatchObject(encrypted);
 	});
 
-	it('trusts the authority of the settings', async () => {
+	it('trusts the CA of the setting smtp_ca', async () => {
 		expect(await sendTo({ server: good, ca: good.ca })).toMatchObject(encrypted);
 		expect(await sendTo({ server: good, ca: good.ca, url: required })).toMatchObject(encrypted);
 		const options = { secure: true, disabledCommands: [] };
@@ -93,7 +93,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('rejects an authority other than the pinned one', async () => {
+	it('rejects a CA other than the pinned one', async () => {
 		expect(await sendTo({ server: good, ca: elsewhere.ca })).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
@@ -110,7 +110,7 @@ describe('TLS to the mail server', () => {
 		expect(await sendTo({ server: good, url: implicit, options })).toMatchObject(paused);
 	});
 
-	it('never falls back to plain text if the offer is gone', async () => {
+	it('never falls back to plain text if the server stops offering STARTTLS', async () => {
 		const options = { disabledCommands: ['STARTTLS'] };
 		expect(await sendTo({ server: good, ca: good.ca, options })).toMatchObject({
 			...paused,
@@ -138,7 +138,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('is reported by smtp-test with the command that fixes it', async () => {
+	it('is explained by smtp-test with the command that fixes a fault', async () => {
 		const sink = await startSmtpSink({ key: good.key, cert: good.cert, disabledCommands: [] });
 		const project = await makeProject({ smtp: sink.port });
 		const hint = async () => (await project.run(['engine', 'smtp-test'])).stderr.split('\n')[1];

@@ -63,7 +63,7 @@ describe('mailctl webhooks', () => {
 			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
 	});
 
-	it('replace in a dry run without a password that was not given', async () => {
+	it('have no password in a dry run of a replacement that names none', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		const words = ['webhooks', 'update', '1', '--replace', '--url', url, '--type', 'OPENED', '-n'];
 		expect(await project.json(words)).toMatchObject({
@@ -72,7 +72,7 @@ describe('mailctl webhooks', () => {
 		expect(JSON.stringify(await project.json(words))).not.toContain('password');
 	});
 
-	it('ask for the password of a login on a terminal, else end with 2', async () => {
+	it('ask for the password of a login on a terminal, and end with 2 elsewhere', async () => {
 		const missing = 'error: missing --password-file or --password-stdin: the password of --login\n';
 		const login = ['--login', 'ann'];
 		expect(await project.run(create(...login))).toEqual({ code: 2, stdout: '', stderr: missing });
@@ -95,7 +95,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('keep a password that an update does not name', async () => {
+	it('keep their password in an update that does not contain one', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		expect(await project.json(['webhooks', 'update', '1', '--url', `${url}2`])).toEqual({
 			...secured,
@@ -128,7 +128,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'get', '1'])).toEqual(plain);
 	});
 
-	it('are deleted together, or not at all if one is missing', async () => {
+	it('are deleted together, or none is if one is missing', async () => {
 		for (const _ of [1, 2, 3]) await project.json(create());
 		expect((await project.run(['webhooks', 'delete', '1', '9', '-y'])).code).toBe(3);
 		const asked = await project.run(['webhooks', 'delete', '1', '3', '1']);
@@ -141,7 +141,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ id: 2 }]);
 	});
 
-	it('show in their state that they receive notifications', async () => {
+	it('have a state, except on another service', async () => {
 		await project.json(create());
 		expect((await project.run(['webhooks', 'list', '--fields', 'id,state'])).stdout).toBe('1\tactive\n');
 		const elsewhere = { connect: stripped() };

@@ -122,7 +122,7 @@ describe('mailctl why', () => {
 		expect(days((await project.run(['why', 'bob@example.com', '--all', ...winter])).stdout)).toBe(1);
 	});
 
-	it('prints everything stored as JSON', async () => {
+	it('prints the whole record as JSON', async () => {
 		expect(await project.json(['why', 'bob@example.com', '--all', ...later])).toMatchObject({
 			email: 'bob@example.com',
 			answer: expect.any(Array),
@@ -172,7 +172,7 @@ describe('mailctl why', () => {
 		expect(stdout).toMatch(/^Campaign plans left it out: .*no value for #plan#\.$/m);
 	});
 
-	it('shows when planned mail leaves, and that it does not after an unsubscription', async () => {
+	it('shows when planned mail leaves, and that an unsubscription cancels it', async () => {
 		await project.json(['lists', 'create', '--name', 'Plans', '--email-reason', 'r', ...now]);
 		const { id } = (await project.json([
 			...['subscribers', 'create', '-l', 'Plans', '--email', 'kim@example.com', ...now],
@@ -204,7 +204,7 @@ describe('mailctl why', () => {
 		]);
 	});
 
-	describe('for a reader of several campaigns', () => {
+	describe('for a person in several campaigns', () => {
 		const reader = 'zoe@example.com';
 		const december = (day: string) => ['--now', `2026-12-${day}T10:00:00Z`];
 		beforeAll(async () => {
@@ -228,7 +228,7 @@ describe('mailctl why', () => {
 		const page = async (...words: string[]) =>
 			(await project.run(['why', reader, ...words, ...december('23'), '-o', 'table'])).stdout;
 
-		it('shows subjects as read', async () => {
+		it('shows rendered subjects', async () => {
 			expect(await page()).toContain('The last message, "Zoe, news of #22" of 2026-12-22');
 			expect(await page()).not.toContain('#name');
 			const { messages } = (await project.json(['why', reader, ...december('23')])) as { messages: object[] };

@@ -1,4 +1,4 @@
-// A deployment that has the service document and nothing more: what our own engine does in one stroke is done by hand.
+// A service with only the documented API: several requests replace one transaction of the engine.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/api.js';
 import { Interrupted } from '../../../src/cli/frame/errors.js';
@@ -15,7 +15,7 @@ beforeEach(async () => {
 	await project.json(['subscribers', 'create', '-l', 'L', ...ann]);
 });
 
-/** `change` is called with each patch before it is made; what it does happens in between. */
+/** Runs `before` and `after` around each PATCH, to change the data in between. */
 const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => Promise<unknown>) =>
 	stripped({
 		change: (api) => ({
@@ -36,7 +36,7 @@ const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => P
 	});
 const nothing = async () => undefined;
 
-it('an interrupted deletion of several reports its progress', async () => {
+it('an interrupted deletion of several subscribers reports its progress', async () => {
 	const emails = ['bob@example.com', 'carl@example.com', 'dora@example.com'];
 	for (const email of emails) await project.json(['subscribers', 'create', '-l', 'L', '--email', email]);
 	const stop = new AbortController();
@@ -88,7 +88,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('is equal in another order', async () => {
+	it('is equal if only the order of its keys differs', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -117,7 +117,7 @@ describe('clearing a list', () => {
 		await project.json(['subscribers', 'import', people, '-l', 'L']);
 	});
 
-	it('continues past subscribers who are gone, and ends with 9', async () => {
+	it('continues past deleted subscribers, and ends with 9', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

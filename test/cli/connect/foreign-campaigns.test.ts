@@ -35,7 +35,7 @@ interface Desk {
 	service: MailService;
 	folder: string;
 	campaigns: ForeignCampaigns;
-	/** A process that starts later finds it so: the jobs of those before it are let go. */
+	/** Closes the campaigns as a process does at its end, and opens them again. */
 	restart(): Promise<ForeignCampaigns>;
 }
 
@@ -149,7 +149,7 @@ describe('a list', () => {
 		expect(service.calls[0]).not.toHaveProperty('list_id');
 	});
 
-	it('rejects people who lack a variable; the campaign’s context takes precedence', async () => {
+	it('rejects people who lack a variable, unless the campaign’s context has it', async () => {
 		const { campaigns, service } = await setUp({ subscribers });
 		const spec = { ...personal, context: { name: 'friend' }, list_id: 1 };
 		const { id } = await campaigns.open('job', spec);
@@ -189,7 +189,7 @@ describe('a list', () => {
 });
 
 describe('delivering', () => {
-	it('sends equal content to a thousand in one call, and different content in separate calls', async () => {
+	it('sends equal content to a thousand recipients in one call, and different content in separate calls', async () => {
 		const same = await setUp();
 		await same.campaigns.deliver(await releaseAll(same.campaigns, people(2_100)), how);
 		expect(same.service.calls.map(({ to }) => to.length).sort()).toEqual([100, 1000, 1000]);
@@ -201,7 +201,7 @@ describe('delivering', () => {
 		);
 	});
 
-	it('never exceeds its concurrency, and reaches everybody once', async () => {
+	it('never exceeds its concurrency, and sends to everybody once', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
 		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -216,7 +216,7 @@ describe('delivering', () => {
 		expect(service.calls).toHaveLength(50);
 	});
 
-	it('fails recipients that the service rejects by name, and sends to the others', async () => {
+	it('fails recipients that the service rejects by address, and sends to the others', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) => {
 				const at = to.indexOf('p1@example.com');
@@ -238,7 +238,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('bisects a call that is rejected without a name', async () => {
+	it('bisects a call that is rejected without an address', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) =>
 				to.includes('p5@example.com')
@@ -253,7 +253,7 @@ describe('delivering', () => {
 		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 7 }, () => 1));
 	});
 
-	it('stops if everybody would be rejected, and fails nobody', async () => {
+	it('stops if everybody would be rejected, and marks nobody as failed', async () => {
 		const { campaigns, service } = await setUp({
 			react: () => ({ kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } }),
 		});
@@ -271,14 +271,14 @@ describe('delivering', () => {
 		{ status: 404, code: 'not_found' },
 		{ status: 302, code: 'bad_answer' },
 		{ status: 501, code: 'server_error' },
-	])('stops at $status: nothing was sent, everybody waits', async ({ status, code }) => {
+	])('stops at $status: nothing is sent, and everybody waits', async ({ status, code }) => {
 		const { campaigns } = await setUp({ react: () => ({ kind: 'refuse', status }) });
 		const id = await releaseAll(campaigns, people(2));
 		expect(await campaigns.deliver(id, how)).toMatchObject({ counts: { waiting: 2 }, error: { code } });
 	});
 
 	it.each([
-		{ what: 'a cut answer', reaction: { kind: 'cut' } as const },
+		{ what: 'a truncated answer', reaction: { kind: 'cut' } as const },
 		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
 		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
 		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
@@ -304,7 +304,7 @@ describe('delivering', () => {
 		expect(await later.status(id)).toMatchObject({ messages: { accepted: 3 } });
 	});
 
-	it('survives many 429 and 503 with Retry-After, and asks for nobody twice', async () => {
+	it('survives many 429 and 503 with Retry-After, and sends to nobody twice', async () => {
 		const { campaigns, service } = await setUp({
 			react: (_request, number) =>
 				number % 3 === 0
@@ -362,7 +362,7 @@ describe('delivering', () => {
 		expect(counts.accepted).toBe(service.messages.length);
 	});
 
-	it('makes no call after the campaign is canceled', async () => {
+	it('makes no call after the campaign was canceled', async () => {
 		const { campaigns, service } = await setUp();
 		const id = await releaseAll(campaigns, people(3));
 		await campaigns.cancel(id);
@@ -455,7 +455,7 @@ describe('send requests as rows', () => {
 });
 
 describe('a campaign for another service', () => {
-	it('is found by name on the server it was made for', async () => {
+	it('is found by name only on its own server', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 4 });
 		await desk.campaigns.put(id, { first: 0, recipients: people(1) });

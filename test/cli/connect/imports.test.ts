@@ -22,7 +22,7 @@ const start = async (options: DeploymentOptions = {}) => {
 	deployment = await startDeployment(options);
 };
 
-/** Another run, as after a kill: nothing of an earlier one is in this process but the files. */
+/** Opens the import as a new process does after a kill: only the files remain. */
 function run(
 	more: { concurrency?: number; earlier?: KeptWhere['earlier']; on?: ImportSpec['on_conflict'] } = {},
 ) {
@@ -57,7 +57,7 @@ const counts = (more: Record<string, number>) => ({
 	...more,
 });
 
-/** The answer is lost, and so is the process: nothing is asked after it. */
+/** Loses the answer; the client does not retry this error, like a process that was killed. */
 const dies = () => new ApiError('not_authenticated', 'the process ends here');
 
 const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
@@ -93,7 +93,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('counts a person whose creation was interrupted as created', async () => {
+	it('counts a person as created if the answer to the creation was lost', async () => {
 		let isDead = false;
 		await start({
 			before: (call) => {
@@ -127,7 +127,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it.each(['skip', 'error'] as const)('does so with --on-conflict %s too', async (on) => {
+	it.each(['skip', 'error'] as const)('counts a person as created with --on-conflict %s too', async (on) => {
 		await start({
 			after: (call) => {
 				if (call === 'create a@example.com') throw dies();
@@ -143,7 +143,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('counts a person whose change was interrupted as updated', async () => {
+	it('counts a person as updated if the answer to the change was lost', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw dies();
@@ -160,7 +160,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('starts anew on request, and counts existing people as unchanged', async () => {
+	it('starts from the beginning on request, and counts existing people as unchanged', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -172,7 +172,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('belongs to one process at a time', async () => {
+	it('is locked by one process at a time', async () => {
 		await start();
 		const first = run();
 		await first.begin();

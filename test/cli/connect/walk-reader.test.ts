@@ -1,4 +1,4 @@
-// A long walk reads in a thread, from a point on and while there is one; what is read is the same.
+// A long walk through subscribers reads in a thread after some slices, and in the process if the thread ends.
 import { mkdtemp } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { spawnThread } from '../../../src/threads/spawn.js';
 import { newList } from '../../contract/store/fixture.js';
 import { eventually } from '../../support/eventually.js';
 
-/** A list of one. `read` says who has read it; `workers` are the threads that were started. */
+/** Opens a list with one subscriber. `read` returns where it was read; `workers` are the started threads. */
 async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 	const url = join(await mkdtemp(join(tmpdir(), 'mailctl-walk-')), 'mail.db');
 	const store = await openStore(url, { clock: systemClock, mode: 'create' });

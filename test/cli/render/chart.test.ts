@@ -29,7 +29,7 @@ describe('the bar chart', () => {
 		}
 	});
 
-	it.each([3, 11, 21, 1_137, 5_001, 61_000])('fills most of its axis with a bar of %i', (sent) => {
+	it.each([3, 11, 21, 1_137, 5_001, 61_000])('has a longest bar that fills most of its axis: %i', (sent) => {
 		const lines = barChart([{ date: 'a', sent, opened: 0 }], { width: 80, unicode: true });
 		const filled = lines[1]?.match(/█/g)?.length ?? 0;
 		expect(filled / (lines.at(-2) ?? '').trim().length).toBeGreaterThanOrEqual(0.74);

@@ -44,7 +44,7 @@ describe('a table that is too wide', () => {
 		expect(leftOut).toEqual([]);
 	});
 
-	it('then drops optional columns, the widest first, and names them', async () => {
+	it('then drops optional columns, the widest first, and reports them', async () => {
 		expect(await at(90)).toMatchObject({ leftOut: ['SUBJECT'] });
 		expect(await at(73)).toMatchObject({ leftOut: ['SUBJECT', 'TAG'] });
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
@@ -150,7 +150,7 @@ describe('--fields', () => {
 });
 
 describe('a card', () => {
-	it('has times to the minute', () => {
+	it('shows times to the minute', () => {
 		const made = { at: '2026-11-21T12:00:00.000000' };
 		const shown = card(made, [column<typeof made, 'at'>('at', 'MADE', { time: 'recent' })], {
 			...layout,

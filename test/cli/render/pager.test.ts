@@ -44,7 +44,7 @@ describe('the pager', () => {
 		return printed.join('');
 	};
 
-	it('receives the text, with the settings of less', async () => {
+	it('receives the text, and options for less in its environment', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-pager-')), 'shown');
 		expect(await shown(`{ cat; echo $LESS; } > '${file}'`, 'Ünïcode\n')).toBe('');
 		expect(await readFile(file, 'utf8')).toBe('Ünïcode\nFRX\n');
@@ -61,7 +61,7 @@ describe('the pager', () => {
 	});
 });
 
-describe('a long output uses the pager', () => {
+describe('the pager with a long output', () => {
 	async function atTerminal(argv: readonly string[]) {
 		const home = await makeHome();
 		const file = join(home, 'paged');
@@ -91,14 +91,14 @@ describe('a long output uses the pager', () => {
 		['the overview without words', [], 'mailctl: '],
 		['a report', ['report', '--last', '7d'], '  sent          0'],
 		['JSON', ['engine', 'status', '-o', 'json'], '"time_zone": "UTC"'],
-	])('%s', async (_, argv, text) => {
+	])('shows %s', async (_, argv, text) => {
 		const { printed, paged } = await atTerminal(argv);
 		expect({ printed, paged }).toEqual({ printed: '', paged: expect.stringContaining(text) });
 		const plain = await atTerminal([...argv, '--no-pager']);
 		expect(plain).toEqual({ printed: expect.stringContaining(text), paged: '' });
 	});
 
-	it('except with --query', async () => {
+	it('prints the result of --query without it', async () => {
 		const argv = ['engine', 'status', '-o', 'json', '--query', 'time_zone'];
 		expect(await atTerminal(argv)).toEqual({ printed: '"UTC"\n', paged: '' });
 	});

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createProgress, withStatusLine } from '../../../src/cli/render/progress.js';
 
-/** `at` lets that moment come, in seconds, updates the progress and gives the line of the terminal. */
+/** `at` sets the clock to a second after the start, updates the progress and returns the terminal line. */
 function started({ label = 'importing', total = null as number | null, before = 0 }) {
 	let now = 5_000_000;
 	const start = now;
@@ -31,7 +31,7 @@ describe('progress', () => {
 		expect(started({ label: 'reading' })(0, 5)).toBe('reading 5');
 	});
 
-	it('shows the speed of this run only', () => {
+	it('counts only this run in the speed', () => {
 		const staging = { label: 'staging', before: 62_000 };
 		expect(started(staging)(1, 62_000)).toBe('staging 62,000');
 		expect(started(staging)(1, 64_000)).toBe('staging 64,000 · 2,000/s');
@@ -46,7 +46,7 @@ describe('progress', () => {
 		expect(at(1, 1_000)).toBe('sending 1,000 of 1,000,000 · 0% · 1,000/s · 16m39s left');
 	});
 
-	it('shows the speed of the last half minute', () => {
+	it('shows the average speed of the last half minute', () => {
 		const at = started({ label: 'sending', total: 100_000 });
 		for (let second = 1; second <= 60; second += 1) at(second, second);
 		for (let second = 61; second <= 75; second += 1) at(second, 60 + (second - 60) * 1_000);

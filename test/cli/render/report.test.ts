@@ -28,7 +28,7 @@ describe('a report on a terminal', () => {
 		expect(lines.slice(-2)).toEqual(['', 'no events']);
 	});
 
-	it('names the campaign, cleaned, and the time zone of its days', () => {
+	it('contains the campaign’s name without control characters, and the time zone of its days', () => {
 		const lines = renderReport({ ...page, title: 'Campaign a\x1b[2J', zone: 'Europe/Oslo' }, options);
 		expect(lines.slice(0, 2)).toEqual(['Campaign a\\x1b[2J', '2026-11-15 (Europe/Oslo)']);
 		expect(renderReport(page, options)[0]).toBe('2026-11-15');
@@ -60,7 +60,7 @@ describe('a report on a terminal', () => {
 				'     1      2 100.00 %    0 https://www.example.com/articles/2026/november/first',
 			],
 		],
-	])('shortens only a link at %i columns, or gives it a line', (width, lines) => {
+	])('shortens only the link at %i columns, or puts it on its own line', (width, lines) => {
 		const link = {
 			...{ url: 'https://www.example.com/articles/2026/november/first', position: 1 },
 			...{ people: 1, clicks: 2, share: 100, machine_people: 0, machine_clicks: 0 },

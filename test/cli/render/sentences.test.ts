@@ -15,7 +15,7 @@ describe('sentences', () => {
 		expect(await fitSentences(text, { isTTY: false, columns: 40 })).toBe(text);
 	});
 
-	it('keep an address, a path and a command whole', async () => {
+	it('keep an address, a path and a command in one piece', async () => {
 		const path = `/home/ann/${'x'.repeat(50)}/people.csv.rejects.csv`;
 		expect(await fitSentences(`rows are in ${path}; correct them`, terminal)).toBe(
 			`rows are in\n${path};\ncorrect them`,

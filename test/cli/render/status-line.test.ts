@@ -27,7 +27,7 @@ describe('the status line', () => {
 		);
 	});
 
-	it('stays away once it is closed', async () => {
+	it('is not drawn again after it is closed', async () => {
 		const { line, text } = terminal();
 		line.wait('waiting');
 		line.close();
@@ -37,7 +37,7 @@ describe('the status line', () => {
 		expect(text()).toBe('\r\x1b[Kwaiting\r\x1b[Kerror: no\n');
 	});
 
-	it('fits the terminal, and is written only if it is shown', async () => {
+	it('fits the terminal, and writes nothing while it is hidden', async () => {
 		const { line, text } = terminal();
 		line.stand(null);
 		await line.write('a\n');

@@ -1,4 +1,4 @@
-/** JSON on a terminal: what could move the cursor or reorder the line is escaped, and the document stays exact. */
+/** JSON on a terminal escapes characters that could move the cursor or reorder a line, and keeps their values. */
 import { expect, it } from 'vitest';
 import { makeProject } from '../../support/project.js';
 
@@ -17,11 +17,11 @@ it.each([
 	expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e]/);
 	expect(stdout).toContain('A\\u009b31mnn \\u202egnp.exe\\u200b é日');
 	expect([JSON.parse(stdout)].flat()[0]).toMatchObject({ name });
-	// A pipe gets the characters themselves.
+	// A pipe gets the unescaped characters.
 	expect((await project.run([...words, '-o', format])).stdout).toContain(name);
 });
 
-it('an error as JSON is escaped on stderr, wherever that leads', async () => {
+it('an error as JSON is escaped, even if stderr is not a terminal', async () => {
 	const project = await makeProject();
 	const { stderr } = await project.run(['lists', 'get', name, '-o', 'json']);
 	expect(stderr).toContain('A\\u009b31mnn \\u202egnp.exe');

@@ -29,7 +29,7 @@ describe('the fault of an address', () => {
 		expect(addressFault('Ann <ann@example.com>', 'mailbox')).toBeNull();
 	});
 
-	it('exists for exactly the rejected texts', () => {
+	it('exists for exactly the texts that are rejected', () => {
 		const signs = ['a', '@', '.', '-', '"', '<', '>', ',', ';', ' ', 'ä', '\u200b', '[', ']'];
 		const texts = fc.oneof(
 			fc.string({ unit: 'binary' }),
@@ -46,7 +46,7 @@ describe('the fault of an address', () => {
 	});
 });
 
-it('is in the error of a row with a rejected address only', () => {
+it('is in the error of a row only if its address is rejected', () => {
 	const refused = { code: 'invalid', error: 'email: Enter a valid email address.' };
 	expect(rowError(refused, 'nobody')).toBe('email: Enter a valid email address: it has no @');
 	expect(rowError({ code: 'invalid', error: 'meta: Not valid.' }, 'nobody')).toBe('meta: Not valid.');

@@ -1,4 +1,4 @@
-/** Fields of subscribers by variable and by name, in `--fields` and in `--where`. */
+/** Fields of subscribers are accepted by variable and by name in `--fields`, `--where` and `--sort`. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,7 +29,7 @@ describe('a field of subscribers', () => {
 		'meta.City',
 		'meta.Home town',
 		'meta.home TOWN',
-	])('is called %s in --fields, and keeps that name', async (name) => {
+	])('can be named %s in --fields, and keeps that name', async (name) => {
 		expect((await shown('list', ...inList, '--fields', name)).stdout).toBe('Oslo\nRome\n');
 		expect((await shown('list', ...inList, '--fields', name, '-o', 'csv')).stdout).toBe(
 			`${name}\r\nOslo\r\nRome\r\n`,
@@ -68,7 +68,7 @@ describe('a field of subscribers', () => {
 		);
 	});
 
-	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('is used by --sort %s', async (name) => {
+	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('can be named %s in --sort', async (name) => {
 		const emails = async (sort: string, ...more: string[]) =>
 			(await shown('list', ...inList, '--sort', sort, ...more)).stdout;
 		expect(await emails(name, '--fields', 'email')).toBe('ann@example.com\nbob@example.com\n');

@@ -45,7 +45,7 @@ export function describeAttachments(open: OpenEmpty): void {
 		const isFound = async (text: string, now: number) =>
 			(await store.reads.findAttachment({ sha256: shaOf(text), now })) !== null;
 
-		it('are deleted after 24 hours if no content names them', async () => {
+		it('are deleted after 24 hours if no content refers to them', async () => {
 			await put('named');
 			await put('unused');
 			await send(store, ['a@example.org'], withFiles('named'));
@@ -58,7 +58,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await isFound('named', noon + 400 * day)).toBe(true);
 		});
 
-		it('exist for another client only after it uploads the bytes', async () => {
+		it('exist for another client only after that client uploads the bytes', async () => {
 			const file = { sha256: shaOf('a'), now: noon };
 			const bytes = Buffer.from('a');
 			const tries = async (seen: object) => {
@@ -101,7 +101,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await read('file')).toBeNull();
 		});
 
-		it('can be checked before an upload', async () => {
+		it('can be checked before they are uploaded', async () => {
 			const campaign = { ...campaignOf('news', withFiles('never')), id: newUuid() };
 			expect(await store.writes.openCampaign({ ...campaign, is_trial: true })).toMatchObject({
 				kind: 'opened',

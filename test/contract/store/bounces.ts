@@ -61,7 +61,7 @@ export function describeBounces(open: OpenEmpty): void {
 		};
 		const suppressions = async () => (await store.reads.status()).suppressions;
 
-		it('that is hard changes message, figures, address and subscriber', async () => {
+		it('changes message, figures, address and subscriber if it is hard', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
@@ -74,7 +74,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
 		});
 
-		it('counts once, for the same mail and for another about the same message', async () => {
+		it('counts once, whether the same mail or another about the same message arrives', async () => {
 			const message = await sent('ann@example.org');
 			const first = report(message, [failed('ann@example.org')]);
 			await store.writes.recordReport(first);
@@ -84,7 +84,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
-		it('is predicted as it will be recorded, without a change', async () => {
+		it('is predicted without a change, with the result that recording gives', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const hard = report(message, [failed('ann@example.org')]);
@@ -142,7 +142,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('matches the same mailbox at a host of its domain, and no other', async () => {
+		it('matches the same mailbox at a host of the recipient’s domain, and no other', async () => {
 			const byHost = async (address: string) =>
 				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
 			expect(await byHost('joann@mx1.example.org')).toMatchObject({ effect: 'soft_bounce' });
@@ -150,7 +150,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await byHost('ann@mx1.example.org')).toMatchObject({ effect: 'hard_bounce' });
 		});
 
-		it('is soft if one of two forwards failed', async () => {
+		it('is soft if only one of two forwards failed for good', async () => {
 			const message = await sent('ann@example.org');
 			const half = [failed('one@example.net'), failed('two@example.net', { hard: false })];
 			expect(await store.writes.recordReport(report(message, half))).toMatchObject({ effect: 'soft_bounce' });
@@ -193,7 +193,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await suppressions()).toBe(0);
 		});
 
-		it('makes a subscriber inactive once after five soft ones in a row over seven days', async () => {
+		it('makes a subscriber inactive after five soft ones in a row over seven days', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const bounceAt = async (at: Micros) => {
 				const message = await sent('ann@example.org', {}, at);

@@ -1,4 +1,4 @@
-/** Campaigns of send calls alone: no row has their UUID. */
+/** Campaigns that consist of send calls, without rows. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Uuid } from '../../../src/api/records.js';
 import type { Submission } from '../../../src/store/campaigns.js';
@@ -72,14 +72,14 @@ export function describeCalls(open: OpenEmpty): void {
 			]);
 		});
 
-		it('joins a campaign that is opened with its UUID', async () => {
+		it('joins a campaign that was opened with its UUID', async () => {
 			const id = await sendBulk(['a@example.org']);
 			await store.writes.openCampaign({ ...campaignOf('named'), id });
 			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);
 			expect(await statusOf(id)).toMatchObject({ key: 'named', messages: {}, joined: { queued: 1 } });
 		});
 
-		it('joins no client’s campaign if another client has called', async () => {
+		it('is not joined by a client if another client has made its calls', async () => {
 			const [own, both] = [newUuid(), newUuid()];
 			await sendBulk(['a@example.org'], { campaign: own, owner: 'news' });
 			for (const owner of ['shop', 'news'])
@@ -94,7 +94,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
-		it('cancels what waits, leaves what is being sent, and then counts as finished', async () => {
+		it('cancels waiting messages, leaves those being sent, and then counts as finished', async () => {
 			const campaign = newUuid();
 			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
 			await sendBulk(['d@example.org', 'e@example.org'], { campaign });
@@ -120,7 +120,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(other)).toMatchObject({ messages: { leased: 1 } });
 		});
 
-		it('cancels messages of a dead worker', async () => {
+		it('can cancel messages leased by a dead worker', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			const [leased] = await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });

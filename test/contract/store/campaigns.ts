@@ -43,7 +43,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 		const release = (campaign: string, expect_count: number) =>
 			store.writes.releaseCampaign({ campaign, expect_count, now: noon + hour });
 
-		it('free the key of one canceled before its release only', async () => {
+		it('free their key only if they are canceled before their release', async () => {
 			const first = await staged('job');
 			await store.writes.cancelCampaign({ campaign: first, now: noon });
 			const plain = campaignOf('job');
@@ -70,7 +70,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 		});
 
-		it('cancel unsent messages after a release, and record those in flight', async () => {
+		it('cancel unsent messages after a release, and record the outcome of those in flight', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await deliver(store, { kind: 'sent', reply: accepted250 });
 			const [leased] = await lease(store, { max: 1 });
@@ -109,7 +109,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
 			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
-		])('revoke leases of %s that is gone, so that nothing new is sent', async (what, cancel) => {
+		])('revoke leases of %s that was deleted, so that nothing more is sent', async (what, cancel) => {
 			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
 			if (what === 'send calls')
 				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
@@ -146,7 +146,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await told()).toMatchObject({ messages: { sent: 3 }, joined: { sent: 2 }, is_finished: true });
 		});
 
-		it('count states of their own messages only', async () => {
+		it('count the states of their own messages only', async () => {
 			const other = campaignOf('other');
 			await store.writes.openCampaign(other);
 			await put(store, other.id, 0, ['x@example.org', 'y@example.org']);
@@ -220,7 +220,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
 		};
 
-		it('number their rows apart from those of lists, and stage nobody twice', async () => {
+		it('number their rows separately from those of lists, and stage nobody twice', async () => {
 			const list_id = await newList(store);
 			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
 			const id = await opened();

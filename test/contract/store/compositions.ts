@@ -19,7 +19,7 @@ const minute: Micros = hour / 60;
 const reason = 'composing this message ended a worker three times';
 
 export function describeCompositions(open: OpenEmpty): void {
-	describe('a message on which workers end', () => {
+	describe('a message whose composition crashes workers', () => {
 		let store: Store;
 		let id: string;
 		beforeEach(async () => {
@@ -33,7 +33,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			if (first === undefined) throw new Error('nothing is due');
 			return first;
 		};
-		/** The end of a worker in the midst of it; when the message is due again. */
+		/** Starts to compose and lets the lease expire; returns when the message is due again. */
 		const dieAt = async (now: Micros): Promise<Micros> => {
 			await store.queue.beginComposing(await leased(now));
 			expect(await lease(store, { now: now + hour })).toEqual([]);
@@ -41,14 +41,14 @@ export function describeCompositions(open: OpenEmpty): void {
 		};
 		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
 
-		it('is suspect if its lease was lost after it began', async () => {
+		it('is suspect after a lost lease, but reported only if composing began', async () => {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 			for (const times of [1, 2, 3])
 				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('waits a minute after each death, and is reported', async () => {
+		it('waits a minute after each crash, and is reported', async () => {
 			const again = await dieAt(noon);
 			expect(await stateOf(store, id)).toBe('queued');
 			expect(await unfinished()).toEqual([{ message: id, state: 'queued', deaths: 1, due_at: again }]);
@@ -56,7 +56,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(again)).toMatchObject({ message: id, is_suspect: true, attempts: 0 });
 		});
 
-		it('fails after the third death with the reason, and one attempt is kept', async () => {
+		it('fails with the reason after the third crash, with one attempt recorded', async () => {
 			await dieAt(await dieAt(await dieAt(noon)));
 			const found = await store.reads.getMessage({ id });
 			expect(found?.message).toMatchObject({ state: 'failed', attempts: 1, last_reply: reason });
@@ -68,7 +68,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await store.reads.nextDue({ scope: null })).toBeNull();
 		});
 
-		it('is not suspect if the worker died after composing it', async () => {
+		it('is not reported if the worker crashed after composing it', async () => {
 			const first = await leased(noon);
 			await store.queue.beginComposing(first);
 			await store.queue.endComposing(first);
@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('is not suspect after a slow worker that is alive', async () => {
+		it('has no crash counted for a slow worker that is alive', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);
@@ -85,7 +85,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toMatchObject([{ state: 'queued', deaths: 1 }]);
 		});
 
-		it('is not suspect when it is given back', async () => {
+		it('is not suspect after a worker returned it', async () => {
 			const { message, fence } = await leased(noon);
 			await store.queue.beginComposing({ message, fence });
 			const outcome = { kind: 'released', why: 'drain' } as const;
@@ -100,7 +100,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('is not suspect after a retry by a person', async () => {
+		it('has its crashes forgotten after a retry by a person', async () => {
 			const again = await dieAt(noon);
 			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
 			expect(await unfinished()).toEqual([]);
@@ -108,7 +108,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('queued');
 		});
 
-		it('is not suspect once it has left', async () => {
+		it('has its crashes forgotten after an outcome is recorded', async () => {
 			const { message, fence } = await leased(await dieAt(noon));
 			await store.queue.beginComposing({ message, fence });
 			await store.queue.endComposing({ message, fence });

@@ -68,7 +68,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual(before);
 		});
 
-		it('records nothing about an old link that is followed', async () => {
+		it('records nothing when an old link is followed', async () => {
 			await send(store, [ann], { type: 'BULK' });
 			const id = await deliver(store, { kind: 'sent', reply: accepted250 });
 			await erase();
@@ -100,7 +100,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect((await lease(store)).map(({ to }) => to)).toEqual(['bob@example.org']);
 		});
 
-		it('removes the address from copies and Reply-To of other messages', async () => {
+		it('removes the address from copies and Reply-To of messages to others', async () => {
 			const envelope = { from: 'desk@example.org', headers: {} };
 			const copies = { reply_to: ['Ann <Ann@example.org>'], cc: ['joann@example.org'], bcc: [ann] };
 			const { submission } = await send(store, ['bob@example.org'], { envelope: { ...envelope, ...copies } });
@@ -113,7 +113,7 @@ export function describeErasures(open: OpenEmpty): void {
 			});
 		});
 
-		it('removes the address from results of campaigns, with or without a message', async () => {
+		it('removes the address from results of campaigns, whether or not they have a message', async () => {
 			const campaign = campaignOf('job');
 			await store.writes.openCampaign(campaign);
 			await put(store, campaign.id, 0, [ann, 'Ann@example.org', 'bob@example.org']);

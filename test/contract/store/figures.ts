@@ -29,7 +29,7 @@ export function describeFigures(open: OpenEmpty): void {
 		};
 		const record = (...events: ReturnType<typeof eventOf>[]) => store.writes.recordEvents({ events });
 
-		it('count a bounce reported before the sending as one of a sent message', async () => {
+		it('count a message once if its bounce is recorded before it is sent', async () => {
 			await send(store, ['a@example.org'], { tag: 't', campaign: 'c' });
 			const [leased] = await lease(store);
 			if (leased === undefined) throw new Error('nothing was leased');
@@ -74,7 +74,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect(await store.reads.linkFigures({ campaign: 'unknown' })).toBeNull();
 		});
 
-		it('count by days of the time zone, anew after a change', async () => {
+		it('count by days of the time zone, and recount after a change', async () => {
 			await send(store, ['a@example.org'], { now: noon + 11 * hour });
 			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1']);
 			await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now: noon });

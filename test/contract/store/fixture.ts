@@ -1,4 +1,4 @@
-/** An empty store, and short words for common commands. */
+/** An empty store, and shortcuts for common commands. */
 
 import type { MessageScope } from '../../../src/api/capabilities.js';
 import type { Clock, Micros } from '../../../src/api/datetime.js';
@@ -9,7 +9,7 @@ import type { CampaignAck, OpenCampaign, Submission } from '../../../src/store/c
 import type { Leased } from '../../../src/store/queue.js';
 import type { Store, TrackedEvent, Written } from '../../../src/store/store.js';
 
-/** Opens an empty store; its database is gone after the test. */
+/** Opens an empty store; the caller deletes its database after the test. */
 export type OpenEmpty = (clock: Clock) => Promise<Store>;
 
 /** 2026-03-10T12:00:00Z */
@@ -51,7 +51,7 @@ export async function verify(store: Store, email = 'desk@example.org'): Promise<
 
 let lastId = 0;
 
-/** A UUID that no other call gave. */
+/** Returns a different UUID for each call. */
 export function newUuid(): string {
 	lastId += 1;
 	return `00000000-0000-4000-8000-${String(lastId).padStart(12, '0')}`;
@@ -78,7 +78,7 @@ export function submissionOf(to: readonly string[], more: Partial<Submission> = 
 	};
 }
 
-/** Accepts a submission that must not be refused. */
+/** Accepts a submission, and throws if it is refused. */
 export async function send(store: Store, to: readonly string[], more: Partial<Submission> = {}) {
 	const outcome = await store.writes.acceptSubmission({ ...submissionOf(to, more), key: null });
 	if (outcome.kind !== 'accepted') throw new Error(`not accepted: ${JSON.stringify(outcome)}`);
@@ -152,7 +152,7 @@ export function eventOf(message: string, type: TrackedEvent['type'], more: Parti
 	return { message, type, at: noon, machine: false, ...silent, ...more };
 }
 
-/** `type day count` of all figures, in order. */
+/** Returns `type day count` of all figures, in order. */
 export async function figures(
 	store: Store,
 	more: { campaign?: string | null; tag?: string | null; human?: boolean } = {},

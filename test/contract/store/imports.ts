@@ -97,7 +97,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all()).filter(({ name }) => name === 'Second')).toEqual([]);
 		});
 
-		it('update existing people after batches of new rows, also twice in one batch', async () => {
+		it('update existing people after batches of new rows, even twice in one batch', async () => {
 			await newSubscriber(store, list_id, 'old@example.org');
 			const { id } = await session();
 			const batches = [['a', 'b'], ['c', 'd'], ['e', 'old', 'a', 'f'], ['g', 'g'], ['h']];
@@ -133,7 +133,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });
 		});
 
-		it('start suppressed addresses inactive with their reason', async () => {
+		it('create suppressed addresses as inactive with their reason', async () => {
 			await unsubscribed('u@example.org');
 			expect(await load('email is_active', [['u@example.org', 'true']])).toEqual([1, 0, 0, 0, 0]);
 			expect((await all())[0]).toMatchObject({ is_active: false, disable_reason: 'UNSUBSCRIBED' });
@@ -179,7 +179,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect(await load(columns, [['a@example.org', '{"age": "7"}', null]])).toEqual([0, 1, 0, 0, 0]);
 		});
 
-		describe('with a reason', () => {
+		describe('rows with a disable_reason', () => {
 			const columns = 'email disable_reason';
 			let other: number;
 			const elsewhere = async (email: string) => {
@@ -244,7 +244,7 @@ export function describeImports(open: OpenEmpty): void {
 			it.each([
 				['skip', [0, 2, 3, 0, 0]],
 				['error', [0, 0, 0, 0, 5]],
-			] as const)('suppress with %s, which keeps the rest of a row', async (on_conflict, counts) => {
+			] as const)('suppress with %s, and leave the rest of the row unchanged', async (on_conflict, counts) => {
 				for (const who of ['c', 'h', 'u', 'x']) await newSubscriber(store, list_id, `${who}@example.org`);
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				await load(columns, [['x@example.org', 'moved away']]);
@@ -278,7 +278,7 @@ export function describeImports(open: OpenEmpty): void {
 				});
 			});
 
-			it('apply to all lists if the setting says so', async () => {
+			it('apply to all lists if the setting unsubscribe_scope says so', async () => {
 				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				expect(await elsewhere('u@example.org')).toEqual([false, 'UNSUBSCRIBED']);

@@ -16,7 +16,7 @@ import {
 } from './fixture.js';
 
 const second: Micros = 1_000_000;
-/** Sent messages count for up to a 64th of the window too long. */
+/** A sent message counts for up to 1/64 of the window longer than the window. */
 const slack = 64;
 
 export function describeLimits(open: OpenEmpty): void {
@@ -42,7 +42,7 @@ export function describeLimits(open: OpenEmpty): void {
 		const domains = (leased: readonly Leased[]) => leased.map(({ to }) => to.split('@')[1]).sort();
 		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now });
 
-		it('allow so many, and the next when those left the window', async () => {
+		it('allow their number of messages, and more after those leave the window', async () => {
 			await limit({ send_limit: '3/1h' });
 			await send(store, people('a.test', 5));
 			const first = await lease(store);
@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('do not count unsent messages, and count refused ones', async () => {
+		it('count refused messages, but not unsent ones', async () => {
 			await limit({ send_limit: '2/1h' });
 			await send(store, people('a.test', 3));
 			const [one, other] = await lease(store);
@@ -69,7 +69,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
 		});
 
-		it('of one domain hold no other domain, and cost no attempt', async () => {
+		it('of one domain do not delay other domains, and cost no attempt', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=2/1h' });
 			const { answer } = await send(store, [...people('slow.test', 5), ...people('fast.test', 3)]);
 			expect(domains(await lease(store))).toEqual([
@@ -90,7 +90,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
 		});
 
-		it('of one domain all apply', async () => {
+		it('of one domain all apply, if there are several', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=3/1h, slow.test=1/10s' });
 			await send(store, people('slow.test', 5));
 			const counts: number[] = [];
@@ -103,13 +103,13 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(counts).toEqual([1, 1, 1, 0, 0]);
 		});
 
-		it('report the next turn, and nothing if they hold nothing', async () => {
+		it('report when the next message may be sent, and null if they delay none', async () => {
 			expect(await turn(noon)).toBeNull();
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			expect(await turn(noon)).toBeNull();
 			await send(store, people('a.test', 2));
 			await settleSent(await lease(store), noon);
-			// The next turn follows one without room.
+			// A reported time may be too early, and then the next one is later.
 			let look = (await turn(noon + second)) ?? 0;
 			for (let tries = 1; (await lease(store, { now: look })).length === 0 && tries < 3; tries += 1)
 				look = (await turn(look)) ?? 0;
@@ -119,7 +119,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look + second)).toBeNull();
 		});
 
-		it('wake as many as fit, and leave the others', async () => {
+		it('make as many messages due as fit, and leave the others waiting', async () => {
 			await limit({ recipient_domain_limits: '*=10/10s' });
 			await send(store, people('a.test', 200));
 			await settleSent(await lease(store), noon);
@@ -130,7 +130,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await due(later)).toBe(0);
 		});
 
-		it('wake a thousand at a time after a limit is removed', async () => {
+		it('make a thousand messages due at a time after a limit is removed', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			for (const block of ['a', 'b', 'c'])
 				await send(
@@ -146,7 +146,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(noon + 10 * second)).toBeNull();
 		});
 
-		it('forget a message that is canceled while it waits', async () => {
+		it('ignore a message that is canceled while it waits', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			const { answer } = await send(store, people('a.test', 2));
 			await settleSent(await lease(store), noon);
@@ -158,7 +158,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(noon + 2 * hour)).toBeNull();
 		});
 
-		it('let transactional mail pass before older bulk mail', async () => {
+		it('let transactional mail overtake older bulk mail', async () => {
 			await limit({ recipient_domain_limits: '*=1/10s' });
 			await send(store, people('a.test', 50), { type: 'BULK' });
 			await settleSent(await lease(store), noon);
@@ -172,7 +172,7 @@ export function describeLimits(open: OpenEmpty): void {
 			{ send_limit: '20/10s' },
 			{ recipient_domain_limits: '*=20/10s' },
 			{ send_limit: '40/10s', recipient_domain_limits: 'a.test=20/10s' },
-		])('lose little of what %j allows', async (values) => {
+		])('use most of what %j allows', async (values) => {
 			await limit(values);
 			await send(store, people('a.test', 500));
 			let count = 0;
@@ -189,8 +189,8 @@ export function describeLimits(open: OpenEmpty): void {
 			['a rate', {}, 2],
 			['send_limit', { send_limit: '2/10s' }, undefined],
 			['a limit per sender', { sender_domain_limits: '*=2/10s' }, undefined],
-			['a limit per domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
-		])('count messages of a killed worker until its lease and one window end: %s', async (_, values, perSecond) => {
+			['a limit per recipient domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
+		])('count messages of a killed worker until their lease and one window end: %s', async (_, values, perSecond) => {
 			await limit(values);
 			await send(store, people('a.test', 4));
 			const pace = perSecond === undefined ? {} : { perSecond };
@@ -202,7 +202,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await leaseAt(left + second)).toHaveLength(2);
 		});
 
-		it('hold nothing once the leases of a killed worker left the window', async () => {
+		it('delay nothing after the leases of a killed worker leave the window', async () => {
 			await limit({ send_limit: '2/10s' });
 			const { answer } = await send(store, people('a.test', 4));
 			await lease(store);
@@ -214,7 +214,7 @@ export function describeLimits(open: OpenEmpty): void {
 				]);
 			expect(await at(noon + second)).toEqual([2, 1, noon + 2 * second]);
 			const [held, holds, next] = await at(noon + hour + second);
-			// Its messages are due again.
+			// The messages of the killed worker are due again.
 			expect([held, holds]).toEqual([4, 1]);
 			expect(next).toBeGreaterThanOrEqual(noon + hour + 10 * second);
 			expect(await at(noon + hour + 11 * second)).toEqual([0, 0, noon + hour + 11 * second]);
@@ -234,12 +234,12 @@ export function describeLimits(open: OpenEmpty): void {
 				const rest: Leased[] = [];
 				for (const message of hands) {
 					const fate = random();
-					// Still under way; or sent, and the worker died before it could say so.
+					// Below 0.4 the message is in flight. Below 0.6 it was sent, but its worker died before it recorded that.
 					if (fate < 0.4) rest.push(message);
 					else sent.push({ at: now, domain: message.to.split('@')[1] ?? '' });
 					if (fate >= 0.6) await settleSent([message], now);
 				}
-				// Leased again by then, it is in other hands.
+				// The lease of some messages expires, and another worker gets them.
 				hands = rest.filter(() => random() > 0.2);
 			}
 			expect(sent.length).toBeGreaterThan(30);
@@ -254,14 +254,14 @@ export function describeLimits(open: OpenEmpty): void {
 			}
 		});
 
-		describe('that hold messages back', () => {
+		describe('that delay messages', () => {
 			const holding = async (now: Micros) => (await store.reads.queueState({ now })).limits;
 			const waits = async (now: Micros) =>
 				(await store.reads.limitWaits({ now })).map(({ limit, wait }) => [limit, Math.round(wait / second)]);
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('are empty without limits, or if none is used up', async () => {
+			it('are absent without settings, and delay nothing before they are used up', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);
@@ -274,7 +274,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
 			});
 
-			it('are counted by limit, with the first and last turn', async () => {
+			it('are counted with the first and last time at which a message may be sent', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
 				await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);
 				await settleSent(await lease(store), noon);
@@ -307,7 +307,7 @@ export function describeLimits(open: OpenEmpty): void {
 				]);
 			});
 
-			it('count leased messages against the limit, not as waiting', async () => {
+			it('count leased messages as used, not as waiting', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h' });
 				await ids('a.test', 3);
 				await lease(store);
@@ -334,7 +334,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id: other, now: noon + second })).toEqual([]);
 			});
 
-			it('are empty once the limit is removed', async () => {
+			it('are absent after the limit is removed', async () => {
 				await limit({ recipient_domain_limits: '*=1/1h' });
 				const [, waiting = ''] = await ids('a.test', 2);
 				await settleSent(await lease(store), noon);
@@ -365,13 +365,13 @@ export function describeLimits(open: OpenEmpty): void {
 	});
 }
 
-/** The most that were sent in any time shorter than the window. */
+/** Returns the most messages sent in any window. */
 function mostIn(sent: readonly { at: Micros }[], window: Micros): number {
 	const times = sent.map(({ at }) => at).sort((one, other) => one - other);
 	return Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + window).length));
 }
 
-/** A linear congruential generator: the same numbers each time. */
+/** A linear congruential generator, so that each run has the same numbers. */
 function randomFrom(seed: number): () => number {
 	let state = seed;
 	return () => {

@@ -10,7 +10,7 @@ export function describeLists(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('count new subscribers by time, while they exist', async () => {
+		it('count new subscribers by time until they are deleted', async () => {
 			const day = { from: '2026-03-10', to: '2026-03-11', campaign: null, lists: true } as const;
 			expect((await store.reads.reportDetails(day)).lists).toEqual([]);
 			const id = await newList(store);
@@ -61,7 +61,7 @@ export function describeLists(open: OpenEmpty): void {
 				],
 				[0, []],
 			]);
-			// Who came after the range is in neither.
+			// A subscriber who came after the range is in neither count.
 			const before = await store.reads.reportDetails({ ...day, to: '2026-03-10' });
 			expect(before.lists?.map(({ active }) => active)).toEqual([0, 0]);
 			await store.writes.deleteList({ id, now: later });

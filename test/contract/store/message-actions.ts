@@ -23,7 +23,7 @@ import {
 	verify,
 } from './fixture.js';
 
-/** A message in each state, and its id. */
+/** Creates a message in each state and returns its id. */
 const into: Readonly<Record<MessageState, (store: Store) => Promise<string>>> = {
 	staged: async (store) => {
 		const campaign = campaignOf('staged');
@@ -49,7 +49,7 @@ const into: Readonly<Record<MessageState, (store: Store) => Promise<string>>> = 
 	},
 };
 
-/** The state after it; of other states it is refused, and nothing changes. */
+/** The state after the action. In other states the action is refused and changes nothing. */
 const table: Readonly<Record<'cancel' | 'retry', Readonly<Partial<Record<MessageState, MessageState>>>>> = {
 	cancel: { staged: 'canceled', queued: 'canceled', deferred: 'canceled', canceled: 'canceled' },
 	retry: { queued: 'queued', deferred: 'deferred', failed: 'queued', uncertain: 'queued' },
@@ -86,7 +86,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await lease(store)).toMatchObject([{ message: deferred, attempts: 1, fence: 2 }]);
 		});
 
-		it('sends again what a report called failed, and counts it as sent once', async () => {
+		it('sends a message again that a report marked failed, and counts it as sent once', async () => {
 			const id = await into.sent(store);
 			await store.writes.recordReport({
 				...{ sha256: newUuid(), at: noon, message: id, matched: 'return_path', kind: 'bounce' },

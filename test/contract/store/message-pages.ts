@@ -21,7 +21,7 @@ import {
 
 type Filter = Parameters<Store['reads']['pageMessages']>[0]['filter'];
 
-/** The meaning of a filter, whichever index finds it. */
+/** Whether a message matches the filter, computed without an index. */
 function fulfils(filter: Filter, message: Message): boolean {
 	const { status, to_key, campaign_unique_id: campaign, tag, since_at } = filter;
 	return (
@@ -33,7 +33,7 @@ function fulfils(filter: Filter, message: Message): boolean {
 	);
 }
 
-/** Each condition left out or with one of its values, in every combination. */
+/** Returns filters for every combination of conditions and their values. */
 function combined(values: Readonly<Record<string, readonly (string | number)[]>>): Filter[] {
 	let filters: Record<string, string | number>[] = [{}];
 	for (const [name, ones] of Object.entries(values))
@@ -50,7 +50,7 @@ export function describeMessagePages(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		/** Messages in every state, of campaigns and of calls; the names of the campaigns. */
+		/** Creates messages in every state, of campaigns and of calls; returns the campaigns' ids. */
 		async function mixed(): Promise<string[]> {
 			const list = await newList(store);
 			for (const name of ['a', 'b', 'c']) await newSubscriber(store, list, `${name}@example.org`);
@@ -71,7 +71,7 @@ export function describeMessagePages(open: OpenEmpty): void {
 				const { message: id, fence } = message;
 				await store.queue.settle({ settlements: [{ message: id, fence, at: noon, outcome }] });
 			}
-			// Staged before the last calls, released after them.
+			// This campaign is staged before the last calls and released after them.
 			const late = campaignOf('late', { tag: 'receipt' });
 			await store.writes.openCampaign(late);
 			await put(store, late.id, 0, ['a@example.org', 'e@example.org']);
@@ -86,7 +86,7 @@ export function describeMessagePages(open: OpenEmpty): void {
 			return [early, late.id, staged.id, dropped];
 		}
 
-		it('contain what the filters select, in order, and count it', async () => {
+		it('contain the messages that each filter selects, in order, with their count', async () => {
 			const campaigns = await mixed();
 			const all = (await store.reads.pageMessages({ page: 1, page_size: 100, filter: {} })).results;
 			const states = new Set(all.map(({ state }) => state));

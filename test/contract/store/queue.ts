@@ -86,7 +86,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await settle(2)).toEqual(['lost_lease']);
 		});
 
-		it('keeps a renewed lease for its owner and fence only', async () => {
+		it('keeps a renewed lease only for its owner and fence', async () => {
 			const id = await one();
 			await lease(store);
 			const until = noon + 3 * hour;
@@ -98,7 +98,7 @@ export function describeQueue(open: OpenEmpty): void {
 
 		const replyOf = async (id = '') => (await store.reads.getMessage({ id }))?.message.last_reply;
 
-		it('cancels bulk mail at the lease after an unsubscription, and leases another', async () => {
+		it('cancels bulk mail at the lease after an unsubscription, and leases the next message', async () => {
 			const bulk = await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK' });
 			const ids = bulk.answer.messages.map(({ id }) => id);
 			await store.writes.recordEvents({ events: [eventOf(ids[0] ?? '', 'UNSUBSCRIBED')] });
@@ -156,7 +156,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(initials.filter((letter) => letter === 'l')).toHaveLength(3);
 		});
 
-		it('gives every campaign a turn if campaigns outnumber places', async () => {
+		it('leases messages of every campaign if there are more campaigns than messages to lease', async () => {
 			for (const name of ['a', 'b', 'c']) {
 				const list = await newList(store, name);
 				for (const index of [1, 2]) await newSubscriber(store, list, `${name}${index}@example.org`);
@@ -224,7 +224,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('counts refusals of the sender, which hold nothing and end with a fault', async () => {
+		it('counts refusals of the sender, which pause nothing and end with a fault', async () => {
 			const refuse = (reason: string) =>
 				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
 			await refuse('mail: 553 No');
@@ -238,7 +238,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('makes only messages deferred for their sender due when resumed', async () => {
+		it('makes only messages due that were deferred for their sender, when it is resumed', async () => {
 			const said = (code: number, enhanced: string | null) =>
 				({ phase: 'rcpt', code, enhanced, text: 'No' }) as const;
 			const replies = [said(550, '5.7.1'), said(554, null), said(552, '5.7.0'), said(552, null), busy451];

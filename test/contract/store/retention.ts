@@ -30,10 +30,10 @@ import {
 	verify,
 } from './fixture.js';
 
-/** An empty store, and its database besides. */
+/** An empty store, and SQL access to its database. */
 export interface Kept {
 	store: Store;
-	/** The leading process does it each hour. */
+	/** Runs the hourly task that deletes old data. */
 	expire(now: Micros): Promise<void>;
 	run(sql: string): Promise<void>;
 	count(sql: string): Promise<number>;
@@ -48,7 +48,7 @@ const bulk: Partial<Submission> = {
 	variables: ['name'],
 };
 
-/** All that reports and `check` say. */
+/** Returns everything that reports and `check` show. */
 async function told(store: Store, campaign: string) {
 	const range = { from: '2026-01-01', to: '2026-12-31' };
 	const report = (more: object) =>
@@ -95,7 +95,7 @@ async function happened(store: Store) {
 	return { campaign, sent };
 }
 
-/** A released campaign of one message for each end that there is, one of them canceled by a complaint. */
+/** Releases a campaign with one message for each outcome, one of them canceled by a complaint. */
 async function campaignOfAllEnds(store: Store) {
 	await verify(store);
 	const command = campaignOf('ends');
@@ -212,7 +212,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 			is_finished: true,
 			messages: { sent: 1 },
 		});
-		// The same name is still the same campaign: nobody gets it twice.
+		// The name still belongs to this campaign, so nobody gets the mail twice.
 		expect(await store.writes.openCampaign({ ...command, strict_vars: true })).toMatchObject({
 			kind: 'opened',
 			session: { id: command.id, position: 2 },
@@ -339,7 +339,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
 	});
 
-	it('an old link unsubscribes a person who came back, and both addresses of one who moved', async () => {
+	it('an old link unsubscribes a person who was added again, and both addresses of a person who changed it', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -386,7 +386,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		const first = await send(store, ['ann@example.org'], bulk);
 		const message = await deliver(store, { kind: 'uncertain', reply: busy451 });
 		await keep(store, { keep_bodies: '7d' });
-		// The time of the last send is exact to a day.
+		// The time of the last send is stored to the day.
 		await expire(noon + 8 * day - 1);
 		expect(await store.reads.getSubmission({ id: first.submission })).not.toMatchObject({ is_dropped: true });
 		await expire(noon + 8 * day);
@@ -406,7 +406,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
 	});
 
-	it('keep_events passes many bounces of one moment', async () => {
+	it('keep_events deletes opens next to thousands of bounces with the same time', async () => {
 		const { store, expire, run, count } = await open();
 		const { sent } = await happened(store);
 		const [message] = sent;
@@ -421,7 +421,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await count('SELECT count(*) FROM events')).toBe(4 + rows.length);
 	});
 
-	it('a file stays for a day after its last use', async () => {
+	it('a file is kept for a day after its last use', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const bytes = Buffer.from('file');
@@ -470,18 +470,18 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		});
 		const other = { ...opening, id: newUuid(), spec: { ...spec, text_body: 'Dear other reader' } };
 		expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
-		// The same mail within a day of its release is asked about.
+		// Within a day of its release, the same mail counts as sent.
 		const begin = (key: string, unless: SameMail, now: number) =>
 			store.writes.openCampaign({ ...campaignOf(key), spec, unless, now });
 		expect(await begin('again', 'sent', noon + 9 * day)).toEqual({ kind: 'repeated', key: 'rows' });
-		// A repetition is one for as long as it is staged, and is none once it is gone.
+		// A repetition counts while it is staged, and not after it is canceled.
 		const repetition = await begin('again', 'repeating', noon + 9 * day);
 		expect(repetition).toMatchObject({ kind: 'opened' });
 		for (const unless of ['repeating', 'repeated'] as const)
 			expect(await begin('third', unless, noon + 30 * day)).toEqual({ kind: 'repeated', key: 'again' });
 		if (repetition.kind === 'opened')
 			await store.writes.cancelCampaign({ campaign: repetition.session.id, now: noon + 30 * day });
-		// Nor is a campaign one that was opened long after the last, unless it was begun as one.
+		// A campaign opened long after the last one counts as a repetition only if it was opened with `repeating`.
 		expect(await begin('late', 'sent', noon + 30 * day)).toMatchObject({ kind: 'opened' });
 		expect(await begin('next', 'repeating', noon + 30 * day)).toMatchObject({ kind: 'opened' });
 		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 9 * day });

@@ -112,7 +112,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(elsewhere.id, other)).toEqual(off);
 			});
 
-			it('can start again in one list after leaving all', async () => {
+			it('can start again in one list after an unsubscription from all', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });
@@ -124,7 +124,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(there, other)).toEqual(off);
 			});
 
-			it('end for the subscriber’s present address too', async () => {
+			it('end for the subscriber’s new address too', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const move = { email: 'anna@example.org' };

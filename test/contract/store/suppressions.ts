@@ -55,7 +55,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			return [one?.is_active, one?.disable_reason];
 		};
 
-		it('are never weakened by an addition: the later end counts', async () => {
+		it('are never weakened by another one: the later expiry counts', async () => {
 			const until = (at: number | null) => add([row(ann, { expires_at: at })]);
 			expect(await until(noon + day)).toMatchObject({ created: 1 });
 			expect(await until(noon + hour)).toMatchObject({ unchanged: 1 });
@@ -65,7 +65,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await found({}, noon + 9 * day)).toEqual([`${ann} MANUAL`]);
 		});
 
-		it('have no effect after their end, and can be created again', async () => {
+		it('have no effect after they expire, and can be created again', async () => {
 			await add([row(ann, { reason: 'HARDBOUNCED', expires_at: noon + day })]);
 			const sent = async (now: number) => (await send(store, [ann], { now })).answer.messages_created;
 			expect(await sent(noon + day - 1)).toBe(0);
@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('are compared in order, as they would be added', async () => {
+		it('are compared in the order in which they would be added', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });
@@ -114,7 +114,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(await queued('MANUAL', 'BULK')).toBe('canceled');
 		});
 
-		it('skip copies to hard-bounced addresses and complaints, on acceptance', async () => {
+		it('remove hard-bounced and complaining addresses from cc and bcc when a message is accepted', async () => {
 			await add([row(ann, { reason: 'COMPLAINED' }), row(bob, { reason: 'UNSUBSCRIBED' })]);
 			const envelope = {
 				from: 'desk@example.org',
@@ -129,7 +129,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(submission?.envelope).toMatchObject({ cc: [bob], bcc: [] });
 		});
 
-		it('name blocked copies at the lease', async () => {
+		it('report blocked cc and bcc addresses at the lease', async () => {
 			const cc = [`Ann <${ann}>`, bob];
 			const envelope = { from: 'desk@example.org', reply_to: [], cc, bcc: [], headers: {} };
 			const to = ['carl@example.org', 'dora@example.org'];
@@ -140,7 +140,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
 		});
 
-		it('of soft bounces need five in a row over a week for one address', async () => {
+		it('for soft bounces need five in a row over a week for one address', async () => {
 			const { id } = await newSubscriber(store, list_id, ann);
 			const fail = async (to: string, at: number) => {
 				await send(store, [to], { now: at });
@@ -148,7 +148,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			};
 			for (const days of [0, 3, 6, 8]) await fail(ann, noon + days * day);
 			expect(await found({}, noon + 8 * day)).toEqual([]);
-			// Moved: what the address that was left did is not held against the new one.
+			// After a change of address, bounces of the old address do not count for the new one.
 			const patch = { email: bob };
 			await store.writes.patchSubscriber({ list_id, id, patch, now: noon + 8 * day });
 			await fail(bob, noon + 9 * day);

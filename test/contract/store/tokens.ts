@@ -36,7 +36,7 @@ export function describeTokens(open: OpenEmpty): void {
 			]);
 		});
 
-		it('put a new key first when the newest is old, and keep the others', async () => {
+		it('have a new key first when the newest is old, and keep the others', async () => {
 			const ensure = (id: number, now: number) =>
 				store.writes.ensureKey({
 					purpose: 'tracking',

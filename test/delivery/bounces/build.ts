@@ -1,10 +1,10 @@
-/** Small mails for tests, written as they arrive. */
+/** Builds small mails for tests, as they arrive by SMTP. */
 
 export function mail(header: readonly string[], body: string): Buffer {
 	return Buffer.from(`${header.join('\r\n')}\r\n\r\n${body.replace(/\r?\n/g, '\r\n')}`);
 }
 
-/** A report of a mail system that does not follow RFC 3464. */
+/** A report that does not follow RFC 3464. */
 export function informal(body: string, header: readonly string[] = []): Buffer {
 	return mail(
 		['From: MAILER-DAEMON@mx.example.net', 'To: news@example.com', 'Subject: failure notice', ...header],

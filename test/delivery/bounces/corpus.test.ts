@@ -1,4 +1,4 @@
-// How well reports of real systems are understood, in figures.
+// Recognition and classification of real reports, as percentages.
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import type { ReportedRecipient } from '../../../src/delivery/bounces/report.js';
@@ -13,7 +13,7 @@ import {
 
 const files = corpusFiles();
 
-/** Decision 31 over what was recorded: the codes, and what that project reads in the words. */
+/** Applies api-decisions 31 to the codes, and to the reason that the other project found in the text. */
 function isHard({ status, reply, reason }: Recorded): boolean {
 	const codes = ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1'];
 	return !reply.startsWith('4') && (codes.includes(status) || isUnknown(reason));
@@ -31,7 +31,7 @@ function recipientsOf({ bytes }: CorpusFile): ReportedRecipient[] {
 	return report.kind === 'bounce' || report.kind === 'delivery_notice' ? report.recipients : [];
 }
 
-/** Not whoever got the report, unless the mail names nobody else, and somebody the mail names. */
+/** An address is plausible if the mail contains it and it is not just the mail's own recipient. */
 function isPlausible({ bytes }: CorpusFile, { address }: ReportedRecipient): boolean {
 	const text = bytes.toString('latin1');
 	const to = /^To:\s*(.*)$/im.exec(text)?.[1] ?? '';
@@ -58,7 +58,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(missed.length / bounces.length, missed.map(({ name }) => name).join()).toBeLessThanOrEqual(0.02);
 	});
 
-	it('are classified by decision 31, at least 90 of 100, and 85 of unknown addresses', () => {
+	it('are classified by api-decisions 31, at least 90 of 100, and 85 of unknown addresses', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard !== isHard(recorded));
 		expect(pairs.length).toBeGreaterThan(250);
 		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);
@@ -66,7 +66,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(unknown.filter(({ ours }) => ours.hard).length / unknown.length).toBeGreaterThanOrEqual(0.85);
 	});
 
-	it('suppress no address against codes and words', () => {
+	it('suppress an address only if codes or words say that it is unknown', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !isHard(recorded));
 		const said =
 			/user unknown|unknown user|no such user|recipient not found|doesn't have an? \S+ account|does not exist/i;
@@ -87,7 +87,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 				.map(({ bytes }) => readReport(bytes).kind);
 		expect(kinds('vacation')).toEqual(['auto_reply', 'auto_reply']);
 		const feedback = kinds('feedback');
-		// One of the seven is a request to unsubscribe that a mail program sent: no report at all.
+		// One of the seven is an unsubscribe request from a mail program, not a report.
 		expect(feedback.filter((kind) => kind === 'complaint' || kind === 'feedback')).toHaveLength(6);
 		expect(feedback.filter((kind) => kind === 'not_a_report')).toHaveLength(1);
 	});

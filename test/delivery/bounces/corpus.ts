@@ -1,4 +1,4 @@
-/** Reports of some sixty mail systems with what another project reads in them; empty where the corpora are missing. */
+/** Reports of about sixty mail systems, with the result of another project; empty if the corpora are missing. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -20,7 +20,7 @@ export interface Recorded {
 export interface CorpusFile {
 	name: string;
 	bytes: Buffer;
-	/** Null for the mails it keeps as no bounces. */
+	/** Null for mails that the other project does not list as bounces. */
 	recorded: readonly Recorded[] | null;
 }
 

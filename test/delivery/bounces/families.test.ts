@@ -13,20 +13,20 @@ const namedBy = (body: string) => named(informal(body));
 describe('a recipient of a report', () => {
 	it.each([
 		['by a label', 'Intended recipient: ann@example.org\n\nThe mail has been returned because of an error.'],
-		['behind an arrow', 'An error was detected while delivering.\n--> ann@example.org\n'],
+		['after an arrow', 'An error was detected while delivering.\n--> ann@example.org\n'],
 		['before dots and a reason', 'Failed addresses follow:\n ann@example.org ... unknown host\n'],
 		['in a sentence', 'Your message to ann@example.org could not be delivered.\n'],
 		[
 			'in a sentence that is wrapped',
 			'The address to which your message was\naddressed, ann@example.org, did not exactly match an\naddress here.\n',
 		],
-		['by a line alone', 'Your mail could not be delivered to\nann@example.org\n'],
+		['alone on a line', 'Your mail could not be delivered to\nann@example.org\n'],
 		[
 			'in X.400',
 			'It did not reach the following recipient(s):\n\nc=US;a= ;p=ORG;dda:SMTP=ann@example.org; on Fri, 4 Oct 2002\n    The recipient name is not recognized\n',
 		],
 		[
-			'as the address behind an alias',
+			'as the address that an alias expands to',
 			'The following address(es) failed:\n\n  an undisclosed address\n    (generated from ann@example.org)\n',
 		],
 		[
@@ -39,7 +39,7 @@ describe('a recipient of a report', () => {
 		['in Russian', 'Ваше сообщение не было доставлено: ann@example.org\n'],
 		['in Japanese', '以下のメールは配信できませんでした。\n\nann@example.org\n宛先不明\n'],
 		['in Chinese', '您的邮件被退回，无法投递：\n\nann@example.org\n'],
-	])('%s', (_, body) => {
+	])('is found %s', (_, body) => {
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
@@ -56,14 +56,14 @@ describe('a recipient of a report', () => {
 		}
 	});
 
-	it('is named beside another one of the same list', () => {
+	it('is found beside another one in the same list', () => {
 		expect(namedBy('Delivery failed.\nRecipients: ann@example.org, bob@example.org\n')).toEqual([
 			'ann@example.org',
 			'bob@example.org',
 		]);
 	});
 
-	it('is not the helper, the author or an address that the server repeats', () => {
+	it('is never a help address, the author or an address that the server repeats', () => {
 		const body = `Your message from news@example.com could not be delivered.
 
 <ann@example.org>: host mx.example.org said: 550 5.1.1
@@ -74,7 +74,7 @@ For questions please contact help@example.net or visit us.
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('is not judged if it is only a name at the reporting host', () => {
+	it('is not suppressed if the report has only its local part', () => {
 		const bytes = mail(
 			['From: Mail Delivery Subsystem <MAILER-DAEMON@example.org>', 'Subject: Mail Delivery Problem'],
 			'550 5.1.1 Your mail to the following recipients could not be delivered:\n\nann\n',
@@ -85,7 +85,7 @@ For questions please contact help@example.net or visit us.
 		});
 	});
 
-	it('is not judged if only the returned message names it', () => {
+	it('is not suppressed if only the returned message contains it', () => {
 		const returned = 'To: ann@example.org\nMessage-ID: <3@example.com>';
 		const recipients = [
 			{
@@ -114,10 +114,10 @@ describe('a report is recognized', () => {
 			['From: AntiVirus_for_SMTP_Gateways@example.net', 'Subject: Delivery failure notification'],
 		],
 		[
-			'from an office without a name',
+			'from an unnamed Exchange server',
 			['From: dsic.spi@example.net', 'Subject: RE: News : non remis (delivery failed)'],
 		],
-		['from nobody', ['From: Postmaster <>', 'Subject: Undeliverable: News']],
+		['from an empty address', ['From: Postmaster <>', 'Subject: Undeliverable: News']],
 		[
 			'through a mailing list',
 			[
@@ -128,7 +128,7 @@ describe('a report is recognized', () => {
 			],
 		],
 		[
-			'behind a From line',
+			'after a From line',
 			['>From MAILER-DAEMON Fri Oct 4 10:00:00 2002', 'From: MAILER-DAEMON@example.net', 'Subject: x'],
 		],
 	])('%s', (_, header) => {
@@ -152,7 +152,7 @@ describe('a report is recognized', () => {
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('if it bounces a bounce, by the outer one', () => {
+	it('as the outer one if it bounces a bounce', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(
@@ -161,7 +161,7 @@ describe('a report is recognized', () => {
 		).toEqual(['ann@example.org']);
 	});
 
-	it('inside a mail that a filter made with the same header', () => {
+	it('inside a mail that a filter wrapped with the same header', () => {
 		const inner = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const wrap = (from: string) =>
 			mail(
@@ -172,7 +172,7 @@ describe('a report is recognized', () => {
 		expect(named(wrap('Bob <bob@example.com>'))).toEqual(['not_a_report']);
 	});
 
-	it('if a server without space uses a disposition notification', () => {
+	it('in a disposition notification that a server sent because of a full disk', () => {
 		const disposition = (text: string) =>
 			mail(
 				[
@@ -239,7 +239,7 @@ describe('a report is recognized', () => {
 	});
 });
 
-/** A report as a program hands it on within a mail. */
+/** A report that a program passes on within a mail. */
 const quoted = `From: Mail Delivery Subsystem <MAILER-DAEMON@mx.example.net>
 Subject: Returned mail: see transcript for details
 
@@ -256,12 +256,12 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 		'Hi,\n\nmy mail to ann@example.org could not be delivered:\n\n<ann@example.org>: 550 5.1.1 User unknown\n\nAny idea?\nBob\n',
 	],
 	[
-		'a bounce handed on inline',
+		'a bounce forwarded inline',
 		[bob, 'Subject: Fwd: Returned mail: see transcript for details'],
 		`Look at this.\n\nBegin forwarded message:\n\n${quoted}`,
 	],
 	[
-		'a bounce handed on without a word',
+		'a bounce forwarded without a comment',
 		[bob, 'Subject: Returned mail: see transcript for details', 'X-Mailer: Apple Mail (2.753.1)'],
 		quoted,
 	],
@@ -271,7 +271,7 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 		`What is wrong?\n\n${quoted.replace(/^/gm, '> ')}`,
 	],
 	[
-		'an answer of a postmaster',
+		'an answer from a postmaster',
 		[
 			'From: postmaster@example.net',
 			'Subject: Re: Undelivered Mail',
@@ -281,7 +281,7 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 		'Hello Bob,\n\nI have unblocked ann@example.org, mail to it was rejected.\n\nRegards\nTom\n',
 	],
 	[
-		'a post to a list',
+		'a post to a mailing list',
 		[
 			bob,
 			'Return-Path: <users-bounces@lists.example.net>',
@@ -292,7 +292,7 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 		`Your message could not be delivered?\n\nann@example.org: 550 5.1.1 User unknown\n`,
 	],
 	[
-		'an answer from holidays',
+		'an out-of-office reply',
 		['Return-Path: <>', 'From: Ann Lee <ann@example.org>', 'Subject: Re: News'],
 		'I am away and could not reach my mail.\nWrite to bob@example.org, your mail will not be forwarded.\n',
 	],
@@ -322,7 +322,7 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 		'Dear Ann,\n\nyour parcel was returned to sender. We write to ann@example.org.\n\nYour account: ann@example.org\n',
 	],
 	[
-		'a list that rejects a post',
+		'a list’s rejection of a post',
 		['From: users-bounces@lists.example.net', 'Subject: Request to mailing list Users rejected'],
 		'Your request to the Users mailing list has been rejected by the moderator:\n"Not on topic"\n\nAny questions should be directed to the list administrator at:\n\n    users-owner@lists.example.net\n',
 	],
@@ -338,11 +338,11 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 ];
 
 describe('any other mail', () => {
-	it.each(others)('%s', (_, header, body) => {
+	it.each(others)('is not a report: %s', (_, header, body) => {
 		expect(['not_a_report', 'auto_reply']).toContain(readReport(mail(header, body)).kind);
 	});
 
-	it('is not a report if a person forwards one', () => {
+	it('is not a report if a person forwards a report', () => {
 		const [, parts] = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1')
 			.toString()
 			.split('\r\n\r\n--b 1');

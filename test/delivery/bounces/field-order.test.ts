@@ -1,4 +1,4 @@
-// RFC 3464 leaves the order of a group's fields free: no order changes what a report says.
+// RFC 3464 does not fix the order of fields in a group, so the order must not change the result.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
@@ -44,7 +44,7 @@ describe('the fields of a recipient group', () => {
 	});
 });
 
-/** All but the place: the first line of a group stays the first. */
+/** Returns the report without places, which differ because the first line of a group stays first. */
 function verdictOf(text: string): unknown {
 	const report = readReport(Buffer.from(text, 'latin1'));
 	if (report.kind !== 'bounce' && report.kind !== 'delivery_notice') return report;
@@ -56,7 +56,7 @@ interface Group {
 	to: number;
 }
 
-/** Groups that name one recipient, between blank lines of a message/delivery-status that is not encoded. */
+/** Finds groups with one recipient, between blank lines of an unencoded message/delivery-status. */
 function groupsIn(text: string): Group[] {
 	const groups: Group[] = [];
 	const parts = /^Content-Type:\s*message\/(?:global-)?delivery-status/gim;

@@ -1,4 +1,4 @@
-// Any bytes are read without an exception and quickly.
+// The parser reads any bytes quickly and without an exception.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressesIn } from '../../../src/delivery/bounces/addresses.js';
@@ -53,7 +53,7 @@ const pieces = [
 ];
 
 describe('hostile mail', () => {
-	it('mutated and cut anywhere, never throws, and every recipient has an address', () => {
+	it('that is mutated and cut anywhere never throws, and every recipient has an address', () => {
 		const change = fc.record({
 			at: fc.nat(),
 			byte: fc.integer({ min: 0, max: 255 }),
@@ -78,7 +78,7 @@ describe('hostile mail', () => {
 		);
 	});
 
-	it('of random bytes is read', () => {
+	it('of random bytes is not a bounce', () => {
 		fc.assert(
 			fc.property(fc.uint8Array({ maxLength: 4000 }), (bytes) => {
 				expect(readReport(Buffer.from(bytes)).kind).toMatch(/^(?:not_a_report|auto_reply|feedback)$/);
@@ -86,7 +86,7 @@ describe('hostile mail', () => {
 		);
 	});
 
-	it('with many parts, levels or recipients is cut', () => {
+	it('is cut after a number of parts, levels or recipients', () => {
 		const flat = mail(['Content-Type: multipart/mixed; boundary=x'], '--x\n\na\n'.repeat(50_000));
 		expect(parseMail(flat).parts.length).toBe(100);
 		const deep = Array.from(
@@ -117,19 +117,19 @@ describe('a mail that is expensive to read', () => {
 			Buffer.from(`Content-Type: multipart/mixed; boundary=b\n\n${parts.join('\n')}\n--b--\n`, 'latin1'),
 		).parts;
 
-	it('has 256 KiB decoded from other charsets, and the rest left as is', () => {
+	it('has 256 KiB decoded from other charsets, and the rest left as it is', () => {
 		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
 		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
 		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);
 	});
 
-	it('is searched for recipients once, for a thousand of them', () => {
+	it('is searched for recipients only once', () => {
 		const notice = findNotice(parseMail(informal('<ann@example.org>:\n550 5.1.1 no\n')));
 		expect(notice?.recipients()).toMatchObject([{ address: 'ann@example.org' }]);
 		expect(notice?.recipients()).toBe(notice?.recipients());
 	});
 
-	it('is split in its first 200,000 lines', () => {
+	it('is split into parts only in its first 200,000 lines', () => {
 		const lines = (count: number) => `--b\n\n${'x\n'.repeat(count)}`;
 		const paths = (count: number) => partsOf([lines(count), lines(1)]).map(({ path }) => path);
 		expect(paths(199_900)).toEqual(['1', '1.1', '1.2']);
@@ -137,15 +137,15 @@ describe('a mail that is expensive to read', () => {
 	});
 });
 
-describe('each expression over 100 kB of hostile text', () => {
+describe('each regular expression on 100 kB of hostile text', () => {
 	const tables: readonly (readonly [string, (text: string) => unknown])[] = [
 		['codes', readCodes],
 		['addresses', addressesIn],
 		['encoded words', decodeWords],
-		['signs of answers', (text) => autoReplySign([{ name: 'subject', value: text, line: 1 }])],
-		['recipients in words', (text) => recipientsIn([{ text, number: 1 }], { path: '1', type: 'text/plain' })],
+		['signs of automatic replies', (text) => autoReplySign([{ name: 'subject', value: text, line: 1 }])],
+		['recipients in text', (text) => recipientsIn([{ text, number: 1 }], { path: '1', type: 'text/plain' })],
 		[
-			'our own table',
+			'the table of replies',
 			(text) => classify({ kind: 'refused', reply: { phase: 'rcpt', code: 550, enhanced: null, text } }),
 		],
 	];
@@ -156,14 +156,14 @@ describe('each expression over 100 kB of hostile text', () => {
 				msOf(use, piece.repeat(50_000 / piece.length)),
 				msOf(use, piece.repeat(200_000 / piece.length)),
 			];
-			// Four times the text would take a quadratic expression sixteen times as long.
+			// A quadratic expression would need sixteen times as long for four times the text.
 			expect(large, `${JSON.stringify(piece)}: ${small} ms, then ${large} ms`).toBeLessThan(
 				Math.max(small, 20) * 12,
 			);
 		}
 	});
 
-	it.each(pieces.map((piece) => [piece]))('a whole mail of %j takes linear time', (piece) => {
+	it.each(pieces.map((piece) => [piece]))('the whole parser takes linear time for a mail of %j', (piece) => {
 		const text = piece.repeat(100_000 / piece.length);
 		const read = () =>
 			[
@@ -190,7 +190,7 @@ function mutated(bytes: Buffer, { at, byte, kind }: { at: number; byte: number; 
 	}
 }
 
-/** The best of three. */
+/** Returns the best of three runs. */
 function msOf(use: (text: string) => unknown, text: string): number {
 	const times = [0, 1, 2].map(() => {
 		const cpuMs = startCpuClock();

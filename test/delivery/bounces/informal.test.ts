@@ -85,7 +85,7 @@ below could not be delivered to one or more destinations.
 		expected: [['ann@example.org', 'failed', '5.7.1', 550, false]],
 	},
 	{
-		name: 'a gateway that shows the dialogue',
+		name: 'a gateway that quotes the SMTP dialogue',
 		body: `Could not deliver. Each of the following recipients was rejected by a remote
 mail server.
 
@@ -96,7 +96,7 @@ mail server.
 		expected: [['ann@example.org', 'failed', null, 550, true]],
 	},
 	{
-		name: 'a mailbox that is full, in a sentence',
+		name: 'a full mailbox, described in a sentence',
 		body: 'Your mail\n     Could not be delivered to: <ann@example.org>\n     As their mailbox is full.\n',
 		expected: [['ann@example.org', 'failed', null, null, false]],
 	},
@@ -107,12 +107,12 @@ mail server.
 	},
 ];
 
-describe('a report in a private form', () => {
+describe('a report in a proprietary form', () => {
 	it.each(forms)('$name', ({ body, expected }) => {
 		expect(recipientsOf(informal(body))).toEqual(expected);
 	});
 
-	it('names its recipients in a header field, and other addresses do not count', () => {
+	it('takes its recipients from X-Failed-Recipients, and no other addresses', () => {
 		const body =
 			'A message sent by\n\n  <news@lists.example.com>\n\ncould not be delivered:\n\n  ann@example.org\n    retry timeout exceeded\n';
 		expect(recipientsOf(informal(body, ['X-Failed-Recipients: ann@example.org']))).toEqual([
@@ -120,7 +120,7 @@ describe('a report in a private form', () => {
 		]);
 	});
 
-	it('in HTML and in a Japanese charset is read by its words', () => {
+	it('is classified by its text, also in HTML and in a Japanese charset', () => {
 		const html =
 			'Delivery has failed to these recipients:<br>\r\n<p>&lt;ann@example.org&gt;:</p>\r\n<b>550 5.1.1</b> no such user';
 		const header = ['From: postmaster@example.net', 'Content-Type: text/html; charset=utf-8'];
@@ -132,7 +132,7 @@ describe('a report in a private form', () => {
 		expect(recipientsOf(japanese)).toEqual([['ann@example.org', 'failed', '5.1.1', 550, true]]);
 	});
 
-	it('reports its place: part, type and line', () => {
+	it('has the place of each recipient: part, type and line', () => {
 		const report = readReport(informal('It was undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n'));
 		expect(report).toMatchObject({
 			recipients: [{ place: { part: '1', type: 'text/plain', line: 7 }, diagnostic: '550 5.1.1 no' }],

@@ -40,7 +40,7 @@ const recorded: ReportOutcome = {
 };
 
 describe('a returned mail', () => {
-	it('is matched by the return path it arrived at, whatever its content', async () => {
+	it('is matched by the return path it was sent to, whatever its content', async () => {
 		const { asked, ingest } = store(recorded);
 		const bytes = dsn(status, { returned: `Return-Path: <${otherPath}>\nMessage-ID: <${another}@x>` });
 		expect(await ingest(bytes, message)).toBe('bounce');
@@ -73,7 +73,7 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ recipients: [{ smtp_code }] }]);
 	});
 
-	it('is matched by a return path inside, in any case', async () => {
+	it('is matched by a return path in the returned message, in any case', async () => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status, { returned: `Return-Path: <${path.toUpperCase()}>\nSubject: Hi` }));
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
@@ -139,7 +139,7 @@ describe('a returned mail', () => {
 		expect({ asked: asked.length, slept }).toEqual({ asked: 3, slept: [250, 250] });
 	});
 
-	it('is asked for again if the message is in flight for long', async () => {
+	it('is left in flight if the message is in flight for long', async () => {
 		const { slept, ingest } = store({ kind: 'in_flight' });
 		expect(await ingest(dsn(status), message)).toBe('in_flight');
 		expect(slept).toHaveLength(20);

@@ -47,7 +47,7 @@ async function hear(
 }
 
 describe('the SMTP listener for bounces', () => {
-	it('passes on each mail with the message of its return path', async () => {
+	it('passes each mail on with the message of its return path', async () => {
 		const taken: ReturnedMail[] = [];
 		const { replies } = await hear(
 			{
@@ -182,7 +182,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(log).toMatchObject([{ bounce_smtp: 'in_flight', status: 451 }]);
 	});
 
-	it('relays for nobody without a bounce address', async () => {
+	it('relays no mail if it has no bounce address', async () => {
 		await hear({ verp: async () => null }, []);
 		const words = ['EHLO mx.example.org', 'MAIL FROM:<>', `RCPT TO:<${to}>`];
 		const replies = await talkSmtp(listener?.address ?? '', words);
@@ -219,7 +219,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(ingested).toBe(0);
 	});
 
-	it('rejects with the system’s error if the port is taken', async () => {
+	it('rejects with the system’s error if the port is in use', async () => {
 		await hear({});
 		const port = Number(listener?.address.split(':').at(-1));
 		const first = listener;

@@ -67,17 +67,17 @@ describe('an mbox', () => {
 
 	it.each([
 		['no header follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\nand so on\n'],
-		['a rule stands before it', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
+		['a line of dashes precedes it', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
 		['nothing follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\n'],
-		['the day is none', 'From ann@example.org Foo Jul  8 12:08:34 2011\nB: 2\n'],
-		['the time is none', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
+		['the day is invalid', 'From ann@example.org Foo Jul  8 12:08:34 2011\nB: 2\n'],
+		['the time is missing', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
 		['it is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
 		['it is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
 	])('without an empty line is not split if %s', async (_, text) => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 
-	it('is split alike for any chunks', async () => {
+	it('is split the same way whatever the chunks are', async () => {
 		const text = `${line}A: 1\n\none\n\n${line}B: 2\n\n${'x'.repeat(3_000)}\n\n${line}C: 3\n\nthree\n${line}D: 4\n`;
 		const whole = await mailsOf(text);
 		expect(whole).toHaveLength(4);
@@ -88,7 +88,7 @@ describe('an mbox', () => {
 		);
 	});
 
-	it('keeps 4 MiB of a mail, and continues with the next', async () => {
+	it('keeps the first 4 MiB of a mail, and continues with the next mail', async () => {
 		const mails = await mailsOf(`${line}${'y'.repeat(5 * 1024 * 1024)}\n\n${line}B: 2\n`, 65_536);
 		expect(mails.map(({ length }) => length)).toEqual([4 * 1024 * 1024, 5]);
 	});

@@ -76,40 +76,40 @@ describe('a delivery status (RFC 3464)', () => {
 			false,
 		],
 		[
-			'the answer quoted, over the field',
+			'a reply whose codes differ from the status field',
 			['Action: failed', 'Status: 5.1.1', 'Diagnostic-Code: smtp; 552 5.2.2 Over quota'],
 			'failed',
 			false,
 		],
 		[
-			'a bare 5.0.0 with a telling answer',
+			'status 5.0.0 with a specific reply',
 			['Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 5.1.1 unknown'],
 			'failed',
 			true,
 		],
 		[
-			'a policy that quotes no code but 550',
+			'a policy reply without an enhanced code',
 			['Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown, or blocked by policy'],
 			'failed',
 			false,
 		],
 		[
-			'a login that failed',
+			'a failed login',
 			['Action: failed', 'Status: 5.7.8', 'Diagnostic-Code: smtp; 535 5.7.8 no'],
 			'failed',
 			false,
 		],
 		['a delay', ['Action: delayed', 'Status: 4.4.1'], 'delayed', false],
 		['a receipt', ['Action: delivered', 'Status: 2.1.5'], 'delivered', false],
-		['no action, and a failure', ['Status: 5.1.2'], 'failed', true],
-		['nobody reads the action', ['Action: kaputt', 'Status: 5.3.0'], 'failed', false],
-	])('%s', (_, lines, action, hard) => {
+		['a failure status without an action', ['Status: 5.1.2'], 'failed', true],
+		['an unknown action', ['Action: kaputt', 'Status: 5.3.0'], 'failed', false],
+	])('is classified by %s', (_, lines, action, hard) => {
 		const report = delivery(dsn(entry(...lines)));
 		expect(report.kind).toBe(action === 'failed' ? 'bounce' : 'delivery_notice');
 		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);
 	});
 
-	it('with a vague code is judged by its words, at any command', () => {
+	it('with a vague code is classified by its text, whatever command was refused', () => {
 		const status = entry('Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown');
 		const notice =
 			'<ann@example.org>: host in.example.org said: 550 User unknown (in reply to RCPT TO command)';
@@ -152,7 +152,7 @@ describe('a delivery status (RFC 3464)', () => {
 		]);
 	});
 
-	it('is read in the text of a mail without parts, too', () => {
+	it('is also read in the text of a mail without parts', () => {
 		const body = `Sorry.\n\n${entry('Action: failed', 'Status: 5.1.1')}\n\nReturn-Path: <news@example.com>\nMessage-ID: <1@example.com>\n`;
 		const report = delivery(informal(body));
 		expect(report.recipients.map(({ address, hard }) => [address, hard])).toEqual([
@@ -186,7 +186,7 @@ describe('a feedback report (RFC 5965)', () => {
 		});
 	});
 
-	it('never bounces, even beside a delivery status', () => {
+	it('is never a bounce, even beside a delivery status', () => {
 		const status = entry('Action: failed', 'Status: 5.1.1');
 		for (const from of ['fbl@example.net', 'MAILER-DAEMON@example.net']) {
 			const bytes = mail(
@@ -197,7 +197,7 @@ describe('a feedback report (RFC 5965)', () => {
 		}
 	});
 
-	it('without a recipient concerns that of the returned message', () => {
+	it('without a recipient concerns the recipient of the returned message', () => {
 		const bytes = feedback('Feedback-Type: abuse', 'To: Ann <ann@example.org>\nMessage-ID: <9@example.com>');
 		expect(readReport(bytes)).toMatchObject({
 			recipients: ['ann@example.org'],
@@ -217,7 +217,7 @@ describe('an automatic reply (RFC 3834)', () => {
 		['Subject: Out of Office: News'],
 		['Precedence: auto_reply'],
 		['X-Autoreply: yes'],
-	])('%s', (header) => {
+	])('is recognized by %s', (header) => {
 		const bytes = mail(
 			['Return-Path: <>', 'From: Ann <ann@example.org>', header],
 			'I could not be delivered from work.',
@@ -225,7 +225,7 @@ describe('an automatic reply (RFC 3834)', () => {
 		expect(readReport(bytes).kind).toBe('auto_reply');
 	});
 
-	it('of a mail system is a bounce if its text is one, as with Exim', () => {
+	it('from a mail system is a bounce if its text is one, as with Exim', () => {
 		const body =
 			'A message that you sent could not be delivered to one or more of its\nrecipients.\n\n  ann@example.org\n    host in.example.org: 550 5.1.1 no\n';
 		expect(readReport(informal(body, ['Auto-Submitted: auto-replied'])).kind).toBe('bounce');

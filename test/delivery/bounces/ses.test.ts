@@ -1,4 +1,4 @@
-// Bounces and complaints as Amazon SES publishes them, by itself and by way of SNS.
+// Bounces and complaints as Amazon SES sends them, directly or through SNS.
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 
@@ -77,9 +77,9 @@ describe('a notification of Amazon SES', () => {
 	});
 
 	it.each([
-		['without any code is a soft one', { emailAddress: 'ann@example.org' }, false],
-		['with a status alone goes by that', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
-		['of a full mailbox is a soft one', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
+		['without any code is soft', { emailAddress: 'ann@example.org' }, false],
+		['has the meaning of its status', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
+		['of a full mailbox is soft', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
 	])('about a permanent bounce %s', (_, recipient, hard) => {
 		expect(read(bounce({}, recipient))).toMatchObject({ kind: 'bounce', recipients: [{ hard }] });
 	});
@@ -107,11 +107,11 @@ describe('a notification of Amazon SES', () => {
 
 	it.each([
 		['a delivery', { notificationType: 'Delivery', delivery: {}, mail }],
-		['a bounce of nobody', bounce({ bouncedRecipients: [{ emailAddress: 7 }, null, 'x'] })],
-		['a bounce of no list', bounce({ bouncedRecipients: { length: 1 } })],
+		['a bounce without recipients', bounce({ bouncedRecipients: [{ emailAddress: 7 }, null, 'x'] })],
+		['a bounce whose recipients are not a list', bounce({ bouncedRecipients: { length: 1 } })],
 		['no message', { ...bounce(), mail: 'x' }],
-		['an envelope around nothing', { Type: 'Notification', Message: '{' }],
-		['a subscription', { Type: 'SubscriptionConfirmation', SubscribeURL: 'https://example.com' }],
+		['an SNS envelope with malformed JSON', { Type: 'Notification', Message: '{' }],
+		['a confirmation', { Type: 'SubscriptionConfirmation', SubscribeURL: 'https://example.com' }],
 		['nothing', {}],
 	])('%s is not a report', (_, value) => {
 		expect(read(value)).toMatchObject({ kind: 'not_a_report' });

@@ -31,19 +31,19 @@ describe('a return path', () => {
 		const address = verp('Bounces@Example.com').addressFor(message);
 		expect(verp('Bounces@Example.com').messageOf(address.toLowerCase())).toBe(message);
 		expect(verp('Bounces@Example.com').messageOf(address.toUpperCase())).toBe(message);
-		// The setting may have been written in another case when the mail went out.
+		// The setting may have had another case when the mail was sent.
 		for (const prefix of ['bounces', 'BOUNCES', 'bOUNCES'])
 			for (const written of [address, address.toLowerCase(), address.toUpperCase()])
 				expect(verp(`${prefix}@example.com`).findIn(`To: <${written}>`)).toBe(message);
 	});
 
-	it('is read with every current key, and with no removed one', () => {
+	it('is accepted with every current key, and not with a removed one', () => {
 		const address = verp('bounces@example.com', [oldKey]).addressFor(message);
 		expect(verp().messageOf(address)).toBe(message);
 		expect(verp('bounces@example.com', [newKey]).messageOf(address)).toBeNull();
 	});
 
-	it('with a foreign signature is rejected', () => {
+	it('with a signature of another key is rejected', () => {
 		const forged = verp('bounces@example.com', [{ id: newKey.id, secret: secret(3) }]).addressFor(message);
 		expect(verp().messageOf(forged)).toBeNull();
 	});
@@ -52,7 +52,7 @@ describe('a return path', () => {
 		['unsigned', 'bounces@example.com'],
 		['with a uuid and no signature', `bounces+${message}@example.com`],
 		['with an empty token', 'bounces+@example.com'],
-		['with characters of no base32', `bounces+${'1'.repeat(48)}@example.com`],
+		['with characters outside base32', `bounces+${'1'.repeat(48)}@example.com`],
 		['empty', ''],
 	])('%s is rejected', (_, address) => {
 		expect(verp().messageOf(address)).toBeNull();
@@ -84,7 +84,7 @@ describe('a return path', () => {
 		expect(verp().findIn('To: <bounces@example.com>')).toBeNull();
 	});
 
-	it('cannot be made without a key', () => {
+	it('cannot be created without a key', () => {
 		expect(createVerp('bounces@example.com', [])).toBeNull();
 	});
 

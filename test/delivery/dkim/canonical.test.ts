@@ -53,7 +53,7 @@ describe('relaxed canonicalization', () => {
 	});
 });
 
-describe('the fields that a signature names', () => {
+describe('the fields that a signature covers', () => {
 	const of = (header: string) => signedFields(splitMessage(latin1(`${header}\r\n\r\n`)).fields);
 
 	it('include From once more than it occurs, and absent fields that could mislead', () => {
@@ -77,7 +77,7 @@ describe('the fields that a signature names', () => {
 		expect(names.join(' ')).not.toMatch(/received|return-path|x-mailer/i);
 	});
 
-	it('start with the lowest of several with one name', () => {
+	it('start with the lowest of several fields with one name', () => {
 		const { texts } = of('From: a@example.com\r\nTo: first@x.test\r\nTo: second@x.test');
 		expect(texts).toEqual(['From: a@example.com', 'To: second@x.test', 'To: first@x.test']);
 	});

@@ -88,8 +88,8 @@ describe('a signed message', () => {
 	});
 });
 
-describe.each(dkimVerifiers)('verifies with $name (needs $missing)', ({ missing, verify }) => {
-	it.skipIf(missing !== null)('with RSA, Ed25519 and both', async () => {
+describe.each(dkimVerifiers)('a signature checked by $name (needs $missing)', ({ missing, verify }) => {
+	it.skipIf(missing !== null)('is valid with RSA, Ed25519 and both', async () => {
 		const { keys, records } = await makeKeys();
 		const messages = await Promise.all(
 			[keys.slice(0, 1), keys.slice(1), keys].map((some) => signMessage(message, some)),
@@ -97,14 +97,14 @@ describe.each(dkimVerifiers)('verifies with $name (needs $missing)', ({ missing,
 		expect(verify(records, messages)).toEqual([true, true, true]);
 	});
 
-	it.skipIf(missing !== null)('after a relay folds and adds fields', async () => {
+	it.skipIf(missing !== null)('is valid after a relay folds and adds fields', async () => {
 		const { keys, records } = await makeKeys();
 		const text = (await signMessage(message, keys)).toString('latin1');
 		const relayed = `Received: by mx.example.net; Fri, 11 Jul 2003 21:00:37 -0700\r\n${change(text, /enough\r\n to/, 'enough to')}`;
 		expect(verify(records, [Buffer.from(relayed, 'latin1')])).toEqual([true]);
 	});
 
-	it.skipIf(missing !== null)('fails after any tampering, by either key', async () => {
+	it.skipIf(missing !== null)('is invalid after any tampering, for either key', async () => {
 		const { keys, records } = await makeKeys();
 		for (const key of keys) {
 			const tampered = tamperings(await signMessage(message, [key]));
@@ -115,7 +115,7 @@ describe.each(dkimVerifiers)('verifies with $name (needs $missing)', ({ missing,
 });
 
 describe('the published example of RFC 8463', () => {
-	it('equals our Ed25519 signature', async () => {
+	it('equals the Ed25519 signature of mailctl', async () => {
 		const pkcs8 = `302e020100300506032b657004220420${Buffer.from('nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=', 'base64').toString('hex')}`;
 		const key = createPrivateKey({ key: Buffer.from(pkcs8, 'hex'), format: 'der', type: 'pkcs8' });
 		const signature = await signFields(

@@ -1,4 +1,4 @@
-/** Copies, what a server cannot take, and connections that were used before. */
+/** Copies, limits of a server, and reused connections. */
 import type { Fault } from '../../support/smtp-fault.js';
 import { after, at, becomes, breaks, dropped, type Row, row, says, saysAndLeaves } from './row.js';
 
@@ -48,7 +48,7 @@ export const limits: readonly Row[] = [
 	row('a domain beyond ASCII', {}, taken, { to: 'a@bücher.example' }),
 ];
 
-/** A used connection that ends before the body says nothing about the message: it goes out on another one. */
+/** A reused connection that ends before the body leaves the message unsent, so it is sent on another connection. */
 export const used: readonly Row[] = [
 	row('421 after so many messages', after(2, 'MAIL', saysAndLeaves('421 4.7.0 Enough')), taken, {
 		before: 2,

@@ -7,13 +7,12 @@ export interface Row {
 	script: FaultScript;
 	expected: Expected;
 	settings?: Partial<SmtpSettings>;
-	/** Copies; bulk mail has none, so such a row is of personal mail alone. */
+	/** Bulk mail cannot have cc or bcc, so these rows run only with transactional mail. */
 	cc?: readonly string[];
 	bcc?: readonly string[];
-	/** The recipient, if it matters. */
 	to?: string;
 	text?: string;
-	/** The number of messages sent on the same connection before. */
+	/** The number of messages sent on the same connection before this one. */
 	before?: number;
 	isClosed?: true;
 }
@@ -21,7 +20,7 @@ export interface Row {
 export type Expected =
 	/** The queue is paused, and the message is unchanged. */
 	| { kind: 'paused'; reason: RegExp }
-	/** `uncounted`: failed, and not a bounce. */
+	/** `uncounted`: failed, but not counted as a bounce. */
 	| ({ kind: 'sent' | 'deferred' | 'failed' | 'uncounted' | 'bounced' | 'uncertain' } & Attempt);
 
 export interface Attempt {
@@ -34,7 +33,7 @@ export interface Attempt {
 export const silent: Fault = { hang: true };
 export const dropped: Fault = { drop: true };
 export const halfClosed: Fault = { halfClose: true };
-/** A byte each 20 ms: each one well within the time for the whole reply, which it never ends. */
+/** One byte every 20 ms: each arrives within the reply timeout, but the reply never ends. */
 export const slow: Fault = { drip: '250-x', everyMs: 20 };
 export const flood: Fault = { flood: 5_000_000 };
 export const garbage: Fault = { answer: 'hello there' };
@@ -51,7 +50,7 @@ export function paused(reason: RegExp): Expected {
 	return { kind: 'paused', reason };
 }
 
-/** `reply` as the server says it: code, enhanced code if there is one, text. */
+/** `reply` as the server sends it: code, optional enhanced code, text. */
 export function becomes(
 	kind: Exclude<Expected['kind'], 'paused'>,
 	phase: Attempt['phase'],
@@ -74,7 +73,7 @@ export function at(phase: FaultPhase, fault: Fault): FaultScript {
 	return { at: { [phase]: fault } };
 }
 
-/** The same fault after a number of mails on the connection. */
+/** Applies the fault after a number of mails on the connection. */
 export function after(mails: number, phase: FaultPhase, fault: Fault): FaultScript {
 	return {
 		on: (where, _line, connection) => (where === phase && connection.mails > mails ? fault : undefined),

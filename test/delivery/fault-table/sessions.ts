@@ -87,7 +87,6 @@ export const logins: readonly Row[] = [
 	row('538 at RCPT', at('RCPT', says('538 5.7.11 Encrypt')), paused(/^rcpt: 538 5\.7\.11/)),
 ];
 
-/** Certificates are made when the tests run. */
 export interface TlsOf {
 	good: Certificates;
 	wrongName: Certificates;

@@ -124,7 +124,7 @@ function answered(where: FaultPhase, replies: readonly (readonly [Kind, string])
 	];
 }
 
-/** Broken replies: before the dot nothing was sent, and after it the outcome is uncertain. */
+/** Broken replies. Before the final dot the message was not sent; after it the outcome is uncertain. */
 function unanswered(where: FaultPhase, kind: 'deferred' | 'uncertain'): Row[] {
 	const phase = phases[where] ?? 'answer';
 	const rows: [string, Row['script'], RegExp][] = [

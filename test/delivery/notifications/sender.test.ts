@@ -1,4 +1,4 @@
-// The sender on a real store and real targets; the clock alone is ours, so that a schedule of four days takes none.
+// The notification sender with a real store and real targets. The clock is fake, so that four days pass at once.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -145,7 +145,7 @@ describe('the sender of notifications', () => {
 		expect(elsewhere.calls).toEqual([]);
 	});
 
-	it('stops a webhook whose target answers 410, and names it', async () => {
+	it('stops a webhook whose target answers 410, and reports it', async () => {
 		const { calls, url } = await target(status(410));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('continues while a delivery that it just recorded is due again', async () => {
+	it('continues if a delivery whose outcome it has just recorded is due again', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();
@@ -223,7 +223,7 @@ describe('the sender of notifications', () => {
 		expect((await running).delivered).toBe(60);
 	});
 
-	it('returns what it holds at the signal, without an attempt', async () => {
+	it('returns unfinished deliveries when it is stopped, without an attempt', async () => {
 		const silent = await target(() => {});
 		const hook = await hookTo(silent.url);
 		for (let count = 0; count < 40; count++) await openedBy(`p${count}@example.org`);
@@ -244,7 +244,7 @@ describe('the sender of notifications', () => {
 		);
 	});
 
-	it('continues after the store fails for a while, and calls nobody twice', async () => {
+	it('continues after the store fails for a while, and calls no target twice', async () => {
 		const { calls, url } = await target(status(200));
 		const hook = await hookTo(url);
 		for (let count = 0; count < 3; count++) await openedBy(`p${count}@example.org`);

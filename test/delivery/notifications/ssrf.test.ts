@@ -7,9 +7,9 @@ import { callWebhook } from '../../../src/delivery/notifications/call.js';
 import { isPublicAddress, refuseTarget } from '../../../src/delivery/notifications/target.js';
 import { dependencies } from '../../support/connect.js';
 
-/** Forms of a host. Many are this machine; all are none of the public internet. */
+/** Hosts that are not on the public internet; many of them are this machine. */
 const forms = [
-	// 127.0.0.0/8 in every way that URL reads it
+	// 127.0.0.0/8 in every form that URL accepts
 	'127.0.0.1 127.1 127.0.1 127.0.0.1. 127.255.255.254 2130706433 0x7f000001 0x7f.1 017700000001',
 	'0177.0.0.1 0x7F.0x0.0x0.0x1 127.0.0x1 0177.1 %31%32%37.0.0.1 ①②⑦.0.0.1 １２７.０.０.１ 127。0。0。1',
 	'127．0．0．1 0 0.0.0.0 0x0 00000000 0.0.0.1',
@@ -18,7 +18,7 @@ const forms = [
 	// private, shared, link-local, metadata
 	'10.0.0.1 10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 192.168.255.255 100.64.0.1',
 	'100.127.255.254 169.254.169.254 169.254.0.1 2852039166 0xA9FEA9FE',
-	// of nobody: documentation, benchmarks, protocols, multicast, reserved, broadcast
+	// reserved: documentation, benchmarks, protocols, multicast, broadcast
 	'192.0.2.1 198.51.100.1 203.0.113.1 198.18.0.1 192.0.0.1 224.0.0.1 239.255.255.250 240.0.0.1',
 	'255.255.255.255 192.88.99.1',
 	// IPv6
@@ -40,7 +40,7 @@ describe(`${forms.length} forms of private addresses`, () => {
 	let api: Api;
 	let close: () => Promise<void>;
 	beforeAll(async () => {
-		// IPv4 and IPv6, where there is one, on one port: whatever arrives at this machine counts.
+		// Listens on one port with IPv4 and, if possible, IPv6; no test may connect to it.
 		const first = await listen('0.0.0.0', 0);
 		port = (first.address() as AddressInfo).port;
 		listeners = [
@@ -69,7 +69,7 @@ describe(`${forms.length} forms of private addresses`, () => {
 			...more,
 		});
 
-	it('are many', () => {
+	it('are at least sixty', () => {
 		expect(new Set(forms).size).toBeGreaterThanOrEqual(60);
 	});
 
@@ -137,7 +137,7 @@ describe(`${forms.length} forms of private addresses`, () => {
 		let asked = 0;
 		const changing: LookupFunction = (_name, _options, callback) => {
 			asked += 1;
-			// A name that is public when it is looked at, and this machine when it is connected to.
+			// Only a second lookup would give the address of this machine.
 			callback(null, [{ address: asked === 1 ? '192.0.2.1' : '127.0.0.1', family: 4 }]);
 		};
 		await call(`http://rebound.example.com:${port}/`, { lookup: changing });
@@ -172,7 +172,7 @@ it.each([
 	expect(await refuseTarget(url, nobody)).toBeNull();
 });
 
-it('a name with one private address is rejected, and so is an invalid one', async () => {
+it('a name with one private address is rejected, and an invalid address is not public', async () => {
 	const both = async () => ['93.184.216.34', '10.0.0.1'];
 	expect(await refuseTarget('http://two.example/', both)).toBe('private_target');
 	expect(isPublicAddress('not an address')).toBe(false);

@@ -11,7 +11,7 @@ const mailTo = (to: string, copies: string[] = []): Mail => ({
 	bytes: Buffer.from(`to ${to}\r\n`),
 });
 
-/** A dialogue whose socket is a list of packets; what each mail came to is in `ended`, in the order of sending. */
+/** A dialogue that writes to a list of packets. `ended` has the result of each mail, in the order of sending. */
 function talk(extensions = ['PIPELINING']) {
 	const packets: string[] = [];
 	const waits: (SmtpPhase | null)[] = [];
@@ -55,7 +55,7 @@ function talk(extensions = ['PIPELINING']) {
 const envelopeTo = (to: string) => `MAIL FROM:<news@example.com>\r\nRCPT TO:<${to}>\r\nDATA\r\n`;
 
 describe('a server with PIPELINING', () => {
-	it('gets an envelope in one packet, and the next one after the body', async () => {
+	it('gets an envelope in one packet, and the next one together with the body', async () => {
 		const { send, hear, packets, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -67,7 +67,7 @@ describe('a server with PIPELINING', () => {
 		expect(ended).toMatchObject([{ kind: 'accepted', reply: { code: 250, text: 'Taken' } }, undefined]);
 	});
 
-	it('gets the next envelope while an answer is awaited', async () => {
+	it('gets the next envelope while the previous message awaits its answer', async () => {
 		const { send, hear, packets, waits } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -79,7 +79,7 @@ describe('a server with PIPELINING', () => {
 	it('may split its replies into packets', async () => {
 		const said =
 			'250-2.1.0 One\r\n250 2.1.0 two\r\n250 2.1.5 Ok\r\n354 Go\r\n250 2.0.0 Taken für a\r\n550 5.1.0 No\r\n503 No\r\n503 No\r\n';
-		// Up to the 354 and after it: what is said after it answers a body that must have left.
+		// A cut is forced after the 354, because replies after it answer a body that must have been sent before.
 		const whole = Buffer.from(said);
 		const goAhead = whole.indexOf('354 Go\r\n') + 8;
 		const cut = fc.uniqueArray(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 });
@@ -103,7 +103,7 @@ describe('a server with PIPELINING', () => {
 		);
 	});
 
-	it('that asks for a body without recipients gets an empty one, and continues', async () => {
+	it('that accepts DATA without recipients gets an empty body, and the connection continues', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -116,7 +116,7 @@ describe('a server with PIPELINING', () => {
 		expect(state.isClosed).toBe(false);
 	});
 
-	it('that refuses envelope and DATA gets RSET before the next', async () => {
+	it('that refuses recipient and DATA gets RSET before the next envelope', async () => {
 		const { send, hear, packets, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -125,7 +125,7 @@ describe('a server with PIPELINING', () => {
 		expect(packets[1]).toBe(`RSET\r\n${envelopeTo('b@example.net')}`);
 	});
 
-	it('that would deliver to the copies only is disconnected', async () => {
+	it('that would deliver to cc and bcc only is disconnected', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net', ['c@example.net']));
 		send(mailTo('b@example.net'));
@@ -134,7 +134,7 @@ describe('a server with PIPELINING', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that refuses one copy of three gets the others, and the reply names it', async () => {
+	it('that refuses one copy of three gets the others, and the result names the refused one', async () => {
 		const { send, hear, ended } = talk();
 		send(mailTo('a@example.net', ['c@example.net', 'd@example.net', 'e@example.net']));
 		await hear('250 Ok', '250 Ok', '250 Ok', '450 4.2.0 Later', '250 Ok', '354 Go');
@@ -146,11 +146,11 @@ describe('a server with PIPELINING', () => {
 	});
 });
 
-describe('replies that are out of step', () => {
+describe('replies that do not match the commands', () => {
 	it.each([
 		['one too many', ['250 Ok', '250 Ok', '250 Ok', '354 Go'], 'data'],
 		['one too few', ['250 Ok', '354 Go'], 'rcpt'],
-		['DATA answered like a command', ['250 Ok', '250 Ok', '250 Ok'], 'data'],
+		['a reply to DATA that is not 354', ['250 Ok', '250 Ok', '250 Ok'], 'data'],
 	])('never release a body: %s', async (_name, lines, phase) => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
@@ -160,7 +160,7 @@ describe('replies that are out of step', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('do not accept a body before it is sent', async () => {
+	it('do not accept a body before it was sent', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -168,7 +168,7 @@ describe('replies that are out of step', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('without a command end the connection and concern no mail', async () => {
+	it('without a command close the connection and affect no mail', async () => {
 		const { send, hear, ended, state, dialogue } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -178,7 +178,7 @@ describe('replies that are out of step', () => {
 		expect(await dialogue.send(mailTo('b@example.net'))).toBeNull();
 	});
 
-	it('without an end close the connection', async () => {
+	it('without a line end close the connection', async () => {
 		const { send, hear, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', `250-${'x'.repeat(70_000)}`);
@@ -188,7 +188,7 @@ describe('replies that are out of step', () => {
 });
 
 describe('a connection that ends', () => {
-	it('after the dot leaves that mail in doubt and the next one untouched', async () => {
+	it('after the dot makes that mail uncertain and leaves the next one unsent', async () => {
 		const { send, hear, dialogue, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -198,7 +198,7 @@ describe('a connection that ends', () => {
 		expect(ended).toMatchObject([{ kind: 'broken', reply: { phase: 'answer', text: 'reset' } }, null]);
 	});
 
-	it('with 421 after one mail leaves the next one untouched', async () => {
+	it('with 421 after one mail leaves the next one unsent', async () => {
 		const { send, hear, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -208,7 +208,7 @@ describe('a connection that ends', () => {
 		expect(state.isClosed).toBe(true);
 	});
 
-	it('in the middle of a refusal is still a refusal', async () => {
+	it('in the middle of a refusal still counts as a refusal', async () => {
 		const { send, hear, dialogue, ended } = talk([]);
 		send(mailTo('a@example.net'));
 		await hear('250 Ok');
@@ -218,7 +218,7 @@ describe('a connection that ends', () => {
 		expect(ended[0]).toMatchObject({ kind: 'refused', reply: { phase: 'rcpt', code: 550 } });
 	});
 
-	it('while the server reads a long body has not sent the dot', async () => {
+	it('while the server reads a long body was broken before the dot', async () => {
 		const { send, hear, dialogue, ended, packets, state } = talk();
 		send({ ...mailTo('a@example.net'), bytes: Buffer.alloc(200_000, `${'x'.repeat(70)}\r\n`) });
 		state.isFull = true;
@@ -256,7 +256,7 @@ describe('the extensions of a server', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SMTPUTF8 BODY=8BITMIME SIZE=4\r\n']);
 	});
 
-	it('reject a message that is too large, and SIZE 0 does not', async () => {
+	it('reject a message larger than SIZE, unless SIZE is 0', async () => {
 		const large = { ...mailTo('a@example.net'), bytes: Buffer.alloc(20, 'x') };
 		expect(await talk(['SIZE 10']).dialogue.send(large)).toMatchObject({ kind: 'unsendable' });
 		const { send, packets } = talk(['SIZE 0']);
@@ -264,7 +264,7 @@ describe('the extensions of a server', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SIZE=20\r\n']);
 	});
 
-	it('do not let an address add a command', async () => {
+	it('cannot be used by an address to add a command', async () => {
 		const { dialogue, packets } = talk();
 		const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
 		expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });

@@ -1,4 +1,4 @@
-/** Replies reach the mail that they answer, whichever socket reads them: of ours in clear to one address, or nodemailer's. */
+/** Each reply reaches its mail, whether mailctl's own socket (plain, to an IP address) or nodemailer's reads it. */
 import { describe, expect, it } from 'vitest';
 import { PhaseTracker, replyOf } from '../../../src/delivery/smtp/opening.js';
 import { SmtpPool } from '../../../src/delivery/smtp/pool.js';
@@ -7,7 +7,7 @@ import { wireBody } from '../../../src/delivery/smtp/transaction.js';
 import { plainSettings } from '../../support/delivery.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
-/** The last is a name to Node, and to the system's resolver the first. */
+/** Node treats 127.1 as a name, and the system's resolver as an address. */
 it.each(['127.0.0.1', 'localhost', '127.1'])('many connections at once open to %s', async (host) => {
 	const sink = await startSmtpSink({
 		onData: (stream, { envelope }, callback) => {
@@ -40,7 +40,7 @@ describe('the opening of a session', () => {
 		expect(phases).toEqual(['ehlo', 'tls', 'ehlo', 'auth']);
 	});
 
-	it('keeps the keywords of EHLO with parameters', () => {
+	it('keeps the keywords of EHLO with their parameters', () => {
 		const tracker = new PhaseTracker(() => undefined);
 		tracker.note({ from: 'client', line: 'EHLO me' });
 		tracker.note({
@@ -102,35 +102,35 @@ describe('a failed connection', () => {
 const url = 'https://news.example.org/m';
 
 it.each<[string, string | null, string, string | null, string | null, string]>([
-	['the setting before all', 'out.example.com', 'mx.example.net', url, 'a@example.com', 'out.example.com'],
-	['the name of the machine', null, 'mx.example.net', url, 'a@example.com', 'mx.example.net'],
-	['no name of a container', null, '3f2a9c1b7d4e', url, 'a@example.com', 'news.example.org'],
-	['no name that is none', null, 'web_1.prod_', url, 'a@example.com', 'news.example.org'],
-	['no address of a machine', null, '10.0.0.7', url, 'a@example.com', 'news.example.org'],
-	['the domain of the sender', null, 'web', null, 'a@example.com', 'example.com'],
-	['no URL of this machine', null, 'web', 'http://localhost:8080', 'a@example.com', 'example.com'],
+	['the setting first', 'out.example.com', 'mx.example.net', url, 'a@example.com', 'out.example.com'],
+	['a full machine name', null, 'mx.example.net', url, 'a@example.com', 'mx.example.net'],
+	['not the name of a container', null, '3f2a9c1b7d4e', url, 'a@example.com', 'news.example.org'],
+	['not an invalid name', null, 'web_1.prod_', url, 'a@example.com', 'news.example.org'],
+	['not the machine’s address', null, '10.0.0.7', url, 'a@example.com', 'news.example.org'],
+	['the sender’s domain, if nothing else is known', null, 'web', null, 'a@example.com', 'example.com'],
+	['not the name of a local URL', null, 'web', 'http://localhost:8080', 'a@example.com', 'example.com'],
 	[
-		'no URL with an address',
+		'not an IPv4 address of the URL',
 		null,
 		'web',
 		'http://127.0.0.1:8080',
 		'a@Bücher.example',
 		'xn--bcher-kva.example',
 	],
-	['no URL with an IPv6 address', null, 'web', 'http://[::1]:8080', 'a@example.com', 'example.com'],
-	['an address where nothing else is', null, 'web', null, null, '[127.0.0.1]'],
+	['not an IPv6 address of the URL', null, 'web', 'http://[::1]:8080', 'a@example.com', 'example.com'],
+	['an address literal, if nothing else is known', null, 'web', null, null, '[127.0.0.1]'],
 ])('the EHLO name is %s', (_, smtpEhloName, machine, publicUrl, sender, name) => {
 	expect(ehloName({ smtpEhloName, publicUrl }, sender, machine)).toBe(name);
 });
 
 describe('a body on the wire', () => {
 	it.each([
-		['is what it was, when no line begins with a dot', 'a\r\nb.c\r\n', 'a\r\nb.c\r\n'],
-		['has its dots doubled at the start of lines', '.a\r\n..b\r\nc.\r\n.\r\n', '..a\r\n...b\r\nc.\r\n..\r\n'],
-		['ends its last line', 'a', 'a\r\n'],
-		['ends its last line with both characters', 'a\n', 'a\r\n'],
+		['is unchanged if no line begins with a dot', 'a\r\nb.c\r\n', 'a\r\nb.c\r\n'],
+		['has dots doubled at the start of lines', '.a\r\n..b\r\nc.\r\n.\r\n', '..a\r\n...b\r\nc.\r\n..\r\n'],
+		['ends its last line with CRLF', 'a', 'a\r\n'],
+		['ends a last line that has only LF with CRLF', 'a\n', 'a\r\n'],
 		[
-			'does not end where a server takes LF for a line end',
+			'does not end early at a server that accepts LF as a line end',
 			'a\n.\nMAIL FROM:<b>\r\n',
 			'a\r\n..\r\nMAIL FROM:<b>\r\n',
 		],
@@ -138,7 +138,7 @@ describe('a body on the wire', () => {
 		['does not end at CR dot CR', 'a\r.\rb\r\n', 'a\r\n..\r\nb\r\n'],
 		['does not end at CR dot CRLF', 'a\r.\r\nb\r\n', 'a\r\n..\r\nb\r\n'],
 		['keeps bytes beyond ASCII', '.é\r\n', '..é\r\n'],
-		['may be empty', '', ''],
+		['can be empty', '', ''],
 	])('%s', (_name, written, sent) => {
 		expect(wireBody(Buffer.from(written)).toString()).toBe(sent);
 	});

@@ -20,7 +20,7 @@ describe('an SMTP URL', () => {
 		['smtps://me@mail.test', { host: 'mail.test', port: 465, security: 'implicit', user: 'me' }],
 		['SMTP://[::1]:1025', { host: '::1', port: 1025, security: 'opportunistic', user: null }],
 		['smtp://bücher.test', { host: 'xn--bcher-kva.test', port: 25, security: 'opportunistic', user: null }],
-	])('%s', (text, settings) => {
+	])('%s is parsed', (text, settings) => {
 		expect(parsed(text)).toEqual({ ...settings, password: null, name: null, ca: null });
 	});
 
@@ -39,7 +39,7 @@ describe('an SMTP URL', () => {
 		expect(parsed(text)).toMatch(message);
 	});
 
-	it('rejects a password, and does not repeat it', () => {
+	it('rejects a password, and does not print it', () => {
 		const message = parsed('smtp://me:s3cret@mail.test');
 		expect(message).toMatch(/--smtp-password-file/);
 		expect(message).not.toContain('s3cret');

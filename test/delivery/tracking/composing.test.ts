@@ -71,7 +71,7 @@ describe('a mail', () => {
 		expect(mail.raw).not.toContain('List-Unsubscribe');
 	});
 
-	it('has its page links where it names them, unless a value of that name is given', async () => {
+	it('has page links where it uses their variables, unless a value of that name is given', async () => {
 		const mail = await composed({ html: '<a href="#unsubscribe_url#">u</a><a href="#view_url#">v</a>' });
 		expect(mail.html).toMatch(
 			/<a href="https:\/\/m\.test\/news\/u\/[\w-]{50}">u<\/a><a href="https:\/\/m\.test\/news\/v\/[\w-]{50}">v<\/a>/,
@@ -82,7 +82,7 @@ describe('a mail', () => {
 		expect(own.html).toContain('<a href="https://own.example/">v</a>');
 	});
 
-	it('without tracking keeps its links, with unsubscribing and its page', async () => {
+	it('without tracking keeps its links, and has the unsubscribe and view links', async () => {
 		const page = '<a href="https://x.y/">x</a><a href="#unsubscribe_url#">u</a><a href="#view_url#">v</a>';
 		const mail = await composed({ html: page, type: 'BULK', tracking: 'off' });
 		expect(mail.html?.trim()).toMatch(
@@ -103,7 +103,7 @@ describe('an event', () => {
 			visitor: { ip: '::1', userAgent },
 		});
 
-	it('contains what was seen', () => {
+	it('contains the address and user agent', () => {
 		expect(seen('Mail/1')).toEqual({
 			message: 'm',
 			type: 'REDIRECTED',
@@ -119,7 +119,7 @@ describe('an event', () => {
 		});
 	});
 
-	it('contains no control character, no long text and no half character', () => {
+	it('contains neither control characters nor long texts nor half characters', () => {
 		expect(seen('a\u0000b\r\nc\u001b[1m\u2028d').user_agent).toBe('a b c [1m d');
 		expect(seen('x'.repeat(501)).user_agent).toBe('x'.repeat(500));
 		expect(seen(`${'x'.repeat(499)}😀`).user_agent).toBe('x'.repeat(499));

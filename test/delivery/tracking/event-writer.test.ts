@@ -1,4 +1,4 @@
-// Opens and clicks are stored in batches, unsubscriptions at once.
+// Opens and clicks are stored in batches, and unsubscriptions at once.
 import { expect, it } from 'vitest';
 import { createEventWriter, type Happening, trackedEvent } from '../../../src/delivery/tracking/events.js';
 import type { TrackedEvent } from '../../../src/store/store.js';
@@ -17,20 +17,20 @@ function written(answer: () => Promise<void> = async () => undefined) {
 	return { record, sizes: () => batches.map((events) => events.length) };
 }
 
-it('events of one moment are one batch in order, and each resolves when recorded', async () => {
+it('events of the same moment become one batch in order, and each resolves when it is recorded', async () => {
 	const { record, sizes } = written();
 	await Promise.all(['a', 'b', 'c'].map((message) => record(event('OPENED', message))));
 	await record(event('REDIRECTED'));
 	expect(sizes()).toEqual([3, 1]);
 });
 
-it('a batch is sent when it is full', async () => {
+it('a full batch is written', async () => {
 	const { record, sizes } = written();
 	await Promise.all(Array.from({ length: 450 }, () => record(event('OPENED'))));
 	expect(sizes()).toEqual([200, 200, 50]);
 });
 
-it('an unsubscription is sent at once and alone', async () => {
+it('an unsubscription is written at once and alone', async () => {
 	const { record, sizes } = written();
 	const opened = record(event('OPENED'));
 	const left = record(event('UNSUBSCRIBED'));
@@ -39,7 +39,7 @@ it('an unsubscription is sent at once and alone', async () => {
 	expect(sizes()).toEqual([1, 1]);
 });
 
-it('a failing store fails each event of the batch, and later ones are tried', async () => {
+it('a failing store rejects each event of the batch, and later events are tried again', async () => {
 	let isDown = true;
 	const { record } = written(() => (isDown ? Promise.reject(new Error('disk full')) : Promise.resolve()));
 	const outcomes = await Promise.allSettled([record(event('OPENED')), record(event('OPENED'))]);

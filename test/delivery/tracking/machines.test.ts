@@ -26,7 +26,7 @@ describe('a request', () => {
 		['Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17126; Pro)'],
 		['Mozilla/4.0 (compatible; ms-office; MSOffice 16)'],
 		['NodeMail/2 (Javanese edition)'],
-	])('of %s may be by a person', (userAgent) => {
+	])('with %s may be by a person', (userAgent) => {
 		expect(reasonOf(userAgent)).toBeNull();
 	});
 
@@ -56,7 +56,7 @@ describe('a request', () => {
 		expect(reasonOf(userAgent)).toBe(reason);
 	});
 
-	it('by Office is a prefetch of a link, and a person’s open', () => {
+	it('by Office that follows a link is by a bot', () => {
 		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
 		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
@@ -74,7 +74,7 @@ describe('a request', () => {
 		}
 	});
 
-	it('is judged quickly with any user agent', () => {
+	it('is classified quickly with any user agent', () => {
 		for (const part of ['bot', 'a', ' ', 'Mozilla/5.0', 'cubot ', '\u0000']) {
 			const userAgent = part.repeat(100_000 / part.length);
 			expect(['robot', 'program', null]).toContain(reasonOf(userAgent));
@@ -85,7 +85,7 @@ describe('a request', () => {
 describe('clicks on several links of one message', () => {
 	const second = 1_000_000;
 
-	it('are by a bot from the third link within ten seconds on', () => {
+	it('are by a bot from the third link within ten seconds', () => {
 		const window = createClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),
@@ -93,7 +93,7 @@ describe('clicks on several links of one message', () => {
 		expect(clicks).toEqual([false, false, false, false, true, true, true]);
 	});
 
-	it('are by a person if they are slow, and count for each message alone', () => {
+	it('are by a person if they are slow, and are counted separately for each message', () => {
 		const window = createClickWindow();
 		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
 			[false, false, false, false],

@@ -1,4 +1,4 @@
-/** The links of mails whose messages retention has deleted. */
+/** Links of mails whose messages or bodies retention has deleted. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,7 +59,7 @@ async function mailed() {
 it.each([
 	{ keep_messages: '30d' },
 	{ keep_bodies: '30d' },
-])('old links keep their targets without the mail, with %o', async (values) => {
+])('old links keep their targets after retention deleted the mail, with %o', async (values) => {
 	const { store, message, list_id, ann, tracking, contents, expire } = await mailed();
 	expire(values, noon + 31 * day);
 	const found = await tracking.find(message);
@@ -72,7 +72,7 @@ it.each([
 	expect(await tracking.listName(found)).toBe('News');
 	await tracking.record(eventOf(message, 'UNSUBSCRIBED', { at: noon + 31 * day }));
 	expect(await store.reads.getSubscriber({ list_id, id: ann.id })).toMatchObject({ is_active: false });
-	// The same content sent again is whole, though its links are in the cache.
+	// Sending the same content again stores its body again, although the cache holds only its links.
 	const again = await send(store, ['bob@example.org'], { ...ofContent, now: noon + 32 * day });
 	const stored = await store.reads.getSubmission({ id: again.submission });
 	if (stored === null) throw new Error('not stored');
@@ -80,7 +80,7 @@ it.each([
 	expect(compiled.preview({ variables: { name: 'Bob' } }).html).toContain('Hello Bob');
 });
 
-it('old links belong to a deleted subscriber until an erasure', async () => {
+it('old links still find a deleted subscriber, until an erasure', async () => {
 	const { store, message, list_id, ann, tracking, expire } = await mailed();
 	expire({ keep_messages: '30d' }, noon + 31 * day);
 	await store.writes.deleteSubscriber({ list_id, id: ann.id, now: noon });

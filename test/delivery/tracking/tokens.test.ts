@@ -38,7 +38,7 @@ describe('a token', () => {
 			expect(verifyToken(ring, 'u', bent.toString('base64url'))).toBeNull();
 		}
 	});
-	it('has one spelling', () => {
+	it('has exactly one valid spelling', () => {
 		const token = signToken(ring, 'u', message);
 		const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 		const accepted = [...last].filter(
@@ -83,7 +83,7 @@ describe('a click token', () => {
 		);
 		expect(clickTokens(ring, message, 0)).toEqual([]);
 	});
-	it('supports 65,536 links', () => {
+	it('exists for up to 65,536 links', () => {
 		const last = clickTokens(ring, message, 65_536).at(-1) ?? '';
 		expect(verifyClickToken(ring, last)).toEqual({ message, link: 65_535 });
 	});
@@ -134,7 +134,7 @@ describe('links', () => {
 	});
 });
 
-describe('the HMAC of a message', () => {
+describe('the HMAC of a message id', () => {
 	it('equals HMAC-SHA256 over label and message, for keys of any length', () => {
 		fc.assert(
 			fc.property(
@@ -162,7 +162,7 @@ describe('the HMAC of a message', () => {
 		);
 	});
 
-	it('rejects a message of another length', () => {
+	it('rejects a message id of another length', () => {
 		expect(() => createMac(Buffer.from('k'), { label: '', length: 3 })(Buffer.from('four'))).toThrow(
 			RangeError,
 		);

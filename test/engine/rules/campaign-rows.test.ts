@@ -4,7 +4,7 @@ import { campaignName, messageUuid, newUuid } from '../../../src/engine/rules/ca
 const noon = Date.UTC(2026, 2, 10, 12) * 1000;
 
 describe('a new id', () => {
-	it('is a UUID of version 7, in order of time', () => {
+	it('is a UUID of version 7, sorted by time', () => {
 		const ids = [0, 1, 2, 60_000, 86_400_000].map((ms) => newUuid(noon + ms * 1000));
 		for (const id of ids)
 			expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);

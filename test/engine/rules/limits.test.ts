@@ -23,7 +23,7 @@ describe('limits', () => {
 		['5/s', 5, second],
 		['1000/24h', 1000, 24 * hour],
 		['7/31d', 7, 31 * 24 * hour],
-	])('%s', (text, count, window) => {
+	])('are parsed: %s', (text, count, window) => {
 		expect(parsed('all', text)).toEqual([{ scope: 'all', domain: '', count, window }]);
 	});
 
@@ -52,7 +52,7 @@ describe('limits', () => {
 		});
 	});
 
-	it('are rejected if two have the same time', () => {
+	it('are rejected if two of one domain have the same period', () => {
 		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, *=3/s, GMAIL.com=3/60m'))).toBe(
 			'"gmail.com=100/h" and "gmail.com=3/h" have the same period; use one of them',
 		);
@@ -63,11 +63,11 @@ describe('limits', () => {
 	it.each([
 		['gmail=10/m', '"gmail=10/m": no address ends in @gmail'],
 		['gmail.com=10/m, *.example.com=1/s', '"*.example.com=1/s": no address ends in @*.example.com'],
-	])('for an impossible domain are rejected with the reason: %s', (text, why) => {
+	])('that can never apply are rejected with the reason: %s', (text, why) => {
 		expect(whyNeverMet(parsed('recipient', text))).toContain(why);
 	});
 
-	it.each(['localhost=1/s', '*=1/s', 'bücher.example=1/s'])('may be combined: %s', (text) => {
+	it.each(['localhost=1/s', '*=1/s', 'bücher.example=1/s'])('can be met: %s', (text) => {
 		expect(whyNeverMet(parsed('sender', text))).toBeNull();
 	});
 
@@ -90,7 +90,7 @@ describe('the limits that apply to a message', () => {
 	const keys = (sender: string, recipient: string) =>
 		limitsOn(limits, { sender, recipient }).map(({ key }) => key);
 
-	it('are all those of its domains', () => {
+	it('are all limits for its domains', () => {
 		expect(keys('example.com', 'gmail.com')).toEqual([
 			'all  60000000',
 			'sender example.com 1000000',
@@ -99,7 +99,7 @@ describe('the limits that apply to a message', () => {
 		]);
 	});
 
-	it('apply to each domain separately if it is not named', () => {
+	it('count each domain separately if only * covers it', () => {
 		expect(keys('example.org', 'yahoo.com')).toEqual(['all  60000000', 'recipient yahoo.com 1000000']);
 	});
 });

@@ -9,7 +9,7 @@ it.each([
 	{ code: 250, enhanced: null, text: '' },
 	{ code: null, enhanced: null, text: '' },
 	{ code: null, enhanced: null, text: 'handed over' },
-])('an attempt in one line keeps the reply %o', (reply) => {
+])('a reply stored on one line is restored unchanged: %o', (reply) => {
 	const whole = { phase: 'answer', ...reply } as const;
 	expect(readReplyLine(replyLine(whole))).toEqual(whole);
 });
@@ -50,7 +50,7 @@ describe('outcomes of a bounce report', () => {
 		);
 	});
 
-	it('are hard only if every entry that counts is hard', () => {
+	it('are hard only if every entry about the recipient is hard', () => {
 		fc.assert(
 			fc.property(report, copies, (said, others) => {
 				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);
@@ -63,7 +63,7 @@ describe('outcomes of a bounce report', () => {
 		);
 	});
 
-	it('are hard only if the recipient is named', () => {
+	it('are hard only if the report names the recipient', () => {
 		fc.assert(
 			fc.property(report, copies, (said, others) => {
 				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);

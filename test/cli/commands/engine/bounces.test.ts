@@ -115,7 +115,7 @@ describe('engine bounces ingest', () => {
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
 	});
 
-	it('reports known bounces in a dry run, in the database and in the same file', async () => {
+	it('reports bounces that the database or the same file already has in a dry run', async () => {
 		const [ann, bob] = [await sentTo('ann@example.org'), await sentTo('bob@example.org')];
 		const first = await project.file('first.eml', bounceOf(ann.returnPath));
 		expect(await ingest(first, '--dry-run')).toEqual({
@@ -144,7 +144,7 @@ describe('engine bounces ingest', () => {
 		}
 	});
 
-	it('reports what each mail of an mbox was', async () => {
+	it('reports the kind of each mail of an mbox', async () => {
 		const ann = await sentTo('ann@example.org');
 		const bob = await sentTo('bob@example.org');
 		const mails = [
@@ -163,7 +163,7 @@ describe('engine bounces ingest', () => {
 		expect(await subscriber('bob@example.org')).toMatchObject({ disable_reason: 'COMPLAINED' });
 	});
 
-	it('reads new mails of a Maildir and moves them once recorded', async () => {
+	it('reads new mails of a Maildir and moves them after they are recorded', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur', 'tmp']) await mkdir(join(maildir, name), { recursive: true });
@@ -178,7 +178,7 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(maildir)).toEqual(none);
 	});
 
-	it('reads what it can of a folder, reports unreadable files and skips other entries', async () => {
+	it('reads the mails of a folder, reports unreadable files and skips other entries', async () => {
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new/2.folder', 'cur']) await mkdir(join(maildir, name), { recursive: true });
 		const long = `2.${'x'.repeat(250)}`;

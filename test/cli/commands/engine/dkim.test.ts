@@ -32,7 +32,7 @@ describe('mailctl engine dkim', () => {
 		expect(statSync(project.db).mode & 0o777).toBe(0o600);
 	});
 
-	it('add asks again for an invalid selector', async () => {
+	it('add asks again after an invalid selector', async () => {
 		await dkim('add', ...named('example.com', 's1'), '--type', 'ed25519');
 		const { code, stderr } = await typing(
 			[
@@ -89,7 +89,7 @@ describe('mailctl engine dkim', () => {
 		expect(await list()).toEqual([]);
 	});
 
-	it('add rejects a file without a key and quotes none of it', async () => {
+	it('add rejects a file without a key and does not quote its content', async () => {
 		const file = await project.file('notes.txt', 'my secret notes');
 		const refused = await dkim('add', ...named('example.com', 's1'), '--key-file', file);
 		expect(refused).toMatchObject({ code: 2, stdout: '' });

@@ -101,7 +101,7 @@ it('engine init on an existing database keeps it after Enter', async () => {
 	expect(await kept()).toEqual(before);
 });
 
-it('engine init keeps messages for ever if chosen', async () => {
+it('engine init keeps messages for ever if that is chosen', async () => {
 	const questions: Answers = [sender, ['Mail server', ''], ['Public URL', ''], ['Time zone', '']];
 	const { run, result } = await guided(
 		[...questions, ['older ones are deleted, figures stay', `${'\x7f'.repeat(4)}none`]],

@@ -56,7 +56,7 @@ it('apply asks before it shortens retention', async () => {
 	});
 });
 
-/** A campaign and a single message, deleted; then what is sent after. */
+/** Sends a campaign and lets retention delete its message; `at` runs a command a year later. */
 async function deletedMonthsAgo() {
 	const sink = await startSmtpSink();
 	const project = await makeProject({ smtp: sink.port });

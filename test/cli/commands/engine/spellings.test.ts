@@ -1,4 +1,4 @@
-/** Each setting has one form, however its value is spelled: in what is stored, shown, declared and compared. */
+/** Each setting has one stored form, however its value is spelled; commands show and compare that form. */
 import { describe, expect, it } from 'vitest';
 import { settingNames } from '../../../../src/engine/rules/settings.js';
 import { cli, makeHome } from '../../../support/cli.js';
@@ -52,7 +52,7 @@ describe('a setting', () => {
 		expect(await project.run(['engine', 'settings', 'get', name])).toMatchObject({ stdout: `${kept}\n` });
 	});
 
-	it('is tested here in another spelling, unless it is a secret or a certificate', () => {
+	it('has a row above, unless it is a secret or a certificate', () => {
 		const others = ['smtp_password', 'smtp_ca'];
 		expect([...Object.keys(spellings), ...others].sort()).toEqual(Object.keys(settingNames).sort());
 	});

@@ -87,7 +87,7 @@ describe('mailctl engine tokens', () => {
 		expect((await project.run(['engine', 'tokens', 'revoke', 'shop', '-y'])).code).toBe(3);
 	});
 
-	it('a missing scope is reported with the scopes of the token and the remedy', async () => {
+	it('a command without the required scope reports the scopes of its token and the remedy', async () => {
 		const server = await startServer(project.db);
 		const token = (await create('shop', '--scope', 'send', '-q')).stdout.trim();
 		const remote = ['--base-url', server.baseUrl];
@@ -119,7 +119,7 @@ describe('mailctl engine tokens', () => {
 		['bounces', 'ingest'],
 		['restore'],
 		['init'],
-	])('engine %s %s asks no questions with a base URL', async (...words) => {
+	])('engine %s %s asks nothing with a base URL', async (...words) => {
 		const path = ['engine', ...words.filter((word) => word !== undefined)];
 		const remote = ['--base-url', 'http://127.0.0.1:9', ...path];
 		const { code, stderr } = await typing([], (options) => cli(remote, options), 200);

@@ -28,7 +28,7 @@ describe('mailctl messages retry', () => {
 			{ state: 'deferred', attempts: 1 },
 			{ state: 'queued', attempts: 1 },
 		]);
-		// The server spoils its first two connections.
+		// The server drops its first two connections.
 		while (server.connections < 2) await project.run(['engine', 'smtp-test']);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 2 });
 		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({
@@ -55,7 +55,7 @@ describe('mailctl messages cancel and retry', () => {
 		ids = answer.messages.map(({ id }) => id);
 	});
 
-	it('answer an array of the changed messages, each once', async () => {
+	it('print an array of the changed messages, each once', async () => {
 		const [first = '', second = ''] = ids;
 		const canceled = await project.json(['messages', 'cancel', first, second, first.toUpperCase(), '--yes']);
 		expect(canceled).toMatchObject([
@@ -65,7 +65,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await project.json(['messages', 'retry', ids[2] ?? ''])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('ask for consent to cancel, and change nothing in a dry run', async () => {
+	it('ask for confirmation before they cancel, and change nothing in a dry run', async () => {
 		const [first = ''] = ids;
 		expect(await project.run(['messages', 'cancel', first])).toMatchObject({
 			code: 2,
@@ -79,7 +79,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await state(first)).toBe('queued');
 	});
 
-	it('read ids from standard input, with the count as consent', async () => {
+	it('read ids from standard input, with the count as confirmation', async () => {
 		const stdin = `${ids.join('\n')}\n\n`;
 		expect(await project.run(['messages', 'cancel', '-', '--confirm', '2'], { stdin })).toMatchObject({
 			code: 2,

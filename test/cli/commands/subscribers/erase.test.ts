@@ -17,7 +17,7 @@ describe('mailctl subscribers erase', () => {
 	const erase = (...more: string[]) => ['subscribers', 'erase', 'Ann@Example.com', ...more];
 	const consent = ['--confirm', 'Ann@Example.com'];
 
-	it('requires the typed address, and prints first what it deletes', async () => {
+	it('requires the typed address, and first prints what it will delete', async () => {
 		const { code, stderr } = await project.run(erase('--yes'));
 		expect({ code, says: stderr.split('\n')[0] }).toEqual({
 			code: 2,

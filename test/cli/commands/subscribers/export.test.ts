@@ -75,7 +75,7 @@ describe('mailctl subscribers export', () => {
 		expect((await project.run(words('--email-contains', 'none', '--exit-empty'))).code).toBe(8);
 	});
 
-	it('writes chosen columns, and names the valid ones', async () => {
+	it('writes the chosen columns, and prints the valid ones for an unknown one', async () => {
 		const some = await project.run(words('--fields', 'id,meta.city,source,meta'));
 		expect(some.stdout).toBe('id,city,source,meta\n1,Oslo,IMPORT,\n2,,IMPORT,"{""age"":7}"\n');
 		await project.json(['fields', 'update', 'city', '--name', 'Home town']);
@@ -88,7 +88,7 @@ describe('mailctl subscribers export', () => {
 		});
 	});
 
-	it('creates a private file as a whole, in the format of its name', async () => {
+	it('creates a private file in one step, in the format of its extension', async () => {
 		const file = join(project.folder, 'out.ndjson');
 		expect(await project.json(words(file))).toEqual({ list_id: 1, file, format: 'ndjson', exported: 2 });
 		expect((await written('out.ndjson')).split('\n')).toHaveLength(3);
@@ -112,11 +112,11 @@ describe('mailctl subscribers export', () => {
 		expect(await readFile(join(project.folder, 'link.csv'), 'utf8')).toBe(await written('out.csv'));
 	});
 
-	it('ends with 74 on a full disk, and leaves nothing', async () => {
+	it('ends with 74 on a full disk, and leaves no file', async () => {
 		expect(await project.run(words('/dev/full'))).toMatchObject({ code: 74, stdout: '' });
 	});
 
-	it('leaves nothing if it is interrupted', async () => {
+	it('leaves no file if it is interrupted', async () => {
 		const interrupts = new AbortController();
 		const file = join(project.folder, 'cut.csv');
 		interrupts.abort(new Error('stop'));
@@ -125,7 +125,7 @@ describe('mailctl subscribers export', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('cut.csv'))).toEqual([]);
 	});
 
-	it('protects spreadsheets against formulas on request', async () => {
+	it('escapes formulas for spreadsheets on request', async () => {
 		const path = await project.file(
 			'x.csv',
 			'email,name,city\nx@example.com,=cmd(),@sum\n-y@example.com,+1,a=b\n',
@@ -139,7 +139,7 @@ describe('mailctl subscribers export', () => {
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('needs csv') });
 	});
 
-	it('writes the same from records of an older server without tuples', async () => {
+	it('writes the same file from a server that does not send tuples', async () => {
 		const older: Connect = async (target, dependencies) => {
 			const connection = await connect(target, dependencies);
 			const { ext, ...rest } = await connection.api.capabilities();
@@ -153,7 +153,7 @@ describe('mailctl subscribers export', () => {
 		}
 	});
 
-	it('reads a mailctl server by key, to the same bytes', async () => {
+	it('reads a mailctl server by key, with the same bytes as from a database', async () => {
 		const server = await startServer(project.db);
 		const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
 		const forms = [[], ['--format', 'ndjson']];
@@ -217,7 +217,7 @@ describe('an imported export', () => {
 		await store.close();
 	}
 
-	it.each(['csv', 'ndjson'])('exports again to the same bytes, as %s', async (format) => {
+	it.each(['csv', 'ndjson'])('can be exported again to the same bytes, as %s', async (format) => {
 		await fc.assert(
 			fc.asyncProperty(fc.array(person, { minLength: 1, maxLength: 6 }), async (all) => {
 				round += 1;

@@ -1,4 +1,4 @@
-/** `subscribers import` at a terminal: columns known by name or by their cells, and questions about the rest. */
+/** `subscribers import` on a terminal: it recognizes columns by name or by their cells, and asks about the rest. */
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../../../support/cli.js';
@@ -62,7 +62,7 @@ it('the import guide prints the command if only the list was missing', async () 
 	expect([code, printed]).toEqual([0, expect.stringMatching(/ --list Readers$/)]);
 });
 
-it('the import guide reports how it reads the file before it asks about columns', async () => {
+it('the import guide reports the detected format before it asks about columns', async () => {
 	const { shown } = await guided(
 		Buffer.from('E-Mail;Gr\xf6\xdfe\nann@example.com;K\xf6ln\nbob@example.com;M\xfcnchen\n', 'latin1'),
 		[['❯ a new field', '']],
@@ -75,7 +75,7 @@ it('the import guide reports how it reads the file before it asks about columns'
 
 it.each([
 	40, 120,
-])('the import guide finds the addresses by their cells and asks about the rest, at %i columns', async (columns) => {
+])('the import guide recognizes addresses by their cells and asks about the rest, at %i columns', async (columns) => {
 	const { code, shown, json, path, db, run } = await guided(
 		people,
 		[
@@ -110,7 +110,7 @@ describe('subscribers import on a terminal', () => {
 		expect(shown).not.toContain('?');
 	});
 
-	it('offers no target that another column has', async () => {
+	it('does not offer a field that another column already has', async () => {
 		const { code, shown, json } = await guided('E-Mail,First,Last\nann@example.com,Ann,Lee\n', [
 			['❯ a new field, First', `${down}${down}${down}`, 'all'],
 			['❯ the name of the subscriber', ''],
@@ -142,7 +142,7 @@ describe('subscribers import on a terminal', () => {
 		expect(shown).not.toMatch(/What is the column|the same without questions/);
 	});
 
-	it.each(['\x03', '\x04'])('imports nothing if it is left', async (key) => {
+	it.each(['\x03', '\x04'])('imports nothing if the user leaves the guide', async (key) => {
 		const { code, json } = await guided(people, [['Umsatz', key, 'all']]);
 		expect(code).toBe(130);
 		expect(await json(['lists', 'get', '1'])).toMatchObject({ overall_subscribers_count: 0 });

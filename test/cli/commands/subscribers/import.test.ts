@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('is not undone by its rejects file, and accepts a duplicate whose code was removed', async () => {
+	it('is not undone when its rejects file is imported, and accepts a duplicate whose code was removed', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -97,7 +97,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
-	it('rejects a list or object for a text until it is corrected', async () => {
+	it('rejects a list or object in a text column until it is corrected', async () => {
 		const rows = [
 			{ email: 'a@example.com', city: [1, 2] },
 			{ email: 'c@example.com', name: { x: 1 } },
@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('of %s skips again what it skipped, with its rejects file unchanged', async (name, text) => {
+	])('of %s skips the same rows again, with its rejects file unchanged', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -188,7 +188,7 @@ describe('mailctl subscribers import', () => {
 		expect(JSON.parse(dry.stdout)).toMatchObject({ unchanged: 3, updated: 0 });
 	});
 
-	it('skips columns without a name on request', async () => {
+	it('leaves out columns without a name only with --map "=-"', async () => {
 		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;y\n');
 		for (const how of [[], ['--create-fields']]) {
 			const { code, stderr } = await project.run(words(path, ...how));
@@ -223,8 +223,8 @@ describe('mailctl subscribers import', () => {
 	});
 
 	it.each([
-		['here', {}],
-		['on a deployment by other hands', { connect: stripped() }],
+		['on a database', {}],
+		['on another service', { connect: stripped() }],
 	])('imports the same pipe again as unchanged: %s', async (_where, options) => {
 		const command = words('-', '--rejects', join(project.folder, 'rejects.csv'));
 		const piped = { ...options, stdin: 'email,city\nann@example.com,Oslo\nbob@example.com,Rome\n' };
@@ -349,7 +349,7 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('starts anew with --resume if the earlier run had finished', async () => {
+	it('starts from the beginning with --resume if the earlier run had finished', async () => {
 		const path = await project.file('people.csv', 'email,is_active\nann@example.com,1\n');
 		await project.json(words(path));
 		expect(await project.json(words(path, '--resume'))).toEqual(counts({ read: 1, unchanged: 1 }));
@@ -361,8 +361,8 @@ describe('a hostile header', () => {
 
 	it.each<[what: string, name: string, shown: string]>([
 		['terminal escapes', '\u001b[31mred\u001b]0;x\u0007', '\\x1b[31mred\\x1b]0;x\\x07'],
-		['a name of an object’s own', '__proto__', '__proto__'],
-		['letters that turn the line round', '\u202egnp.exe', '\\u202egnp.exe'],
+		['the name of an object’s own property', '__proto__', '__proto__'],
+		['letters that reverse the direction of text', '\u202egnp.exe', '\\u202egnp.exe'],
 		['a name as long as a page', 'n'.repeat(200_000), `${'n'.repeat(80)}…`],
 	])('with %s is shown escaped and short, and is never stored', async (_, name, shown) => {
 		const project = await makeProject({ smtp: 9 });

@@ -24,7 +24,7 @@ describe('the folder of a template', () => {
 		expect(templateName(folder)).toBe(name);
 	});
 
-	it('may contain a % written by a person', () => {
+	it('may contain a % that a person typed', () => {
 		expect(['50% off', '%', '%zz', '%FF', '%C3'].map(templateName)).toEqual([
 			'50% off',
 			'%',
@@ -34,7 +34,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('is marked if another differs only in case or form, or if it is too long or empty', () => {
+	it('has a suffix if another differs only in case or Unicode form, or if it is too long or empty', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
 		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([

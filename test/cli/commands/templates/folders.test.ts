@@ -1,4 +1,4 @@
-// `templates pull` and `templates push`: a folder for each template, there and back without a difference.
+// `templates pull` and `templates push` keep a folder for each template, and a round trip loses nothing.
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 	mails = join(project.folder, 'mails');
 });
 
-/** Through the API, which takes names and bodies that no file of `templates create` has. */
+/** Uses the API, because `templates create` refuses some of these names and bodies. */
 async function add(name: string, bodies: { html_body?: string; text_body?: string } = { text_body: 'Hi' }) {
 	const body = JSON.stringify({ name, ...bodies });
 	await project.json(['api', 'POST', '/ext/templates/', '--data', body]);
@@ -50,7 +50,7 @@ const named = async () =>
 	).map(({ name, html_body, text_body }) => ({ name, html_body, text_body }));
 
 describe('templates pull', () => {
-	it('writes a folder for each template, and nothing the second time', async () => {
+	it('writes a folder for each template, and nothing when it runs again', async () => {
 		await add('Welcome #name#', { html_body: '<p>Hi</p>\r\n', text_body: 'Hi' });
 		await add('Plain');
 		expect(await pull()).toEqual({
@@ -74,7 +74,7 @@ describe('templates pull', () => {
 		]);
 	});
 
-	it('replaces a changed file only with consent', async () => {
+	it('replaces a changed file only with confirmation', async () => {
 		await add('A', { text_body: 'theirs' });
 		await add('B');
 		await put({ 'A/body.txt': 'mine', 'A/body.html': '<p>mine</p>' });
@@ -99,7 +99,7 @@ describe('templates pull', () => {
 		});
 	});
 
-	it('continues after a kill without a question', async () => {
+	it('resumes after a kill without a question', async () => {
 		await add('A', { text_body: 'T', html_body: '<p>H</p>' });
 		await put({ 'A/subject.txt': 'A\n', 'A/.body.html.0123456789ab.part': '<p' });
 		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);
@@ -180,7 +180,7 @@ describe('templates push', () => {
 		expect(lines(await push('--prune')).map(([action]) => action)).toEqual(Array(3).fill('unchanged'));
 	});
 
-	it('is limited by names of templates and folders', async () => {
+	it('can be limited by names of templates and folders', async () => {
 		await add('Gone');
 		await add('Stays');
 		await put({ 'a/subject.txt': 'First', 'a/body.txt': 'A', 'b/body.txt': 'B', 'c/notes.md': '' });
@@ -206,15 +206,15 @@ describe('templates push', () => {
 
 	it.each<[string, Record<string, string | Buffer>, string]>([
 		['no body', { 'A/subject.txt': 'A' }, '/A has no body: it needs body.html or body.txt'],
-		['no UTF-8', { 'A/body.txt': Buffer.from([0xfc]) }, '/A/body.txt is not UTF-8 text'],
+		['a body that is not UTF-8', { 'A/body.txt': Buffer.from([0xfc]) }, '/A/body.txt is not UTF-8 text'],
 		[
 			'a body that is too long',
 			{ 'A/body.txt': 'x'.repeat(2 ** 21 + 1) },
 			'/A/body.txt is larger than 2 MiB',
 		],
-		['a folder for a file', { 'A/body.txt/x': '' }, '/A/body.txt is not a file'],
+		['a folder in place of a file', { 'A/body.txt/x': '' }, '/A/body.txt is not a file'],
 		[
-			'one name twice',
+			'two folders with the same name',
 			{ 'A/body.txt': '', 'B/body.txt': '', 'B/subject.txt': 'A' },
 			'/B: the template "A" is in ',
 		],
@@ -225,7 +225,7 @@ describe('templates push', () => {
 		expect(await named()).toEqual([]);
 	});
 
-	it('warns about content by its name', async () => {
+	it('names the template in warnings about its content', async () => {
 		await put({ 'A/body.html': '<a href="#">x</a>', 'B/body.txt': 'x' });
 		expect((await push()).stderr).toContain('warning: A: 1 link that leads nowhere');
 		expect((await push()).stderr).toBe(`pushed ${mails}: 2 unchanged\n`);
@@ -251,7 +251,7 @@ async function roundTrip(call: (words: readonly string[]) => Promise<{ code: num
 }
 
 describe('templates pull, push and pull', () => {
-	it('have the same bytes for any names, on a mailctl server too', async () => {
+	it('keep the bytes of any template, on a mailctl server too', async () => {
 		const server = await startServer((await makeProject()).db, ['--no-worker']);
 		onTestFinished(async () => void (await server.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: server.token };

@@ -90,7 +90,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: first?.id, state: 'delivered', attempts: 3 }]);
 	});
 
-	it('are sent at once if a waiting one is named, with the same id and schedule', async () => {
+	it('are sent at once if a waiting one is replayed, with the same id and schedule', async () => {
 		await hookTo(503);
 		await opened('ann@example.org');
 		await work();
@@ -137,7 +137,7 @@ describe('the deliveries of a webhook', () => {
 		expect((await project.run(['webhooks', 'secret', '-o', 'name'])).stdout.split('\n')[0]).toBe(
 			rotated[0]?.secret,
 		);
-		// The first one was to sign until tomorrow.
+		// The first secret still signs until tomorrow.
 		expect(await project.run(['webhooks', 'secret', '--rotate'])).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('this will drop the secret that signs until'),

@@ -13,7 +13,7 @@ describe('mailctl webhooks listen', () => {
 		await project.json(['engine', 'settings', 'set', 'allow_private_webhooks', 'true']);
 	});
 	afterEach(() => target?.close());
-	/** Starts the command; `heard` waits for a line on stderr and gives what it matched. */
+	/** Starts the command; `heard` waits for a line on stderr and returns the match. */
 	const listen = (argv: readonly string[], more = {}) => {
 		let text = '';
 		let tell = () => {};
@@ -57,7 +57,7 @@ describe('mailctl webhooks listen', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('requests a test with --test, shows it and ends', async () => {
+	it('requests a test with --test, prints it and ends', async () => {
 		const { code, stdout } = await listen(['--register', '--test', '--once', '--wait', '1m', '-o', 'json'])
 			.running;
 		expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ verified: true, body: { test: true } }]]);
@@ -125,7 +125,7 @@ describe('mailctl webhooks listen', () => {
 		expect(verified).toEqual([false, false, false, true]);
 	});
 
-	it('ends with 12 if nothing came, and leaves no webhook behind', async () => {
+	it('ends with 12 if no call came, and removes its webhook', async () => {
 		const { code, stdout, stderr } = await project.run([
 			...['webhooks', 'listen', '--register', '--once', '--wait', '50ms', '-o', 'json'],
 		]);
@@ -144,7 +144,7 @@ describe('mailctl webhooks listen', () => {
 			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
 		});
 
-		it('asks a person to allow them, and continues', async () => {
+		it('asks a person to allow private addresses, and continues', async () => {
 			const { code, stderr } = await typing([['allow_private_webhooks', 'y']], (options) =>
 				project.run(words, options),
 			);
@@ -154,7 +154,7 @@ describe('mailctl webhooks listen', () => {
 			expect(await setting()).toBe('true\n');
 		});
 
-		it('is rejected for a script first, until it agrees', async () => {
+		it('is rejected for a script until --yes is given', async () => {
 			const { code, stderr } = await project.run(words);
 			expect([code, stderr]).toEqual([
 				2,
@@ -169,7 +169,7 @@ describe('mailctl webhooks listen', () => {
 		});
 	});
 
-	it('ends with 130 on Ctrl-C, and leaves no webhook behind', async () => {
+	it('ends with 130 on Ctrl-C, and removes its webhook', async () => {
 		const interrupt = new AbortController();
 		const { running, heard } = listen(['--register'], { interrupts: interrupt.signal });
 		await heard(/registered webhooks (\d+)/);

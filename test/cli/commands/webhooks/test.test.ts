@@ -62,7 +62,7 @@ describe('mailctl webhooks test', () => {
 		[{}, 0],
 		[{ result: true }, 0],
 		[{ result: false }, 9],
-	])('reports %j of another service as %i', async (answer, exit) => {
+	])('reports the answer %j of another service as %i', async (answer, exit) => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

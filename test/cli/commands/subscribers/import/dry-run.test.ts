@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('%s ends as the import does where its rejects file cannot be made or exists', async (verb, more) => {
+	])('%s exits like the import if its rejects file cannot be created or exists', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -58,7 +58,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		[['--reactivate'], { created: 1, updated: 4, unchanged: 2, duplicate: 1, rejected: 1 }],
 		[['--on-conflict', 'skip'], { created: 1, updated: 0, unchanged: 6, duplicate: 1, rejected: 1 }],
 		[['--on-conflict', 'error'], { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 8 }],
-	])('with %j predicts the outcome, here and on another service', async (more, counts) => {
+	])('with %j predicts the result of the import, on a database and on another service', async (more, counts) => {
 		const path = await project.file('people.csv', text);
 		const elsewhere: CliOptions = { connect: stripped() };
 		const plan = { read: 9, ...counts, unchecked: 0 };
@@ -125,7 +125,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		);
 	});
 
-	it('counts many rejected rows by kind', async () => {
+	it('groups many rejected rows by kind', async () => {
 		const rows = (count: number, row: string) => `${row}\n`.repeat(count);
 		const path = await project.file(
 			'people.csv',
@@ -152,7 +152,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('shows the first row as decoded', async () => {
+	it('shows the decoded first row', async () => {
 		const bytes = Buffer.from('email;name\nann@example.com;Zo\xeb\n', 'latin1');
 		const path = await project.file('people.csv', bytes);
 		const first = async (...more: string[]) =>
@@ -164,7 +164,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('counts typed values as unchanged if the list has the same', async () => {
+	it('counts a typed value as unchanged if the list has the same one', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
 		const line = (n: number) =>
@@ -179,7 +179,7 @@ describe('mailctl subscribers import --dry-run', () => {
 			});
 	});
 
-	it('reads standard input, and leaves no progress and no rejects file', async () => {
+	it('reads standard input, and writes no progress and no rejects file', async () => {
 		const stdin: CliOptions = { stdin: 'email\nbad\nann@example.com\n' };
 		const rejects = `${project.folder}/r.csv`;
 		for (const more of [[], ['--rejects', rejects]])
@@ -239,7 +239,7 @@ describe('a dry run on a database', () => {
 		});
 	});
 
-	it('knows the addresses and fields of earlier batches', async () => {
+	it('considers the addresses and fields of earlier batches', async () => {
 		const line = (n: number) => `p${n % 9_000}@example.com,Town ${n}\n`;
 		const path = await project.file(
 			'people.csv',
@@ -265,7 +265,7 @@ describe('a dry run on a database', () => {
 		expect(await foreseen(path, '--on-conflict', 'error')).toMatchObject({ rejected: 7_000 });
 	});
 
-	it('reports where --max-errors ends the import', async () => {
+	it('reports the row at which --max-errors would stop the import', async () => {
 		const path = await project.file('people.csv', 'email\nnobody\na@example.com\nnobody\nb@example.com\n');
 		const more = ['--max-errors', '0', '--batch-size', '2'];
 		const dry = await project.run([...words(path, ...more), '-n', '-o', 'json']);

@@ -10,7 +10,7 @@ const identity: ImportIdentity = {
 };
 
 describe('the key of an import', () => {
-	it('is the same for the same import, whatever was created meanwhile', () => {
+	it('is the same for the same import, whatever other fields were created meanwhile', () => {
 		const again = {
 			...identity,
 			mapping: { ...identity.mapping, newFields: [{ variable: 'x', name: 'x' }], ignored: ['y'] },

@@ -1,4 +1,4 @@
-// Columns that say who may get mail: nobody who left comes in active because such a column was passed over.
+// Columns that say who may get mail. An import never ignores one, so a person who left does not come back as active.
 import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, it } from 'vitest';
 import { type CliResult, cli } from '../../../../support/cli.js';
@@ -25,7 +25,7 @@ const tool =
 	'email,Status,UNSUB_TIME\na@e.org,unsubscribed,\nb@e.org,active,\nc@e.org,blocklisted,2024-05-01\n';
 const map = ['--map', 'Status=state', '--map', 'UNSUB_TIME=-'];
 
-it('a state column ends with 2 and its name, and writes nothing', async () => {
+it('an unmapped state column ends the import with 2, and nothing is written', async () => {
 	const path = await project.file('tool.csv', tool);
 	for (const more of [[], ['--ignore-unknown'], ['--create-fields'], ['--create-fields', '-n']]) {
 		const { code, stderr } = await project.run(words(path, ...more));
@@ -44,7 +44,7 @@ it('a state column ends with 2 and its name, and writes nothing', async () => {
 	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
 });
 
-it('a mapped state column is read once its other words are explained', async () => {
+it('a mapped state column is read after --state-words explains its unknown words', async () => {
 	const path = await project.file('tool.csv', tool);
 	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
 		exit_code: 2,
@@ -68,30 +68,30 @@ it('a mapped state column is read once its other words are explained', async () 
 });
 
 const files: readonly [what: string, file: string, options: string, states: string][] = [
-	['the strongest of several', 'Off,Bounced\na,,0\nb,,1', 'Off=- Bounced=state', 'a active, b HARDBOUNCED'],
+	['the strongest state', 'Off,Bounced\na,,0\nb,,1', 'Off=- Bounced=state', 'a active, b HARDBOUNCED'],
 	[
-		'yes and no',
+		'yes and no in German',
 		'Abgemeldet,Spam\na,ja,\nb,nein,\nc,,x',
 		'Abgemeldet=state Spam=state',
 		'a UNSUBSCRIBED, b active, c COMPLAINED',
 	],
 	[
-		'a leaver in a later row of the same address',
+		'an unsubscription in a later row of the same address',
 		'Abgemeldet\na,nein\na,ja',
 		'Abgemeldet=state',
 		'a UNSUBSCRIBED',
 	],
 	['a later row that is not active', 'is_active\na,true\na,false\nb,false\nb,true', '', 'a , b '],
-	['a named blank', 'Consent\na,yes\nb,', 'Consent=state =unsubscribed', 'a active, b UNSUBSCRIBED'],
+	['an empty cell', 'Consent\na,yes\nb,', 'Consent=state =unsubscribed', 'a active, b UNSUBSCRIBED'],
 	[
-		'another disable_reason',
+		'an unknown disable_reason',
 		'status\na,active\nb,Enabled\nc,moved',
 		'status=disable_reason',
 		'a active, b active, c moved',
 	],
-	['what is left out', 'Status\na,unsubscribed', 'Status=-', 'a active'],
-	['what is kept as a field', 'Status\na,unsubscribed', 'Status=city', 'a active'],
-	['a field called so', 'Land\na,unsubscribed', 'Land=meta.state', 'a active'],
+	['a state column that is left out', 'Status\na,unsubscribed', 'Status=-', 'a active'],
+	['a state column that becomes a field', 'Status\na,unsubscribed', 'Status=city', 'a active'],
+	['a mapping to a field named state', 'Land\na,unsubscribed', 'Land=meta.state', 'a active'],
 ];
 it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	for (const variable of ['city', 'state'])
@@ -125,7 +125,7 @@ it('unknown state words are counted to the end of a file; a late one in a pipe r
 	]);
 });
 
-it('an export of mailctl is imported with all its columns', async () => {
+it('an export of mailctl can be imported with all its columns', async () => {
 	const path = await project.file(
 		'people.csv',
 		'email,disable_reason\na@e.org,UNSUBSCRIBED\nb@e.org,\nc@e.org,moved\n',
@@ -155,10 +155,10 @@ it('an export of mailctl is imported with all its columns', async () => {
 const missing = await witnessMissing();
 
 it.each([
-	['a server of ours', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
-	['another deployment, which keeps no reason', ['a ', 'b active', 'c ', 'd ']],
-])('states are the same on %s', async (where, expected) => {
-	const isOurs = where === 'a server of ours';
+	['a mailctl server', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
+	['another service, which stores no reason', ['a ', 'b active', 'c ', 'd ']],
+])('states become the same subscribers on %s', async (where, expected) => {
+	const isOurs = where === 'a mailctl server';
 	if (!isOurs && missing !== null) return;
 	const server = await (isOurs ? startServer(project.db) : startWitness());
 	const env = { MAILCTL_TOKEN: server.token, HOME: project.folder };

@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 const words = (path: string, ...more: string[]) => ['subscribers', 'import', path, '-l', '1', ...more];
 
-/** A bad row after every two good ones, so that each batch of three has its reject. */
+/** Every third row is bad, so each batch of three has one reject. */
 function people(count: number, domain = 'example.com'): string {
 	const rows = Array.from({ length: count }, (_, n) => (n % 3 === 2 ? `bad${n}\n` : `p${n}@${domain}\n`));
 	return `email\n${rows.join('')}`;
@@ -131,7 +131,7 @@ describe('an interrupted import', () => {
 
 	it.each([
 		['a row cut in its middle', (text: string) => text.length - 20],
-		['no row at all', () => 3],
+		['no row', () => 3],
 		['its last row missing', (text: string) => text.lastIndexOf('bad')],
 	])('continues with a rejects file that a crash left with %s', async (_, cut) => {
 		const path = await project.file('people.csv', people(12));
@@ -191,7 +191,7 @@ describe('an interrupted import', () => {
 		expect((await readFile(rejects, 'utf8')).match(/^bad/gm)).toHaveLength(4);
 	});
 
-	it('ends with the rows so far if standard input hangs', async () => {
+	it('ends with the rows so far if standard input stalls', async () => {
 		const stdin = new PassThrough();
 		const stop = new AbortController();
 		stdin.write(`${people(6)}${'x'.repeat(400_000)}`);
@@ -203,7 +203,7 @@ describe('an interrupted import', () => {
 		expect((await running).code).toBe(130);
 	});
 
-	it('by a full disk under the rejects file ends with 74, and loses no reject', async ({ skip }) => {
+	it('ends with 74 if the disk under the rejects file is full, and loses no reject', async ({ skip }) => {
 		if (!existsSync('/dev/full')) return skip('no /dev/full here');
 		const path = await project.file('people.csv', people(12));
 		const result = await project.run([
@@ -279,7 +279,7 @@ describe('--resume', () => {
 		);
 	});
 
-	it('keeps an old rejects file if there is nothing to resume', async () => {
+	it('keeps an old rejects file if there is no run to resume', async () => {
 		const path = await project.file('a.csv', 'email,name\nbad1,A\n');
 		await project.run(words(path));
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
@@ -313,7 +313,7 @@ describe('--resume', () => {
 		expect([await readFile(mine, 'utf8'), existsSync(`${path}.rejects-3.csv`)]).toEqual(['mine', false]);
 	});
 
-	it('never continues another rejects file', async () => {
+	it('never continues the rejects file of another import', async () => {
 		const path = await project.file('people.csv', people(12));
 		const other = await project.file('other.csv', 'email,_line,_code,_error\nmine,99,invalid,x\n');
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
@@ -326,7 +326,7 @@ describe('--resume', () => {
 });
 
 describe('the path of rejected rows', () => {
-	it('may be a null device, and never a directory', async () => {
+	it('may be a null device, but not a directory', async () => {
 		const path = await project.file('people.csv', people(3));
 		expect((await project.run(words(path, '--rejects', '/dev/null'))).code).toBe(9);
 		expect(await project.run(words(path, '--rejects', project.folder))).toMatchObject({
@@ -337,7 +337,7 @@ describe('the path of rejected rows', () => {
 });
 
 describe('--rate', () => {
-	it('delays batches by the rate', async () => {
+	it('delays batches to keep the rate', async () => {
 		let now = 0;
 		const put: number[] = [];
 		const none = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
@@ -363,7 +363,7 @@ describe('--rate', () => {
 		]);
 	});
 
-	it('is interrupted by Ctrl-C', async () => {
+	it('can be interrupted by Ctrl-C', async () => {
 		const path = await project.file('people.csv', people(12));
 		const stop = new AbortController();
 		const { code, stdout } = await project.run([...words(path, '--rate', '1/h'), '-o', 'json'], {
