@@ -323,6 +323,27 @@ describe('smoke on a server with one defect', () => {
 		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 	});
 
+	it.each([
+		['deletes what it made where lists have no names', pageOf('/sub/lists/'), 0],
+		['lists what remains where no name can be read', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
+	])('%s', async (_, picks, remaining) => {
+		const before = await holdings();
+		const unnamed = (one: object) => ({ ...one, name: null });
+		const tamper = changing(picks, (body) =>
+			'results' in body ? { ...body, results: (body['results'] as object[]).map(unnamed) } : unnamed(body),
+		);
+		const proxy = await startTampering(server.baseUrl, tamper);
+		const { stdout } = await smoke(proxy.baseUrl, ['--full', '--only', 'subscribers', '-o', 'json']);
+		await proxy.close();
+		const { leftovers }: Report = JSON.parse(stdout);
+		const why = 'its name cannot be read, so it was kept';
+		expect(leftovers).toEqual(
+			Array(remaining).fill({ kind: 'list', id: expect.any(Number), name: expect.any(String), why }),
+		);
+		if (remaining > 0) await smoke(server.baseUrl, ['--cleanup-only']);
+		expect(await holdings()).toEqual(before);
+	});
+
 	it('does not change another record that a creation returns', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(

@@ -21,49 +21,49 @@ import {
 import type { RunNames } from './records.js';
 import { listsPath, resourceChecks } from './resources.js';
 
-interface Given {
-	readonly names: RunNames;
-	readonly hasToken: boolean;
-	readonly mail: { to: string; from: string } | null;
-	readonly connection: CommandContext['connection'];
-	readonly signal: AbortSignal;
+export interface RunOptions {
+	names: RunNames;
+	mail: { to: string; from: string } | null;
+	signal: AbortSignal;
 }
 
-export function allChecks(given: Given): Check[] {
-	const { names, mail } = given;
+export function allChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
 	// --send-to allows calls to hosts outside of the deployment.
 	const resources = resourceChecks(names, { callsOut: mail !== null });
-	return [...accessChecks(given), ...resources, ...reportChecks, ...sendChecks(given)];
+	return [
+		...accessChecks(cx, names),
+		...resources,
+		...reportChecks,
+		...sendChecks(cx, { names, mail, signal }),
+	];
 }
 
-function accessChecks({ connection, hasToken, names }: Given): Check[] {
+function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 	const refuses = (verb: string, what: string, token: string | null): Check =>
 		// Clients treat 401 and 403 alike (api-decisions 3), but 401 names the reason.
-		check('read', 'auth', verb, `${what} is refused`, async (probe) =>
+		check('read', `auth.${verb}`, `${what} is refused`, async (probe) =>
 			probe.refusal(await probe.call({ method: 'GET', path: listsPath, token }), what, 401),
 		);
 	return [
-		check('read', 'connection', 'reachable', 'the service answers', async (probe) => {
+		check('read', 'connection.reachable', 'the service answers', async (probe) => {
 			const answer = await reach(probe);
 			const { status, headers, text, json } = answer;
-			const other =
-				status >= 300 && status < 400
-					? `${status} with a redirect to ${headers['location'] ?? 'nowhere'}`
-					: status === 404
-						? '404'
-						: status < 500 && json === undefined && /^\s*</.test(text)
-							? `${status} with a web page`
-							: null;
-			if (other !== null) throw new Halted('elsewhere', `this is another service: ${said(answer)} ${other}`);
+			const elsewhere = (more: string) =>
+				new Halted('elsewhere', `this is another service: ${said(answer)} ${status}${more}`);
+			if (status >= 300 && status < 400)
+				throw elsewhere(` with a redirect to ${headers['location'] ?? 'nowhere'}`);
+			if (status === 404) throw elsewhere('');
+			if (status < 500 && json === undefined && /^\s*</.test(text)) throw elsewhere(' with a web page');
 			return status >= 500 && `with ${status}`;
 		}),
-		check('read', 'auth', 'token', 'the token is accepted', async (probe) => {
+		check('read', 'auth.token', 'the token is accepted', async (probe) => {
 			const answer = await probe.get(listsPath);
 			const { status } = answer;
+			const { api, target } = await cx.connection();
 			// A mailctl server answers 401 to a token that it does not know: its 403 is a missing right.
-			if (status === 403 && (await (await connection()).api.capabilities()).service !== 'unknown')
-				return 'it may not read lists';
+			if (status === 403 && (await api.capabilities()).service !== 'unknown') return 'it may not read lists';
 			if (status === 401 || status === 403) {
+				const hasToken = target.kind !== 'remote' || target.token !== null;
 				const whose = hasToken ? ' to the token given' : ', and no token is given';
 				throw new Halted('refused', `${said(answer)} ${status}${whose}`);
 			}
@@ -71,15 +71,15 @@ function accessChecks({ connection, hasToken, names }: Given): Check[] {
 			probe.objectOf(answer);
 			return null;
 		}),
-		refuses('wrong', 'a wrong token', `mailctl-smoke-${names.id}`),
+		refuses('wrong', 'a wrong token', `mailctl-smoke-${id}`),
 		refuses('none', 'a request without a token', null),
-		check('read', 'connection', 'slash', 'a path without its last slash is found', async (probe) => {
+		check('read', 'connection.slash', 'a path without its last slash is found', async (probe) => {
 			const path = listsPath.slice(0, -1);
 			const answer = await probe.get(path);
 			if (answer.status === 403) throw unexpected(answer, 200);
 			if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
 		}),
-		check('read', 'connection', 'unknown', 'an unknown path is refused in JSON', async (probe) =>
+		check('read', 'connection.unknown', 'an unknown path is refused in JSON', async (probe) =>
 			probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404),
 		),
 	];
@@ -101,13 +101,13 @@ const reportPath = '/stat/reports/events-report/';
 
 /** Sent messages are unknown here: the shape is checked, and the days must be those that were asked for. */
 const reportChecks: readonly Check[] = [
-	check('read', 'report', 'shape', 'the report has totals and days of the last week', async (probe) => {
+	check('read', 'report.shape', 'the report has totals and days of the last week', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
 		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
 	// Three days up to the last one of a report without dates: past or present in every time zone.
-	check('read', 'report', 'dates', 'date_from and date_to choose the days', async (probe) => {
+	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
 		if (last === undefined) throw new Broken('the report without dates has no last day to count from');
 		const from = addDays(last, -2);
@@ -119,10 +119,10 @@ const reportChecks: readonly Check[] = [
 		if (days.length !== 3) probe.deviate(`a report of three days has ${days.length}`);
 		return `${query.date_from} to ${query.date_to}`;
 	}),
-	check('read', 'report', 'events', 'event_types may be repeated', async (probe) => {
+	check('read', 'report.events', 'event_types may be repeated', async (probe) => {
 		await readReport(probe, `${reportPath}?event_types=SENT&event_types=OPENED`);
 	}),
-	check('read', 'report', 'refusals', 'a date in another format is refused', async (probe) => {
+	check('read', 'report.refusals', 'a date in another format is refused', async (probe) => {
 		const answer = await probe.get(withQuery(reportPath, { date_from: '2026-11-01' }));
 		if (answer.status === 200) probe.deviate('a date in another format is ignored, not refused');
 		else probe.refusal(answer, 'a date in another format', 400);
@@ -130,7 +130,7 @@ const reportChecks: readonly Check[] = [
 ];
 
 async function readReport(probe: Probe, path: string) {
-	const { results } = await probe.object({ method: 'GET', path }, 200);
+	const { results } = await probe.object(path);
 	if (!isRecord(results)) throw new Broken(`results is ${shown(results)}, not an object`);
 	const gone = Report.missing(results);
 	if (gone !== null) throw new Broken(`results.${gone.path} is not ${gone.kind}`);
@@ -148,22 +148,18 @@ async function readReport(probe: Probe, path: string) {
 const sendPath = '/message/send/';
 
 /** One message to one address. The last check waits half a minute at most for its outcome. */
-function sendChecks(given: Given): Check[] {
-	let accepted: { id: string; submission: string | null } | null = null;
-	const { from = '', to = '' } = given.mail ?? {};
+function sendChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
+	let accepted: Accepted | null = null;
+	const { from = '', to = '' } = mail ?? {};
 	const what = 'a message without subject and body';
 	return [
-		check('send', 'send', 'requires-body', `${what} is refused`, async (probe) =>
-			probe.refusal(
-				await probe.call({ method: 'POST', path: sendPath, body: { from, to: [to] } }),
-				what,
-				400,
-			),
+		check('send', 'send.requires-body', `${what} is refused`, async (probe) =>
+			probe.refusal(await probe.post(sendPath, { from, to: [to] }), what, 400),
 		),
-		check('send', 'send', 'message', 'one transactional message is accepted', async (probe) => {
-			const { id: run } = given.names;
-			const text_body = `Sent by mailctl smoke to see whether mail leaves; run ${run}.`;
-			const body = { type: 'TRANSACTIONAL', from, to: [to], subject: `mailctl smoke ${run}`, text_body };
+		check('send', 'send.message', 'one transactional message is accepted', async (probe) => {
+			const text_body = `Sent by mailctl smoke to see whether mail leaves; run ${names.id}.`;
+			const subject = `mailctl smoke ${names.id}`;
+			const body = { type: 'TRANSACTIONAL', from, to: [to], subject, text_body };
 			const answer = await probe.expect({ method: 'POST', path: sendPath, body }, 200);
 			const result = probe.objectOf(answer);
 			const gone = SendResult.missing(result);
@@ -176,20 +172,26 @@ function sendChecks(given: Given): Check[] {
 			if (!isRecord(first)) throw new Broken(`no message was created for ${to}, which may be suppressed`);
 			accepted = { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
 		}),
-		check('send', 'send', 'delivered', 'the message is sent', async (probe) => {
+		check('send', 'send.delivered', 'the message is sent', async (probe) => {
 			if (accepted === null) throw new Skipped('send.message failed');
-			const { state, last_reply: reply } = await deliver(given, accepted);
+			const { state, last_reply: reply } = await deliver(cx, accepted, signal);
 			if (state !== 'sent') probe.fault(`the message is ${state}: ${reply ?? 'no reply'}`);
 			return reply;
 		}),
 	];
 }
 
+interface Accepted {
+	id: string;
+	submission: string | null;
+}
+
 async function deliver(
-	{ connection, signal }: Given,
-	{ id, submission }: { id: string; submission: string | null },
+	cx: CommandContext,
+	{ id, submission }: Accepted,
+	signal: AbortSignal,
 ): Promise<Message> {
-	const { api, local } = await connection();
+	const { api, local } = await cx.connection();
 	const { messages } = (await api.capabilities()).ext;
 	if (messages === undefined || submission === null)
 		throw new Skipped('the service does not tell the states of messages');

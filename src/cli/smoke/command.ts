@@ -5,21 +5,13 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, DeadlinePassed, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
+import { screenOf } from '../render/checks.js';
 import { type Columns, column } from '../render/columns.js';
-import { hasColor, hasUnicode, paint } from '../render/terminal.js';
 import type { CheckResult, ReporterName, SmokeReport } from './model.js';
 import { Broken } from './probe.js';
 import { describe, nameRun } from './records.js';
-import { render, summaryOf } from './report.js';
-import {
-	type Finished,
-	findLeftovers,
-	plan,
-	type RunOptions,
-	runCleanup,
-	runSmoke,
-	type Selection,
-} from './run.js';
+import { reporters, summaryOf } from './report.js';
+import { type Finished, Run, type Selection } from './run.js';
 
 export interface SmokeOptions extends Selection {
 	sendTo: string | undefined;
@@ -37,8 +29,6 @@ const columns: Columns<CheckResult> = [
 	column('duration_ms', 'MS', { align: 'right' }),
 ];
 
-const defaultDeadline = { ms: 120_000, text: '2m' } as const;
-
 export async function smokeCommand(cx: CommandContext, options: SmokeOptions): Promise<ExitCode> {
 	const { sendTo: to, from, reporter } = options;
 	const path = options.reportFile === '-' ? undefined : options.reportFile;
@@ -47,25 +37,23 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 			hint: '--report-file FILE takes the report, and standard output the other',
 		});
 	const controller = new AbortController();
-	const { ms, text } = defaultDeadline;
 	const hasOwn = cx.settings.deadline.value !== null;
-	const timer = hasOwn ? undefined : setTimeout(() => controller.abort(new DeadlinePassed(text)), ms);
-	const run: RunOptions = {
-		names: nameRun(cx.clock, randomBytes(3).toString('hex')),
-		mail: to === undefined || from === undefined ? null : { to, from },
-		signal: AbortSignal.any([cx.signal, controller.signal]),
-	};
+	const timer = hasOwn ? undefined : setTimeout(() => controller.abort(new DeadlinePassed('2m')), 120_000);
+	const signal = AbortSignal.any([cx.signal, controller.signal]);
+	const names = nameRun(cx.clock, randomBytes(3).toString('hex'));
+	const mail = to === undefined || from === undefined ? null : { to, from };
+	const run = new Run(cx, { names, mail, signal });
 	try {
 		// Before the checks run: a report that cannot be written is refused.
 		const file = path === undefined ? null : await createOutputFile(path, 'replace');
 		try {
 			if (cx.dryRun) return await tell(cx, options, run);
-			const finished = options.cleanupOnly ? await runCleanup(cx, run) : await runSmoke(cx, run, options);
+			const finished = await (options.cleanupOnly ? run.cleanUp() : run.smoke(options));
 			await publish(cx, options, finished.report, file);
 			const { checks, leftovers } = finished.report;
 			if (options.cleanupOnly && checks.length + leftovers.length === 0)
 				await cx.note('earlier runs have left nothing');
-			return concluded(finished, run.signal);
+			return concluded(finished, signal);
 		} finally {
 			await file?.discard();
 		}
@@ -74,9 +62,9 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	}
 }
 
-async function tell(cx: CommandContext, options: SmokeOptions, run: RunOptions): Promise<ExitCode> {
+async function tell(cx: CommandContext, options: SmokeOptions, run: Run): Promise<ExitCode> {
 	if (options.cleanupOnly) {
-		const things = await findLeftovers(cx, run).catch((error: unknown) => {
+		const things = await run.findLeftovers().catch((error: unknown) => {
 			throw error instanceof Broken ? new CliError('smoke_failed', exits.found, error.message) : error;
 		});
 		if (cx.out.format === 'json') await cx.wouldDo('', { delete: things });
@@ -84,10 +72,11 @@ async function tell(cx: CommandContext, options: SmokeOptions, run: RunOptions):
 		await cx.note(`dry run: would delete ${things.length} of earlier runs`);
 		return exits.done;
 	}
-	const checks = (await plan(cx, run, options)).flatMap(({ check, isAsked }) => {
-		const { id, group, title, need } = check;
-		return isAsked ? [{ id, group, title, changes: need !== 'read' }] : [];
-	});
+	const checks = run
+		.plan(options)
+		.flatMap(({ id, group, title, need, isAsked }) =>
+			isAsked ? [{ id, group, title, changes: need !== 'read' }] : [],
+		);
 	if (cx.out.format === 'json') await cx.wouldDo('', { check: checks });
 	else await cx.out.raw(checks.map(({ id, title }) => `${id.padEnd(26)}${title}\n`).join(''));
 	await cx.note(`dry run: would run ${checks.length} checks`);
@@ -108,12 +97,7 @@ async function publish(
 		else await cx.out.rows(report.checks, columns, { all: true });
 		return cx.note(summaryOf(report));
 	}
-	const { stdout, env } = cx.io;
-	const text = render(reporter, report, {
-		unicode: hasUnicode(env),
-		paint: await paint(file === null && hasColor(stdout, cx.settings.color.value, env)),
-		columns: file === null && stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY,
-	});
+	const text = reporters[reporter](report, await screenOf(cx, file !== null));
 	if (file === null) await cx.out.raw(text);
 	else {
 		await file.write(text);

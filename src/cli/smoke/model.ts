@@ -16,19 +16,13 @@ export interface Check {
 	run(probe: Probe): Promise<unknown>;
 }
 
-export function check(
-	need: Check['need'],
-	group: Group,
-	verb: string,
-	title: string,
-	run: Check['run'],
-): Check {
-	return { need, group, id: `${group}.${verb}`, title, run };
+type CheckId = `${Group}.${string}`;
+
+export function check(need: Check['need'], id: CheckId, title: string, run: Check['run']): Check {
+	return { need, group: id.slice(0, id.indexOf('.')) as Group, id, title, run }; // the type of ids
 }
 
-export interface CheckResult {
-	id: string;
-	title: string;
+export interface CheckResult extends Pick<Check, 'id' | 'title'> {
 	group: Group | 'cleanup';
 	outcome: 'pass' | 'fail' | 'skip' | 'deviation';
 	/** The reason of a failure or a skip, or the observation. May hold the deployment's own words. */

@@ -63,9 +63,9 @@ export function createCaller({ exchange, retries, signal, token, clock }: Caller
 			signal.throwIfAborted();
 			const answer = await askOnce(ask).catch((error: unknown) => {
 				signal.throwIfAborted();
-				if (attempt <= most && isRepeatable && error instanceof ApiError && error.code === 'network')
-					return null;
-				throw error;
+				const isCut = error instanceof ApiError && error.code === 'network';
+				if (attempt > most || !isRepeatable || !isCut) throw error;
+				return null;
 			});
 			const after = answer?.headers['retry-after'];
 			const waitMs = parseRetryAfter(after, clock.now() / microsPerMs) ?? backoff({ first: 200 }, attempt);
@@ -154,14 +154,19 @@ export class Probe {
 		return this.call({ method: 'GET', path });
 	}
 
+	post(path: string, body: Json): Promise<Answer> {
+		return this.call({ method: 'POST', path, body });
+	}
+
 	async expect(ask: Ask, status: number): Promise<Answer> {
 		const answer = await this.call(ask);
 		if (answer.status !== status) throw unexpected(answer, status);
 		return answer;
 	}
 
-	async object(ask: Ask, status: number): Promise<Json> {
-		return this.objectOf(await this.expect(ask, status));
+	/** The record at a path, or as a change answers it. */
+	async object(path: string, change?: Pick<Ask, 'method' | 'body'>): Promise<Json> {
+		return this.objectOf(await this.expect({ method: 'GET', path, ...change }, 200));
 	}
 
 	objectOf(answer: Answer): Json {
@@ -201,7 +206,7 @@ export class Probe {
 	}
 
 	async page(path: string): Promise<ReadPage> {
-		const body = await this.object({ method: 'GET', path }, 200);
+		const body = await this.object(path);
 		const { count, results } = body;
 		if (!Array.isArray(results) || !results.every(isRecord))
 			throw new Broken(`results is ${shown(results)}, not a list of objects`);
@@ -244,6 +249,12 @@ export function pageNumber(link: string): number {
 	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
 	if (!/^[1-9]\d{0,14}$/.test(text)) throw new Broken(`the link ${shown(link)} names no page`);
 	return Number(text);
+}
+
+/** The id of a new record; null: the answer names none. */
+export function createdId({ status, json }: Answer): number | null {
+	const id = isRecord(json) ? json['id'] : null;
+	return status < 300 && typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
 }
 
 function complaintsAbout(shape: Shapes, value: unknown): (readonly [Grade, key: string, text: string])[] {

@@ -40,6 +40,7 @@ export function collectionOf(kind: Kind): string {
 	return places[kind].collection;
 }
 
+/** `run` null: of any run. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
 	if (found === undefined) return false;
@@ -65,6 +66,8 @@ export function nameRun(clock: Clock, random: string): RunNames {
 
 export interface Thing extends Omit<Leftover, 'why'> {
 	id: number;
+	/** Only the answer to a creation names its id: it may be another record. */
+	isUnnamed?: true;
 }
 
 export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
@@ -74,23 +77,25 @@ export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 /** Records of one run, or of any when null, all of them before any deletion. Throws for an unreadable collection. */
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const { collection, key } = places[kind];
+	const probe = new Probe(call);
 	const found: Thing[] = [];
-	for await (const { results } of new Probe(call).pages(withQuery(collection, { page_size: 1_000 })))
-		for (const { id, [key]: name } of results)
-			if (typeof id === 'number' && typeof name === 'string' && isOfRun(kind, name, run))
-				found.push({ kind, id, name });
+	for await (const { results } of probe.pages(withQuery(collection, { page_size: 1_000 })))
+		for (const { id, [key]: listed } of results) {
+			if (typeof id !== 'number') continue;
+			// A service may show the name only in the record itself.
+			const alone = typeof listed === 'string' ? null : (await probe.get(`${collection}${id}/`)).json;
+			const name = isRecord(alone) ? alone[key] : listed;
+			if (typeof name === 'string' && isOfRun(kind, name, run)) found.push({ kind, id, name });
+		}
 	return found;
 }
 
 /**
  * Deletes one record if its name, read again, is still one of the run, and checks that it is gone. The reason why it is
- * still there; null: it is gone.
+ * still there; null: it is gone, or another record.
  */
-export async function removeThing(
-	call: Caller,
-	{ kind, id }: Thing,
-	run: string | null,
-): Promise<string | null> {
+export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
+	const { kind, id, isUnnamed } = thing;
 	const { collection, key } = places[kind];
 	const path = `${collection}${id}/`;
 	const isGone = ({ status }: Answer) => status === 404 || status === 410;
@@ -98,8 +103,9 @@ export async function removeThing(
 		const before = await call({ method: 'GET', path });
 		if (isGone(before)) return null;
 		if (before.status !== 200) return `reading it was answered ${before.status}`;
-		if (!isRecord(before.json) || !isOfRun(kind, before.json[key], run))
-			return 'it is not what this run made, and was kept';
+		const name = isRecord(before.json) ? before.json[key] : undefined;
+		if (typeof name !== 'string') return 'its name cannot be read, so it was kept';
+		if (!isOfRun(kind, name, run)) return isUnnamed ? null : 'it is not what this run made, and was kept';
 		const deleted = await call({ method: 'DELETE', path });
 		if (deleted.status >= 300 && !isGone(deleted)) return `deleting it was answered ${deleted.status}`;
 		const after = await call({ method: 'GET', path });

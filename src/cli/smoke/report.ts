@@ -4,16 +4,12 @@ import { counted } from '../render/units.js';
 import type { ReporterName, SmokeReport } from './model.js';
 import { describe } from './records.js';
 
-const reporters: Readonly<Record<ReporterName, (report: SmokeReport, screen: Screen) => string>> = {
+export const reporters: Readonly<Record<ReporterName, (report: SmokeReport, screen: Screen) => string>> = {
 	text: textReport,
 	tap: tapReport,
 	junit: junitReport,
 	json: (report) => `${JSON.stringify(report, null, 2)}\n`,
 };
-
-export function render(name: ReporterName, report: SmokeReport, screen: Screen): string {
-	return reporters[name](report, screen);
-}
 
 export function summaryOf({ checks, counts, duration_ms }: SmokeReport): string {
 	const { passed, failed, skipped, deviations, leftovers } = counts;
@@ -23,10 +19,9 @@ export function summaryOf({ checks, counts, duration_ms }: SmokeReport): string 
 	return `${counted(checks.length, 'check')}: ${outcomes}; ${counted(deviations, 'deviation')}${left}; ${took} s`;
 }
 
-const marks = { pass: 'ok', deviation: 'deviation', fail: 'problem', skip: 'skipped' } as const;
-
 function textReport(report: SmokeReport, screen: Screen): string {
 	const { strong } = screen.paint;
+	const marks = { pass: 'ok', deviation: 'deviation', fail: 'problem', skip: 'skipped' } as const;
 	const lines = report.checks.map(({ id: name, title, outcome, detail }) => {
 		const mark = marks[outcome];
 		const said = (detail ?? '').split('\n');
@@ -37,17 +32,13 @@ function textReport(report: SmokeReport, screen: Screen): string {
 	const section = (title: string, texts: readonly string[]) =>
 		texts.length === 0 ? [] : ['', strong(title), ...indented(texts, screen)];
 	const differing = report.deviations.map(({ check, text }) => `${check}: ${text}`);
+	const left = report.leftovers.map((one) => `${describe(one)}: ${one.why}`);
 	return [
 		`${strong('mailctl smoke')} ${clean(report.target)}, run ${report.run}`,
 		...checkLines(lines, screen),
 		...section('deviations from the contract', differing),
-		...section(
-			'left behind',
-			report.leftovers.map((one) => `${describe(one)}: ${one.why}`),
-		),
-		'',
-		summaryOf(report),
-		'',
+		...section('left behind', left),
+		...['', summaryOf(report), ''],
 	].join('\n');
 }
 

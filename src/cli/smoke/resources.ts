@@ -3,9 +3,9 @@ import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import { type Check, check, type Group } from './model.js';
 import {
-	type Answer,
 	type Ask,
 	Broken,
+	createdId,
 	isSame,
 	type Json,
 	type Probe,
@@ -32,9 +32,8 @@ interface Resource {
 	shape: Shapes;
 	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
 	mark: string;
-	/** The collection that is read, and the one that records are put into. */
-	existing(probe: Probe): Promise<string>;
-	own(probe: Probe): Promise<string>;
+	/** The path of the collection, or how to find the one that is read and the one that records are put into. */
+	at: string | { existing(probe: Probe): Promise<string>; own(probe: Probe): Promise<string> };
 	body: Json;
 	defaults?: Json;
 	patch: Json;
@@ -50,131 +49,125 @@ interface Resource {
 
 /** `callsOut`: a check may make the service call a host outside of it. */
 export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolean }): Check[] {
-	const at = (path: string) => ({ existing: async () => path, own: async () => path });
+	const { list, field, webhook, email } = names;
 	const email_reason = 'a check of this deployment';
-	const lists: Resource = {
-		...{ group: 'lists', one: 'list', shape: List, mark: 'name' },
-		...at(listsPath),
-		body: { name: names.list, email_reason },
-		defaults: { active_subscribers_count: 0, inactive_subscribers_count: 0, overall_subscribers_count: 0 },
-		patch: { name: `${names.list}-patched` },
-		replace: { name: `${names.list}-replaced`, email_reason: 'a check, replaced' },
-		refusals: [
-			[
-				...(['requires-reason', 'a list without email_reason', 'email_reason'] as const),
-				{ name: `${names.list}-refused` },
-			],
-		],
-	};
-	const subscribers: Resource = {
-		...{ group: 'subscribers', one: 'subscriber', shape: Subscriber, mark: 'email' },
-		existing: someSubscribers,
-		own: (probe) => ownSubscribers(probe, { name: `${names.list}-subscribers`, email_reason }),
-		body: { email: `smoke-1.${names.email}`, name: 'Smoke One' },
-		defaults: {
-			...{ is_active: true, disable_reason: null, is_email_verified: false },
-			...{ source: 'API', meta: {} },
+	const variable = `${field}_replaced`;
+	const refused = { list: `${list}-refused`, field: `${field}_refused`, webhook: `${webhook}-refused` };
+	const repeated = { email: `replaced-smoke-1.${email}` };
+	const unknownMeta = { email: `smoke-99.${email}`, meta: `{"${field}_none": "x"}` };
+	const resources: readonly Resource[] = [
+		{
+			...{ group: 'lists', one: 'list', shape: List, mark: 'name', at: listsPath },
+			body: { name: list, email_reason },
+			defaults: { active_subscribers_count: 0, inactive_subscribers_count: 0, overall_subscribers_count: 0 },
+			patch: { name: `${list}-patched` },
+			replace: { name: `${list}-replaced`, email_reason: 'a check, replaced' },
+			refusals: [['requires-reason', 'a list without email_reason', 'email_reason', { name: refused.list }]],
 		},
-		patch: { email: `patched-smoke-1.${names.email}` },
-		replace: { email: `replaced-smoke-1.${names.email}`, name: 'Smoke Replaced', is_active: false },
-		further: [
-			check(
-				'read',
-				'subscribers',
-				'filters',
-				'filters by address and state choose subscribers',
-				judgeFilters,
-			),
-			check('read', 'subscribers', 'unknown-list', 'an unknown list is a 404', async (probe) =>
-				probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
-			),
-		],
-		changes: [
-			['deactivate', 'PATCH deactivates, and the list counts it', judgeDeactivation],
-			[
-				...(['own-filters', 'the filters find the new subscriber and no other'] as const),
-				(probe, path) => judgeOwnFilters(probe, path, `smoke-2.${names.email}`),
+		{
+			...{ group: 'subscribers', one: 'subscriber', shape: Subscriber, mark: 'email' },
+			at: {
+				existing: someSubscribers,
+				own: (probe) => ownSubscribers(probe, { name: `${list}-subscribers`, email_reason }),
+			},
+			body: { email: `smoke-1.${email}`, name: 'Smoke One' },
+			defaults: {
+				...{ is_active: true, disable_reason: null, is_email_verified: false },
+				...{ source: 'API', meta: {} },
+			},
+			patch: { email: `patched-smoke-1.${email}` },
+			replace: { ...repeated, name: 'Smoke Replaced', is_active: false },
+			further: [
+				check('read', 'subscribers.filters', 'filters by address and state choose subscribers', judgeFilters),
+				check('read', 'subscribers.unknown-list', 'an unknown list is a 404', async (probe) =>
+					probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
+				),
 			],
-		],
-		refusals: [
-			['requires-email', 'a subscriber without an email', 'email', { name: 'x' }],
-			['malformed', 'a malformed address', 'email', { email: 'smoke' }, 'open'],
-			[
-				...(['unique', 'the same address twice in a list', 'email'] as const),
-				{ email: `replaced-smoke-1.${names.email}` },
-				'open',
+			changes: [
+				['deactivate', 'PATCH deactivates, and the list counts it', judgeDeactivation],
+				[
+					...(['own-filters', 'the filters find the new subscriber and no other'] as const),
+					(probe, path) => judgeOwnFilters(probe, path, `smoke-2.${email}`),
+				],
 			],
-			[
-				...(['unknown-meta', 'a meta key that is not a field', 'meta'] as const),
-				{ email: `smoke-99.${names.email}`, meta: `{"${names.field}_none": "x"}` },
-				'open',
+			refusals: [
+				['requires-email', 'a subscriber without an email', 'email', { name: 'x' }],
+				['malformed', 'a malformed address', 'email', { email: 'smoke' }, 'open'],
+				['unique', 'the same address twice in a list', 'email', repeated, 'open'],
+				['unknown-meta', 'a meta key that is not a field', 'meta', unknownMeta, 'open'],
 			],
-		],
-	};
-	const fields: Resource = {
-		...{ group: 'fields', one: 'field', shape: Field, mark: 'variable' },
-		...at('/sub/fields/'),
-		body: { variable: names.field, name: 'Smoke' },
-		patch: { variable: `${names.field}_patched` },
-		replace: { variable: `${names.field}_replaced`, name: 'Smoke, replaced' },
-		refusals: [
-			['requires-name', 'a field without a name', 'name', { variable: `${names.field}_refused` }],
-			[
-				...(['unique', 'a second field of the same variable', 'variable'] as const),
-				{ variable: `${names.field}_replaced`, name: 'Smoke, replaced' },
-				'open',
-			],
-		],
-	};
-	const refusedUrl = `${names.webhook}-refused`;
-	const webhooks: Resource = {
-		...{ group: 'webhooks', one: 'webhook', shape: Webhook, mark: 'url' },
-		...at('/webhooks/'),
-		body: {
-			...{ url: names.webhook, type: 'SOFTBOUNCED' },
-			...{ is_auth_enabled: true, login: 'smoke', password: names.id },
 		},
-		patch: { url: `${names.webhook}-patched` },
-		replace: { url: `${names.webhook}-replaced`, type: 'HARDBOUNCED' },
-		decided: { is_auth_enabled: false, login: '', password: '' },
-		// A name that resolves belongs to a stranger, who must not get events (RFC 2606).
-		mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
-		changes: callsOut ? [['test', 'run_test is answered', judgeRunTest]] : [],
-		refusals: [
-			['requires-type', 'a webhook without a type', 'type', { url: refusedUrl }],
-			['known-type', 'a webhook of an unknown type', 'type', { url: refusedUrl, type: 'SMOKED' }],
-		],
-	};
-	return [lists, subscribers, fields, webhooks].flatMap(checksOf);
+		{
+			...{ group: 'fields', one: 'field', shape: Field, mark: 'variable', at: '/sub/fields/' },
+			body: { variable: field, name: 'Smoke' },
+			patch: { variable: `${field}_patched` },
+			replace: { variable, name: 'Smoke, replaced' },
+			refusals: [
+				['requires-name', 'a field without a name', 'name', { variable: refused.field }],
+				[
+					'unique',
+					'a second field of the same variable',
+					'variable',
+					{ variable, name: 'Smoke, replaced' },
+					'open',
+				],
+			],
+		},
+		{
+			...{ group: 'webhooks', one: 'webhook', shape: Webhook, mark: 'url', at: '/webhooks/' },
+			body: {
+				...{ url: webhook, type: 'SOFTBOUNCED' },
+				...{ is_auth_enabled: true, login: 'smoke', password: names.id },
+			},
+			patch: { url: `${webhook}-patched` },
+			replace: { url: `${webhook}-replaced`, type: 'HARDBOUNCED' },
+			decided: { is_auth_enabled: false, login: '', password: '' },
+			// A name that resolves belongs to a stranger, who must not get events (RFC 2606).
+			mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
+			changes: callsOut ? [['test', 'run_test is answered', judgeRunTest]] : [],
+			refusals: [
+				['requires-type', 'a webhook without a type', 'type', { url: refused.webhook }],
+				['known-type', 'a webhook of an unknown type', 'type', { url: refused.webhook, type: 'SMOKED' }],
+			],
+		},
+	];
+	return resources.flatMap(checksOf);
 }
 
 /**
  * In their order: each change but the first needs the record of the first. Existing records are read after the creation,
  * so that a new deployment has one.
  */
-function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
+function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
+	const { existing, own } = typeof at === 'string' ? { existing: async () => at, own: async () => at } : at;
 	let made: { path: string; record: Json } | null = null;
 	const change = (verb: string, title: string, run: Change) =>
-		check('change', group, verb, title, async (probe) => {
+		check('change', `${group}.${verb}`, title, async (probe) => {
 			if (made === null) throw new Skipped(`${group}.create failed`);
 			return run(probe, made.path, made.record);
 		});
-	const read = (probe: Probe, path: string) => probe.object({ method: 'GET', path }, 200);
+	const read = (verb: string, title: string, run: (probe: Probe, collection: string) => Promise<unknown>) =>
+		check('read', `${group}.${verb}`, title, async (probe) => run(probe, await existing(probe)));
 	/** Further keys of a deployment may change freely. */
 	const known = (record: Json): Json =>
 		Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape.keys, key)));
+	const judgeRead = async (probe: Probe, path: string, expected: Json, when: string) => {
+		const record = await probe.object(path);
+		probe.records(shape, [record], one);
+		probe.values('fault', record, expected, when);
+	};
 	const written = async (probe: Probe, ask: Ask, expected: Json) => {
-		const after = await probe.object(ask, 200);
+		const after = await probe.object(ask.path, ask);
 		probe.records(shape, [after], one);
 		probe.values('fault', after, expected, `after ${ask.method}`);
-		probe.values('fault', await read(probe, ask.path), known(after), 'read again');
+		probe.values('fault', await probe.object(ask.path), known(after), 'read again');
 		made = { path: ask.path, record: known(after) };
 		return after;
 	};
 	return [
-		check('change', group, 'create', `a ${one} is created`, async (probe) => {
-			const collection = await of.own(probe);
-			const answer = await probe.call({ method: 'POST', path: collection, body: of.body });
+		check('change', `${group}.create`, `a ${one} is created`, async (probe) => {
+			const collection = await own(probe);
+			const answer = await probe.post(collection, of.body);
 			const complaints = answer.status === 400 && isRecord(answer.json) ? answer.json : {};
 			if (of.mayRefuse !== undefined && Object.hasOwn(complaints, of.mayRefuse.key))
 				throw new Skipped(of.mayRefuse.why);
@@ -185,40 +178,33 @@ function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
 			probe.values('fault', record, { ...of.body, ...of.defaults }, 'created');
 			// The next checks change and delete the record of that id: it must be the new one.
 			const path = `${collection}${id}/`;
-			const stored = await read(probe, path);
+			const stored = await probe.object(path);
 			if (!isSame(stored[mark], of.body[mark]))
 				throw new Broken(`${one} ${id}, said to be the new one, has the ${mark} ${shown(stored[mark])}`);
 			made = { path, record };
 		}),
-		check('read', group, 'page', 'the collection has the documented shape', async (probe) => {
-			const { count, next, previous, results } = await probe.page(await of.existing(probe));
+		read('page', 'the collection has the documented shape', async (probe, collection) => {
+			const { count, next, previous, results } = await probe.page(collection);
 			if (previous !== null) probe.fault(`the first page has a previous one: ${shown(previous)}`);
 			if (count !== null && next === null && count !== results.length)
 				probe.fault(`count is ${count}, but the only page has ${results.length}`);
 			probe.records(shape, results, one);
 			return `${results.length} of ${count ?? 'an unknown number'}`;
 		}),
-		check('read', group, 'paging', 'its pages follow one another', async (probe) =>
-			judgePaging(probe, await of.existing(probe)),
-		),
-		check('read', group, 'get', `one ${one} is read as the collection shows it`, async (probe) => {
-			const path = await of.existing(probe);
-			const [first] = (await probe.page(path)).results;
+		read('paging', 'its pages follow one another', judgePaging),
+		read('get', `one ${one} is read as the collection shows it`, async (probe, collection) => {
+			const [first] = (await probe.page(collection)).results;
 			if (first === undefined) throw new Skipped(`the collection has no ${one}`);
-			const record = await read(probe, `${path}${String(first['id'])}/`);
-			probe.records(shape, [record], one);
-			probe.values('fault', record, { id: first['id'], [mark]: first[mark] }, 'by itself');
+			const { id, [mark]: name } = first;
+			await judgeRead(probe, `${collection}${String(id)}/`, { id, [mark]: name }, 'by itself');
 		}),
-		check('read', group, 'unknown', `an unknown ${one} is a 404`, async (probe) => {
-			const answer = await probe.get(`${await of.existing(probe)}${unknownId}/`);
-			probe.refusal(answer, `an unknown ${one}`, 404);
-		}),
+		read('unknown', `an unknown ${one} is a 404`, async (probe, collection) =>
+			probe.refusal(await probe.get(`${collection}${unknownId}/`), `an unknown ${one}`, 404),
+		),
 		...(of.further ?? []),
-		change('read', `the new ${one} is read as it was created`, async (probe, path, record) => {
-			const stored = await read(probe, path);
-			probe.records(shape, [stored], one);
-			probe.values('fault', stored, known(record), 'read again');
-		}),
+		change('read', `the new ${one} is read as it was created`, (probe, path, record) =>
+			judgeRead(probe, path, known(record), 'read again'),
+		),
 		change('listed', `the new ${one} is in the collection`, async (probe, path, { id }) => {
 			for await (const { results } of probe.pages(collectionOf(path)))
 				if (results.some((record) => record['id'] === id)) return;
@@ -234,7 +220,7 @@ function checksOf({ group, one, shape, mark, ...of }: Resource): Check[] {
 		}),
 		...of.refusals.map(([verb, what, key, body, isOpen]) =>
 			change(verb, `${what} is refused`, async (probe, path) => {
-				const answer = await probe.call({ method: 'POST', path: collectionOf(path), body });
+				const answer = await probe.post(collectionOf(path), body);
 				if (isOpen && answer.status < 300) probe.deviate(`${what} is accepted`);
 				else probe.refusal(answer, what, 400);
 				if (answer.status === 400 && isRecord(answer.json) && !Object.hasOwn(answer.json, key))
@@ -278,14 +264,9 @@ function collectionOf(path: string): string {
 	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
-function createdId({ status, json }: Answer): number | null {
-	const id = isRecord(json) ? json['id'] : null;
-	return status < 300 && typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
-}
-
 /** Subscribers are put only into a list with the run's name, and are deleted with it. */
 async function ownSubscribers(probe: Probe, body: { name: string; email_reason: string }): Promise<string> {
-	const answer = await probe.call({ method: 'POST', path: listsPath, body });
+	const answer = await probe.post(listsPath, body);
 	const id = createdId(answer);
 	if (id === null) throw unexpected(answer, 201);
 	const { json } = await probe.get(`${listsPath}${id}/`);
@@ -326,9 +307,9 @@ async function judgeFilters(probe: Probe): Promise<void> {
 }
 
 async function judgeDeactivation(probe: Probe, path: string): Promise<void> {
-	const after = await probe.object({ method: 'PATCH', path, body: { is_active: false } }, 200);
+	const after = await probe.object(path, { method: 'PATCH', body: { is_active: false } });
 	probe.values('fault', after, { is_active: false }, 'deactivated');
-	const list = await probe.object({ method: 'GET', path: path.slice(0, path.indexOf('subscribers/')) }, 200);
+	const list = await probe.object(path.slice(0, path.indexOf('subscribers/')));
 	const counts = { active_subscribers_count: 0, inactive_subscribers_count: 1, overall_subscribers_count: 1 };
 	probe.values('fault', list, counts, 'its list');
 }
@@ -336,7 +317,7 @@ async function judgeDeactivation(probe: Probe, path: string): Promise<void> {
 /** The subscriber at `path` is inactive, a second one is active. */
 async function judgeOwnFilters(probe: Probe, path: string, second: string): Promise<void> {
 	const list = collectionOf(path);
-	const { email } = await probe.object({ method: 'GET', path }, 200);
+	const { email } = await probe.object(path);
 	await probe.expect({ method: 'POST', path: list, body: { email: second } }, 201);
 	for (const query of [{ email__exact: String(email) }, { is_active: 'False' }]) {
 		const found = (await probe.page(withQuery(list, query))).results.map((row) => row['email']);

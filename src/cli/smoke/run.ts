@@ -1,9 +1,19 @@
 import { formatDateTime, microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { allChecks } from './checks.js';
+import { allChecks, type RunOptions } from './checks.js';
 import { type Check, type CheckResult, type Group, groups, type SmokeReport } from './model.js';
-import { after, type Caller, createCaller, Denied, Halted, Probe, Skipped, whyHalted } from './probe.js';
+import {
+	after,
+	type Caller,
+	createCaller,
+	createdId,
+	Denied,
+	Halted,
+	Probe,
+	Skipped,
+	whyHalted,
+} from './probe.js';
 import {
 	collectionOf,
 	describe,
@@ -12,7 +22,6 @@ import {
 	kinds,
 	type Leftover,
 	messageOf,
-	type RunNames,
 	removeThing,
 	type Thing,
 } from './records.js';
@@ -23,45 +32,12 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
-export interface RunOptions {
-	names: RunNames;
-	mail: { to: string; from: string } | null;
-	signal: AbortSignal;
-}
-
 /** All other checks need these two, so they run even when their groups are not selected. */
 const preconditions: ReadonlySet<string> = new Set(['connection.reachable', 'auth.token']);
 
 /** `isAsked` false: a precondition that was not selected; reported only when it does not pass. */
-interface Planned {
-	check: Check;
+interface Planned extends Check {
 	isAsked: boolean;
-}
-
-export async function plan(
-	cx: CommandContext,
-	options: RunOptions,
-	{ full, only, skip }: Selection,
-): Promise<Planned[]> {
-	const sends = options.mail !== null;
-	if (only.includes('send') && !sends) throw new UsageError('--only send needs --send-to and --from');
-	const asked = groups.filter(
-		(group) =>
-			(only.length === 0 || only.includes(group)) && !skip.includes(group) && (group !== 'send' || sends),
-	);
-	if (asked.length === 0)
-		throw new UsageError('--only and --skip leave no checks', { hint: `groups: ${groups.join(', ')}` });
-	const isPossible = { read: true, change: full, send: sends };
-	return (await checksOf(cx, options)).flatMap((check) => {
-		const isAsked = asked.includes(check.group);
-		return isPossible[check.need] && (isAsked || preconditions.has(check.id)) ? [{ check, isAsked }] : [];
-	});
-}
-
-async function checksOf(cx: CommandContext, options: RunOptions): Promise<Check[]> {
-	const { target } = cx.dryRun ? { target: null } : await cx.connection();
-	const hasToken = target?.kind !== 'remote' || target.token !== null;
-	return allChecks({ ...options, hasToken, connection: cx.connection });
 }
 
 export interface Finished {
@@ -72,7 +48,7 @@ export interface Finished {
 /** Milliseconds. The command as a whole has ten seconds after its signal, and the last deletion takes up to two. */
 const cleanupGrace = 5_000;
 
-class Run {
+export class Run {
 	readonly #start = monotonicMicros();
 	readonly #cx: CommandContext;
 	readonly #options: RunOptions;
@@ -80,8 +56,11 @@ class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/** Paths of POST requests that may have made a record: an unanswered one may have been carried out. */
-	readonly #posted = new Set<string>();
+	/**
+	 * Paths of POST requests that may have made a record, with the ids that were answered: an unanswered one may have
+	 * been carried out.
+	 */
+	readonly #posted = new Map<string, Set<number>>();
 	#halted: Halted | null = null;
 
 	constructor(cx: CommandContext, options: RunOptions) {
@@ -90,26 +69,81 @@ class Run {
 		this.#started = cx.clock.now();
 	}
 
-	async caller(signal = this.#options.signal): Promise<Caller> {
+	plan({ full, only, skip }: Selection): Planned[] {
+		const isPossible = { read: true, change: full, send: this.#options.mail !== null };
+		if (only.includes('send') && !isPossible.send)
+			throw new UsageError('--only send needs --send-to and --from');
+		const asked = groups.filter(
+			(group) =>
+				(only.length === 0 || only.includes(group)) &&
+				!skip.includes(group) &&
+				(group !== 'send' || isPossible.send),
+		);
+		if (asked.length === 0)
+			throw new UsageError('--only and --skip leave no checks', { hint: `groups: ${groups.join(', ')}` });
+		return allChecks(this.#cx, this.#options)
+			.map((check) => ({ ...check, isAsked: asked.includes(check.group) }))
+			.filter(({ id, need, isAsked }) => isPossible[need] && (isAsked || preconditions.has(id)));
+	}
+
+	/** Makes the checks, and deletes what they made, also after the signal. */
+	async smoke(selection: Selection): Promise<Finished> {
+		await this.#check(this.plan(selection));
+		const among = kinds.filter((kind) => this.#posted.has(collectionOf(kind)));
+		if (among.length > 0)
+			await this.#cleaned('all', 'everything the run made is deleted', async () => {
+				const call = await this.#caller(after(this.#options.signal, cleanupGrace));
+				for (const thing of await this.#made(call, among))
+					await this.#remove(call, thing, this.#options.names.id);
+			});
+		return this.#finish();
+	}
+
+	/** Deletes what any run has left. */
+	async cleanUp(): Promise<Finished> {
+		const first = allChecks(this.#cx, this.#options).filter(({ id }) => preconditions.has(id));
+		await this.#check(first.map((check) => ({ ...check, isAsked: false })));
+		// Only a precondition that fails is among the checks.
+		if (this.#checks.length > 0) return this.#finish();
+		const call = await this.#caller();
+		for (const thing of await this.#find(call, kinds, null))
+			await this.#cleaned(`${thing.kind}-${thing.id}`, `${describe(thing)} is deleted`, () =>
+				this.#remove(call, thing, null),
+			);
+		return this.#finish();
+	}
+
+	async findLeftovers(): Promise<Thing[]> {
+		const call = await this.#caller();
+		const found: Thing[] = [];
+		for (const kind of kinds) found.push(...(await findThings(call, null, kind)));
+		return found;
+	}
+
+	async #caller(signal = this.#options.signal): Promise<Caller> {
 		const { exchange, target } = await this.#cx.connection();
 		const token = target.kind === 'remote' ? target.token : null;
 		const { settings, clock } = this.#cx;
 		return createCaller({ exchange, retries: settings.retries.value, signal, token, clock });
 	}
 
-	async check(planned: readonly Planned[]): Promise<void> {
-		const call = await this.caller();
+	async #check(planned: readonly Planned[]): Promise<void> {
+		const call = await this.#caller();
 		const noting: Caller = async (ask) => {
-			const isNew = ask.method === 'POST' && !this.#posted.has(ask.path);
-			if (isNew) this.#posted.add(ask.path);
+			if (ask.method !== 'POST') return call(ask);
+			const known = this.#posted.get(ask.path);
+			const ids = known ?? new Set();
+			this.#posted.set(ask.path, ids);
 			const answer = await call(ask);
-			if (isNew && answer.status >= 400 && answer.status < 500) this.#posted.delete(ask.path);
+			if (known === undefined && answer.status >= 400 && answer.status < 500) this.#posted.delete(ask.path);
+			const id = createdId(answer);
+			if (id !== null) ids.add(id);
 			return answer;
 		};
 		const progress = this.#cx.progress('checking', planned.length);
 		try {
-			for (const [done, { check, isAsked }] of planned.entries()) {
-				await this.#checkOne(check, isAsked, new Probe(noting));
+			for (const [done, check] of planned.entries()) {
+				await this.#checkOne(check, new Probe(noting));
 				progress.update(done + 1);
 			}
 		} finally {
@@ -117,21 +151,16 @@ class Run {
 		}
 	}
 
-	async #checkOne(check: Check, isAsked: boolean, probe: Probe): Promise<void> {
+	async #checkOne(check: Planned, probe: Probe): Promise<void> {
 		const start = monotonicMicros();
-		const { id, title, group, need } = check;
+		const { id, title, group, need, isAsked } = check;
 		const end = await this.#end(check, probe);
 		const isSkipped = end instanceof Skipped || (end instanceof Denied && need === 'read');
 		if (end instanceof Error && !isSkipped) probe.fault(end.message);
 		const isFailed = probe.faults.length > 0;
 		if (!isAsked && !isFailed) return;
-		const outcome = isFailed
-			? 'fail'
-			: isSkipped
-				? 'skip'
-				: probe.deviations.length > 0
-					? 'deviation'
-					: 'pass';
+		const passed = probe.deviations.length > 0 ? 'deviation' : 'pass';
+		const outcome = isFailed ? 'fail' : isSkipped ? 'skip' : passed;
 		const observed = end instanceof Error ? end.message : typeof end === 'string' ? end : null;
 		const detail = isFailed ? probe.faults.join('\n') : observed;
 		this.#checks.push({ id, title, group, outcome, detail, duration_ms: since(start) });
@@ -151,25 +180,16 @@ class Run {
 		}
 	}
 
-	/** Deletes what the run may have made, also after its signal. */
-	async cleanUp(): Promise<void> {
-		const among = kinds.filter((kind) => this.#posted.has(collectionOf(kind)));
-		if (among.length === 0) return;
-		const { id } = this.#options.names;
-		await this.#cleaned('all', 'everything the run made is deleted', async () => {
-			const call = await this.caller(after(this.#options.signal, cleanupGrace));
-			for (const thing of await this.#find(call, among, id)) await this.#remove(call, thing, id);
+	/** Records of this run by their names, and those that an answer to a creation names. */
+	async #made(call: Caller, among: readonly Kind[]): Promise<Thing[]> {
+		const { names } = this.#options;
+		const found = await this.#find(call, among, names.id);
+		const others = among.flatMap((kind) => {
+			const ids = [...(this.#posted.get(collectionOf(kind)) ?? [])];
+			const unnamed = ids.filter((id) => !found.some((thing) => thing.kind === kind && thing.id === id));
+			return unnamed.map((id) => ({ kind, id, name: names[kind], isUnnamed: true as const }));
 		});
-	}
-
-	/** Deletes what any run has left. */
-	async cleanUpAll(): Promise<void> {
-		if (this.#checks.length > 0) return;
-		const call = await this.caller();
-		for (const thing of await this.#find(call, kinds, null))
-			await this.#cleaned(`${thing.kind}-${thing.id}`, `${describe(thing)} is deleted`, () =>
-				this.#remove(call, thing, null),
-			);
+		return [...found, ...others];
 	}
 
 	/** Finds records of a run, or of any when null. A collection that cannot be searched may hold some. */
@@ -186,21 +206,23 @@ class Run {
 	}
 
 	async #remove(call: Caller, thing: Thing, run: string | null): Promise<void> {
+		const { kind, id, name } = thing;
 		const why = await removeThing(call, thing, run);
-		if (why !== null) this.#leftovers.push({ ...thing, why });
+		if (why !== null) this.#leftovers.push({ kind, id, name, why });
 	}
 
 	async #cleaned(id: string, title: string, work: () => Promise<void>): Promise<void> {
 		const [start, before] = [monotonicMicros(), this.#leftovers.length];
 		await work();
 		const whys = this.#leftovers.slice(before).map((one) => `${describe(one)}: ${one.why}`);
-		const [outcome, detail] =
-			whys.length === 0 ? (['pass', null] as const) : (['fail', whys.join('\n')] as const);
-		const duration_ms = since(start);
-		this.#checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail, duration_ms });
+		const end =
+			whys.length === 0
+				? { outcome: 'pass' as const, detail: null }
+				: { outcome: 'fail' as const, detail: whys.join('\n') };
+		this.#checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', ...end, duration_ms: since(start) });
 	}
 
-	async finish(): Promise<Finished> {
+	async #finish(): Promise<Finished> {
 		const [checks, deviations, leftovers] = [this.#checks, this.#deviations, this.#leftovers];
 		const { target } = await this.#cx.connection();
 		const number = (...outcomes: CheckResult['outcome'][]) =>
@@ -227,30 +249,4 @@ class Run {
 
 function since(start: number): number {
 	return Math.round((monotonicMicros() - start) / microsPerMs);
-}
-
-export async function runSmoke(
-	cx: CommandContext,
-	options: RunOptions,
-	selection: Selection,
-): Promise<Finished> {
-	const run = new Run(cx, options);
-	await run.check(await plan(cx, options, selection));
-	await run.cleanUp();
-	return run.finish();
-}
-
-export async function runCleanup(cx: CommandContext, options: RunOptions): Promise<Finished> {
-	const run = new Run(cx, options);
-	const all = await checksOf(cx, options);
-	await run.check(all.filter(({ id }) => preconditions.has(id)).map((check) => ({ check, isAsked: false })));
-	await run.cleanUpAll();
-	return run.finish();
-}
-
-export async function findLeftovers(cx: CommandContext, options: RunOptions): Promise<Thing[]> {
-	const call = await new Run(cx, options).caller();
-	const found: Thing[] = [];
-	for (const kind of kinds) found.push(...(await findThings(call, null, kind)));
-	return found;
 }

@@ -1,9 +1,7 @@
 // Deployments, looked at from the outside: a served engine, other services, and ways that lead nowhere.
-import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { microsPerSecond, systemClock } from '../../../src/api/datetime.js';
@@ -13,6 +11,7 @@ import { makeCertificates, makeExpiredCertificates } from '../../support/certifi
 import { cli, makeHome } from '../../support/cli.js';
 import { eventually } from '../../support/eventually.js';
 import { startForeign } from '../../support/foreign.js';
+import { closeNow, listenOn } from '../../support/listen.js';
 import { makeProject } from '../../support/project.js';
 import { startServer } from '../../support/running-server.js';
 import { type ServedEngine, serveEngine } from '../../support/served-engine.js';
@@ -35,14 +34,8 @@ async function doctor(
 }
 
 async function listening(server: Server, scheme = 'http'): Promise<string> {
-	server.listen(0, '127.0.0.1');
-	await once(server, 'listening');
-	open.push(() => {
-		server.closeAllConnections();
-		server.close();
-	});
-	const { port } = server.address() as AddressInfo;
-	return `${scheme}://127.0.0.1:${port}`;
+	open.push(() => closeNow(server));
+	return `${scheme}://127.0.0.1:${await listenOn(server)}`;
 }
 
 const service = ['--only', 'service'];

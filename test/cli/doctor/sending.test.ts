@@ -10,6 +10,7 @@ import type { Store } from '../../../src/store/store.js';
 import { makeCertificates, makeExpiredCertificates } from '../../support/certificates.js';
 import { cli } from '../../support/cli.js';
 import { eventually } from '../../support/eventually.js';
+import { listenOn } from '../../support/listen.js';
 import { makeProject, type Project } from '../../support/project.js';
 import { createQueuedDatabase } from '../../support/queued-database.js';
 import { startServer } from '../../support/running-server.js';
@@ -425,11 +426,9 @@ describe('the queue', () => {
 	});
 });
 
-async function listening(server: Server): Promise<number> {
-	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+function listening(server: Server): Promise<number> {
 	open.push(() => new Promise((resolve) => server.close(resolve)));
-	const address = server.address();
-	return typeof address === 'object' && address !== null ? address.port : 0;
+	return listenOn(server);
 }
 
 function leasing() {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { paint } from '../../../src/cli/render/terminal.js';
 import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';
-import { render } from '../../../src/cli/smoke/report.js';
+import { reporters } from '../../../src/cli/smoke/report.js';
 import { isInstalled, runProgram } from '../../support/run-program.js';
 
 const hostile = 'says <b>&"\'\u001b[31m # red \\ \u202e ]]> \ud800\u0000 end';
@@ -36,8 +36,8 @@ const report: SmokeReport = {
 };
 
 const plain = await paint(false);
-const rendered = (name: Parameters<typeof render>[0], unicode = true, columns = Number.POSITIVE_INFINITY) =>
-	render(name, report, { unicode, paint: plain, columns });
+const rendered = (name: keyof typeof reporters, unicode = true, columns = Number.POSITIVE_INFINITY) =>
+	reporters[name](report, { unicode, paint: plain, columns });
 
 const cleaned = String.raw`says <b>&"'\x1b[31m # red \ \u202e ]]> \ud800\x00 end`;
 
