@@ -25,7 +25,6 @@ const dotAtom = /^[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)
 const quotedLocal = /^"(?:[!#-;=?-[\]-~]|\\[ -;=?-~])*"$/;
 const domainName = /^(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{2,63}(?<!-)$/i;
 const addressLiteral = /^\[([A-F0-9:.]+)\]$/i;
-const international = /^[A-Z0-9.\-\p{L}\p{M}\p{N}\u3002\uff0e\uff61]+$/iu;
 const notAscii = /[^\0-\x7f]/;
 const control = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
 const quotedPhrase = /^"((?:[^"\\]|\\.)*)"$/;
@@ -102,6 +101,7 @@ function isDomain(domain: string): boolean {
 // Only international names go through domainToASCII: it also rewrites a name that looks like a number (0x7f.1).
 function asciiDomain(domain: string): string | null {
 	if (!notAscii.test(domain)) return domain.toLowerCase();
+	const international = /^[A-Z0-9.\-\p{L}\p{M}\p{N}\u3002\uff0e\uff61]+$/iu;
 	if (domain.length > maxDjangoLength || !international.test(domain)) return null;
 	return domainToASCII(domain) || null;
 }

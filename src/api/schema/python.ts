@@ -5,7 +5,7 @@ const spaces = new Set(
 	'\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 );
 
-const loneSurrogate = /\p{Surrogate}/u;
+const loneSurrogate = /[\ud800-\udfff]/u;
 
 const maxReprDepth = 32;
 

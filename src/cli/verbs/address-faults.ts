@@ -37,11 +37,10 @@ export function rowError({ code, error }: { code: string | null; error: string }
 
 const addressPaths = ['email', 'to', 'to.0'];
 
-const unseen =
-	/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
-
 /** The likeliest faults; null: another one. */
 function faultIn(text: string, form: AddressForm): string | null {
+	const unseen =
+		/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;
 	const hidden = unseen.exec(text)?.[0];
 	if (hidden !== undefined) return `it has an invisible character, ${codePointOf(hidden)}`;
 	if (form === 'address' && parseMailbox(text) !== null)
