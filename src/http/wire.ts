@@ -1,10 +1,10 @@
-/** Names of headers, statuses of errors, and the forms of requests and responses. */
+/** Names of headers, statuses of errors, and types of requests and responses. */
 import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors, type Scopes } from '../api/errors.js';
 import { scopes } from '../api/operations.js';
 
 export const headerNames = {
 	token: 'X-Secure-Token',
-	/** The first field error's code, so that scripts need not read English (api-decisions 1). */
+	/** Has the first field error's code, so that scripts need not read English (api-decisions 1). */
 	errorCode: 'X-Error-Code',
 	campaign: 'X-Campaign-Id',
 	submission: 'X-Submission-Id',
@@ -12,7 +12,7 @@ export const headerNames = {
 	idempotencyReplayed: 'Idempotency-Replayed',
 	retryAfter: 'Retry-After',
 	next: 'X-Next',
-	/** For a 403: sets of scopes, separated by commas; a call takes all of one set. */
+	/** For a 403: sets of scopes, separated by commas. A call requires all scopes of one set. */
 	acceptedScopes: 'X-Accepted-Scopes',
 	tokenScopes: 'X-Token-Scopes',
 } as const;
@@ -45,14 +45,14 @@ export function statusOf(code: ApiErrorCode): number {
 export function codeOf(status: number): ApiErrorCode {
 	if (status === 410) return 'not_found';
 	if (status === 414 || status === 431) return 'too_large';
-	// A gateway says 502, and no service of ours.
+	// Gateways send 502, and mailctl's server does not.
 	const own = status === 502 ? undefined : codes.find((code) => statuses[code] === status);
 	return own ?? (status >= 500 ? 'server_error' : 'invalid');
 }
 
 const codes = Object.keys(statuses) as ApiErrorCode[];
 
-/** DRF's body (api-decisions 1–7). */
+/** Returns the body that DRF would send (api-decisions 1–7). */
 export function bodyOf(error: ApiError): Record<string, unknown> {
 	return error.fields === null ? { detail: error.message } : errorBody(error.fields);
 }
@@ -99,12 +99,12 @@ export interface HttpRequest {
 	method: string;
 	target: string;
 	headers: Readonly<Record<string, string | undefined>>;
-	/** A function reads it on demand: a refused request takes no memory for its body. */
+	/** A function reads the body on demand, so that a refused request takes no memory. */
 	body: Uint8Array | ReadBody | null;
 	readonly signal?: AbortSignal;
 }
 
-/** `null` = there is none. Throws `too_large`, `unavailable` (no memory), `network` (the client left). */
+/** Null if there is no body. Throws `too_large`, `unavailable` (no memory), `network` (the client disconnected). */
 export type ReadBody = (maxBytes: number, timeoutMs?: number, kind?: 'file') => Promise<Uint8Array | null>;
 
 export interface HttpResponse {
@@ -117,13 +117,13 @@ export interface PublicRequest {
 	method: string;
 	path: string;
 	headers: Readonly<Record<string, string | undefined>>;
-	/** A page without a form does not wait for one. */
+	/** A function, so that a page without a form does not wait for a body. */
 	body?(): Promise<Uint8Array | null>;
 	ip: string | null;
 }
 
 export interface PublicHandler {
 	(request: PublicRequest): Promise<HttpResponse | null>;
-	/** Null: this request needs the asynchronous way. Never throws. */
+	/** Null if the request needs the asynchronous way. Never throws. */
 	synchronously?(request: PublicRequest): HttpResponse | null;
 }

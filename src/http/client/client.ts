@@ -1,4 +1,4 @@
-/** The Api of a deployment over HTTP. Nothing is loaded or requested before the first call. */
+/** Calls the API of a service over HTTP. Loads and requests nothing before the first call. */
 
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
@@ -104,7 +104,7 @@ async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefin
 		if (!(error instanceof ApiError)) throw error;
 		const status = error.http?.status ?? 500;
 		if (status < 500 && ![408, 425, 429].includes(status)) return unknownService;
-		// Nothing was requested but this, so nothing can have happened.
+		// This was the only request, so nothing can have been changed.
 		throw error.with({
 			code: error.code === 'invalid' ? 'network' : error.code,
 			message: `Cannot tell which service this is: ${error.message}`,

@@ -48,7 +48,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 	if (said === '') return new ApiError(code, `The service answered ${status} without a message.`, more);
 	const scopes = status === 403 ? scopesIn(headers) : null;
 	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
-	// The text of an API stands by itself; the text of a page is introduced.
+	// The message of an API is clear alone. The text of a page needs an introduction.
 	const message = body.kind === 'valid' && status < 500 ? said : `The service answered ${status}: ${said}`;
 	return new ApiError(code, message, more);
 }
@@ -86,10 +86,10 @@ function fieldsOf(body: unknown): FieldErrors | null {
 		if (isRecord(body['error']) || ['detail', 'message', 'error', 'title'].some(isText)) return null;
 	}
 	const read = typeof body === 'string' ? null : errorsOf(body);
-	return Array.isArray(read) ? { [nonFieldErrors]: read } : (read as FieldErrors | null); // not a list: fields
+	return Array.isArray(read) ? { [nonFieldErrors]: read } : (read as FieldErrors | null); // a list belongs to no field
 }
 
-/** Items of a list are keyed by index (`{"1": […]}`) or stand in their places (`[[], ["…"]]`). */
+/** The errors of list items are keyed by index (`{"1": […]}`), or are at the item's position (`[[], ["…"]]`). */
 function errorsOf(value: unknown): FieldErrors[string] | null {
 	const single = errorIn(value);
 	if (single !== null) return [single];
@@ -99,7 +99,7 @@ function errorsOf(value: unknown): FieldErrors[string] | null {
 	if (all.length > 0 && all.length === errors.length) return all;
 	const read = Object.entries(value).map(([key, inner]) => [key, errorsOf(inner)] as const);
 	const found = read.filter(([, inner]) => inner !== null);
-	return found.length === 0 ? null : (Object.fromEntries(found) as FieldErrors); // without null
+	return found.length === 0 ? null : (Object.fromEntries(found) as FieldErrors); // every value has errors
 }
 
 function errorIn(value: unknown): FieldError | null {
@@ -127,12 +127,12 @@ function mapErrors(fields: FieldErrors, map: (error: FieldError) => FieldError):
 	return Object.fromEntries(
 		Object.entries(fields).map(([key, value]) => [
 			key,
-			Array.isArray(value) ? value.map(map) : mapErrors(value as FieldErrors, map), // not a list: fields
+			Array.isArray(value) ? value.map(map) : mapErrors(value as FieldErrors, map), // else the fields of an item
 		]),
 	);
 }
 
-/** `untrusted`: TLS or the proxy refused; `garbled`: the answer is refused. */
+/** `untrusted`: TLS failed or the proxy refused. `garbled`: the answer is invalid. */
 type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
 
 export class TransportFailure extends Error {
@@ -161,7 +161,7 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	const code = systemCodeOf(error);
 	const said = saidByProxy(error);
 	const tell = (kind: FailureKind, text: string) =>
-		// A proxy that wants a login did not pass the request on.
+		// A proxy that requires a login did not forward the request.
 		new TransportFailure(kind, text, { written: written && said !== 'authenticate', cause: error });
 	if (said === 'authenticate')
 		return tell('untrusted', `cannot reach ${origin}${through}: the proxy requires a login (407)`);
@@ -185,13 +185,13 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	);
 }
 
-/** undici 7.30 shows answers of a proxy only by these texts (lib/dispatcher/proxy-agent.js). */
+/** undici 7.30 reports answers of a proxy only by these texts (lib/dispatcher/proxy-agent.js). */
 function saidByProxy({ message }: Error): 'authenticate' | 'refused' | null {
 	if (message.startsWith('Proxy Authentication Required')) return 'authenticate';
 	return message.startsWith('Proxy response') ? 'refused' : null;
 }
 
-/** Another try would have the same result. TCP itself has retried a connection that took 10 s. */
+/** A retry would fail too. During the 10 s of a connection timeout, TCP itself has retried. */
 export function isPermanent({ kind, written, cause }: TransportFailure): boolean {
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';

@@ -1,4 +1,4 @@
-/** The operations of the table as methods of the Api, in the forms that other deployments want. */
+/** Makes methods of the Api from the table of operations, in forms that other services accept. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
@@ -37,7 +37,7 @@ export function documented(
 		webhooks,
 		senders: {
 			...senders,
-			// A further page that is missing belongs to a collection that exists.
+			// If a later page is missing, the collection still exists.
 			page: (request: { page?: number; query?: string }, call?: Call) =>
 				(request.page ?? 1) > 1 || request.query !== undefined
 					? page(request, call)
@@ -89,7 +89,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 	const operation: Operation = operations[name];
 	return async (...args) => {
 		const request = requestOf(name, operation, args);
-		// Each call sends a webhook delivery (api-decisions 33).
+		// Retries would send more test deliveries (api-decisions 33).
 		const asked = name === 'webhooks.test' ? { ...endpoint, retries: 0 } : endpoint;
 		const success = await requestOperation(asked, request);
 		if (name === 'webhooks.test') return testResult(success);
@@ -98,7 +98,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 		const { answer } = operation;
 		if (answer === undefined) return name.startsWith('ext.') ? assertNothing(success) : assertNoPage(success);
 		const value = decode(success, answer);
-		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // by `Tuples`
+		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // `input` of `Tuples`
 		return isOfSubscribers(name) ? withMeta(value) : answer.under === undefined ? value : value[answer.under];
 	};
 }
@@ -106,7 +106,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 function requestOf(name: OperationName, operation: Operation, args: readonly unknown[]): OperationRequest {
 	const { path, query = {}, body, options = {}, isKeyed } = operation;
 	const names = argumentNames(operation);
-	const call = args[names.length] as Call | undefined; // the last parameter of each method
+	const call = args[names.length] as Call | undefined; // follows the arguments
 	const values: Record<string, unknown> = {};
 	let content: unknown;
 	names.forEach((key, index) => {
@@ -121,7 +121,7 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	}
 	const parts: Record<string, string | number> = {};
 	for (const part of placeholdersOf(path)) {
-		// The number of a batch's first row is a key of the batch.
+		// The path of a batch contains the number of its first row.
 		if (!(part in values) && isRecord(content)) {
 			values[part] = content[part];
 			content = without(content, part);
@@ -137,12 +137,12 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	return {
 		operation: name,
 		values: parts,
-		// The link to a page has its whole query.
+		// A link to a page contains the whole query.
 		query: 'page' in query && typeof values['query'] === 'string' ? values['query'] : encodeQuery(asked),
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
 		call,
-		// A part of a list that was staged without an answer is not staged again.
+		// Adding a list continues after the rows that it has staged, so a retry stages none twice.
 		...((isKeyed || operation.isRepeatable || 'for_ms' in values) && { isRepeatable: true }),
 	};
 }
@@ -158,15 +158,15 @@ function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
 	return text === '' ? '' : `?${text}`;
 }
 
-/** Some deployments keep what a PUT leaves out, but it must replace everything. */
+/** PUT must replace everything, but some services keep omitted values. So send these defaults. */
 const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
-	// The service decides is_active, for a suppressed address too.
+	// Omits is_active, so that the service decides it, also for a suppressed address.
 	'subscribers.replace': { name: '', meta: {} },
 	'webhooks.replace': webhookDefaults,
 	'senders.replace': { full_name: '', reply_to_email: '' },
 };
 
-/** The document shows `meta` as a string that holds JSON (api-decisions 13). */
+/** The document shows `meta` as a string that contains JSON (api-decisions 13). */
 function encode(name: OperationName, input: unknown): unknown {
 	const isSubscriber = name.startsWith('subscribers.');
 	if (!(isSubscriber || name in defaults) || !isRecord(input)) return input;
@@ -181,7 +181,7 @@ function isOfSubscribers(name: OperationName): boolean {
 	return /^subscribers\.|^ext\.exports\./.test(name);
 }
 
-/** Assumption: null is an empty meta, and a string holds its JSON, as in requests. */
+/** Assumption: null is an empty meta, and a string contains JSON, as in requests. */
 function withMeta(answer: Values): Values {
 	const { results } = answer;
 	if (Array.isArray(results)) return { ...answer, results: results.map(withMeta) };
@@ -202,11 +202,11 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	const next = answer.headers[headerNames.next.toLowerCase()];
 	if (call?.onNext === undefined || next === undefined || !/^\d{1,15}$/.test(next)) return;
 	call.onNext(Number(next));
-	// undici looks at an idle connection for a turn first: the next request leaves before this answer is read.
+	// undici first checks an idle connection for a turn. Let the next request leave before reading this answer.
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/** Never sends twice unless the deployment recognizes a repeated key. */
+/** Never sends twice unless the service recognizes a repeated key. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,
@@ -246,7 +246,7 @@ function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
 	};
 }
 
-/** The document shows no body, so any success is an answer (api-decisions 33). */
+/** The document shows no body, so accept any success (api-decisions 33). */
 function testResult({ answer }: Success): TestResult {
 	const body = readJson(answer.body);
 	const answered = body.kind === 'valid' && isRecord(body.value) ? body.value : {};
@@ -275,7 +275,7 @@ function decode(success: Success, shape: Shape<unknown>): Readonly<Record<string
 	return body.value;
 }
 
-/** An HTML page comes from a program in the service's place. */
+/** An HTML page comes from a program in front of the service. */
 function assertNoPage(success: Success): void {
 	const { body } = success.answer;
 	if (/^\s*</.test(body.toString('utf8', 0, 1_000)))

@@ -1,10 +1,10 @@
-/** Loaded only with a proxy: its agent needs all of undici. */
+/** Loaded only for a proxy, because its agent loads all of undici. */
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 
-/** Three given values make the agent ignore the environment of the process. */
+/** With all three values, the agent ignores the environment variables. */
 export function openProxyAgent(
 	options: EnvHttpProxyAgent.Options & { httpProxy: string; httpsProxy: string; noProxy: string },
 ): Dispatcher {
-	// Plain http goes to the proxy in absolute form (RFC 9112 s.3.2.2): many allow CONNECT to TLS ports only.
+	// Send http requests in absolute form (RFC 9112 s.3.2.2), because many proxies allow CONNECT to TLS ports only.
 	return new EnvHttpProxyAgent({ ...options, proxyTunnel: false });
 }

@@ -85,13 +85,13 @@ async function repeated(
 		const tried = await attempt(endpoint, content, requested);
 		if ('answer' in tried) return { answer: tried.answer, requested };
 		const { status, retryAfterMs } = tried;
-		// The request was carried out before, although its answer did not come.
+		// An earlier attempt deleted the record, but its answer was lost.
 		if (wasUnclear && method === 'DELETE' && status === 404) return { answer: tried.refused, requested };
 		const { error, verdict }: Judged = wasUnclear ? afterUnclear(tried, isKeyed) : tried;
 		if (status !== null && verdict === 'unprocessed' && content.call?.onThrottled === 'throw') throw error;
 		const mayRepeat = verdict === 'unprocessed' || (verdict === 'unclear' && isRepeatable);
 		const pause = backoff(pauses, tries);
-		// Many clients should not return at the same moment.
+		// Add a random part, so that clients do not all retry at the same moment.
 		const wait = Math.round(Math.max(retryAfterMs ?? 0, (pause / 2) * (1 + endpoint.random())));
 		if (!mayRepeat || tries > endpoint.retries || waitedMs + wait > maxPatienceMs) throw error;
 		wasUnclear ||= verdict === 'unclear';
@@ -105,7 +105,7 @@ async function repeated(
 const maxPatienceMs = 60_000;
 const pauses = { first: 250, longest: 8_000 };
 
-/** `unprocessed`: the service did nothing, or was not reached. `unclear`: the request may have been carried out. */
+/** `unprocessed`: the service did nothing, or was not reached. `unclear`: it may have processed the request. */
 type Verdict = 'unprocessed' | 'unclear' | 'final';
 
 interface Judged {
@@ -122,9 +122,9 @@ type Attempt =
 	| (Failed & { refused: Answer; status: number })
 	| (Failed & { status: null });
 
-/** The last attempt says nothing about an earlier one that may have been carried out. */
+/** The service may have processed an earlier attempt, whatever the last one returned. */
 function afterUnclear(tried: Exclude<Attempt, { answer: Answer }>, isKeyed: boolean): Judged {
-	// The earlier attempt still runs, and its answer is wanted (api-decisions 29).
+	// The earlier attempt still runs, so wait for its answer (api-decisions 29).
 	const verdict = isKeyed && tried.status === 409 ? 'unprocessed' : tried.verdict;
 	const isDefinite = tried.status !== null && verdict === 'final';
 	return { verdict, error: isDefinite ? tried.error : tried.error.with({ unanswered: true }) };
@@ -167,7 +167,7 @@ async function attempt(endpoint: Endpoint, content: RequestContent, requested: R
 
 function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
 	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
-	// 501 and 505 do not change.
+	// A retry does not change 501 or 505.
 	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
 }
 

@@ -4,7 +4,7 @@ import { canParseUrl, isLoopback } from '../../api/schema/url.js';
 import { TransportFailure, toFailure, type Way } from './errors.js';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
-/** Cuts off waiting for a connection sooner than waiting for an answer. */
+/** Connecting has a shorter timeout than waiting for the answer. */
 const maxConnectMs = 10_000;
 /** A bulk import keeps 16 requests in flight. */
 const connections = 16;
@@ -101,7 +101,7 @@ interface Destination extends Way {
 	maxBytes: number;
 }
 
-/** Node takes a longer one for 1 ms. */
+/** Node runs a longer timer after 1 ms. */
 const maxTimerMs = 2 ** 31 - 1;
 
 class Run implements Dispatcher.DispatchHandler {
@@ -122,7 +122,7 @@ class Run implements Dispatcher.DispatchHandler {
 			this.#resolve = resolve;
 			this.#reject = reject;
 		});
-		// undici's own timeouts restart with each byte: a server that sends slowly would never meet them.
+		// undici's timeouts restart with each byte, so a slow server would never reach them.
 		const giveUp = () => this.#giveUp('timeout', `no complete answer within ${timeoutMs} ms`);
 		const timer = setTimeout(giveUp, Math.min(timeoutMs, maxTimerMs));
 		const onAbort = () => this.#stop(signal?.reason);
@@ -140,7 +140,7 @@ class Run implements Dispatcher.DispatchHandler {
 		const request: Dispatcher.DispatchOptions = {
 			origin,
 			path,
-			method: method as Dispatcher.HttpMethod, // any upper-case word is valid on the wire
+			method: method as Dispatcher.HttpMethod, // HTTP allows any upper-case word
 			headers,
 			body,
 			headersTimeout: 0,
@@ -193,7 +193,7 @@ class Run implements Dispatcher.DispatchHandler {
 		if (this.#hasEnded) return;
 		this.#hasEnded = true;
 		const raw = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) };
-		// undici frees the connection one turn later: a call made before that would open another one.
+		// undici frees the connection one turn later. A call before that would open another connection.
 		setImmediate(() => setImmediate(() => this.#resolve(raw)));
 	}
 
@@ -206,7 +206,7 @@ function tooLarge(maxBytes: number): string {
 	return `the answer is larger than ${maxBytes} bytes`;
 }
 
-/** The limit counts decoded bytes: 300 KB of gzip can hold 300 MB. */
+/** The limit applies to decoded bytes: 300 KB of gzip can decode to 300 MB. */
 async function decompress(body: Buffer, encoding: string, limit: { maxBytes: number; origin: string }) {
 	const name = encoding.trim().toLowerCase();
 	if (name === '' || name === 'identity' || body.length === 0) return body;
@@ -237,7 +237,7 @@ export interface ProxyQuestion {
 	env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Null: directly. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
+/** Null means without a proxy. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | null {
 	if (isLoopback(baseUrl.hostname)) return null;
 	if (proxy !== null) return { httpProxy: withScheme(proxy), httpsProxy: withScheme(proxy), noProxy: '' };
@@ -248,7 +248,7 @@ export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | 
 	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
 }
 
-/** Reads NO_PROXY as EnvHttpProxyAgent does. */
+/** Interprets NO_PROXY like EnvHttpProxyAgent. */
 export function isProxied(question: ProxyQuestion): boolean {
 	const choice = proxyFor(question);
 	const { baseUrl } = question;

@@ -1,4 +1,4 @@
-/** undici's index loads fetch, WebSocket, caches and mocks too. */
+/** Imports single modules, because undici's index also loads fetch, WebSocket, caches and mocks. */
 declare module 'undici/lib/dispatcher/pool.js' {
 	import { Pool } from 'undici';
 

@@ -18,7 +18,7 @@ import {
 } from './pages.js';
 import { click, createRecorder, messageOf, pixel, visitorOf } from './visits.js';
 
-/** Throw only errors of the request. If the store fails, a page shows the error, and the pixel is the same. */
+/** Throws only errors of the request. If the store fails, a page shows the error, and the pixel is sent as usual. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
 	settled(): Promise<void>;
@@ -66,7 +66,7 @@ async function allowed(
 	return request.method === 'HEAD' ? headOf(answered) : answered;
 }
 
-/** The author's HTML is not trusted: no script, no form, no frame; links work. */
+/** The author's HTML is untrusted: blocks scripts, forms and frames; links work. */
 const policy = [
 	"default-src 'none'",
 	'img-src * data:',
@@ -78,7 +78,7 @@ const policy = [
 	'sandbox allow-popups allow-popups-to-escape-sandbox',
 ].join('; ');
 
-/** The mail in a browser, without links and pixel of ours: looking at it is not counted. */
+/** Shows the mail without tracked links and pixel, so that viewing it counts as neither click nor open. */
 async function view(ports: TrackingPorts, request: PublicRequest, token: string): Promise<HttpResponse> {
 	try {
 		const message = await messageOf(ports, 'v', token);
@@ -97,7 +97,7 @@ async function view(ports: TrackingPorts, request: PublicRequest, token: string)
 	}
 }
 
-/** GET changes nothing, because programs follow links; POST unsubscribes (RFC 8058). The token is the right. */
+/** GET changes nothing, because programs follow links; POST unsubscribes (RFC 8058). The token authorizes it. */
 async function unsubscribe(
 	ports: TrackingPorts,
 	request: PublicRequest,
@@ -131,7 +131,7 @@ async function unsubscribe(
 		}
 		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
-		// The server answers an error of the request.
+		// The server answers errors of the request.
 		if (error instanceof ApiError) throw error;
 		ports.failed?.(error);
 		const presentation = await presentationOf(ports, request);
@@ -145,7 +145,7 @@ interface Form {
 	isOneClick: boolean;
 }
 
-/** Read after the token was verified: a form for an unknown page takes no memory. */
+/** Call it after the token was verified, so that a form for an unknown page takes no memory. */
 async function readForm({ headers, body }: PublicRequest): Promise<Form> {
 	const text = Buffer.from((await body?.()) ?? '').toString('latin1');
 	if (/^multipart\/form-data\b/i.test(headers['content-type'] ?? '')) {

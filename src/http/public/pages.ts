@@ -7,7 +7,7 @@ import { styleSheet } from './style.js';
 import { type Language, languages, texts } from './texts.js';
 
 interface Reader {
-	/** Masked: a mail may be passed on, and its new reader need not learn the address. */
+	/** Masked, because a forwarded mail must not show the address to its new reader. */
 	address: string;
 	sender: string;
 	list: string | null;
@@ -38,7 +38,7 @@ export function notFoundPage(presentation: Presentation): HttpResponse {
 	return page({ presentation, title: broken, main, status: 404 });
 }
 
-/** For an unsubscription it has the button again, with the same choice. */
+/** For an unsubscription, shows the form again with the same choice. */
 export function failedPage(presentation: Presentation, unsubscribing: Scope | null): HttpResponse {
 	const { failed, failedWhy, notUnsubscribed, tryAgain } = texts[presentation.language];
 	const again = `<input type="hidden" name="scope" value="${unsubscribing}">`;
@@ -122,7 +122,7 @@ function banner({ name, logo }: Branding): string {
 	return `<header>${picture ?? shown}</header>\n`;
 }
 
-/** The action is the page's own address, whatever path a proxy in front has added. */
+/** Posts to the page's own URL, which works whatever path a proxy has added. */
 function form(button: string, fields: string): string {
 	return `<form method="post">${fields}<button type="submit">${htmlText(button)}</button></form>\n`;
 }
@@ -149,7 +149,7 @@ function htmlText(text: string): string {
 }
 
 function withLinks(text: string): string {
-	// Every other piece is an address; the punctuation around it is not.
+	// Odd pieces are URLs, without punctuation around them.
 	return text
 		.split(/(https?:\/\/[^\s<>"]{0,2000}[^\s<>"'.,;:!?)\]])/)
 		.map((piece, index) => {
@@ -165,20 +165,20 @@ function policy(style: string, { logo }: Branding): string {
 	return `default-src 'none'; style-src 'sha256-${hash}';${pictures} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-/** A policy knows paths without their query (CSP 3 s.2.3.1), and no single data URI. */
+/** A policy matches paths without their query (CSP 3 s.2.3.1), and cannot allow a single data URI. */
 function imageSource(logo: string): string {
 	if (logo.startsWith('data:')) return 'data:';
 	const { origin, pathname } = new URL(logo);
 	return `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`;
 }
 
-/** Enough for its owner, too little for another reader of a forwarded mail. */
+/** Shows enough for the owner of the address, but not for another reader of a forwarded mail. */
 export function maskedAddress(mailbox: string): string {
 	const address = parseMailbox(mailbox)?.address ?? mailbox;
 	const at = address.lastIndexOf('@');
 	if (at === -1) return '…';
 	const [first = ''] = address.slice(0, at);
-	// A line may break after the dots; the word joiner prevents that.
+	// The word joiner prevents a line break after the dots.
 	return `${at < 2 ? '' : first}…\u2060${address.slice(at)}`;
 }
 
@@ -204,7 +204,7 @@ export async function presentationOf(
 const maxRanges = 50;
 const maxRangeLength = 64;
 
-/** Accept-Language (RFC 9110 s.12.5.4, RFC 4647 s.3.4: `de-CH` is `de`); English if none fits. */
+/** Reads Accept-Language (RFC 9110 s.12.5.4, RFC 4647 s.3.4: `de-CH` gives `de`). The default is English. */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	const ranges = (acceptLanguage ?? '')
 		.split(',', maxRanges)

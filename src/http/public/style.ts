@@ -5,10 +5,10 @@ const black: Rgb = [0, 0, 0];
 const lightPaper: Rgb = white;
 const darkPaper: Rgb = [0x1c, 0x1f, 0x26];
 
-/** WCAG 2.2 s.1.4.3 (AA). */
+/** Minimum contrast of WCAG 2.2 s.1.4.3 (AA). */
 const minContrast = 4.5;
 
-/** Links have the colour, darkened on light paper and lightened on dark paper until it can be read. */
+/** Links have the sender's colour, darkened on light and lightened on dark backgrounds until the contrast suffices. */
 export function styleSheet(color: string): string {
 	const given = parseColor(color);
 	const onButton = contrast(given, white) >= contrast(given, black) ? white : black;

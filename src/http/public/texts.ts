@@ -1,6 +1,6 @@
-/** Every word of the pages that readers of mail see. Portuguese is worded for Brazil where it differs. */
+/** All texts of the pages that recipients see. Portuguese follows Brazil where its variants differ. */
 
-/** The first is also for readers of other languages. */
+/** The first is the default. */
 export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'ja'] as const;
 
 export type Language = (typeof languages)[number];
@@ -53,7 +53,7 @@ export const texts: Readonly<Record<Language, typeof en>> = {
 		tryAgain: 'Noch einmal versuchen',
 		noSubject: '(kein Betreff)',
 	},
-	// French has a space that does not break before ? and :, and within « ».
+	// French has a no-break space before ? and :, and inside « ».
 	fr: {
 		unsubscribe: 'Se désabonner',
 		question: (address, sender) =>
@@ -166,7 +166,7 @@ export const texts: Readonly<Record<Language, typeof en>> = {
 		tryAgain: 'Opnieuw proberen',
 		noSubject: '(geen onderwerp)',
 	},
-	// "Nadawca" (sender) and "lista" stand before the names, which so need no case endings.
+	// "Nadawca" (sender) and "lista" precede the names, so that these need no case endings.
 	pl: {
 		unsubscribe: 'Zrezygnuj z subskrypcji',
 		question: (address, sender) =>

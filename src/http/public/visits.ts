@@ -9,15 +9,15 @@ import { commonHeaders, failedPage, notFoundPage, presentationOf } from './pages
 type MakeEvent = (keyring: Keyring | null) => Happened | null;
 
 interface Recorder {
-	/** Records the event after the turn of the event loop; the request does not wait. */
+	/** Records the event after this turn of the event loop, so that the request does not wait. */
 	later(makeEvent: MakeEvent): void;
 	settled(): Promise<void>;
 }
 
-/** The events of a thousand requests a second during the longest lock of a store. */
+/** Covers a thousand events a second during the longest lock of a store. */
 const maxUnderWay = 20_000;
 
-/** Further events are lost while too many wait for a store: memory is limited. */
+/** Drops events while too many wait for the store, because memory is limited. */
 export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>): Recorder {
 	const lost = (error: unknown) => ports.failed?.(error);
 	let waiting: MakeEvent[] = [];
@@ -74,11 +74,11 @@ const headers = {
 	'Content-Type': 'image/gif',
 	'Content-Length': String(gif.length),
 	...commonHeaders,
-	// Webmail is another site's page, and some take only pictures that allow it.
+	// Pages of webmail are on other sites, and some load only pictures with this header.
 	'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** Without a promise: an open is durable up to 200 ms later, and the picture is always the same. */
+/** Returns no promise: the picture is always the same, and the open is durable up to 200 ms later. */
 export function pixel(
 	{ ports, recorder }: { ports: TrackingPorts; recorder: Recorder },
 	request: PublicRequest,
@@ -106,7 +106,7 @@ interface Visits {
 	window: ClickWindow;
 }
 
-/** Recorded after the response: the reader does not wait for the disk. */
+/** Records the click after the response, so that the reader does not wait for the disk. */
 export async function click(
 	{ ports, recorder, window }: Visits,
 	request: PublicRequest,
@@ -120,7 +120,7 @@ export async function click(
 	if (followed === 'failed') return failedPage(await presentationOf(ports, request), null);
 	if (followed === null) return notFoundPage(await presentationOf(ports, request));
 	const { message, link } = followed;
-	// The window gets every click, including those of machines known by other signs.
+	// Counts every click in the window, even those of known bots.
 	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
 	const { method, headers } = request;
 	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;

@@ -17,9 +17,9 @@ interface AuthenticatorOptions {
 	clock: Clock;
 }
 
-/** A revoked token is refused a second later at the latest. */
+/** A revoked token is refused after one second at the latest. */
 const keepFor: Micros = microsPerSecond;
-/** Bounds the memory for wrong tokens. */
+/** Limits the memory for wrong tokens. */
 const maxKept = 10_000;
 const maxTokenLength = 512;
 
@@ -28,7 +28,7 @@ interface Kept {
 	principal: Promise<Principal | null>;
 }
 
-/** Only hashes are looked up and compared: the time is the same for every token. */
+/** Looks up and compares only hashes, so that the time does not depend on the token. */
 export function createAuthenticator({ findToken, clock }: AuthenticatorOptions): Authenticate {
 	const kept = new Map<string, Kept>();
 	const ask = async (sha256: string): Promise<Principal | null> => {
@@ -125,7 +125,7 @@ function forgetFull<B>(buckets: Map<string, B>, isFull: (bucket: B) => boolean):
 	}
 }
 
-/** Waits in whole seconds (api-decisions 6). */
+/** Rounds the wait up to whole seconds (api-decisions 6). */
 export function assertNotTooOften(throttle: Throttle | undefined, { name }: Principal): void {
 	const seconds = throttle?.(name) ?? 0;
 	if (seconds <= 0) return;

@@ -1,4 +1,4 @@
-/** Bodies are parsed as DRF's JSONParser does (api-decisions 2). */
+/** Parses bodies like DRF's JSONParser (api-decisions 2). */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { type BodySize, maxBodyBytes } from '../../api/bodies.js';
@@ -14,7 +14,7 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	if (bytes === null || bytes.length === 0) return {};
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
-	// A send call has a thousand recipients at most; a batch consists of values, and is smaller.
+	// A send call has at most a thousand recipients. A batch consists of values and needs no lower limit.
 	const maxValues = size === 'json' ? 200_000 : maxBytes;
 	const parsed = parseJsonBody(decode(bytes), { numbers: 'exact', maxValues });
 	if (parsed.kind === 'invalid') throw parseError(parsed.message);
@@ -39,7 +39,7 @@ function tooLarge(maxBytes: number): ApiError {
 	return new ApiError('too_large', `The request body is larger than ${size}.`);
 }
 
-// DRF ignores parameters, an asterisk matches anything, and a missing type is not JSON.
+// DRF ignores parameters, accepts `*` for either part, and treats a missing type as not JSON.
 function assertJson(contentType: string): void {
 	const [main = '', sub = ''] = (contentType.split(';')[0] ?? '').trim().toLowerCase().split('/');
 	const isJson = (main === 'application' || main === '*') && (sub === 'json' || sub === '*');
@@ -56,7 +56,7 @@ function unsupported(type: string): ApiError {
 
 function decode(bytes: Uint8Array): string {
 	if (!isUtf8(bytes)) throw parseError('The text is not UTF-8.');
-	// A byte order mark stays and is then not JSON, as in DRF.
+	// Keeps a byte order mark, which makes the body invalid JSON, as in DRF.
 	return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
@@ -75,13 +75,13 @@ interface UploadOptions {
 	files: FileMemory;
 	abort: LazyAbortController;
 	peer: Share;
-	/** The client may wait for `100 Continue`, and waiting for it takes no slot. */
+	/** Called when reading starts: the client may wait for `100 Continue`, and a request that waits takes no slot. */
 	onRead(): void;
 	onWhole(): Promise<void>;
 	onLate(): void;
 }
 
-/** Counts octets as they arrive: a client that announces much and sends nothing holds nothing. */
+/** Counts octets as they arrive, so that a client that announces a large body and sends nothing reserves nothing. */
 export function createUpload(options: UploadOptions): Upload {
 	const { incoming, budget, files, abort, peer } = options;
 	let held = 0;
@@ -134,7 +134,7 @@ export function createUpload(options: UploadOptions): Upload {
 	};
 }
 
-/** Leaving a `for await` would destroy the request, and its response with it. */
+/** Uses events, because leaving a `for await` loop would destroy the request and its response. */
 function collect(
 	incoming: IncomingMessage,
 	abort: LazyAbortController,
@@ -169,7 +169,7 @@ function createPieces(): Collected {
 	};
 }
 
-/** Shared with the store's thread, and used again: the collector does not know the size of shared memory. */
+/** Shared with the store's thread, and reused, because the garbage collector does not count shared memory. */
 
 export interface FileMemory {
 	take(maxBytes: number): FileRoom;
@@ -181,7 +181,7 @@ interface FileRoom {
 	giveBack(): void;
 }
 
-/** TypeScript's ES2023 does not know `grow`. */
+/** TypeScript's ES2023 types lack `grow`. */
 interface GrowingMemory extends SharedArrayBuffer {
 	readonly maxByteLength: number;
 	grow(bytes: number): void;
@@ -214,6 +214,6 @@ export function createFileMemory({ kept }: { kept: number }): FileMemory {
 
 function newMemory(maxBytes: number): GrowingMemory {
 	const options = { maxByteLength: maxBytes };
-	// The constructor of ES2023 takes no options.
+	// In these types, the constructor has no options.
 	return Reflect.construct(SharedArrayBuffer, [0, options]) as GrowingMemory;
 }

@@ -10,12 +10,12 @@ import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 export class Connection {
 	socket: Socket;
 	readonly tcpSocket: Socket;
-	/** Stored, because a closed socket no longer has it. */
+	/** Stored, because a closed socket has no address. */
 	readonly remoteAddress: string | null;
 	readonly peer: Peer;
 	readonly exchanges = new Set<SocketExchange>();
 	feed: Feed | null = null;
-	/** One of its requests is being answered, and waits for nothing from the client. */
+	/** One of its requests is being answered, and no longer waits for the client. */
 	hasSlot = false;
 	pipeline: Promise<void> = Promise.resolve();
 	/** Node's parser does not support the method of the last request. */
@@ -37,7 +37,7 @@ export interface FinalResponse {
 	text: string;
 }
 
-/** One IPv4 address, or one IPv6 /64, the range of one subscriber line. */
+/** One IPv4 address, or one IPv6 /64, which a provider assigns to one customer. */
 interface Peer extends Share {
 	readonly name: string;
 	readonly connections: Set<Connection>;
@@ -122,11 +122,11 @@ export class Connections {
 		if (!exchanges.delete(exchange)) return;
 		if (exchanges.size < this.#limits.maxPipelined) feed?.release();
 		if (exchanges.size > 0) return;
-		// The first are the longest idle.
+		// Moves the connection to the end, so that the first is idle for the longest.
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	/** Ends the connection of the same client that is idle for the longest to make room. */
+	/** True if there is room. Otherwise closes the client's connection that has been idle for the longest. */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
 		const own = this.#isProxied ? 0 : connections.size;
@@ -150,7 +150,7 @@ export class Connections {
 	}
 }
 
-/** V8 is slow with getters on plain objects. */
+/** A class, because V8 is slow with getters on plain objects. */
 export class SocketExchange implements Exchange {
 	readonly id = randomUUID();
 	readonly method: string;
@@ -189,14 +189,14 @@ export class SocketExchange implements Exchange {
 	}
 }
 
-/** Node gives Set-Cookie alone as a list, and no client sends it. */
+/** Only Set-Cookie can be a list in Node, and clients do not send it. */
 function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
 	if (headers['set-cookie'] === undefined) return headers as HttpRequest['headers'];
 	const { 'set-cookie': _, ...rest } = headers;
 	return rest as HttpRequest['headers'];
 }
 
-/** The last address is the proxy's word, the others are the client's own. */
+/** The proxy adds the last address; the client can forge the others. */
 function forwardedAddress({ headers }: IncomingMessage, { remoteAddress }: Connection): string | null {
 	const forwarded = String(headers['x-forwarded-for'] ?? '');
 	const last = forwarded.split(',').at(-1)?.trim() ?? '';
@@ -235,14 +235,14 @@ export function peerName(address: string | null): string {
 		.join(':');
 }
 
-/** A TLS socket and the one below it have the same remote end. */
+/** A TLS socket and its TCP socket have the same remote end. */
 function farEnd({ remoteAddress, remotePort }: Socket): string {
 	return `${remoteAddress} ${remotePort}`;
 }
 
 const lingerMs = 1_000;
 
-/** Drops further input for a moment: closing with unread octets loses the response. */
+/** Discards further input for a moment, because closing with unread octets loses the response. */
 export function closeLingering(connection: Connection): void {
 	const { socket, finalResponse, isFinalSent } = connection;
 	if (finalResponse === null || isFinalSent) return;

@@ -30,7 +30,7 @@ export function createExchange(request: HttpRequest): Exchange {
 	};
 }
 
-/** Makes its signal, which costs microseconds, only on demand. */
+/** Creates its signal on demand, because that costs microseconds. */
 export class LazyAbortController {
 	#aborted = false;
 	#controller: AbortController | null = null;

@@ -53,7 +53,7 @@ export interface HandlerOptions extends ExtendedApi {
 	clock?: Clock;
 }
 
-/** An unexpected error is a 500 without details, and a line of the log. */
+/** An unexpected error gives a 500 without details, and a line in the log. */
 export function createHandler(options: HandlerOptions): Handler {
 	const settled: Settled = { ...options, metrics: options.metrics ?? createMetrics() };
 	return async (exchange) => {
@@ -71,11 +71,11 @@ export function createHandler(options: HandlerOptions): Handler {
 
 interface Settled extends HandlerOptions {
 	metrics: Metrics;
-	/** Composing `/openapi.json` costs milliseconds of CPU. */
+	/** Cached, because composing `/openapi.json` costs milliseconds of CPU time. */
 	document?: Promise<HttpResponse>;
 }
 
-/** DRF's order: authentication, permission, throttling, the list of the path, the method. */
+/** Follows DRF's order: authentication, permission, throttling, the list in the path, the method. */
 async function answer(options: Settled, exchange: Exchange): Promise<HttpResponse> {
 	const { method, match } = exchange;
 	const path = match?.path ?? null;
@@ -156,7 +156,7 @@ function idempotencyKey(headers: HttpRequest['headers']): string | undefined {
 	throw invalid({ [headerNames.idempotencyKey]: [{ code: 'invalid', message }] });
 }
 
-/** DRF finds the object before it reads the body: an unknown one is a 404 whatever the body is. */
+/** DRF finds the object before it reads the body: an unknown object gives 404 whatever the body is. */
 async function readBody(
 	api: ExtendedApi,
 	request: HttpRequest,
@@ -194,7 +194,7 @@ function methodNotAllowed(method: string): ApiError {
 	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
 }
 
-/** The usual number for a client that has left; for metrics and logs alone. */
+/** The usual status for a client that closed the connection; only for metrics and logs. */
 const clientLeft = 499;
 
 function answerError(options: HandlerOptions, exchange: Exchange, error: unknown): HttpResponse {

@@ -4,15 +4,15 @@ export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
-	/** More is 503. An IPv6 /64 is one address, here and below. */
+	/** Beyond this, the answer is 503. An IPv6 /64 counts as one address, here and below. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
-	/** More is 503. A request that waits for its body, or its turn, does not count. */
+	/** Beyond this, the answer is 503. Excludes requests that wait for their body or their turn. */
 	maxRequests: 1_000,
-	/** Further requests of an address wait. */
+	/** More requests of an address wait. */
 	maxRequestsPerAddress: 250,
-	/** Nothing more is read from a connection with so many. */
+	/** The server stops reading from a connection with this many requests. */
 	maxPipelined: 32,
-	/** One more ends an idle connection, or itself. */
+	/** Another connection closes an idle one of its client, or is closed. */
 	maxConnections: 10_000,
 	/** Not applied behind a trusted proxy. */
 	maxConnectionsPerAddress: 500,
@@ -21,7 +21,7 @@ export const limits = {
 	formTimeoutMs: 10_000,
 	keepAliveTimeoutMs: 30_000,
 	checkIntervalMs: 5_000,
-	/** A client that reads nothing for this time has left. */
+	/** A client that reads nothing for this long is disconnected. */
 	writeTimeoutMs: 60_000,
 	lingerMs: 1_000,
 };
@@ -31,11 +31,11 @@ export interface Share {
 	slots: number;
 	readonly waiting: (() => void)[];
 	bytes: number;
-	/** Two files of an address at once might have no room, and neither would become whole. */
+	/** Files of an address are read one at a time: two at once might exceed its limit, and neither would be complete. */
 	files: Promise<void>;
 }
 
-/** A connection has one slot at most: its requests are answered in turn. */
+/** A connection has at most one slot, because its requests are answered in turn. */
 interface SlotOwner {
 	readonly peer: Share;
 	readonly connection: { hasSlot: boolean };
@@ -49,7 +49,7 @@ export class Slots {
 		this.#limits = limits;
 	}
 
-	/** Waits while the address has used its share. Throws `unavailable` when all slots are taken. */
+	/** Waits while the address uses its full share. Throws `unavailable` if all slots are taken. */
 	async acquire({ peer, connection }: SlotOwner): Promise<void> {
 		if (connection.hasSlot) return;
 		while (peer.slots >= this.#limits.maxRequestsPerAddress)

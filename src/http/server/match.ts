@@ -12,7 +12,7 @@ import { parseInteger, trimWhitespace } from '../../api/schema/python.js';
 import { texts } from '../../api/schema/texts.js';
 import type { HttpRequest } from '../wire.js';
 
-/** Query parameters by Django's rules: the last of repeated values counts, a plus is a blank. */
+/** Parses query parameters like Django: the last of repeated values counts, and a plus is a space. */
 
 export interface Match {
 	path: ApiPath | ServicePath | null;
@@ -64,7 +64,7 @@ export function operationName({ path, operation }: Match): string {
 	return operation ?? 'other';
 }
 
-/** Integers as Python reads them (` 01` is 1), UUIDs in any case. */
+/** Parses integers like Python (` 01` is 1), and UUIDs in any case. */
 export function readIds(values: ApiPath['values']): PathIds | null {
 	const ids: Record<string, number> = {};
 	const uuids: Record<string, string> = {};
@@ -100,7 +100,7 @@ function findPath(path: string): ApiPath | ServicePath | null {
 }
 
 function operationOf({ operations: here }: ApiPath, method: string): OperationName | null {
-	// HEAD of a GET with an effect would have the effect (api-decisions 33).
+	// HEAD must not have the effect of a GET (api-decisions 33).
 	if (method === 'HEAD') return here.GET !== undefined && isSafe(here.GET) ? here.GET : null;
 	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
 }
@@ -129,10 +129,10 @@ interface Row {
 
 const table = compile();
 
-/** Fixed parts come before placeholders (`progress` before `{uuid}`). */
+/** Fixed segments come before placeholders (`progress` before `{uuid}`). */
 function compile(): ReadonlyMap<number, readonly Row[]> {
 	const rows = new Map<string, Row>();
-	// Object.entries forgets that keys and values belong together.
+	// Object.entries loses the relation between keys and values.
 	for (const [name, { path, method }] of Object.entries(operations) as [OperationName, Operation][]) {
 		const row = rows.get(path) ?? rowOf(path);
 		row.operations[method] = name;
@@ -157,7 +157,7 @@ function rowOf(path: string): Row {
 	return { template: path, parts: wanted, names, operations: {}, allow: '' };
 }
 
-// Django's order; a GET with an effect has no HEAD.
+// Django's order. A GET that has an effect has no HEAD.
 function allowOf(here: Row['operations']): string {
 	const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 	const hasHead = here.GET !== undefined && isSafe(here.GET);
@@ -224,14 +224,14 @@ export class Query {
 		return text === undefined ? undefined : (parseInteger(text) ?? Number.NaN);
 	}
 
-	/** Any other value does not filter (api-decisions 9, 43). */
+	/** Ignores any other value (api-decisions 9, 43). */
 	boolean(name: string): boolean | undefined {
 		const text = this.text(name) ?? '';
 		if (['True', 'true', '1'].includes(text)) return true;
 		return ['False', 'false', '0'].includes(text) ? false : undefined;
 	}
 
-	/** DRF's replace_query_param: `urlencode(sorted(…), doseq=True)`; null removes the page. */
+	/** Like DRF's replace_query_param, `urlencode(sorted(…), doseq=True)`. Null removes the page. */
 	withPage(page: number | null): string {
 		const values = new Map(this.#values);
 		if (page === null) values.delete('page');

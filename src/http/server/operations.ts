@@ -72,7 +72,7 @@ export async function perform(
 	const method = plan.method(api);
 	const args = name === 'ext.messages.progress' ? [scopeOf(input.query)] : argumentsOf(plan, input);
 	if (plan.isPage) {
-		const filter = args.pop() as object; // `input`, the last argument
+		const filter = args.pop() as object; // the `input`
 		return readPage(input.query, (page) => pageOf(method(...args, { ...filter, ...page }, input.call)));
 	}
 	const result = await method(...args, input.call);
@@ -129,7 +129,7 @@ function checkBody({ check }: Body, body: unknown): Values {
 	return Object.fromEntries(Object.entries(parsed?.value ?? {}).filter(([, value]) => value !== null));
 }
 
-/** The spec is stored as it is given, and compared when the campaign is opened again. */
+/** Returns the spec as given, because opening the campaign again compares it. */
 function givenRest(body: Body | null, given: unknown): unknown {
 	const plain = withoutExactNumbers(given);
 	if (!isRecord(plain)) return plain;
@@ -146,7 +146,7 @@ const readers: Readonly<Record<Parameter['kind'], (query: Query, name: string) =
 	whole: (query, name) => (Number.isNaN(query.integer(name)) ? undefined : query.integer(name)),
 	id: (query, name) => (query.filter(name) === undefined ? undefined : query.integer(name)),
 	boolean: (query, name) => query.boolean(name),
-	// A blank word is refused too: it would answer all rows.
+	// Passes a blank word on, so that the API refuses it instead of returning all rows.
 	word: (query, name) => (query.text(name) === undefined ? undefined : (query.filter(name) ?? '')),
 	page: () => undefined,
 };
@@ -178,7 +178,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	const page_size = query.integer('page_size');
 	const size = page_size === undefined ? {} : { page_size };
 	if (query.text('page') === 'last') {
-		// DRF's `?page=last`. The first page shows the number of pages.
+		// DRF's `?page=last`. The first page tells the number of pages.
 		const first = await read({ ...size });
 		if (first.next === null) return relink(query, first);
 		return relink(query, await read({ ...size, page: Math.ceil(first.count / first.results.length) }));
@@ -187,7 +187,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
 }
 
-/** Base and path of a link are the Api's; its query is the request's with another page. */
+/** Keeps base and path of the Api's link, and takes the query of the request with another page. */
 function relink<P extends Page<unknown, unknown>>(query: Query, page: P): P {
 	const [next, previous] = [link(query, page.next), link(query, page.previous)];
 	return { ...page, next, previous };

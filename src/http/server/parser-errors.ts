@@ -1,4 +1,4 @@
-/** An unsupported method is a valid request (RFC 9110 s.9.1) and gets a 405; the parser leaves its head. */
+/** A request with an unsupported method is valid (RFC 9110 s.9.1) and gets a 405, but the parser does not read its head. */
 import { STATUS_CODES } from 'node:http';
 import { codeOf } from '../../api/errors.js';
 import type { HttpResponse } from '../wire.js';
@@ -26,7 +26,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		// The final response answers the incomplete request.
 		if (last !== undefined && !last.incoming.complete) {
 			last.abort.abort();
-			// Octets of an unfinished response may be out: the final response would be taken for its rest.
+			// Part of a response may be sent already, and the client would take the final response for its rest.
 			if (exchanges.size === 1 && !last.outgoing.headersSent) closeLingering(connection);
 			return;
 		}
@@ -70,7 +70,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 	};
 }
 
-/** The parser has read a part of the method. Null: not a head of a request, or one without a Host. */
+/** Reads the head of a request; the parser has read a part of its method. Null for other bytes, or without a Host. */
 function readUnknown(packet: Buffer, stopped: number): UnknownRequest | null {
 	const [known = ''] = knownSoFar.exec(packet.toString('latin1', 0, stopped)) ?? [];
 	const head = packet.subarray(stopped - known.length);

@@ -1,9 +1,9 @@
-/** 64 KiB in one piece may be 3,600 requests, 18 MB of memory and 50 ms: node's parser gets small pieces. */
+/** Feeds node's parser in small pieces: 64 KiB at once may be 3,600 requests, 18 MB of memory and 50 ms. */
 import type { Socket } from 'node:net';
 
-/** A request is seldom longer; 10 MiB of a body cost 20 ms more than in one piece. */
+/** Few requests are longer. A body of 10 MiB takes 20 ms more than in one piece. */
 const pieceBytes = 1024;
-/** For all connections together: about 4 ms of work, or 512 KiB of bodies. */
+/** Limits a turn for all connections together: about 4 ms of work, or 512 KiB of bodies. */
 const requestsATurn = 64;
 const piecesATurn = 512;
 
@@ -34,11 +34,11 @@ export function createFeedQueue() {
 	};
 }
 
-/** Stands between the socket and the parser, which is node's first listener for its data. */
+/** Stands between the socket and the parser, which Node adds as the first listener. */
 export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQueue>) {
 	const [parse] = socket.listeners('data');
 	if (parse === undefined) throw new Error('node attached no parser to the connection');
-	// Node gives data to its own listener again if it is there.
+	// Remove Node's listener, because Node would give it the data again.
 	socket.removeListener('data', parse as (chunk: Buffer) => void);
 	let rest: Buffer = none;
 	let isHeld = false;
@@ -67,7 +67,7 @@ export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQu
 		socket.pause();
 		if (mayFeed()) queue.add(feedPiece);
 	});
-	// Node resumes the socket when a body is to be read, or the client has read its responses.
+	// Node resumes the socket to read a body, or after the client has read its responses.
 	socket.on('resume', () => {
 		if (isDropped || (!isHeld && rest.length === 0)) return;
 		socket.pause();
@@ -92,7 +92,7 @@ export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQu
 
 const none = Buffer.alloc(0);
 
-/** Node has paused a client that does not read its responses. Undocumented. */
+/** True if Node has paused a client that does not read its responses. Undocumented. */
 function isPausedByNode(socket: Socket): boolean {
 	return '_paused' in socket && socket._paused === true;
 }

@@ -1,4 +1,4 @@
-/** A request passes the limits of the protocol, the public pages, then the API. */
+/** Passes a request through the limits of the protocol, the public pages, then the API. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -39,7 +39,7 @@ type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsCont
 export function createPipeline(options: PipelineOptions): Enqueue {
 	const { connections, router, responder, parserErrors, slots, log, clock } = options;
 
-	/** Never throws: the next of the pipeline waits for it. */
+	/** Never throws, because the connection's next request waits for it. */
 	const answer = async (exchange: SocketExchange) => {
 		const { connection } = exchange;
 		exchange.began = steadyOf(clock);
@@ -54,11 +54,11 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		slots.release(exchange);
 		connections.finish(exchange);
 		log.finished(exchange);
-		// V8 finds most exchanges dead only at a full collection: their texts go before.
+		// V8 frees most exchanges only in a full collection, so release their texts now.
 		exchange.answered = null;
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
-		// The head of the response may be older than the signal to stop.
+		// The response may have been started before the signal to stop, without `Connection: close`.
 		if (options.endsIdle() && !connection.isFinalSent) connection.socket.end();
 	};
 
@@ -88,7 +88,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		if (exchange.abort.aborted) return null;
 		const response = await router.route(exchange);
 		slots.release(exchange);
-		// An interrupted request gets the final response of the connection.
+		// The connection's final response answers an interrupted request.
 		if (connection.finalResponse !== null && !incoming.complete) {
 			exchange.error = connection.finalResponse.code;
 			return { status: connection.finalResponse.status, headers: {}, body: null };
@@ -97,7 +97,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		return response;
 	};
 
-	/** The pixel is requested as often as everything else together, and promises cost more than its work. */
+	/** Half of all requests are for the pixel, and promises would cost more than its work. */
 	const answerSynchronously = (exchange: SocketExchange): boolean => {
 		const { connection } = exchange;
 		if (options.isClosing() || !isFree(connection)) return false;
@@ -105,7 +105,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		const response = router.routeSynchronously(exchange);
 		if (response === null) return false;
 		exchange.answered = response;
-		// Later requests of the connection, and the end of the server, wait for it.
+		// The connection's later requests and the server's end wait for this.
 		connections.begin(exchange);
 		responder.sendSynchronously(exchange, response, () => {
 			connections.finish(exchange);
@@ -120,14 +120,14 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		if (connection === null) return;
 		const exchange = connections.exchange(connection, { incoming, outgoing, expectsContinue });
 		if (!expectsContinue && answerSynchronously(exchange)) return;
-		// A client that leaves is not an error of the server.
+		// A client that disconnects is not an error of the server.
 		outgoing.on('error', ignore);
 		connections.begin(exchange);
 		connection.pipeline = connection.pipeline.then(() => answer(exchange));
 	};
 }
 
-/** Unread responses would pile up. */
+/** Responses that the client does not read would pile up. */
 function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
 	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
 }
@@ -151,7 +151,7 @@ export interface Router {
 
 export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
 
-/** One-click forms are short, and 64 KiB of fields take milliseconds to parse. */
+/** A one-click form is short, and parsing 64 KiB of fields takes milliseconds. */
 const maxFormBytes = 4 * 1024;
 
 export function createRouter({ handler, publicPages, limits, slots, metrics, log }: RouterOptions): Router {
@@ -234,7 +234,7 @@ function publicRequest({ method, headers }: UnknownRequest, path: string, ip: st
 	return { method, path, headers, ip };
 }
 
-/** A token follows the first letters of the path. */
+/** The token follows the first three characters of the path. */
 function maskToken(path: string): string {
 	return `${path.slice(0, 3)}…`;
 }

@@ -14,7 +14,7 @@ const jsonHeaders: Headers = {
 	'X-Content-Type-Options': 'nosniff',
 };
 
-/** DRF's JSON escapes the two line ends that older JavaScript did not accept. */
+/** Like DRF, escapes the two line separators that older JavaScript rejects. */
 export function json(status: number, value: unknown, headers: Headers = {}): HttpResponse {
 	const body = encode(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 	return { status, headers: Object.assign({ ...jsonHeaders }, headers), body };
@@ -22,7 +22,7 @@ export function json(status: number, value: unknown, headers: Headers = {}): Htt
 
 function encode(value: unknown): string {
 	if (!hasEncoded(value)) return JSON.stringify(value);
-	// Quotes within strings are escaped: the text stands nowhere else.
+	// JSON escapes quotes within strings, so this text occurs only once.
 	const [before = '', after = ''] = JSON.stringify({ ...value, results: [] }).split('"results":[]');
 	return `${before}"results":${value.results.json}${after}`;
 }
@@ -69,37 +69,37 @@ export function asApiError(error: unknown): ApiError | null {
 	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
 }
 
-/** Their cause is logged: the response names no file. */
+/** Logs the cause of these errors, because the response names no file. */
 export const isStorageFailure = ({ code, cause }: ApiError) =>
 	code === 'storage_failed' ||
 	code === 'not_overwritten' ||
 	(cause instanceof StoreError && cause.code === 'read_only');
 
-/** Codes of the system and of SQLite that no store has translated. */
+/** Codes of the system and of SQLite that the store did not translate. */
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 const failedDisk = /^(?:EIO|EROFS|ENODEV|ENXIO|SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN))/;
 
-/** 0 would cause a busy loop. */
+/** At least 1, because 0 would make clients retry in a busy loop. */
 function retryAfter({ retryAfterMs }: ApiError): Headers {
 	return { [headerNames.retryAfter]: String(Math.max(1, Math.ceil((retryAfterMs ?? 1000) / 1000))) };
 }
 
 export type Responder = ReturnType<typeof createResponder>;
 
-/** A shorter rest of a body is read to its end, so that the connection can be used again. */
+/** Reads a shorter rest of a body to the end, so that the connection can be reused. */
 const maxDropped = 64 * 1024;
-/** Octets of a body that are worth copying. */
+/** A body up to this size is copied to be sent with the head. */
 const maxJoined = 4 * 1024;
 
 export function createResponder({ limits, isClosing }: { limits: Limits; isClosing(): boolean }) {
 	const enqueue = createWriteQueue();
 	const finish = (exchange: SocketExchange, body: HttpResponse['body'], octets: number) => {
 		const { incoming, outgoing, connection } = exchange;
-		// Node drops a body that was never read; one that was read in part is dropped here.
+		// Node discards a body that was never read, but not the rest of one that was.
 		if (incoming.isPaused()) incoming.resume();
 		end(outgoing, body, octets);
 		const { socket } = connection;
-		// Octets that the system has accepted need no timeout.
+		// Octets that the system has taken need no timeout.
 		if (socket.writableLength > 0) outgoing.setTimeout(limits.writeTimeoutMs, () => socket.destroy());
 	};
 	return {
@@ -129,7 +129,7 @@ export function createResponder({ limits, isClosing }: { limits: Limits; isClosi
 	};
 }
 
-/** Node takes names and values in turn as they are. */
+/** Node sends a flat list of names and values unchanged. */
 function rawHeaders(
 	{ id }: SocketExchange,
 	{ status, headers }: HttpResponse,
@@ -144,7 +144,7 @@ function rawHeaders(
 	return raw;
 }
 
-/** Node hands octets on apart from the head: a short body is cheaper as a text. */
+/** Node sends a buffer apart from the head, so a string is cheaper for a short body. */
 function end(outgoing: ServerResponse, body: HttpResponse['body'], octets: number): void {
 	if (body === null) outgoing.end();
 	// Node writes Latin-1 in a third of the time of UTF-8.
@@ -157,7 +157,7 @@ function octetsOf(body: HttpResponse['body']): number {
 	return body === null ? 0 : Buffer.byteLength(body);
 }
 
-/** A client that waits for `100 Continue` may never send the body. */
+/** A client that waits for `100 Continue` may never send its body. */
 function isSoonRead({ incoming, expectsContinue }: SocketExchange): boolean {
 	if (incoming.complete) return true;
 	return (
@@ -165,7 +165,7 @@ function isSoonRead({ incoming, expectsContinue }: SocketExchange): boolean {
 	);
 }
 
-/** Drops the rest of the request until it ends or time is up: a reset would lose the response. */
+/** Discards the rest of the request until it ends or the time is up, because a reset would lose the response. */
 async function linger(
 	{ incoming, outgoing }: SocketExchange,
 	body: HttpResponse['body'],
@@ -187,7 +187,7 @@ async function linger(
 
 const maxQueued = 32;
 
-/** Under load a pixel took 37 µs of CPU this way, against 50. A `write` must not throw. */
+/** Takes 37 µs of CPU time per pixel under load, instead of 50. A `write` must not throw. */
 function createWriteQueue(): (write: () => void) => void {
 	let queued: (() => void)[] = [];
 	const flush = () => {

@@ -29,19 +29,19 @@ export interface ServerOptions {
 
 export interface HttpServer {
 	url: string;
-	/** Answers requests under way; after `graceMs` cuts the rest. Never throws. */
+	/** Answers requests in flight, and cuts those left after `graceMs`. Never throws. */
 	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
 }
 
-/** How a server leaves a proxy that holds connections to it; milliseconds within `graceMs`. */
+/** How the server shuts down behind a proxy that keeps connections to it. Milliseconds within `graceMs`. */
 interface Leaving {
-	/** New connections are taken until the proxy knows. Each answer ends its connection. */
+	/** Accepts new connections until the proxy knows. Each answer closes its connection. */
 	acceptMs: number;
-	/** Then idle connections are kept: a request on its way is answered. */
+	/** Keeps idle connections after that, to answer requests that are already on their way. */
 	idleMs: number;
 }
 
-/** Rejects with node's error when the address is taken. */
+/** Rejects with Node's error if the address is in use. */
 export async function serve(options: ServerOptions): Promise<HttpServer> {
 	const { handler, publicPages, tls, clock = systemClock, metrics = null } = options;
 	const limits = { ...defaults, ...options.limits };
@@ -64,7 +64,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		if (!isAdmitted) metrics?.begin()('refused', 503);
 		else if (tls === null) connections.open(socket);
 	});
-	// The TLS socket of the requests is not the socket that was accepted.
+	// Requests have the TLS socket, which is not the accepted socket.
 	if (tls !== null) server.on('secureConnection', (socket: Socket) => connections.open(socket));
 	server.on('request', (incoming, outgoing) => enqueue(incoming, outgoing, false));
 	server.on('checkContinue', (incoming, outgoing) => enqueue(incoming, outgoing, true));
@@ -86,13 +86,13 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
 			keepsIdle = acceptMs + idleMs > 0;
 			const timer = setTimeout(() => cut(connections), graceMs);
-			// A proxy that does not know yet replaces each connection that an answer ends.
+			// Until the proxy knows, it replaces each connection that an answer closes.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
-			// The build takes no built-in module at the start that only one moment needs.
+			// The build loads a built-in module that only one place needs on demand.
 			const { Server: NetServer } = await import('node:net');
 			await queueAccepted();
-			// Node's HTTP server would end idle connections.
+			// close() of Node's HTTP server would end idle connections.
 			const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
 			hasClosed = true;
 			if (idleMs > 0) await Promise.race([closed, delay(idleMs)]);
@@ -119,7 +119,7 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		tls === null
 			? createHttpServer(settings)
 			: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
-	// Node drops headers beyond a number without a word, a token too. Their size is the limit.
+	// Node silently drops headers beyond a count, even the token. Their size is limited instead.
 	server.maxHeadersCount = 0;
 	return server;
 }
@@ -127,7 +127,7 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 const quietMs = 0.2;
 const mostTurns = 100;
 
-/** Connections that come between accepting and the end of listening are reset. */
+/** Lets Node accept connections that the system has queued, because the end of listening would reset them. */
 async function queueAccepted(): Promise<void> {
 	for (let turns = 0; turns < mostTurns; turns += 1) {
 		const began = performance.now();

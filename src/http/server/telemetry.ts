@@ -1,4 +1,4 @@
-/** Metrics for Prometheus, and the request log. A line of it has no token, no query and no body. */
+/** Metrics for Prometheus, and the request log, which contains no tokens, queries or bodies. */
 import {
 	type Clock,
 	formatDateTime,
@@ -51,7 +51,7 @@ export function createRequestLog({ clock, log }: { clock: Clock; log(line: objec
 export type Gauges = Readonly<Record<string, number>>;
 
 export interface Metrics {
-	/** `operation` must be one of few: a label's values are kept for ever. */
+	/** `operation` must have few values, because metrics keep each value of a label forever. */
 	begin(): (operation: string, status: number) => void;
 	render(gauges?: Gauges): string;
 }
