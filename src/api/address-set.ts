@@ -4,7 +4,7 @@ import type { EmailKey } from './address.js';
 const firstSlots = 1_024;
 const maxLoad = 0.75;
 
-/** Two addresses may share a hash: the later one then counts as a duplicate and gets no mail twice. */
+/** If two addresses share a hash, the later one counts as a duplicate. */
 export class AddressSet {
 	#slots = new Uint32Array(2 * firstSlots);
 	#size = 0;

@@ -1,4 +1,4 @@
-/** One address in each string: a comma, a group or a comment would make two recipients of one value. */
+/** Accepts one address per string: a comma, a group or a comment would make two recipients of one value. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
@@ -21,7 +21,7 @@ const maxDjangoLength = 320;
 const maxNameLength = 255;
 
 const dotAtom = /^[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)*$/i;
-// Django also accepts controls and angle brackets. In an SMTP command they break the line or the path.
+// Django also accepts controls and angle brackets, which would break the line or the path of an SMTP command.
 const quotedLocal = /^"(?:[!#-;=?-[\]-~]|\\[ -;=?-~])*"$/;
 const domainName = /^(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{2,63}(?<!-)$/i;
 const addressLiteral = /^\[([A-F0-9:.]+)\]$/i;
@@ -30,7 +30,7 @@ const control = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
 const quotedPhrase = /^"((?:[^"\\]|\\.)*)"$/;
 const barePhrase = /^[^()<>[\]:;@\\,"]*$/;
 
-/** Django's EmailValidator, but stricter: no controls, no angle brackets, no lookalikes of ASCII (U+017F). */
+/** Like Django's EmailValidator, but also rejects controls, angle brackets and lookalikes of ASCII (U+017F). */
 export function isEmailAddress(text: string): boolean {
 	const at = text.lastIndexOf('@');
 	if (at < 1 || text.length > maxDjangoLength) return false;
@@ -62,7 +62,7 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 	return `${phrase} <${address}>`;
 }
 
-/** RFC 5321 s.4.1.2. Takes any text: a filter may contain an address that could never be stored. */
+/** RFC 5321 s.4.1.2. Accepts any text, because a filter may contain an invalid address. */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
 	if (at === -1) return address.toLowerCase();
@@ -78,7 +78,7 @@ function unquoted(local: string): string {
 }
 
 function mailbox(name: string, text: string): Mailbox | null {
-	// No white space inside the brackets: other programs would not trim it.
+	// Reject white space inside the brackets, because other programs would not trim it.
 	if (text !== trimWhitespace(text)) return null;
 	const address = parseAddress(text);
 	return address && { name, ...address };
@@ -98,7 +98,7 @@ function isDomain(domain: string): boolean {
 	return ascii !== null && domainName.test(ascii);
 }
 
-// Only international names go through domainToASCII: it also rewrites a name that looks like a number (0x7f.1).
+// Use domainToASCII only for international names, because it rewrites names that look like a number (0x7f.1).
 function asciiDomain(domain: string): string | null {
 	if (!notAscii.test(domain)) return domain.toLowerCase();
 	const international = /^[A-Z0-9.\-\p{L}\p{M}\p{N}\u3002\uff0e\uff61]+$/iu;
@@ -106,7 +106,7 @@ function asciiDomain(domain: string): string | null {
 	return domainToASCII(domain) || null;
 }
 
-/** `domainToASCII` leaves such a name unchanged, and takes three microseconds. */
+/** `domainToASCII` would not change such a name, but takes three microseconds. */
 const plainName = /^[a-z0-9.-]+\.[a-z]+$/;
 
 export function domainOf(address: string): string {

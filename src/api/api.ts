@@ -25,14 +25,14 @@ import type {
 
 export interface Call {
 	signal?: AbortSignal | undefined;
-	/** Same key and body within 24 h: the first answer again (api-decisions 29). */
+	/** The same key and body within 24 h get the first answer again (api-decisions 29). */
 	idempotencyKey?: string;
-	/** `throw`: the caller waits by itself, since its concurrent calls have to wait too. */
+	/** `throw`: the caller waits itself, because its other calls must wait too. */
 	onThrottled?: 'throw';
 	client?: string;
 	ownOnly?: true;
 	onAccepted?: (accepted: Accepted) => void;
-	/** Reports what follows a slice of an export before the slice is read. */
+	/** Reports the key of the next slice of an export before the slice is read. */
 	onNext?: (next: number | null) => void;
 }
 
@@ -45,13 +45,11 @@ export interface Accepted {
 export interface PageRequest {
 	page?: number;
 	page_size?: number;
-	/** The query of the link to this page: a remote deployment gets it word for word in place of the rest. */
+	/** The query of the link to this page. A remote service gets it unchanged instead of the other members. */
 	query?: string;
 }
 
-/**
- * Throws `not_found` and `invalid`. `replace` returns missing fields to their defaults, `patch` keeps them.
- */
+/** Throws `not_found` and `invalid`. `replace` resets missing fields to their defaults, `patch` keeps them. */
 export interface Crud<T, In, Filter = object, Id = number> {
 	page(request: Filter & PageRequest, call?: Call): Promise<Page<T>>;
 	get(id: Id, call?: Call): Promise<T>;
@@ -61,7 +59,7 @@ export interface Crud<T, In, Filter = object, Id = number> {
 	delete(id: Id, call?: Call): Promise<void>;
 }
 
-/** The document's PUT of a list requires no field, and what is not given stays. */
+/** The document's PUT of a list requires no field, and keeps the omitted ones. */
 export interface Lists extends Crud<List, ListInput> {
 	replace(id: number, input: Partial<ListInput>, call?: Call): Promise<List>;
 }
@@ -75,15 +73,15 @@ export interface Api {
 	readonly lists: Lists;
 	readonly fields: Crud<Field, FieldInput>;
 	readonly webhooks: Webhooks;
-	/** Throws `NoSenders` if the deployment has none (api-decisions 48). */
+	/** Throws `NoSenders` if the service has none (api-decisions 48). */
 	readonly senders: Crud<Sender, SenderInput>;
-	/** An unknown list is `not_found` at the first call, before input is validated. */
+	/** The first call throws `not_found` for an unknown list, before it validates the input. */
 	subscribers(listId: number): Crud<Subscriber, SubscriberInput, SubscriberFilter>;
-	/** Accepts one submission durably, all or nothing (api-decisions 20–29). */
+	/** Accepts one submission durably, or none of it (api-decisions 20–29). */
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
 	events(message: Uuid, call?: Call): Promise<LoggedEvent[]>;
 	report(query: ReportQuery, call?: Call): Promise<Report>;
-	/** Throws without a clear answer: a server taken for a foreign one would get the same mail again. */
+	/** Throws unless the answer is clear: if mailctl's server passed for another service, recipients would get mail twice. */
 	capabilities(): Promise<Capabilities>;
 	close(): Promise<void>;
 }

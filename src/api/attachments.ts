@@ -5,7 +5,7 @@ import * as t from './schema/record.js';
 import { fieldSet, type Infer } from './schema.js';
 
 export const maxAttachments = 100;
-/** Bytes of all files of one message, before transfer encoding. Few mail servers take a mail over 25 MB. */
+/** Bytes of all files of a message, before transfer encoding. Few mail servers accept a mail over 25 MB. */
 export const maxAttachedBytes = 20 * 1024 * 1024;
 
 export interface Attachment {
@@ -27,7 +27,7 @@ export const StoredBytes = t.named(
 );
 export type StoredBytes = Infer<typeof StoredBytes>;
 
-/** Bytes that no message names are deleted after 24 hours; uploading them again starts anew. */
+/** Bytes that no message names are deleted after 24 hours. Another upload restarts that time. */
 export interface Attachments {
 	find(sha256: string, call?: Call): Promise<StoredBytes>;
 	put(sha256: string, bytes: Uint8Array, call?: Call): Promise<StoredBytes>;
@@ -46,7 +46,7 @@ export function nameFault(name: string): string | null {
 }
 
 const mediaType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/i;
-/** Neither may be in base64 (RFC 2046 s.5). */
+/** Base64 is not allowed for these types (RFC 2046 s.5). */
 const composite = /^(?:message|multipart)\//i;
 
 const declaration = {

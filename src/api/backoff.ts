@@ -7,11 +7,11 @@ export function backoff({ first, longest = Number.POSITIVE_INFINITY }: Backoff, 
 	return Math.min(longest, first * 2 ** (failures - 1));
 }
 
-/** Milliseconds of a `Retry-After`: seconds or an HTTP date (RFC 9110 s.10.2.3); null for anything else. */
+/** Parses `Retry-After`, seconds or an HTTP date (RFC 9110 s.10.2.3), to milliseconds. Null for anything else. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
 	const text = header?.trim() ?? '';
 	if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000;
-	// Only a text that begins with a day's name: Date.parse reads "-5" as a year.
+	// Requires the name of a day, because Date.parse reads "-5" as a year.
 	if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
 	const wait = Date.parse(text) - nowMs;
 	return Number.isNaN(wait) ? null : Math.max(0, wait);
@@ -22,7 +22,7 @@ export interface Wait {
 	end(): void;
 }
 
-/** Awaited in a loop over many rows: other work of the thread has its turn every ten milliseconds. */
+/** Await it in a loop over many rows: every ten milliseconds it lets other work of the thread run. */
 export function createTurns(): () => Promise<void> | undefined {
 	let began = performance.now();
 	return () =>

@@ -27,7 +27,7 @@ export interface Body {
 	size: BodySize;
 	schema: f.JsonSchema;
 	check?: FieldSet<unknown>;
-	/** The argument `body` is what was given without these keys: it is stored so, and compared. */
+	/** The argument `body` gets the given body without these keys, because it is stored and compared. */
 	apart?: readonly string[];
 }
 
@@ -65,7 +65,7 @@ export const bodies = {
 	TemplatePatch: given(templateFields, 'patch'),
 	SenderInput: given(senderFields),
 	SenderPatch: given(senderFields, 'patch'),
-	/** The `meta` of `patch` is ignored; `set` and `unset` change the stored meta. */
+	/** Ignores `meta` in `patch`; `set` and `unset` change the stored meta. */
 	SubscriberMerge: checked({
 		patch: f.withDefault(anyValues, () => ({})),
 		set: f.withDefault(f.dict(f.nullable(f.json()), { max: 10_000 }), () => ({})),
@@ -100,7 +100,7 @@ export const bodies = {
 		check: campaignOpening,
 		apart: ['key', 'unless'],
 	},
-	/** Rows are checked one by one: a bad row is a reject, not an error of the batch. */
+	/** The store checks rows one by one: an invalid row is a reject, not an error of the batch. */
 	RecipientBatch: checked({ recipients: f.list(recipient(), { max: maxBatchRows }) }, 'batch'),
 	RequestBatch: checked({ requests: f.list(requestRow(), { max: maxBatchRows }) }, 'batch'),
 	CompleteBody: checked({ position: f.integer({ min: 0 }) }),

@@ -10,7 +10,7 @@ import {
 	requestsFields,
 } from './messages.js';
 
-/** Equal for specs that open the same campaign; a moved source file does not count. */
+/** Equal for specs that open the same campaign. Ignores the path of the source file. */
 export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 	const { seen, unseen } = identityOf(spec);
 	return canonicalJson({ ...seen, ...unseen });
@@ -45,7 +45,7 @@ function identityOf(spec: CampaignSpec | RequestsSpec) {
 	}
 	const parsed = campaignFields.parse(spec);
 	if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
-	// The time of sending does not count: a plan may be changed until the release.
+	// Ignores the time of sending, because users may change it until the release.
 	const { strict_vars, audience, timing: _timing, list_id, ...content } = parsed.value;
 	const { tag, disable_tracking } = content;
 	const people = peopleOf(audience);

@@ -28,7 +28,7 @@ export const CampaignSession = t.named(
 );
 export type CampaignSession = Infer<typeof CampaignSession>;
 
-/** Everything that determines the rows; only `path` is not compared. */
+/** Describes everything that determines the rows. Comparisons ignore only `path`. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
 export interface CampaignSpec extends Audience, Timing {
@@ -72,7 +72,7 @@ const AudienceRecord = t.named(
 
 export interface Timing {
 	starts_at?: WireDateTime;
-	/** `HH:MM-HH:MM` of each day in `time_zone`; it may cross midnight. */
+	/** `HH:MM-HH:MM` on each day in `time_zone`. The window may cross midnight. */
 	window?: string;
 	time_zone?: string;
 }
@@ -108,7 +108,7 @@ export const ListAck = t.named(
 );
 export type ListAck = Infer<typeof ListAck>;
 
-/** Absent = 0. `accepted` replaces all later states if the service does not report on them. */
+/** Absent members are 0. `accepted` replaces all later states if the service does not report them. */
 export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
 
 const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
@@ -151,9 +151,7 @@ export const CampaignStatus = t.named(
 		is_finished: t.flag,
 		messages: t.needed(t.typed<CampaignMessages>(messagesByState)),
 		joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
-		/**
-		 * The five commonest replies for failed, bounced and deferred messages, `…` in place of the recipient.
-		 */
+		/** The five commonest replies for failed, bounced and deferred messages, with `…` instead of the recipient. */
 		replies: t.optional(t.listOf(CommonReply)),
 		counts: t.needed(AcceptCounts),
 		plan: t.optional(CampaignPlan),
@@ -254,7 +252,7 @@ export const PlannedTiming = t.named(
 		window: t.optional(t.text),
 		time_zone: t.needed(t.text),
 		opens_at: t.orNull(t.moment),
-		/** `skipped`: the local time does not exist; `repeated`: it exists twice, and the first counts. */
+		/** `skipped`: the local time does not exist. `repeated`: it occurs twice, and the first counts. */
 		note: t.orNull(t.word(['skipped', 'repeated'])),
 	}),
 );
@@ -273,7 +271,7 @@ export function campaignState({
 	return is_finished ? 'finished' : 'sending';
 }
 
-/** A campaign of send calls alone has its UUID as its name, takes no rows, and no list shows it. */
+/** A campaign that has only send calls: its name is its UUID, it accepts no rows, and lists of campaigns omit it. */
 export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): boolean {
 	return id === key;
 }
@@ -321,7 +319,7 @@ export interface CampaignOpening {
 	unless?: SameMail;
 }
 
-/** Campaigns of the same mail to the same rows: staged, unsent, or released within 24 hours (`sent`). */
+/** Campaigns with the same mail to the same rows: staged, unsent, or released within 24 hours (`sent`). */
 export type SameMail = (typeof sameMails)[number];
 
 export const sameMails = ['sent', 'repeated', 'repeating'] as const;
@@ -351,7 +349,7 @@ export interface Audiences {
 		call?: Call,
 	): Promise<AudiencePart>;
 	plan(request: TimingRequest, call?: Call): Promise<PlannedTiming>;
-	/** At most 1,000 a call. */
+	/** Returns at most 1,000 per call. */
 	leftOut(
 		id: Uuid,
 		request: { after?: number; limit?: number },
@@ -387,23 +385,23 @@ export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): s
 }
 
 export interface Campaigns {
-	/** Another spec under the same key is `conflict`. Null: named after its subject and the day. */
+	/** Throws `conflict` if the key has another spec. A null key names the campaign after its subject and day. */
 	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
 	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
-	/** The same `first` again: the stored ack again. A gap or a released campaign is `conflict`. */
+	/** A repeated `first` gets the stored ack again. Throws `conflict` after a gap, or if the campaign was released. */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** The same for requests. The same address twice in requests that differ only in `to` is `duplicate`. */
+	/** Like `put`, for requests. An address repeated in requests that differ only in `to` is a `duplicate`. */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** No further row comes, so a later run needs no source. `conflict`: other rows were put. */
+	/** No more rows come, so a later run needs no source. `conflict`: other rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/** Stages active subscribers. A repeated call continues after the last one. Lists at most 100 rejects. */
+	/** Stages active subscribers. A repeated call continues after the last one. Returns at most 100 rejects. */
 	addList(id: string, listId: number, call?: Call & { forMs?: number }): Promise<ListAck>;
 	/**
-	 * All staged rows may be leased at once; `conflict` if their count differs. The option `--expect-count` also counts
-	 * suppressed recipients.
+	 * Allows workers to lease all staged rows at once. Throws `conflict` if their count differs. The option
+	 * `--expect-count` also counts suppressed recipients.
 	 */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	/** `forget` deletes a campaign that was never released; a released one is `conflict`. */
+	/** `forget` deletes a campaign that was never released. Throws `conflict` for a released one. */
 	cancel(id: string, call?: Call & { forget?: boolean }): Promise<void>;
 	status(id: string, call?: Call): Promise<CampaignStatus>;
 	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;

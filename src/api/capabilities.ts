@@ -26,7 +26,7 @@ import type { Suppressions } from './suppressions.js';
 
 export interface Capabilities {
 	readonly service: 'mailctl' | 'unknown';
-	/** False: an unanswered `send` is never repeated by the client. */
+	/** False: the client never retries a `send` without an answer. */
 	readonly idempotentSend: boolean;
 	readonly ext: Readonly<Partial<Extensions>>;
 }
@@ -50,7 +50,7 @@ export interface Extensions {
 	attachments: Attachments;
 }
 
-/** Throws `MissingExtension` (exit 2) before anything is written. `wanted`: the option that needs it. */
+/** Throws `MissingExtension` (exit code 2) before anything is written. `wanted`: the option that needs the extension. */
 export async function need<K extends keyof Extensions>(
 	api: Api,
 	name: K,
@@ -89,13 +89,13 @@ export interface Messages {
 		request: MessageFilter & PageRequest,
 		call?: Call,
 	): Promise<Page<Message> & { deleted?: DeletedMessages }>;
-	/** Reads by key: the last slice costs as much as the first. Not a snapshot. At most 1,000 a slice. */
+	/** Reads by key, so the last slice costs as much as the first. Not a snapshot. At most 1,000 per slice. */
 	slice(request: MessageFilter & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	raw(id: Uuid, call?: Call): Promise<Infer<typeof RawMessage>>;
-	/** `invalid` on `state` for a message that is being sent, is final, or may have arrived. */
+	/** Throws `invalid` on `state` if the message is being sent, is final, or may have arrived. */
 	cancel(id: Uuid, call?: Call): Promise<MessageDetail>;
-	/** Makes a deferred or uncertain message due now; an uncertain one may then arrive twice. */
+	/** Makes a deferred or uncertain message due now. An uncertain message may then arrive twice. */
 	retry(id: Uuid, call?: Call): Promise<MessageDetail>;
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
@@ -150,7 +150,7 @@ export interface ImportSpec {
 	reactivate: boolean;
 }
 
-/** At most 4 MiB; `null` keeps the stored value. A batch whose answer was lost is put again. */
+/** At most 4 MiB. `null` keeps the stored value. The client repeats a batch whose answer was lost. */
 export interface ImportBatch {
 	first: number;
 	columns: readonly string[];
@@ -158,11 +158,11 @@ export interface ImportBatch {
 }
 
 export interface Imports {
-	/** `key` names the job (list, source hash, mapping, options): the same key reopens it at its position. */
+	/** `key` identifies the job (list, source hash, mapping, options). The same key reopens the job at its position. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
-	/** Atomic. The same `first` again: the stored ack again. A gap is `conflict`. */
+	/** Atomic. A repeated `first` gets the stored ack again. Throws `conflict` after a gap. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
-	/** Rows checked in this process. Further batches may be put before the answer; a failure ends all. */
+	/** For rows checked in this process. More batches may be put before the answer; a failure ends all of them. */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

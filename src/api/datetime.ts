@@ -1,6 +1,6 @@
 import type { WireDate, WireDateTime } from './records.js';
 
-/** Microseconds since 1970-01-01T00:00:00Z; an integer, exact until the year 2255. */
+/** Microseconds since 1970-01-01T00:00:00Z. An integer, exact until the year 2255. */
 export type Micros = number;
 
 export const microsPerMs = 1_000;
@@ -8,7 +8,7 @@ export const microsPerSecond = 1_000_000;
 export const microsPerDay = 86_400_000_000;
 
 export interface Clock {
-	/** It is set now and then, also by hours: never measure a duration by it. */
+	/** The clock may be set at any time, even by hours, so never measure durations with it. */
 	now(): Micros;
 	steady?(): Micros;
 }
@@ -19,7 +19,7 @@ export function steadyOf(clock: Clock): Micros {
 	return clock.steady?.() ?? clock.now();
 }
 
-/** Never backwards. Loading `performance` would cost every command 1 ms. */
+/** Never goes backwards. Loading `performance` would cost every command 1 ms. */
 export function monotonicMicros(): Micros {
 	const [seconds, nanos] = process.hrtime();
 	return seconds * microsPerSecond + Math.floor(nanos / 1_000);
@@ -45,7 +45,7 @@ export function formatDateTime(at: Micros): WireDateTime {
 	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
 }
 
-/** Pages of records have few days, and `Date` takes a sixth of the time of reading a page. */
+/** Caches the day: a page of records has few days, and `Date` would take a sixth of the time of reading it. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
 function dayText(day: number): string {
@@ -62,7 +62,7 @@ export function daysIn(text: string): number | null {
 	return days >= 1 ? days : null;
 }
 
-/** `YYYY-MM-DD`; such days compare as texts. */
+/** `YYYY-MM-DD`, which sorts as text. */
 export type Day = string;
 
 export function parseDateTime(text: string): Micros | null {
@@ -73,12 +73,12 @@ export function parseDateTime(text: string): Micros | null {
 	return Math.min(at, lastMoment);
 }
 
-/** The wire names no zone: adds the `Z` of UTC. Any other text stays unchanged. */
+/** Adds the `Z` of UTC, because times of the API have no zone. Any other text stays unchanged. */
 export function withZone(time: string): string {
 	return parseDateTime(time) === null ? time : `${time.replace(/Z$/, '')}Z`;
 }
 
-/** The last number before the year 10000, which would need five digits: numbers that large lie 32 apart. */
+/** The last number before the year 10000, which has five digits. Doubles of this size are 32 apart. */
 export const lastMoment: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
 export function dayOf(at: Micros, timeZone: string): Day {
@@ -103,7 +103,7 @@ export interface LocalMoment {
 	kind: 'once' | 'skipped' | 'repeated';
 }
 
-/** The moment at which clocks show that time; a skipped time is the moment at which they skip it. */
+/** Returns the moment at which clocks show that time. A skipped time gives the moment of the skip. */
 export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
 	const [early, late] = [shown - msPerDay, shown + msPerDay];
@@ -146,14 +146,14 @@ export function formatWireDate(day: Day): WireDate {
 	return `${date}.${month}.${year}`;
 }
 
-/** `DD.MM.YYYY`; day and month may lack their zero, as in Python's `%d.%m.%Y`. */
+/** `DD.MM.YYYY`. Day and month may lack their zero, as in Python's `%d.%m.%Y`. */
 export function parseWireDate(text: string): Day | null {
 	const [, date = '', month = '', year = ''] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/.exec(text) ?? [];
 	const day = `${year}-${month.padStart(2, '0')}-${date.padStart(2, '0')}`;
 	return isDay(day) ? day : null;
 }
 
-/** 9999-12-31 at most: later days would not compare as texts. */
+/** At most 9999-12-31, because later days would not sort as text. */
 export function addDays(day: Day, count: number): Day {
 	const at = Math.min(Date.parse(day) + count * msPerDay, lastMoment / microsPerMs);
 	return new Date(at).toISOString().slice(0, 10);
@@ -163,7 +163,7 @@ export function daysBetween(from: Day, to: Day): number {
 	return Math.round((Date.parse(to) - Date.parse(from)) / msPerDay);
 }
 
-/** Bare offsets such as `+01:00` have no rules and are refused. */
+/** False for offsets such as `+01:00`, which have no rules. */
 export function isTimeZone(name: string): boolean {
 	if (!/^[A-Za-z][A-Za-z0-9_+\-/]*$/.test(name)) return false;
 	try {
@@ -179,11 +179,11 @@ const maxCachedOffsets = 4096;
 
 interface Zone {
 	formatter: Intl.DateTimeFormat;
-	/** Quarter of an hour since the epoch → offset in ms. Offsets change only at such moments. */
+	/** Maps a quarter of an hour since 1970 to the offset in ms. Offsets change only between quarters. */
 	offsets: Map<number, number>;
 }
 
-// A formatter costs 50 µs, a look-up 50 ns.
+// Cached, because a formatter costs 50 µs, and a look-up 50 ns.
 const zones = new Map<string, Zone>();
 
 export function offsetAt(ms: number, timeZone: string): number {
@@ -194,7 +194,7 @@ export function offsetAt(ms: number, timeZone: string): number {
 	if (known !== undefined) return known;
 	const start = quarter * msPerQuarterHour;
 	const shown = localMs(zone.formatter, start) - start;
-	// `Date.UTC` reads years below 100 differently.
+	// `Date.UTC` interprets years below 100 differently.
 	const offset = Math.abs(shown) < msPerDay ? shown : 0;
 	if (zone.offsets.size >= maxCachedOffsets) zone.offsets.clear();
 	zone.offsets.set(quarter, offset);
@@ -234,6 +234,6 @@ function localMs(formatter: Intl.DateTimeFormat, ms: number): number {
 function isDay(text: string): boolean {
 	if (!/^\d{4}-\d\d-\d\d$/.test(text) || text < '0001') return false;
 	const ms = Date.parse(text);
-	// Date.parse rolls 31 February over in some forms.
+	// In some forms, Date.parse turns 31 February into a day of March.
 	return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }

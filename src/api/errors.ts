@@ -26,7 +26,7 @@ export interface FieldError {
 	message: string;
 }
 
-/** Errors by field; items of a list are keyed by index, nested as DRF nests them (api-decisions 1). */
+/** Errors by field. Errors of list items are keyed by index, nested as in DRF (api-decisions 1). */
 export interface FieldErrors {
 	[field: string]: readonly FieldError[] | FieldErrors;
 }
@@ -74,7 +74,7 @@ interface ApiErrorOptions {
 	fields?: FieldErrors;
 	http?: { status: number; method: string; path: string };
 	retryAfterMs?: number;
-	/** The request was sent without a complete answer: it may have been carried out. */
+	/** The request was sent but got no complete answer, so the service may have processed it. */
 	unanswered?: boolean;
 	scopes?: Scopes;
 	cause?: unknown;
@@ -125,7 +125,7 @@ export class ApiError extends Error {
 
 const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
 
-/** 429, and 503 with Retry-After, say that nothing was done. */
+/** 429, and 503 with Retry-After, mean that the service did nothing. */
 export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
 	if (unanswered) return true;
 	if (http === null) return code === 'bad_answer';
@@ -172,9 +172,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 	return Array.isArray(value);
 }
 
-/**
- * `busy_elsewhere`: a process uses the older schema. `not_overwritten`: done, deleted data is still there.
- */
+/** `busy_elsewhere`: a process uses the older schema. `not_overwritten`: done, but deleted data is still in the file. */
 export type StoreErrorCode =
 	| 'not_a_database'
 	| 'bad_url'
@@ -201,7 +199,7 @@ export class StoreError extends Error {
 	}
 }
 
-/** Texts for callers of the API; the store's own message names files. */
+/** Texts for clients of the API, because the store's own messages name files. */
 const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
 	locked: ['unavailable', 'The database is busy. Try again.'],
 	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],

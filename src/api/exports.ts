@@ -50,7 +50,7 @@ export interface Tuples {
 	slice(listId: number, request: TupleRequest, call?: Call): Promise<TupleSlice>;
 }
 
-/** Subscribers as JSON of the database, so that a server writes them without an object for each. */
+/** Subscribers as the database's own JSON, so that a server writes them without an object for each. */
 export interface EncodedSubscribers {
 	json: string;
 	length: number;

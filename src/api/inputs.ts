@@ -11,7 +11,7 @@ export type ListInput = Given<typeof listFields>;
 export type FieldInput = Given<typeof fieldFields>;
 export type SubscriberInput = Given<typeof subscriberFields>;
 
-/** Service document, "Send a message". The last three keys are ours (api-decisions 24, 28). */
+/** Service document, "Send a message". The last three keys are mailctl's (api-decisions 24, 28). */
 export interface SendRequest {
 	type?: 'TRANSACTIONAL' | 'BULK';
 	from: string | readonly string[];
@@ -33,7 +33,7 @@ export interface SendRequest {
 	attachments?: readonly Attachment[];
 }
 
-/** Service document, "HTTP notifications". Assumption: login and password have at most 255 characters. */
+/** Service document, "HTTP notifications". Assumption: login and password have at most 255 characters each. */
 export const webhookFields = fieldSet({
 	url: f.url(),
 	type: f.choice(webhookTypes),
@@ -43,7 +43,7 @@ export const webhookFields = fieldSet({
 });
 export type WebhookInput = Given<typeof webhookFields>;
 
-/** Octets of UTF-8. Assumption: 2 MiB a body. */
+/** Octets of UTF-8. Assumption: 2 MiB per body. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
 const messageBody = f.char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });
@@ -90,7 +90,7 @@ export interface FieldsPlus {
 	countUses(id: number, call?: Call): Promise<number>;
 }
 
-/** Assumption: both texts have at most 255 characters. */
+/** Assumption: both texts have at most 255 characters each. */
 export const listFields = fieldSet({ name: f.char({ max: 255 }), email_reason: f.char({ max: 255 }) });
 
 export const ListDetails = t.named(
@@ -107,12 +107,12 @@ export const listDetailsFields = fieldSet({
 });
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 
-/** `is_new` false: it was there before the first call with this idempotency key. */
+/** `is_new` is false if the list existed before the first call with this idempotency key. */
 export const AddedList = t.named('AddedList', t.record({ is_new: t.needed(t.flag), list: t.needed(List) }));
 export type AddedList = Infer<typeof AddedList>;
 
 export interface ListsPlus {
-	/** One operation. `unprocessable`: the idempotency key is another request's. */
+	/** Atomic. Throws `unprocessable` if another request has used the idempotency key. */
 	add(input: ListInput, call?: Call): Promise<AddedList>;
 	get(id: number, call?: Call): Promise<ListDetails>;
 	patch(id: number, input: Partial<ListDetailsInput>, call?: Call): Promise<ListDetails>;

@@ -4,14 +4,14 @@ import { texts } from './schema/texts.js';
 
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
-/** `syntax`: not JSON, or more values than the limit. Messages quote nothing of the text. */
+/** `syntax`: not JSON, or too many values. Messages quote nothing of the text. */
 interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;
 }
 
 interface JsonOptions {
-	/** `exact`: a number that would lose digits, or its point, is a `JsonNumber`. */
+	/** `exact`: a number that would lose digits, or its decimal point, becomes a `JsonNumber`. */
 	numbers?: 'exact';
 	maxValues?: number;
 }
@@ -20,10 +20,10 @@ const maxJsonDepth = 32;
 
 const maxExactNumbers = 50_000;
 
-/** Python's `int_max_str_digits`. */
+/** Equals Python's `int_max_str_digits`. */
 const maxNumberLength = 4_300;
 
-/** Also refuses NUL and lone surrogates in any key or string. Never throws. */
+/** Also rejects NUL and lone surrogates in any key or string. Never throws. */
 export function parseJson(text: string, options: JsonOptions = {}): ParsedJson {
 	const parsed = parseJsonBody(text, options);
 	const fault = parsed.kind === 'valid' ? findJsonFault(parsed.value) : null;
@@ -41,7 +41,7 @@ export function parseJsonBody(text: string, options: JsonOptions = {}): ParsedJs
 	}
 }
 
-/** Iterative: a hostile depth costs no stack. */
+/** Iterative, so that a hostile depth takes no stack. */
 export function findJsonFault(root: unknown): JsonFault | null {
 	const waiting: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
 	for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -88,7 +88,7 @@ const minus = 0x2d;
 const backslash = 0x5c;
 const leastBracket = 0x5b;
 
-/** One pass that skips strings as a whole. The parser finds invalid JSON. */
+/** Scans once and skips whole strings. Leaves invalid JSON for the parser to find. */
 function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: JsonOptions): Walked {
 	const exact: [number, number][] = [];
 	const judge = createJudge(maxValues);
@@ -131,7 +131,7 @@ function tooMany(most: number, what = 'values'): JsonFault {
 	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
-/** An invalid number, and one in the place of a key, stays unchanged for the parser to refuse. */
+/** Leaves an invalid number, or a number in place of a key, for the parser to reject. */
 function needsExactness(text: string, from: number, to: number): boolean {
 	const token = text.slice(from, to);
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
@@ -169,7 +169,7 @@ function isKey(text: string, end: number): boolean {
 	return text.charAt(at) === ':';
 }
 
-/** Replaces each number by a text that no document can contain. */
+/** Replaces each number by a text that a document cannot contain. */
 function parseMarked(text: string, numbers: Walked['numbers']): unknown {
 	const mark = `${randomUUID()} `;
 	const pieces: string[] = [];
@@ -202,7 +202,7 @@ export function canonicalJson(value: unknown): string {
 	);
 }
 
-/** Own keys count, inherited ones do not. */
+/** Only own keys of the object count. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
 	return (
 		typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)

@@ -41,7 +41,7 @@ export interface CheckedTiming {
 
 const body = f.char({ trim: 'off', maxBytes: maxBodyBytes });
 
-/** Keeps the text, but refuses one of white space alone by DRF's rule. */
+/** Keeps the text, but rejects one of only white space, as DRF does. */
 const notBlank: f.TextRule = (value) =>
 	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
 const mailboxes = f.list(f.mailbox(), { max: maxCopies });
@@ -295,7 +295,7 @@ export interface Envelope {
 	from: string;
 	reply_to: readonly string[];
 	cc: readonly string[];
-	/** In the SMTP envelope only; never a header. */
+	/** In the SMTP envelope only, never in a header. */
 	bcc: readonly string[];
 	headers: Readonly<Record<string, string>>;
 }

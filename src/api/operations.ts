@@ -1,6 +1,6 @@
 /**
- * Every operation of the wire, once: its path, rights, parameters, body and answer. Client, server and OpenAPI document
- * are made from this table. Service document, "Endpoints"; those below `/ext/` are ours (api-decisions 38).
+ * Every operation of the API: its path, scopes, parameters, body and answer. Client, server and OpenAPI document use
+ * this table. Service document, "Endpoints"; operations below `/ext/` are mailctl's (api-decisions 38).
  */
 import type { Api } from './api.js';
 import { StoredBytes } from './attachments.js';
@@ -72,9 +72,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Parameter {
 	/**
-	 * `text`: the last value, `texts`: all of them. `filter` is trimmed and none when blank, `exact` is neither. `integer`
-	 * is NaN for any other text, `whole` is ignored then; `id`: an integer that is none when blank. `page`: read with the
-	 * collection. A `word` of another set is refused.
+	 * `text`: the last value; `texts`: all values. `filter`: trimmed, and absent if blank; `exact`: unchanged. `integer`:
+	 * NaN for other texts; `whole`: absent then; `id`: absent if blank. `page`: read with the collection. `word`: must be
+	 * one of `words`.
 	 */
 	kind:
 		| 'text'
@@ -93,12 +93,12 @@ export interface Parameter {
 	default?: string | number | boolean;
 }
 
-/** The answer; `under`: the key that holds the result of the method. */
+/** The answer. `under` is the key that contains the method's result. */
 export type Answer = t.Shape<unknown> & { under?: string };
 
 export interface Operation {
 	method: Method;
-	/** With a slash at its end; `{list_id}`, `{id}`, `{first}` are integers, `{uuid}` a UUID, `{sha256}` a hash. */
+	/** Ends with a slash. `{list_id}`, `{id}` and `{first}` are integers, `{uuid}` a UUID, `{sha256}` a hash. */
 	path: string;
 	success: 200 | 201 | 204;
 	scope: Scope;
@@ -108,16 +108,16 @@ export interface Operation {
 	body?: keyof typeof bodies;
 	answer?: Answer;
 	/**
-	 * The arguments of the `Api`'s method: names of values in path, query and body; `input`, `body` and `query` stand for an
-	 * object of all others, of those in the body, and of those outside. Absent: the values of the path, then `input`.
+	 * Arguments of the `Api`'s method: names of values in path, query and body. `input` is an object of all other values,
+	 * `body` of those in the body, `query` of those outside. Default: the values of the path, then `input`.
 	 */
 	args?: readonly string[];
-	/** Values of query or body that are options of the call, and their names there. */
+	/** Values of query or body that are options of the call, and the names of these options. */
 	options?: Readonly<Record<string, 'unless' | 'forMs' | 'forget'>>;
-	/** Not idempotent, although its method is: no client repeats it automatically. */
+	/** Not idempotent, although its HTTP method is, so no client retries it automatically. */
 	isUnsafe?: true;
 	isRepeatable?: true;
-	/** A repeat with the same Idempotency-Key has the first answer. */
+	/** A repeat with the same Idempotency-Key gets the first answer. */
 	isKeyed?: true;
 }
 
@@ -223,13 +223,13 @@ function crud<P extends string>(
 		page: get(all, scope, t.pageOf(record), { query: { ...query, ...paging } }),
 		create: post(all, 'admin', record, { success: 201, body: `${name}Input` }),
 		get: get(one, scope, record),
-		// The document's PUT of a list requires nothing.
+		// The document's PUT of a list requires no field.
 		replace: put(one, 'admin', record, { body: name === 'List' ? 'ListPatch' : `${name}Input` }),
 		patch: patch(one, 'admin', record, { body: `${name}Patch` }),
 		delete: silent('DELETE', one, 'admin'),
 	};
 	const entries = Object.entries(verbs).map(([verb, operation]) => [`${prefix}.${verb}`, operation]);
-	// Keys are made of the prefix and the verbs above.
+	// The keys consist of the prefix and the verbs above.
 	return Object.fromEntries(entries) as Record<`${P}.${Verb}`, Operation>;
 }
 
@@ -238,7 +238,7 @@ const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const list = '/ext/lists/{list_id}/';
 const importSession = '/ext/imports/{uuid}/';
-/** The wire's word for campaigns (api-decisions 38). */
+/** The API's name for campaigns (api-decisions 38). */
 const campaigns = '/ext/mailings/';
 const campaign = '/ext/mailings/{uuid}/';
 const suppressions = '/ext/suppressions/';
@@ -262,10 +262,10 @@ export const operations = {
 		query: subscriberFilters,
 	}),
 	...crud('fields', Field, { all: '/sub/fields/', one: '/sub/fields/{id}/' }),
-	// A webhook's password is in its answers (api-decisions 18), so reading them takes more than `read`.
+	// Answers contain a webhook's password (api-decisions 18), so reading them requires more than `read`.
 	...crud('webhooks', Webhook, { all: '/webhooks/', one: '/webhooks/{id}/', scope: 'admin' }),
 	'webhooks.test': get('/webhooks/{id}/run_test/', 'admin', TestResult, { isUnsafe: true }),
-	// Not in the document: services of this API have both (api-decisions 48).
+	// Not in the document, but services of this API have both (api-decisions 48).
 	...crud('senders', Sender, { all: '/senders/', one: '/senders/{id}/' }),
 	events: get('/message/events/{uuid}/', 'read', loggedEvents),
 
@@ -329,7 +329,7 @@ export const operations = {
 		},
 	}),
 
-	/** An address in a path would appear in every log. */
+	/** Logs contain paths, so the address must not be in the path. */
 	'ext.erasures.erase': post('/ext/erasures/', 'admin', Erasure, { body: 'ErasureBody', args: ['email'] }),
 	'ext.erasures.lift': silent('POST', '/ext/erasures/lift/', 'admin', {
 		body: 'ErasureBody',
@@ -362,7 +362,7 @@ export const operations = {
 		args: ['uuid', 'input'],
 	}),
 	'ext.campaigns.complete': silent('POST', `${campaign}complete/`, 'send', { body: 'CompleteBody' }),
-	/** `for_ms`: the answer comes after so many milliseconds, with `is_partial` where the list goes on. */
+	/** With `for_ms`, the answer comes after that many milliseconds, with `is_partial` if the list continues. */
 	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', ListAck, {
 		alsoScope: 'read',
 		query: { for_ms: parameter('integer') },
@@ -370,7 +370,7 @@ export const operations = {
 		options: { for_ms: 'forMs' },
 	}),
 	'ext.campaigns.release': silent('POST', `${campaign}release/`, 'send', { body: 'ReleaseBody' }),
-	/** `forget`: one that was never released is deleted; one that was is left as it is, 409. */
+	/** `forget` deletes a campaign that was never released. For a released one, it changes nothing and answers 409. */
 	'ext.campaigns.cancel': silent('POST', `${campaign}cancel/`, 'send', {
 		query: { forget: { ...parameter('boolean'), default: false } },
 		args: ['uuid'],
@@ -406,7 +406,7 @@ export const operations = {
 	}),
 
 	'ext.attachments.find': get(attachment, 'send', StoredBytes),
-	/** The body is the file itself; 400 on `sha256` for other bytes. */
+	/** The body is the file itself. Answers 400 on `sha256` if the bytes differ. */
 	'ext.attachments.put': put(attachment, 'send', StoredBytes, { body: 'File' }),
 
 	'ext.suppressions.page': get(suppressions, 'read', t.pageOf(Suppression), {
@@ -431,7 +431,7 @@ export const operations = {
 		body: 'SuppressionRemovalInput',
 	}),
 
-	/** The address stands in the query, which is in no log. */
+	/** The address is in the query, because logs contain no queries. */
 	'ext.people.get': get(people, 'read', Person, {
 		query: { email: { ...parameter('text'), default: '' } },
 		args: ['email'],
@@ -486,7 +486,7 @@ export const openPaths = {
 	ready: '/readyz',
 	openapi: '/openapi.json',
 } as const;
-/** For Prometheus; needs a token with `read`, as `X-Secure-Token` or, Prometheus's own way, `Authorization: Bearer`. */
+/** For Prometheus. Needs a token with `read`, as `X-Secure-Token` or, like Prometheus, as `Authorization: Bearer`. */
 export const metricsPath = '/metrics';
 
 export function scopesOf({

@@ -3,7 +3,7 @@ import { ApiError } from './errors.js';
 import type { Page } from './records.js';
 import { canParseUrl } from './schema/url.js';
 
-/** Rows that change meanwhile may be missed or repeated. Throws `bad_answer` for endless pages. */
+/** May miss or repeat rows that change meanwhile. Throws `bad_answer` for endless pages. */
 export async function* iterate<T>(
 	readPage: (request: PageRequest) => Promise<Page<T>>,
 	{ page_size }: { page_size?: number } = {},
@@ -23,7 +23,7 @@ export async function* iterate<T>(
 	}
 }
 
-/** Reads the next slice ahead once `onNext` reports it. Throws `bad_answer` for a key that returns. */
+/** Reads the next slice ahead once `onNext` reports its key. Throws `bad_answer` for a repeated key. */
 export async function* iterateSlices<K, S extends { next: K | null }>(
 	from: K,
 	readSlice: (key: K, onNext: (next: K | null) => void) => Promise<S>,
@@ -40,7 +40,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 			begun.next = next;
 			readAhead(begun);
 		});
-		// It may fail long before its turn.
+		// Handle a failure now, because the loop may await this slice much later.
 		slice.catch(() => undefined);
 		return Object.assign(begun, { slice });
 	};
@@ -50,7 +50,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 		const slice: S = await begun.slice;
 		yield slice;
 		const { ahead } = begun;
-		// An old slice that the collector takes for living would keep all that follow it.
+		// If the collector kept an old slice, it would also keep all later ones.
 		begun.ahead = null;
 		if (slice.next === null) return;
 		if (ahead?.key === slice.next) begun = ahead;
@@ -65,7 +65,7 @@ interface Begun<K, S> {
 	key: K;
 	slice: Promise<S>;
 	next: K | null;
-	/** Its turn has come: the next slice is read as soon as it is known. */
+	/** The loop has reached this slice, so read the next one as soon as its key is known. */
 	isDue: boolean;
 	ahead: Begun<K, S> | null;
 }
@@ -82,7 +82,7 @@ export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[
 
 const maxQueryLength = 8_192;
 
-// Only the query is used: a link may name a foreign host, or the inside address of a proxied service.
+// Use only the query, because a link may name another host, or the internal address of a proxied service.
 function nextPage(next: string): { name: string; request: PageRequest } {
 	const link = canParseUrl(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
 	const query = link?.search ?? '';

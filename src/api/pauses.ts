@@ -1,4 +1,4 @@
-/** The texts of pauses: the wire carries only a sentence (`SendingProgress.paused`). */
+/** Texts of pauses. The API transfers only a sentence (`SendingProgress.paused`). */
 
 const held = 'the queue is paused';
 const stalled = 'nothing is sent';
@@ -32,7 +32,7 @@ export function refusedSenderReason(sender: string, reply: string): string {
 	return `${refusing}${sender}: ${reply}`;
 }
 
-/** Only refusals of the sender, and a plain 552 (RFC 5321 s.4.5.3.1.10), are deferred with a 5xx. */
+/** Messages are deferred with a 5xx only for refusals of the sender, or a plain 552 (RFC 5321 s.4.5.3.1.10). */
 export function isRefusalOfSender(reply: string): boolean {
 	return /^5(?!52 (?!5\.))/.test(reply);
 }
@@ -43,7 +43,7 @@ export function isRefusedSender(reason: string | null): boolean {
 
 export const noMailServer = 'no mail server is configured';
 
-/** `login`, `sender`, `server`: the mail server wants another login, refuses the sender, or fails. */
+/** `login`, `sender`, `server`: the mail server requires another login, refuses the sender, or fails. */
 export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'sender' | 'server';
 
 export function causeOf(reason: string): PauseCause {

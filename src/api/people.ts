@@ -88,9 +88,9 @@ export const Erasure = t.named(
 );
 export type Erasure = Infer<typeof Erasure>;
 
-/** Creating, moving or importing a subscriber with an erased address is refused (`erased`). */
+/** Creating, moving or importing a subscriber with an erased address fails with `erased`. */
 export interface Erasures {
 	erase(email: string, call?: Call): Promise<Erasure>;
-	/** Erased data does not come back. Throws `not_found`. */
+	/** Does not restore erased data. Throws `not_found`. */
 	lift(email: string, call?: Call): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The records of the wire. A record from a foreign deployment may carry further keys; they are kept. */
+/** Records of the API. A record of another service may have more keys, which stay. */
 import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
@@ -34,7 +34,7 @@ export const List = t.named(
 );
 export type List = Infer<typeof List>;
 
-/** A foreign deployment may have any JSON (api-decisions 13). */
+/** Another service may return any JSON (api-decisions 13). */
 export type MetaValue = string | number | boolean | null;
 export type Meta = Record<string, MetaValue>;
 
@@ -76,7 +76,7 @@ export type Field = Infer<typeof Field>;
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** A password that was not given is never sent (api-decisions 18). */
+/** A password that was not given is not sent (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
 export const Webhook = t.named(
@@ -93,7 +93,7 @@ export const Webhook = t.named(
 );
 export type Webhook = Infer<typeof Webhook>;
 
-/** The document shows no body, so a deployment may omit any value (api-decisions 33). */
+/** The document shows no body, so a service may omit any value (api-decisions 33). */
 export const TestResult = t.named(
 	'TestResult',
 	t.record({
@@ -253,7 +253,7 @@ export type LimitName = t.RecordOf<typeof limitName>;
 const MessageHold = t.record({ ...limitName, until: t.moment });
 export type MessageHold = Infer<typeof MessageHold>;
 
-/** A bounce that came back after a server had accepted the message, or a complaint. */
+/** A complaint, or a bounce that came back after a server had accepted the message. */
 const MessageReport = t.named(
 	'MessageReport',
 	t.record({

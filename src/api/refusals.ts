@@ -1,4 +1,4 @@
-/** A body of DRF carries texts alone (api-decisions 1): its reader finds the code of a text here. */
+/** Bodies of DRF contain only texts (api-decisions 1), so clients map each text back to its code. */
 
 export const refusalTexts = {
 	not_verified: 'Sender address is not verified.',

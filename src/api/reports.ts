@@ -9,9 +9,9 @@ import { trimWhitespace } from './schema/python.js';
 import * as t from './schema/record.js';
 import { type FieldSet, fieldSet, type Infer, type Parsed } from './schema.js';
 
-/** Assumption: today is the last of the 7 days. */
+/** Assumption: the last of the 7 days is today. */
 const defaultReportDays = 7;
-/** Assumption: a leap year at most. */
+/** Assumption: at most a leap year. */
 const maxReportDays = 366;
 
 export interface ReportsPlus {
@@ -41,7 +41,7 @@ const joined = {
 };
 export type Joined = t.RecordOf<typeof joined>;
 
-/** Counts subscribers of today: nothing is known of deleted ones. */
+/** Counts today's subscribers only, because no data of deleted ones exists. */
 const ListGrowth = t.record({
 	...joined,
 	id: t.needed(t.id),
@@ -57,7 +57,7 @@ export const ReportDetails = t.named(
 		from: t.needed(t.day),
 		to: t.needed(t.day),
 		time_zone: t.needed(t.text),
-		/** `attempted`: sent or bounced; `delivered`: of these, without a bounce. */
+		/** `attempted`: sent or bounced. `delivered`: attempted without a bounce. */
 		total: t.needed(t.record({ ...figures, attempted: t.needed(t.count), delivered: t.needed(t.count) })),
 		days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
 		hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),
@@ -74,12 +74,12 @@ export const ReportDetails = t.named(
 );
 export type ReportDetails = Infer<typeof ReportDetails>;
 
-/** Machines count only in `machine_clicks` and `machine_people`. */
+/** Clicks of bots and proxies count only in `machine_clicks` and `machine_people`. */
 const CampaignLink = t.named(
 	'CampaignLink',
 	t.record({
 		url: t.needed(t.orNull(t.text)),
-		/** From 1: a target in several places of the mail has several links. */
+		/** Counts from 1. A target at several places of the mail has several links. */
 		position: t.needed(t.count),
 		people: t.needed(t.count),
 		clicks: t.needed(t.count),
@@ -104,7 +104,7 @@ export interface CheckedReport {
 	types: readonly EventType[];
 }
 
-/** Empty values of the query count as absent. `today` is the day in the database's time zone. */
+/** Empty values of the query count as absent. `today` is in the database's time zone. */
 export const reportQuery = {
 	parse(query: unknown, today: Day): Parsed<CheckedReport> {
 		const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
@@ -147,7 +147,7 @@ function wireDate(): f.Field<Day, 'required'> {
 	});
 }
 
-// DRF's MultipleChoiceField names the first bad choice only, without its index.
+// DRF's MultipleChoiceField reports only the first bad choice, without its index.
 function choices<T>(inner: f.Field<T>): f.Field<T[], 'required'> {
 	const all = f.list(inner);
 	return f.field(all.schema, (input) => {

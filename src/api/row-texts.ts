@@ -1,4 +1,4 @@
-/** Threads transfer the buffer without a copy: millions of texts make no work for the collector. */
+/** Stores texts in one buffer, which threads transfer without a copy and the garbage collector need not scan. */
 
 export interface RowTexts {
 	count: number;
@@ -18,7 +18,7 @@ export function bytesOf({ count, ends }: RowTexts): number {
 	return endOf(ends, count - 1);
 }
 
-/** A lone surrogate becomes U+FFFD. */
+/** Replaces lone surrogates by U+FFFD. */
 export class TextWriter {
 	readonly #texts: RowTexts;
 	#view: Buffer;
@@ -84,7 +84,7 @@ function doubled(ends: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 	return larger;
 }
 
-/** Never from a wire: the rows are not checked again. */
+/** Must not come from a client, because nobody checks the rows again. */
 export interface CheckedBatch {
 	first: number;
 	variables: readonly string[];

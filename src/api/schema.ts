@@ -1,4 +1,4 @@
-/** An input declared once: type, check with DRF's texts, JSON Schema. Every bad field is named at once. */
+/** Declares an input once: its type, its check with DRF's texts, its JSON Schema. Reports all bad fields together. */
 import { type FieldErrors, nonFieldErrors } from './errors.js';
 import { isRecord } from './json.js';
 import type { Field, JsonSchema, Presence } from './schema/fields.js';
@@ -25,14 +25,14 @@ type GivenOf<F extends Fields> = Flat<
 	}
 >;
 
-/** The type that a caller gives: keys with a default may be absent. */
+/** The type of input: keys with a default may be absent. */
 export type Given<S> = S extends { readonly given?: infer T } ? T : never;
 
-/** The type of a checked value: defaults are filled in. */
+/** The type of a checked value, with defaults filled in. */
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 export interface FieldSet<T, G = unknown> {
-	/** Only for `Infer`, never set: inference uses only one overload of `parse`. */
+	/** Never set. `Infer` needs it, because inference uses only one overload of `parse`. */
 	readonly type?: T;
 	readonly given?: G;
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
@@ -40,7 +40,7 @@ export interface FieldSet<T, G = unknown> {
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
-/** `good` are the valid fields. Every bad field is named at once (api-decisions 42). */
+/** `good` contains the valid fields. All bad fields are reported together (api-decisions 42). */
 type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
 
 export function fieldSet<F extends Fields>(
@@ -50,7 +50,7 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		// The mapped type cannot follow that each entry was checked by the field of its name.
+		// TypeScript cannot see that the field of the same name has checked each entry.
 		const value = Object.fromEntries(values) as ValueOf<F>;
 		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
 		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);
@@ -103,7 +103,7 @@ function describe(fields: Fields, mode: ParseMode): JsonSchema {
 	const names = entries.filter(([, field]) => field.presence === 'required').map(([name]) => name);
 	const schemaOf = ({ schema }: Fields[string]): JsonSchema => {
 		if (mode !== 'patch') return schema;
-		// A client that fills a default in would change a value that is not named.
+		// A client that fills in a default would change a value that the patch does not contain.
 		const { default: _, ...rest } = schema;
 		return rest;
 	};

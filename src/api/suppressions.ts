@@ -8,7 +8,7 @@ import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer } from './schema.js';
 
-/** `HARDBOUNCED` and `COMPLAINED` stop all mail, the others bulk mail. */
+/** `HARDBOUNCED` and `COMPLAINED` stop all mail, the other reasons only bulk mail. */
 export const suppressionReasons = [
 	'COMPLAINED',
 	'HARDBOUNCED',
@@ -24,13 +24,13 @@ const importedReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 ]);
 
-/** The suppression of an import's `disable_reason`, in any case (api-decisions 14). */
+/** Maps the `disable_reason` of an import, in any case, to a reason (api-decisions 14). */
 export function importedReason(disable_reason: string | null): SuppressionReason | null {
 	const word = disable_reason?.trim().toUpperCase() ?? '';
 	return suppressionReasons.find((reason) => reason === word && importedReasons.has(reason)) ?? null;
 }
 
-/** The person, the mail server's refusal, a later report, a feedback loop, a call or command, a file. */
+/** In order: the person, the mail server's refusal, a later report, a feedback loop, a call or command, a file. */
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 export type SuppressionSource = (typeof suppressionSources)[number];
 
@@ -102,17 +102,17 @@ interface RemovedSuppressions {
 
 export interface Suppressions {
 	page(request: SuppressionFilter & PageRequest, call?: Call): Promise<Page<Suppression>>;
-	/** Reads by key: the last slice costs as much as the first. Not a snapshot. At most 1,000 a slice. */
+	/** Reads by key, so the last slice costs as much as the first. Not a snapshot. At most 1,000 per slice. */
 	slice(
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
-	/** Adding never weakens: the later end counts. Without an end, subscribers become inactive. */
+	/** Never shortens a suppression: the later end counts. Without an end, subscribers become inactive. */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
-	/** At most 5,000 rows. A bad row is a reject. An unanswered call may be repeated. */
+	/** At most 5,000 rows. An invalid row is a reject. A call without an answer may be repeated. */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
-	/** Without a reason all are removed. Subscribers stay inactive. Throws `not_found`. */
+	/** Without a reason, removes all. Subscribers stay inactive. Throws `not_found`. */
 	remove(which: RemovedSuppressions, call?: Call): Promise<SuppressionRemoval>;
 }
 

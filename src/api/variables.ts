@@ -1,7 +1,7 @@
-/** `#name#`, or `#name|friend#` with a default. The part between the hashes is a reference. */
+/** `#name#`, or `#name|friend#` with a default. The text between the hashes is called a reference. */
 import type { Content } from './messages.js';
 
-/** Made anew: a shared matcher with the g flag would carry `lastIndex` from one text to the next. */
+/** Creates a new matcher, because a shared one with the g flag would carry `lastIndex` from one text to the next. */
 export function referencePattern(): RegExp {
 	return /#([A-Za-z_][A-Za-z0-9_]{0,63}(?:\|[^#|<>"&=\x00-\x1f\x7f-\x9f\u2028\u2029]{0,100})?)#/g;
 }
@@ -38,7 +38,7 @@ export function hasDefault(reference: string): boolean {
 	return reference.includes('|');
 }
 
-/** Null: no value. Own keys only: `#constructor#` must not reach Object.prototype. */
+/** Null without a value. Reads own keys only, because `#constructor#` must not reach Object.prototype. */
 export function variableValue(reference: string, variables: Readonly<Record<string, string>>): string | null {
 	const bar = reference.indexOf('|');
 	if (bar === -1) return Object.hasOwn(variables, reference) ? (variables[reference] ?? '') : null;
@@ -46,7 +46,7 @@ export function variableValue(reference: string, variables: Readonly<Record<stri
 	return value === null || value.trim() === '' ? reference.slice(bar + 1) : value;
 }
 
-/** For a header: a line break becomes one space, other controls are removed. */
+/** For a header: turns a line break into one space, and removes other controls. */
 export function oneLine(value: string): string {
 	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
 	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');
@@ -61,7 +61,7 @@ export function withOwn(
 	common: Readonly<Record<string, string>>,
 	own: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// Two spreads take ten times as long in Node 20. An assignment to `__proto__` makes no key.
+	// Two spreads take ten times as long in Node 20, but assigning `__proto__` creates no key.
 	return Object.hasOwn(own, '__proto__') || Object.hasOwn(common, '__proto__')
 		? { ...common, ...own }
 		: Object.assign({}, common, own);

@@ -1,4 +1,4 @@
-/** The body of a webhook call, and its signature. */
+/** Writes the body of a webhook call and its signature. */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { formatDateTime, type Micros } from './datetime.js';
@@ -20,7 +20,7 @@ export interface Notice {
 		url: string | null;
 		ip: string | null;
 		user_agent: string | null;
-		/** True for a scanner or a prefetching proxy. */
+		/** True for a bot, a scanner or a prefetching proxy. */
 		machine: boolean;
 		smtp_code: string | null;
 		diagnostic: string | null;
@@ -44,7 +44,7 @@ export function formatTestNotification(event: Pick<Notice, 'id' | 'type' | 'at'>
 	return formatNotification({ ...event, message, data }, true);
 }
 
-/** Standard Webhooks 1.0.0: HMAC-SHA256 over `id.timestamp.body`, base64, one signature for each secret. */
+/** Standard Webhooks 1.0.0: HMAC-SHA256 over `id.timestamp.body`, in base64, one signature per secret. */
 export const signatureHeaders = {
 	id: 'webhook-id',
 	timestamp: 'webhook-timestamp',
@@ -52,7 +52,7 @@ export const signatureHeaders = {
 } as const;
 
 const secretPrefix = 'whsec_';
-/** An attacker may have recorded a call to repeat it. */
+/** Limits how long an attacker can repeat a recorded call. */
 const toleranceSeconds = 300;
 
 interface Signed {
@@ -79,7 +79,7 @@ export function signedHeaders(signed: Signed, secrets: readonly string[]): Recor
 
 export interface Received {
 	headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-	/** Parsing and writing the body again would change it. */
+	/** The bytes as received: parsing and writing the body again would change it. */
 	body: Buffer;
 	secrets: readonly string[];
 	now: number;

@@ -20,7 +20,7 @@ export function placeFiles(html: string | null, files: readonly Attachment[]): P
 	return { inline: those(true), attached: those(false) };
 }
 
-/** Links that no file provides, and those that several do. */
+/** Finds links that no file provides, and links that several files provide. */
 export function cidFaults(
 	html: string | null,
 	files: readonly Pick<Attachment, 'name' | 'content_id'>[],
@@ -80,7 +80,7 @@ function isOf({ written, name }: CidLink, file: Pick<Attachment, 'name' | 'conte
 	return called === written || called === name;
 }
 
-/** No two blanks follow each other: relaxed DKIM keeps the fields as they are. */
+/** Collapses blanks, because relaxed DKIM would sign fields without repeated ones. */
 export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline' | 'attachment'): string {
 	const { plain, filename } = nameParameters(name.replace(/\s+/g, ' ').trim());
 	const contentId = id === null ? '' : `Content-ID: <${headerId(id)}>\r\n`;
@@ -91,7 +91,7 @@ export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline'
 	);
 }
 
-/** Names beyond ASCII are RFC 2231 parameters, with a plain one of the type for older programs. */
+/** Names with other characters than ASCII use RFC 2231 parameters, with a plain `name` for older programs. */
 function nameParameters(name: string): { plain: string; filename: string } {
 	if (/^[ -~]*$/.test(name) && name.length <= segmentLength && !name.includes('=?')) {
 		const quoted = name.replace(/["\\]/g, '\\$&');
@@ -108,7 +108,7 @@ function fallbackName(name: string): string {
 
 const segmentLength = 60;
 
-/** RFC 2231: one parameter, or numbered sections; no section ends within a character. */
+/** RFC 2231: one parameter, or numbered sections. A section must not end within a character. */
 function extendedName(name: string): string {
 	const sections: string[] = [''];
 	for (const character of name) {

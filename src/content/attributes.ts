@@ -1,4 +1,4 @@
-/** Attributes of an HTML text by their positions; nothing is parsed into a tree or rewritten. */
+/** Finds attributes of HTML by position, without parsing a tree or rewriting the text. */
 import { QuoteType, Tokenizer, type TokenizerCallbacks } from 'htmlparser2';
 import { referencePattern } from '../api/variables.js';
 
@@ -9,7 +9,7 @@ interface Segment {
 
 export interface Attribute {
 	readonly tag: string;
-	/** Style elements do not count: inlining removes them. */
+	/** Index of the tag, without style elements, because inlining removes them. */
 	readonly tagIndex: number;
 	readonly name: string;
 	readonly isRepeated: boolean;
@@ -27,7 +27,7 @@ export interface Markup {
 	readonly styles: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** Comments, script, style, title and textarea contain no markup. `isWanted` selects the attributes. */
+/** Skips comments, script, style, title and textarea, which contain no markup. `isWanted` selects attributes. */
 export function readMarkup(
 	html: string,
 	isWanted: (tag: string, name: string, value: string) => boolean,
@@ -89,7 +89,7 @@ export function readMarkup(
 	return { attributes, bodyEnd, styles };
 }
 
-/** A `#` written as an entity does not start a variable. */
+/** A `#` that is written as an entity does not start a variable. */
 export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	return segments.flatMap(({ text, offset }): Piece[] => {
 		if (offset === null) return [{ text }];
@@ -105,7 +105,7 @@ export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	});
 }
 
-/** The tokenizer does not give the beginning of a value that opens with an entity. */
+/** The tokenizer does not report where a value starts that begins with an entity. */
 function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 	const equals = /[ \t\r\n\f]*=[ \t\r\n\f]*/y;
 	equals.lastIndex = nameEnd;

@@ -3,7 +3,7 @@ import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 
-/** Keeps values up to a number of bytes, and drops the least recently used. A larger value is kept alone. */
+/** Keeps values up to a number of bytes, and drops the least recently used. Keeps a larger value alone. */
 export class ByteCache<V> {
 	readonly #maxBytes: number;
 	readonly #entries = new Map<string, { value: V; bytes: number }>();
@@ -38,7 +38,7 @@ export class ByteCache<V> {
 }
 
 export interface ContentCache {
-	/** Gets of one hash at the same time compile once. */
+	/** Concurrent calls for one hash compile the content once. */
 	get(sha256: string, content: Content): Promise<CompiledContent>;
 }
 

@@ -24,7 +24,7 @@ import { noAlternative } from './text-alternative.js';
 import type { CompiledContent, Recipient } from './types.js';
 import { textGuards } from './value-guards.js';
 
-/** Failures are warnings, and the mail goes out as written; rejects only if no reader is available. */
+/** Turns failures into warnings and sends the mail as written. Rejects only if no reader is available. */
 export async function compileContent(content: Content, askHtml: AskHtml): Promise<CompiledContent> {
 	const { read, warnings } = await readWith(content, askHtml);
 	const text = content.text === null ? (read?.alternative ?? null) : normalLineEnds(content.text);
@@ -41,7 +41,7 @@ export async function compileContent(content: Content, askHtml: AskHtml): Promis
 	return { variables: usedVariables(content), warnings, read, bytes, ...writers(sources) };
 }
 
-/** Requests less after each failure: first without style sheets, then without the text alternative. */
+/** Asks for less after each failure: first without style sheets, then without the text alternative. */
 async function readWith(
 	{ html, text, disable_inline }: Content,
 	askHtml: AskHtml,
@@ -76,7 +76,7 @@ interface Sources {
 
 type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
 
-/** Most messages of one content differ by less than this. */
+/** Most messages of one content differ in size by less than this. */
 const slack = 512;
 
 function writers(sources: Sources): Writers {
@@ -85,7 +85,7 @@ function writers(sources: Sources): Writers {
 	const links = read?.links ?? [];
 	const size = contentSize({ subject, text, html });
 	const writeSubject = compileSubject(parseTemplate(oneLine(subject)));
-	// Usually only one of the two is made.
+	// Created on demand, because usually only one is needed.
 	const bodies: { plain?: MessageBody; tracked?: MessageBody } = {};
 	const bodyFor = (tracking: Recipient['tracking']) => {
 		const kind = tracking === null ? 'plain' : 'tracked';

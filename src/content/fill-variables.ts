@@ -1,4 +1,4 @@
-/** Variables are found from left to right: `#a##b#` is a and b, `#a#b#` is a followed by `b#`. */
+/** Finds variables from left to right: `#a##b#` is a and b, and `#a#b#` is a followed by `b#`. */
 import { escapeHtml } from '../api/quote.js';
 import { referencePattern, variableValue } from '../api/variables.js';
 import { loadsNothing, opensSafely, percentEncoded } from './safe-values.js';
@@ -23,7 +23,7 @@ const noGuards: ReadonlyMap<number, ValueGuard> = new Map();
 export function parseTemplate(text: string, guards = noGuards, offset = 0): Template {
 	const literals: string[] = [];
 	const slots: Slot[] = [];
-	// Two megabytes hold 700,000 variables: equal ones share one object.
+	// Two megabytes can have 700,000 variables, so equal ones share an object.
 	const plain = new Map<string, Slot>();
 	let from = 0;
 	for (const match of text.matchAll(referencePattern())) {
@@ -45,7 +45,7 @@ export function fillSlot(slot: Slot, variables: Variables, write: Escape): strin
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
 	if (slot.guard === 'query') return percentEncoded(value);
-	// A value that makes the link `javascript:`, or a style load something, becomes `#`.
+	// A value that would make a link `javascript:`, or make a style load something, becomes `#`.
 	return isHarmless(slot, value, variables) ? write(value) : '#';
 }
 
@@ -70,7 +70,7 @@ export function htmlValue(value: string): string {
 	return escapeHtml(normalLineEnds(value));
 }
 
-/** Normalize before joining, or a CR at the end of a text and an LF in a value would become one line end. */
+/** Call it before joining, because a CR at the end of a text and an LF in a value would form one line end. */
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }

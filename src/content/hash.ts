@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Content } from '../api/messages.js';
 
-/** Null and an empty string differ. */
+/** Distinguishes null from an empty string. */
 export function contentSha256(content: Content): string {
 	const { subject, text, html, disable_inline, attachments = [] } = content;
 	const files = attachments.map(({ name, type, sha256, content_id = null }) => [

@@ -3,13 +3,13 @@ import { isReservedHeader, maxHeaderName } from '../api/schema/headers.js';
 
 const softLimit = 78;
 const hardLimit = 998;
-/** RFC 5322 s.2.1.1 limits a line to 998 octets, the name included. */
+/** RFC 5322 s.2.1.1 limits a line to 998 octets, including the name. */
 const maxToken = 900;
 
 export function unstructuredField(name: string, value: string): string {
 	refuseBreaks(name, value);
 	const trimmed = value.trim();
-	// RFC 5322 s.3.2.2 forbids a line of blanks alone.
+	// RFC 5322 s.3.2.2 forbids a line that contains only blanks.
 	if (trimmed === '') return `${name}: \r\n`;
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
@@ -20,7 +20,7 @@ export function unstructuredField(name: string, value: string): string {
 	return `${name}:${isNarrow ? '\r\n ' : ' '}${encodeWords(trimmed, isNarrow ? softLimit : first)}\r\n`;
 }
 
-/** The caller has checked the field; the second check prevents an added header. */
+/** The caller has checked the field, but an injected line break here would add a header. */
 export function customField(name: string, value: string): string {
 	if (name.length > maxHeaderName || !/^[\x21-\x39\x3b-\x7e]+$/.test(name))
 		throw new Error(`Not a header field name: ${JSON.stringify(name)}.`);
@@ -28,7 +28,7 @@ export function customField(name: string, value: string): string {
 	return unstructuredField(name, value);
 }
 
-/** One address per string; nothing for an empty list. */
+/** Takes one address per string, and returns nothing for an empty list. */
 export function addressField(name: string, addresses: readonly string[]): string {
 	if (addresses.length === 0) return '';
 	const tokens: string[] = [];
@@ -47,7 +47,7 @@ export function tokenField(name: string, token: string): string {
 	return `${name}: ${token}\r\n`;
 }
 
-/** RFC 5322 s.3.3. */
+/** Formats a date as in RFC 5322 s.3.3. */
 export function dateField(dateMs: number): string {
 	return `Date: ${new Date(dateMs).toUTCString().replace('GMT', '+0000')}\r\n`;
 }
@@ -68,7 +68,7 @@ function foldable(text: string): string[] {
 	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }
 
-/** A token longer than a line stays beside the name of its field if a new line would not make it fit. */
+/** A token longer than a line stays on the first line if it would not fit into the next one either. */
 function fold(tokens: readonly string[], startColumn: number): string {
 	let text = '';
 	let column = startColumn;
@@ -86,10 +86,10 @@ function fold(tokens: readonly string[], startColumn: number): string {
 	return text;
 }
 
-/** One address: a local part beyond ASCII would need SMTPUTF8 on every hop. */
+/** ASCII only, because another local part would need SMTPUTF8 on every hop. */
 const addressPattern = /^(?:"(?:[^"\\\x7f-\uffff]|\\.)*"|[^\s"(),:;<>[\\\]@\x7f-\uffff]+)@[^\s,;<>()]+$/;
 
-/** The name as words, and the address with its domain in punycode (RFC 5891). */
+/** Splits into the words of the name, and the address with its domain in punycode (RFC 5891). */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
 	const [, before = '', inside = written] = /^(.*?)<([^<>]*)>\s*$/s.exec(written) ?? [];
@@ -103,7 +103,7 @@ function addressTokens(written: string): string[] {
 	return [...phrase(quoted?.replace(/\\(.)/gs, '$1') ?? before.trim()), `<${ascii}>`];
 }
 
-/** Atoms stay, other ASCII becomes a quoted string, the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */
+/** Atoms stay, other ASCII becomes a quoted string, and the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */
 function phrase(name: string): string[] {
 	if (!/^[ -~]*$/.test(name) || name.includes('=?') || name.length > 60) {
 		if (!/^[A-Za-z0-9 !#$%&'*+\-/^_`{|}~]*$/.test(name) || hasLongWord(name) || / {2}/.test(name)) {
@@ -115,13 +115,13 @@ function phrase(name: string): string[] {
 	return [`"${name.replace(/["\\]/g, '\\$&')}"`];
 }
 
-/** RFC 2047 s.2. */
+/** RFC 2047 s.2 limits an encoded word to this. */
 const maxWord = 75;
 const overhead = '=?UTF-8?Q??='.length;
 
-/** Separates words by `CRLF SP`, which readers drop; a word holds whole code points. */
+/** Separates words by `CRLF SP`, which readers drop. A word contains whole code points. */
 function encodeWords(text: string, firstLength = maxWord): string {
-	// Quoted-printable keeps plain text readable; base64 is used where it is shorter.
+	// Quoted-printable keeps plain text readable; use base64 where it is shorter.
 	const points = Array.from(text);
 	const plain = points.reduce((sum, point) => sum + quote(point).length, 0);
 	const isQuoted = plain <= Math.ceil(Buffer.byteLength(text) / 3) * 4;
@@ -162,7 +162,7 @@ function base64Word(word: string): string {
 	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
 }
 
-/** RFC 2047 s.5(3): characters allowed in a phrase, the strictest of its three places. */
+/** Characters that RFC 2047 s.5(3) allows in a phrase, the strictest of its three places. */
 const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
 	const char = String.fromCharCode(code);
 	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;

@@ -3,7 +3,7 @@ import { readMarkup } from './attributes.js';
 import { findLinks } from './links.js';
 
 const maxInlineBytes = 2 * 1024 * 1024;
-/** A rule of 1 KB may be written into each of 10,000 elements. */
+/** Limits the result, because a rule of 1 KB may be copied into each of 10,000 elements. */
 const maxInlinedLength = 2 * maxInlineBytes;
 
 export function inlineStyles(
@@ -24,7 +24,7 @@ export function inlineStyles(
 }
 
 const size = /^\d+(?:\.\d+)?%?$/;
-/** The inliner makes attributes of styles without a check of their values (`height: auto`). */
+/** The inliner copies styles into attributes without checking the values (`height: auto`). */
 const possible: ReadonlyMap<string, RegExp> = new Map([
 	['width', size],
 	['height', size],
@@ -33,7 +33,7 @@ const possible: ReadonlyMap<string, RegExp> = new Map([
 	['valign', /^(?:top|middle|bottom|baseline)$/i],
 ]);
 
-/** Restores the author's attribute, or removes it, if the inliner wrote an impossible value. */
+/** Where the inliner wrote an invalid value, restores the author's attribute or removes it. */
 function withPossibleAttributes(before: string, after: string): string {
 	const read = (html: string) =>
 		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
@@ -52,7 +52,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return written + after.slice(from);
 }
 
-/** A variable of a style sheet may have been copied into elements; none may be added or lost. */
+/** True if inlining kept all variables. Those of a style sheet may appear in elements. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));
@@ -64,7 +64,7 @@ function keepsVariables(before: string, after: string): boolean {
 	});
 }
 
-/** A click names its link by position, so inlining must not change positions. */
+/** True if inlining kept the order of links, because a click identifies its link by position. */
 function keepsLinks(before: string, after: string): boolean {
 	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
 	return targets(before) === targets(after);
@@ -84,10 +84,10 @@ function count(names: readonly string[]): Map<string, number> {
 	return counts;
 }
 
-/** A lazy regular expression would be quadratic. */
+/** Avoids a lazy regular expression, which would take quadratic time. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
-	// Lower case may change the length of a text (U+0130); then all counts as outside.
+	// Lower case can change the length of a text (U+0130). All of it then counts as outside.
 	if (lower.length !== html.length) return [html, ''];
 	let outside = '';
 	let inside = '';

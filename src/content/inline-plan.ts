@@ -5,7 +5,7 @@ interface InlinePlan {
 	readonly css: string;
 }
 
-/** Null when nothing can move. Style elements with `media` are left alone. */
+/** Null if no rule can move into elements. Keeps style elements with `media` as they are. */
 export function planInlining(html: string): InlinePlan | null {
 	const isBodyImplied = hasImpliedBodies(html);
 	const sheets = styleElements(html).map((element) => ({
@@ -44,11 +44,11 @@ function divided(statement: CssStatement, isBodyImplied: boolean): Part[] {
 	];
 }
 
-/** Pseudo-classes that depend on the document alone. */
+/** Pseudo-classes that depend only on the document. */
 const structural = /^:(root|empty|not|(first|last|only)-(child|of-type)|nth-(last-)?(child|of-type))$/i;
 
 function canMove(selector: string, isBodyImplied: boolean): boolean {
-	// The inliner misreads a comma or a combinator in a string.
+	// The inliner misreads commas and combinators in strings.
 	if (/("|')[^"']*[,>+~{}()[\]]/.test(selector)) return false;
 	const text = selector.replace(/"[^"]*"|'[^']*'/g, '""');
 	if ((text.match(/::?[\w-]+/g) ?? []).some((pseudo) => !structural.test(pseudo))) return false;
@@ -88,10 +88,10 @@ function styleElements(html: string): StyleElement[] {
 	return found;
 }
 
-/** At-rules whose rules count only under a condition. */
+/** At-rules whose rules apply only under a condition. */
 const conditions = new Set(['media', 'supports', 'container']);
 
-/** A rule that stays loses to every style attribute unless it is `!important`. */
+/** Every style attribute overrides the rules that stay, unless they are `!important`. */
 function insistent(statement: CssStatement): string {
 	if (statement.kind === 'at') {
 		if (statement.block === null || !conditions.has(statement.name)) return formatStatement(statement);

@@ -1,4 +1,4 @@
-/** A mail names a link by its position alone: the same text must give the same positions for ever. */
+/** Mails identify a link by its position, so the same text must always give the same positions. */
 
 import { canParseUrl } from '../api/schema/url.js';
 import { variableName, variableValue } from '../api/variables.js';
@@ -17,11 +17,11 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** Values decide nothing (`constant`), whether they are clean, or whether the link is http(s) (`whole`). */
+	/** Whether it is a link never depends on values (`constant`), on clean values (`clean`), or on http(s) (`whole`). */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
-/** A link has two bytes for its position. */
+/** A link's position has two bytes in its token. */
 export const maxLinks = 65_536;
 
 export function findLinks(html: string): Link[] {
@@ -36,7 +36,7 @@ export function findLinks(html: string): Link[] {
 		.slice(0, maxLinks);
 }
 
-/** Null unless it is http or https, and for a value with a control character, which no header may have. */
+/** Null unless the URL is http or https, and if a value contains a control character, which no header may contain. */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
 	const text = target
@@ -63,7 +63,7 @@ export function isTrackable(
 
 export const ownPages: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null for a target that is never counted: another scheme, a relative reference, an own page. */
+/** Null for targets that are never counted: other schemes, relative references, mailctl's own pages. */
 function dependence(target: LinkTarget): Link['depends'] | null {
 	const [first, ...rest] = target;
 	if (first === undefined) return null;
@@ -73,7 +73,7 @@ function dependence(target: LinkTarget): Link['depends'] | null {
 	const scheme = /^([^:/?#\\]*)([:/?#\\]?)/.exec(first);
 	if (scheme?.[2] === '') return 'whole';
 	if (scheme?.[2] !== ':' || !/^https?$/i.test(scheme[1] ?? '')) return null;
-	// With a complete host, no following text can make the URL invalid.
+	// After a complete host, no value can make the URL invalid.
 	const host = /^https?:\/\/[^/?#\\]+[/?#\\]/i.exec(first)?.[0];
 	return host !== undefined && canParseUrl(host) ? 'clean' : 'whole';
 }
@@ -100,7 +100,7 @@ function cleanTarget(pieces: readonly Piece[]): LinkTarget {
 		.filter((piece) => piece !== '');
 }
 
-/** A regular expression for blanks at the end is quadratic on long runs of them. */
+/** Avoids a regular expression, which would take quadratic time on long runs of blanks. */
 function trimEnd(text: string): string {
 	let end = text.length;
 	while (end > 0 && text.charCodeAt(end - 1) <= 0x20) end--;
@@ -119,14 +119,14 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	return isEncoded ? percentEncoded(value) : value;
 }
 
-/** The links of a body that is deleted; null if it has none. */
+/** Returns only the links of a body, for after its deletion; null if it has none. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;
 	const short = links
 		.map(({ start, end }) => `<a href="${html.slice(start, end).replaceAll('"', '&quot;')}"></a>`)
 		.join('');
-	// A wrong target would be worse than a body that stays.
+	// Keep the body if the short form has other targets.
 	return linkTexts(short).join('\n') === linkTexts(html).join('\n') ? short : html;
 }
 

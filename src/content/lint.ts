@@ -11,11 +11,11 @@ export interface ContentFinding {
 	first: { text: string; line: number } | null;
 }
 
-/** Gmail cuts the HTML here. */
+/** Gmail clips HTML beyond this size. */
 export const clippedBytes = 102 * 1024;
 const longSubject = 120;
 
-/** `bulk` requires a link to unsubscribe. A template gets its files when it is sent. */
+/** `bulk` requires an unsubscribe link. A template has no files before it is sent. */
 export function contentFindings(
 	{ subject, text, html, attachments = [] }: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
 	{ bulk, isTemplate = false }: { bulk: boolean; isTemplate?: boolean },
@@ -84,7 +84,7 @@ interface Tag {
 
 const looked = new Set(['a', 'area', 'base', 'img']);
 
-/** Schemes that need no `//`. */
+/** Schemes without `//`. */
 const otherSchemes = new Set(
 	'mailto tel sms smsto webcal geo facetime skype whatsapp xmpp sip sips callto maps cid'.split(' '),
 );

@@ -29,7 +29,7 @@ export interface ContentSize {
 	readonly bytes: number;
 	readonly text: readonly (readonly [reference: string, times: number])[];
 	readonly html: readonly (readonly [reference: string, times: number])[];
-	/** A character of a value has at most nine octets in the query of a URL. */
+	/** The most octets per character of a value: nine in the query of a URL. */
 	readonly perCharacter: { readonly text: number; readonly html: number };
 }
 
@@ -50,7 +50,7 @@ export function contentSize({
 
 const mayEncode = /[?&]|mailto:/i;
 
-/** Null when these values give a message. The cost does not grow with the message. */
+/** Null if the values give a valid message. The cost does not grow with the size of the message. */
 export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
 	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
 }
@@ -67,7 +67,7 @@ function sizeFault(size: ContentSize, variables: Variables, more: number): strin
 
 function subjectFault(subject: string, variables: Variables): string | null {
 	if (!subject.includes('#')) return null;
-	// Measures each value once: a subject that is far too long is never made.
+	// Measures each value once, without building a subject that may be far too long.
 	const length = timesOf(subject).reduce((sum, [reference, times]) => {
 		const value = variableValue(reference, variables);
 		return value === null ? sum : sum + times * (countCodePoints(value) - countCodePoints(reference) - 2);
@@ -76,7 +76,7 @@ function subjectFault(subject: string, variables: Variables): string | null {
 	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
 }
 
-/** An upper bound from the lengths of values. */
+/** Uses an upper bound from the lengths of the values. */
 export function isSurelyWithin(
 	octets: number,
 	{ bytes, text, html, perCharacter }: ContentSize,

@@ -21,7 +21,7 @@ export interface MessageBody {
 	rest: readonly (string | { sha256: string })[];
 }
 
-/** Text first (RFC 2046 s.5.1.4); mixed › alternative › related, and only what is needed. */
+/** Text precedes HTML (RFC 2046 s.5.1.4). Nests mixed › alternative › related, and omits unneeded levels. */
 export function compileBody({ text, html, sha256, files }: MessageParts): MessageBody {
 	const parts = [text, html].filter((part) => part !== null);
 	const bounded = (kind: string, mark: string, parameter = '') => {
@@ -29,7 +29,7 @@ export function compileBody({ text, html, sha256, files }: MessageParts): Messag
 		const type = `Content-Type: multipart/${kind};${parameter} boundary="${boundary}"\r\n\r\n--${boundary}\r\n`;
 		return { type, next: `\r\n--${boundary}\r\n`, end: `\r\n--${boundary}--\r\n` };
 	};
-	// No boundary may begin another one: the digits of the hash have no m and no r.
+	// A boundary must not be the start of another one. The hex digits of the hash include neither m nor r.
 	const mixed = files.attached.length > 0 ? bounded('mixed', 'm') : null;
 	const related = files.inline.length > 0 ? bounded('related', 'r', ' type="text/html";') : null;
 	const alternative = parts.length > 1 ? bounded('alternative', '') : null;
@@ -127,7 +127,7 @@ export function compileSubject(template: Template): (variables: Recipient['varia
 	return () => constant;
 }
 
-/** RFC 2369, and RFC 8058 over https alone. */
+/** RFC 2369, and over https also RFC 8058. */
 function unsubscribeFields(url: string): string {
 	const link = tokenField('List-Unsubscribe', `<${url}>`);
 	if (url.includes('<') || url.includes('>'))
@@ -135,7 +135,7 @@ function unsubscribeFields(url: string): string {
 	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 
-/** `=_` never occurs in quoted-printable or base64; in a constant 7bit part its absence is checked. */
+/** Quoted-printable and base64 never contain `=_`. A 7bit part is constant, so check that it lacks the boundary. */
 function absentBoundary(mark: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
 		const boundary = `=_${mark}${attempt === 0 ? '' : `.${attempt}`}`;

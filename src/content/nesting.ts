@@ -1,11 +1,11 @@
 import { Parser } from 'htmlparser2';
 
-/** Mail programs stay far below this. Recursive readers of HTML would overflow on deeper text. */
+/** Mail programs stay far below this. Deeper HTML would overflow the stack of recursive readers. */
 export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 
-/** Linear: the parser stops at the limit, and implies end tags as browsers do (`<li>` after `<li>`). */
+/** Takes linear time: the parser stops at the limit, and implies end tags like browsers (`<li>` after `<li>`). */
 export function isTooDeep(html: string): boolean {
 	let depth = 0;
 	let isDeep = false;

@@ -8,7 +8,7 @@ export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 export interface Part {
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
-	/** False only if the body may hold the boundary (7bit, which is constant). */
+	/** False only for a 7bit body that contains the boundary. */
 	isFreeOf(boundary: string): boolean;
 }
 
@@ -18,7 +18,7 @@ interface PartSource<S> {
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
-/** 7bit for short-lined ASCII without variables, else the clearly smaller of the other two. */
+/** Uses 7bit for ASCII with short lines and no variables, otherwise quoted-printable unless base64 is clearly smaller. */
 export function compilePart<S>({ template, subtype, fill }: PartSource<S>): Part {
 	const { literals, slots } = template;
 	const written = literals.join('');
@@ -46,11 +46,11 @@ function part(subtype: string, encoding: string, body: Body): Part {
 	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
 	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
 	const fields = `${type}Content-Transfer-Encoding: ${encoding}\r\n`;
-	// No line of quoted-printable or base64 begins as our boundaries do.
+	// Lines of quoted-printable and base64 never start like these boundaries.
 	return { fields, isFreeOf: (boundary) => boundary.startsWith('=_'), ...body };
 }
 
-/** A shared buffer would keep its whole slab. */
+/** Allocates separately, because a pooled buffer would keep its whole slab in memory. */
 function ownOctets(text: string): Buffer {
 	const octets = Buffer.allocUnsafeSlow(text.length);
 	octets.write(text, 'latin1');
@@ -67,7 +67,7 @@ function base64Body<S>(template: Template<S>, fill: PartSource<S>['fill']): Body
 	};
 }
 
-/** Most literals between variables are empty, and those between links are equal. */
+/** Encodes equal literals once: most between variables are empty, and those between links are equal. */
 function encodeAll(literals: readonly string[]): Fragment[] {
 	const known = new Map<string, Fragment>();
 	return literals.map((literal) => {
@@ -106,13 +106,13 @@ function filledText<S>(slot: S, values: BodyValues, fill: PartSource<S>['fill'])
 	return text;
 }
 
-/** RFC 2045 s.2.7; also no line that begins with `From ` or a dot, or ends in a blank. */
+/** RFC 2045 s.2.7. Also rejects lines that begin with `From ` or a dot, or end in a blank. */
 function isSevenBit(text: string): boolean {
 	if (!/^[\t\n -~]*$/.test(text)) return false;
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
 }
 
-/** Smaller by a fifth at least: quoted-printable is readable in the source, and cheaper to join. */
+/** Requires a fifth less, because quoted-printable is readable in the source and cheaper to join. */
 function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]): boolean {
 	const quoted = fragments.reduce((sum, fragment) => sum + fragment.octets.length, 0);
 	const plain = Math.ceil(Buffer.byteLength(written) / 3) * 4;
@@ -127,7 +127,7 @@ function base64(text: string): string {
 	).join('\r\n');
 }
 
-/** RFC 2046 s.4.1.1. */
+/** Line ends must be CRLF (RFC 2046 s.4.1.1). */
 function crlf(text: string): string {
 	return text.replaceAll('\n', '\r\n');
 }

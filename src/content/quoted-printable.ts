@@ -7,7 +7,7 @@ export interface Fragment {
 	readonly hasBreak: boolean;
 }
 
-/** RFC 2045: 76 characters a line, the `=` of a soft break included. */
+/** RFC 2045 allows 76 characters per line, including the `=` of a soft break. */
 const maxColumn = 75;
 const softBreak = '=\r\n';
 const from = 'From ';
@@ -15,7 +15,7 @@ const worthKeeping = 32;
 
 const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 
-/** Line ends are LF and become CRLF; a CR is encoded. The octets may share memory: see `keepFragments`. */
+/** LF becomes CRLF; a CR is encoded. The octets may share memory (`keepFragments`). */
 export function encodeFragment(text: string): Fragment {
 	const source = Buffer.from(text, 'utf8');
 	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);
@@ -35,7 +35,7 @@ export function encodeFragment(text: string): Fragment {
 			breakLine(false);
 			continue;
 		}
-		// A blank at the end of a line may be lost on the way.
+		// Relays may drop a blank at the end of a line.
 		const isLast = index === source.length - 1 || source[index + 1] === 0x0a;
 		const isPlain = isPlainByte(byte) && !(isLast && byte <= 0x20);
 		if (column + (isPlain ? 1 : 3) > maxColumn) breakLine(true);
@@ -58,7 +58,7 @@ export function encodeFragment(text: string): Fragment {
 	};
 }
 
-/** Node takes small buffers from slabs of 8 KiB, and each kept buffer would keep its whole slab. */
+/** Copies fragments out of Node's slabs of 8 KiB, because each one kept would keep its whole slab. */
 export function keepFragments(fragments: readonly Fragment[]): Fragment[] {
 	const distinct = new Set(fragments);
 	let size = 0;
@@ -101,7 +101,7 @@ export class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** A repeated value, such as the beginning of all links, is encoded once. */
+	/** Encodes a repeated value, such as the start of all links, only once. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
@@ -127,7 +127,7 @@ export class QuotedPrintableLine {
 	}
 }
 
-/** No character to encode, no blank at the end, and no special beginning of a line. */
+/** True if no character needs encoding, no blank is at the end, and the start is not special. */
 function isPlain(value: string): boolean {
 	const first = value.charCodeAt(0);
 	if (first === 0x2e || first === 0x46 || value.charCodeAt(value.length - 1) === 0x20) return false;
@@ -142,7 +142,7 @@ function measure(text: string): Fragment {
 	return { octets, headLength: first, tailLength, hasBreak: true };
 }
 
-/** Relays lose a dot at the start of a line, and mbox writers put a `>` before `From `. */
+/** Relays drop a dot at the start of a line, and mbox writers put `>` before `From `. */
 function isSpecialAtStart(source: Buffer, index: number): boolean {
 	const byte = source[index];
 	if (byte === 0x2e) return true;

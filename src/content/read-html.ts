@@ -14,7 +14,7 @@ export interface HtmlQuestion {
 
 export interface ReadHtml {
 	readonly html: string;
-	/** Null: not requested, not possible, or the document has no visible text. */
+	/** Null if it was not requested or failed, or if the document has no visible text. */
 	readonly alternative: string | null;
 	readonly warnings: readonly string[];
 	readonly links: readonly Link[];
@@ -22,7 +22,7 @@ export interface ReadHtml {
 	readonly bodyEnd: number;
 }
 
-/** Rejects past its deadline, and if no reader is available. */
+/** Rejects after its deadline, and if no reader is available. */
 export type AskHtml = (question: HtmlQuestion) => Promise<ReadHtml>;
 
 export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => string): ReadHtml {
@@ -65,7 +65,7 @@ function refuse(): never {
 	throw new Error(tooDeep);
 }
 
-/** An empty alternative looks like spam. */
+/** Returns null instead of an empty alternative, which looks like spam. */
 function alternativeOf(html: string, isDeep: boolean): { text: string | null; warnings: readonly string[] } {
 	if (isDeep) return { text: null, warnings: [noAlternative(tooDeep)] };
 	try {

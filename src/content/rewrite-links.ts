@@ -19,7 +19,7 @@ interface LinkSlot extends Pick<Link, 'depends' | 'target'> {
 	readonly written: Template;
 }
 
-/** Some programs do not load hidden images: the pixel stands outside the flow. */
+/** The pixel is visible but out of the flow, because some programs do not load hidden images. */
 const pixel = {
 	before: '<img src="',
 	after: `" width="1" height="1" alt="" style="${[
@@ -43,7 +43,7 @@ export function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Tem
 	const addText = (end: number) => {
 		const text = parseTemplate(html.slice(from, end), guards, from);
 		append(literals, text.literals[0] ?? '');
-		// Hundreds of thousands of arguments overflow the stack.
+		// Do not spread the list: hundreds of thousands of arguments overflow the stack.
 		for (let index = 1; index < text.literals.length; index++) literals.push(text.literals[index] ?? '');
 		for (const slot of text.slots) slots.push(slot);
 		from = end;
@@ -78,7 +78,7 @@ export function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tra
 	return { openUrl: htmlValue(openUrl), clickUrl: htmlValue(clickUrl), clickEnds };
 }
 
-/** Addresses are escaped already (`escapedTracking`), except for their ends. */
+/** URLs are escaped already (`escapedTracking`), except for their ends. */
 export function fillTracked(
 	slot: TrackedSlot,
 	{ variables, tracking }: BodyValues,

@@ -22,7 +22,7 @@ export function opensSafely(
 	return hasSafeScheme(url);
 }
 
-/** Browsers ignore blanks and controls before a URL, and tabs and line breaks inside. */
+/** Browsers ignore blanks and controls before a URL, and tabs and line breaks within it. */
 function hasSafeScheme(url: string): boolean {
 	const read = url.replace(/^[\x00-\x20]+/, '').replace(/[\t\r\n]/g, '');
 	const end = read.search(schemeEnd);
@@ -30,7 +30,7 @@ function hasSafeScheme(url: string): boolean {
 	return end === -1 || read[end] !== ':' || allowedScheme.test(read.slice(0, end));
 }
 
-/** Variables behind a `?`, after `&name=`, and all of a `mailto:`. */
+/** Returns variables after a `?` or `&name=`, and all variables of a `mailto:`. */
 export function encodedIn<R extends object>(pieces: readonly ({ readonly text: string } | R)[]): R[] {
 	const encoded: R[] = [];
 	let literal = '';
@@ -50,7 +50,7 @@ export function encodedIn<R extends object>(pieces: readonly ({ readonly text: s
 	return encoded;
 }
 
-/** RFC 3986: unreserved characters stay. Line ends are CRLF (RFC 6068). */
+/** Keeps unreserved characters (RFC 3986). Line ends become CRLF (RFC 6068). */
 export function percentEncoded(value: string): string {
 	if (/^[\w.~-]*$/.test(value)) return value;
 	const text = value.replace(/\r\n?|\n/g, '\r\n').replace(/\p{Cs}/gu, '\ufffd');
@@ -60,7 +60,7 @@ export function percentEncoded(value: string): string {
 	);
 }
 
-/** `fixed`: a variable in `url(…)` stays as it is written. `style`: a value that would load is refused. */
+/** `fixed`: a variable in `url(…)` keeps its written form. `style`: a value that would load something is refused. */
 export type StyleGuard = 'fixed' | 'style';
 
 const marks =
@@ -76,12 +76,12 @@ export function styleGuards(css: string): [offset: number, guard: StyleGuard][] 
 	});
 }
 
-/** Any other attribute (`fill`, `mask`) may contain CSS that loads. */
+/** Other attributes (`fill`, `mask`) may contain CSS that loads something. */
 export function mayLoad(value: string): boolean {
 	return /url\s*\(/i.test(value);
 }
 
-/** Refuses functions except for colours and numbers, imports, and escapes that could spell one. */
+/** Allows only functions for colours and numbers. Rejects imports, and escapes that could spell one. */
 export function loadsNothing(value: string): boolean {
 	if (!/[(\\@]/.test(value)) return true;
 	if (/[\\@]/.test(value)) return false;

@@ -2,7 +2,7 @@ import { compile, type HtmlToTextOptions } from 'html-to-text';
 import { oneLine, referencePattern } from '../api/variables.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
-/** The converter would join their text with the text beside them. */
+/** Without this list, the converter would join their text with neighbouring text. */
 const blocks =
 	'address caption center dd details dl dt fieldset figcaption figure hgroup legend option summary tr'.split(
 		' ',
@@ -10,9 +10,9 @@ const blocks =
 
 const options: HtmlToTextOptions = {
 	wordwrap: 78,
-	// Without this option the converter splits long words at the text "undefined".
+	// Without this option, the converter splits long words at the text "undefined".
 	longWordSplit: { wrapCharacters: ['\n'] },
-	// Deeper elements become an ellipsis; the converter would run out of stack.
+	// Replaces deeper elements by an ellipsis, because the converter would overflow the stack.
 	limits: { maxDepth: 400 },
 	formatters: {
 		alternative: (element, _walk, builder) => {
@@ -32,7 +32,7 @@ const options: HtmlToTextOptions = {
 			});
 			walk(element.children, builder);
 			builder.popWordTransform();
-			// Words come without the blanks between them.
+			// The words do not include the blanks between them.
 			if (href === '' || text === href.replaceAll(' ', '')) return;
 			builder.addInline(text === '' ? href : ` [${href}]`, { noWordTransform: true });
 		},
@@ -57,16 +57,16 @@ const options: HtmlToTextOptions = {
 	],
 };
 
-/** Lines have at most 78 characters. Empty when the document has no visible text. */
+/** Wraps lines at 78 characters. Empty if the document has no visible text. */
 export function textAlternative(html: string): string {
-	// The converter drops `href="#link#"` as an anchor: private-use characters replace variables.
+	// The converter would drop `href="#link#"` as an anchor, so private-use characters replace variables.
 	const names: string[] = [];
 	const disguised = html.replace(referencePattern(), (token) => `\ue000${names.push(token) - 1}\ue001`);
 	const text = convert(disguised).replace(
 		/\ue000(\d{1,7})\ue001/g,
 		(written, index) => names[Number(index)] ?? written,
 	);
-	// A regular expression for blanks before a line end is quadratic on long runs of them.
+	// Avoids a regular expression, which would take quadratic time on long runs of blanks.
 	const lines = text.split('\n').map((line) => line.trimEnd());
 	return lines
 		.join('\n')
@@ -89,11 +89,11 @@ function decoded(text: string): string {
 	}
 }
 
-/** No word of a smaller document is expensive to wrap. */
+/** Wrapping is cheap for all words of a smaller document. */
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 
-/** The converter copies a long word for each piece appended to it: a word of 2 MiB took minutes. */
+/** Does not wrap very long words, which the converter copies for each piece: a word of 2 MiB took minutes. */
 function convert(html: string): string {
 	if (html.length > smallLength) {
 		const text = compile({ ...options, wordwrap: false })(html);

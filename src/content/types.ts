@@ -21,14 +21,14 @@ export interface CompiledContent {
 	readonly warnings: readonly string[];
 	readonly read: ReadHtml | null;
 	readonly links: number;
-	/** An estimate of the memory that it takes. */
+	/** Estimated memory of the compiled content. */
 	readonly bytes: number;
-	/** Null for anything but http(s): exactly the links that `join` rewrites are not null. */
+	/** Null unless the link is http(s). `join` rewrites exactly the links that are not null. */
 	link(position: number, variables: Recipient['variables']): string | null;
-	/** Not dot-stuffed; in `memory` if it fits. Throws before it joins a message that would be too large. */
+	/** Not dot-stuffed. Uses `memory` if the message fits. Throws before it joins a message that would be too large. */
 	join(envelope: Envelope, recipient: Recipient, memory?: Buffer): Buffer;
-	/** The files after `join`, by hash as `encodeFile` made them; in the relaxed form of DKIM. */
+	/** The files that follow `join`, in DKIM's relaxed form. `encoded` maps hashes to the results of `encodeFile`. */
 	rest(encoded: ReadonlyMap<string, Buffer>, recipient: Pick<Recipient, 'tracking'>): readonly Buffer[];
-	/** For a reader: links as written, no pixel. Throws as `join` does. */
+	/** The message with links as written and without pixel. Throws like `join`. */
 	preview(recipient: Pick<Recipient, 'variables'>): { subject: string; text: string; html: string | null };
 }

@@ -25,7 +25,7 @@ export function valueGuards(html: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** A blank or an apostrophe in a default may end its attribute. */
+/** Finds variables that a blank or an apostrophe in their default cuts off at the end of the attribute. */
 function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
 	let next = 0;
 	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
@@ -51,7 +51,7 @@ export function textGuards(text: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** The attribute holds a whole document: no escaping makes a value safe there. */
+/** The attribute contains a whole document, where no escaping makes a value safe. */
 function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 	for (const { text, offset } of segments) {
 		if (offset === null) continue;
@@ -71,7 +71,7 @@ function guardUrl(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	guards.set(opening.offset, { before, after });
 }
 
-/** Style attributes, and others that load by themselves: `fill="url(…)"`. */
+/** Guards style attributes, and others that load something, such as `fill="url(…)"`. */
 function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	const pieces = piecesOf(attribute);
 	const css = pieces.map((piece) => ('reference' in piece ? `#${piece.reference}#` : piece.text)).join('');
@@ -88,7 +88,7 @@ function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void
 	}
 }
 
-/** In `<a href=#url#>` a value with a space would add attributes. */
+/** Adds quotes, because a value with a space would add attributes to `<a href=#url#>`. */
 export function quoteAttributes(html: string): string {
 	let quoted = '';
 	let from = 0;

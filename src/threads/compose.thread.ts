@@ -51,7 +51,7 @@ async function answer({ number, slab, messages, source }: ComposingJob): Promise
 	post({ kind: 'composed', number, mails });
 }
 
-/** Null if it fails: the caller finds out why when it composes the mail itself. */
+/** Null if it fails, because the caller learns the reason when it composes the mail itself. */
 function composed(compose: Compose, message: Leased, memory: Buffer): Mail | null {
 	try {
 		return compose(message, memory);

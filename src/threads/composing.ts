@@ -1,6 +1,6 @@
 /**
- * Threads that compose and sign mails in advance. Mails come back in shared memory, a few reused slabs for each
- * thread. A mail is read in place until it is released.
+ * Threads that compose and sign mails ahead of their requests. Each thread returns mails in a few reused slabs of
+ * shared memory. Callers read a mail in place until they release it.
  */
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
@@ -45,7 +45,7 @@ const idleMs = 10_000;
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
- * The first thread starts in a run of many messages, others while mails come late, at most one per core. Idle
+ * Starts the first thread for a run of many messages, and more while mails come late, at most one per core. Idle
  * threads end.
  */
 export function createComposingThreads(options: ComposingOptions): ComposingThreads {
@@ -139,7 +139,7 @@ class Composing implements ComposingThreads {
 		const lane = new Lane(this.#startWorker, {
 			onReady: () => this.#hand(),
 			onAnswer: (job) => this.#answered(job),
-			// The next thread would fail for the same reason, so the process composes by itself.
+			// Another thread would fail for the same reason, so this process composes the mails.
 			onFailure: () => void this.close(),
 		});
 		this.#lanes.push(lane);
@@ -180,7 +180,7 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/** Copies the mail if a socket may keep the bytes, or no other slab is free. */
+	/** Copies the mail if a socket may keep the bytes, or if no other slab is free. */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;

@@ -1,6 +1,6 @@
 /**
- * Reads the HTML of contents and inlines style sheets. Hostile documents take long, so it runs in a thread that
- * can be terminated.
+ * Reads the HTML of contents and inlines style sheets. Hostile documents take long, so this runs in a thread that can
+ * be terminated.
  */
 import { parentPort } from 'node:worker_threads';
 import type juice from 'juice';
@@ -10,9 +10,9 @@ import type { InlineAnswer } from './readers.js';
 
 /** Use only `inlineContent`: other functions would fetch linked style sheets and images. */
 const options: juice.Options = {
-	// Otherwise `font-family: &quot;A&quot;` is cut at the semicolon of the entity.
+	// Without this, `font-family: &quot;A&quot;` ends at the semicolon of the entity.
 	decodeStyleAttributes: true,
-	// This makes juice throw on a declaration without a name instead of writing `undefined: x`.
+	// With this, juice throws on a declaration without a name instead of writing `undefined: x`.
 	resolveCSSVariables: true,
 	preserveImportant: true,
 	inlinePseudoElements: false,
@@ -32,7 +32,7 @@ function inlined(html: string, { inlineContent }: typeof juice): string {
 	}
 }
 
-/** Loading juice is half of this thread's start. */
+/** Loads juice only on demand, because it takes half of the thread's start. */
 async function inlinerFor({ inline }: HtmlQuestion): Promise<(html: string) => string> {
 	if (!inline) return (html) => html;
 	const { default: loaded } = await import('juice');

@@ -8,14 +8,14 @@ export type InlineAnswer =
 	| { kind: 'failed'; why: string };
 
 interface Inliner {
-	/** One question at a time. Rejects after the deadline, and when the thread fails or is closed. */
+	/** Answers one question at a time. Rejects after the deadline, or when the thread fails or is closed. */
 	readonly read: AskHtml;
 	close(): Promise<void>;
 }
 
 /**
- * Fits a document of 2 MiB and its tree. The young generation fills up to its limit: with 16 MB it took as much
- * CPU as with 4.
+ * Suffices for a document of 2 MiB and its tree. The young generation grows to its limit, and 16 MB took as much CPU
+ * time as 4.
  */
 const htmlLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 };
 
@@ -54,7 +54,7 @@ export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'
 	});
 	return {
 		read: async (bytes) => {
-			// Transfer a copy: the bytes of a small mail may share their memory with others.
+			// Transfer a copy, because the bytes of a small mail may be in a shared buffer.
 			const copy = new Uint8Array(bytes);
 			const answer = await thread.ask(copy, [copy.buffer]);
 			if (answer.kind === 'read') return answer.mail;

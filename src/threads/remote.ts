@@ -20,7 +20,7 @@ export type Answer = { id: number } & (
 export interface OpenCommand {
 	role: 'writer' | 'reader';
 	url: string;
-	/** Has no clock: a thread uses the machine's. */
+	/** Excludes the clock, which cannot be copied, so a thread uses the machine's. */
 	options: Omit<OpenOptions, 'clock'>;
 }
 
@@ -32,13 +32,13 @@ export function unpack(operation: string, packed: unknown): unknown {
 	return traitsOf(operation).isFrequent && typeof packed === 'string' ? JSON.parse(packed) : packed;
 }
 
-/** The reason stays in the thread that aborted. */
+/** The reason for the abort stays in the caller's thread. */
 export class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
 
 export interface Failure {
-	/** Index of its class in `classes`; -1 for any other error. */
+	/** Index of the error's class in `classes`; -1 for any other class. */
 	kind: number;
 	message: string;
 	stack: string | null;

@@ -1,4 +1,4 @@
-/** A thread that answers one question at a time, and restarts after it was terminated. */
+/** A thread that answers one question at a time, and restarts after a termination. */
 import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
 import { spawnThread } from './spawn.js';
 
@@ -16,7 +16,7 @@ export interface RequestThreadOptions {
 }
 
 const startMs = 30_000;
-/** A thread that gets little CPU time may take this many times the deadline. */
+/** On a busy machine, a thread may take this many times the deadline. */
 const patience = 12;
 
 export function createRequestThread<Question, Answer>(
@@ -74,7 +74,7 @@ export function createRequestThread<Question, Answer>(
 	};
 }
 
-/** Keeps the process alive only while a message is awaited. */
+/** Keeps the process alive only while it waits for a message. */
 function nextMessage<Answer>(
 	worker: Worker,
 	{ timeoutMs, late, title }: { timeoutMs: number; late: string; title: string },
@@ -95,7 +95,7 @@ function nextMessage<Answer>(
 	});
 }
 
-/** Late once the time has passed and this process has used as much CPU: on a busy machine a thread may get a tenth of it. */
+/** Late once this process has also used that much CPU time: on a busy machine, a thread may get a tenth of it. */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

@@ -16,7 +16,7 @@ type Run = (command: unknown, means?: Means) => Promise<unknown>;
 
 let parts: Partial<Store> = {};
 const answers: Answer[] = [];
-/** Earlier operations begin before later ones, `close` last. */
+/** Operations begin in order, and `close` comes last. */
 let turn: Promise<void> = Promise.resolve();
 const longMs = 1;
 

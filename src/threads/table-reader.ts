@@ -4,7 +4,7 @@ import { spawnThread } from './spawn.js';
 
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 
-/** Throws `TableError` and the signal's reason. The thread ends with the loop. */
+/** Throws `TableError` and the signal's reason. The thread ends together with the loop. */
 export async function* readInThread(
 	order: TableOrder,
 	signal: AbortSignal,
@@ -23,7 +23,7 @@ export async function* readInThread(
 			died = new Error(`reading the table failed: ${error.message}`, { cause: error });
 			wake();
 		})
-		// Report a lost bundle, whose rows were not counted yet.
+		// Report a lost bundle, because its rows are not counted yet.
 		.on('messageerror', (error) => {
 			inbox.length = 0;
 			died = new Error(`a part of the table was lost: ${error.message}`, { cause: error });
@@ -76,8 +76,8 @@ export type TableMessage =
 
 export const maxSizeAhead = 12 * 1024 * 1024;
 /**
- * The next transaction takes all of them. A fifth of this makes an import of a million rows into five million
- * write three times as much.
+ * One transaction writes all rows read ahead. With a fifth of this, importing a million rows into five million writes
+ * three times as much.
  */
 export const maxRowsAhead = 125_000;
 

@@ -48,7 +48,7 @@ function say(message: TableMessage, handedOver: ArrayBuffer[] = []): void {
 	parentPort?.postMessage(message, handedOver);
 }
 
-/** Do not keep the memory of long bundles for short ones. */
+/** Short bundles must not keep the memory of long ones. */
 function keep(spare: RowBytes): void {
 	const kept = [...spares, spare].reduce((sum, one) => sum + capacityOf(one), 0);
 	if (kept <= maxSizeAhead) spares.push(spare);

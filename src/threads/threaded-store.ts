@@ -1,6 +1,6 @@
 /**
- * The store for a process that serves or sends: one thread writes and another reads, so this one never waits
- * for a lock, a disk or a scan.
+ * The store for a process that serves or sends. One thread writes and another reads, so the main thread never waits for
+ * a lock, a disk or a scan.
  */
 import type { Worker } from 'node:worker_threads';
 import { StoreError } from '../api/errors.js';
@@ -16,7 +16,7 @@ export interface ThreadedOptions extends OpenOptions {
 	spawn?: typeof spawnThread;
 }
 
-/** V8 lets the young generation grow to 48 MiB by default; rows and answers need few of them. */
+/** By default, V8's young generation grows to 48 MiB; rows and answers need less. */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
 /** Reads see all acknowledged writes. Heartbeats use the machine's clock, because `options.clock` cannot be copied. */
@@ -80,7 +80,7 @@ async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promi
 
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
 	try {
-		// The last to close copies the log back and removes it, so close the writer last.
+		// The last connection to close checkpoints and removes the log, so close the writer last.
 		for (const channel of channels) await channel.ask({ part: 'thread', method: 'close', command: null });
 	} catch (error) {
 		if (!isFailed()) throw error;
@@ -97,7 +97,7 @@ interface Waiting {
 class Channel {
 	readonly #worker: Worker;
 	readonly #name: string;
-	/** A Map that grew made V8 keep answers until a full collection. */
+	/** An object, because a Map that had grown made V8 keep answers until a full collection. */
 	readonly #waiting: Record<number, Waiting> = {};
 	#queued: Operation[] = [];
 	#lastId = 0;
@@ -123,7 +123,7 @@ class Channel {
 			if (this.#ended !== null) return reject(this.#ended);
 			this.#lastId += 1;
 			this.#waiting[this.#lastId] = { resolve, reject };
-			// A message costs more than its content, so it carries all work of this tick.
+			// A message costs more than its content, so one carries all operations of this tick.
 			if (this.#queued.length === 0) setImmediate(() => this.#send(this.#queued.splice(0)));
 			this.#queued.push({ id: this.#lastId, ...operation });
 		});
@@ -162,7 +162,7 @@ class Channel {
 		try {
 			this.#worker.postMessage(operations);
 		} catch (error) {
-			// If one of them cannot be copied, send the others one by one.
+			// If one operation cannot be copied, send the others one by one.
 			if (operations.length > 1) for (const operation of operations) this.#send([operation]);
 			else for (const { id } of operations) this.#waiterOf(id)?.reject(error);
 		}

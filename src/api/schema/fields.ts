@@ -1,4 +1,4 @@
-/** The kinds of fields of an input. Texts and codes are those of Django REST framework 3.14. */
+/** Kinds of input fields. Their texts and codes are those of Django REST framework 3.14. */
 
 import {
 	type Address,
@@ -28,7 +28,7 @@ export type Checked<T> =
 	| { kind: 'valid'; value: T }
 	| { kind: 'invalid'; errors: readonly FieldError[] | FieldErrors };
 
-/** `required` must be given, `defaulted` becomes its default when it is not, `optional` stays absent. */
+/** `required` must be given, `defaulted` gets its default if absent, `optional` stays absent. */
 export type Presence = 'required' | 'defaulted' | 'optional';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -36,7 +36,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 export interface Field<T, P extends Presence = Presence> {
 	readonly presence: P;
 	readonly schema: JsonSchema;
-	/** Makes a fresh value each time, so that a mutable default is never shared. */
+	/** Returns a new value each time, so that a mutable default is never shared. */
 	readonly makeDefault?: () => T;
 	check(input: unknown): Checked<T>;
 }
@@ -90,7 +90,7 @@ interface CharOptions {
 	schema?: JsonSchema;
 }
 
-/** Numbers become text as in DRF's CharField, digit for digit. All errors of a text are reported. */
+/** Turns numbers into text like DRF's CharField, digit for digit. Reports all errors of a text. */
 export function char(options: CharOptions = {}): Field<string, 'required'> {
 	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
 	return field(charSchema(options), (input) => checkText(input, options, rules));
@@ -193,7 +193,7 @@ const maxIntegerText = 1000;
 
 export function boolean(): Field<boolean, 'required'> {
 	return field({ type: 'boolean' }, (given) => {
-		// To Python 1.0 is 1.
+		// In Python, 1.0 equals 1.
 		const input = given instanceof JsonNumber ? given.toNumber() : given;
 		if (trueValues.has(input)) return valid(true);
 		if (falseValues.has(input)) return valid(false);
@@ -239,7 +239,7 @@ function integerOf(input: unknown): number | null {
 }
 
 function uuidHex(input: unknown): string | null {
-	// A bool is an int to Python, and UUIDField takes ints.
+	// In Python, a bool is an int, and UUIDField accepts ints.
 	if (typeof input === 'boolean') return uuidHex(input ? 1 : 0);
 	if (input instanceof JsonNumber) {
 		const value = input.isInteger && input.text.length < 50 ? BigInt(input.text) : -1n;
@@ -267,7 +267,7 @@ interface ListOptions {
 	max?: number;
 }
 
-/** A list over `max` is refused as a whole: errors of ten megabytes of items would be half a gigabyte. */
+/** Rejects a list over `max` as a whole, because errors of ten megabytes of items would be half a gigabyte. */
 export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}): Field<T[], 'required'> {
 	const schema = {
 		type: 'array',
@@ -318,7 +318,7 @@ export function dict<T>(
 			return refuse('max_length', `Ensure this field has no more than ${max} elements.`);
 		}
 		const checked = gather(keys.map((key) => [key, checkEntry(key, input[key])] as const));
-		// `fromEntries` makes `__proto__` a key like any other.
+		// `fromEntries` treats `__proto__` like any other key.
 		return checked.kind === 'invalid' ? checked : valid(Object.fromEntries(checked.value));
 	});
 }
@@ -362,7 +362,7 @@ export function mailbox(): Field<Mailbox, 'required'> {
 	});
 }
 
-/** The document shows `from` as a text and as an array of one. */
+/** The document shows `from` both as a text and as an array of one. */
 export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
 	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
 	return field({ anyOf: [inner.schema, asList] }, (input) => {

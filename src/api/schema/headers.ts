@@ -3,25 +3,25 @@ import { type Checked, char, dict, type Field, valid } from './fields.js';
 
 const maxHeaders = 64;
 
-/** Assumption: a longer name leaves no room for a value in the first line. */
+/** Assumption: a longer name leaves too little of the first line for the value. */
 export const maxHeaderName = 200;
 
-/** RFC 5322 s.2.1.1: a line has at most 998 characters; the name, colon and space are part of it. */
+/** RFC 5322 s.2.1.1: a line has at most 998 characters, including name, colon and space. */
 const maxHeaderLine = 998;
 
-// RFC 5322 s.3.6.8: printable ASCII but the colon.
+// RFC 5322 s.3.6.8: printable ASCII except the colon.
 const headerName = /^[!-9;-~]+$/;
 const forbiddenText = /[\0-\x08\n-\x1f\x7f]/;
 
 const reserved: readonly RegExp[] = [
-	// The service writes these: a second one would add recipients or change the body's meaning.
+	// The service writes these; a second one would add recipients or change the meaning of the body.
 	/^(from|author|to|cc|bcc|sender|reply-to|subject|date|message-id|(mime|content|resent)(-.*)?|list-unsubscribe.*)$/i,
-	// Traces: the route, the recipient, the processing of the mail (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
+	// Traces of the route, the recipient, and the processing of the mail (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
 	/^(x-)?(return-path|received(-spf)?|delivered-to|delivery-date|(original|apparently|forwarded)-to)$/i,
 	/^(x-)?(apparently-from|envelope-(from|sender|to|recipients?))$/i,
 	/^(original-(recipient|from|subject|message-id|encoded-information-types)|downgraded(-.*)?|sio-label-history)$/i,
 	/^(dl-expansion-history|autoforwarded|(discarded-)?x400-.*|x-(trasporto|ricevuta|verificasicurezza))$/i,
-	// Instructions for servers: the address of reports and the route of the mail (RFC 2156, 6758).
+	// Instructions for servers: addresses for reports and the route of the mail (RFC 2156, 6758).
 	/^(errors-to|return-receipt-to|notice-requested-upon-delivery-to|originator-return-address|mt-priority)$/i,
 	/^(alternate-recipient|conversion(-with-loss)?|deferred-delivery|latest-delivery-time|disclose-recipients)$/i,
 	/^(generate-delivery-report|prevent-nondelivery-report)$/i,

@@ -1,6 +1,6 @@
-/** Values as Python reads and writes them. */
+/** Reads and writes values like Python. */
 
-// Python's `str.isspace()`: U+001C–U+001F and U+0085 are space, U+FEFF is not.
+// Like Python's `str.isspace()`: U+001C–U+001F and U+0085 are space, U+FEFF is not.
 const spaces = new Set(
 	'\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 );
@@ -9,7 +9,7 @@ const loneSurrogate = /[\ud800-\udfff]/u;
 
 const maxReprDepth = 32;
 
-/** `str.strip()`; linear, which a regular expression anchored at the end is not. */
+/** Like `str.strip()`. Takes linear time, unlike a regular expression anchored at the end. */
 export function trimWhitespace(text: string): string {
 	let start = 0;
 	let end = text.length;
@@ -54,7 +54,7 @@ export function toText(value: unknown): string {
 	return typeof value === 'string' ? value : repr(value, 0);
 }
 
-/** `int(text)`: white space, a sign, digits of any script, single underscores between them. */
+/** Like `int(text)`: accepts white space, a sign, digits of any script, and single underscores between digits. */
 export function parseInteger(text: string): number | null {
 	if (/^[0-9]{1,15}$/.test(text)) return Number(text);
 	const match = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(trimWhitespace(text));
@@ -65,7 +65,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Unicode gives the digits of a script ten code points in a row. */
+/** In Unicode, the ten digits of a script have consecutive code points. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;
@@ -96,7 +96,7 @@ function reprString(text: string): string {
 	return `${quote}${escaped}${quote}`;
 }
 
-/** A number that a double does not reproduce (`5.0`, `1e5`) stays a text until a field converts it. */
+/** Keeps the text of a number that a double does not reproduce (`5.0`, `1e5`) until a field converts it. */
 export class JsonNumber {
 	readonly text: string;
 
@@ -108,14 +108,14 @@ export class JsonNumber {
 		return !/[.eE]/.test(this.text);
 	}
 
-	/** Python's `str(value)`, but digits that its float would drop stay. */
+	/** Like Python's `str(value)`, but keeps digits that a Python float would drop. */
 	toString(): string {
 		if (this.isInteger) return this.text === '-0' ? '0' : this.text;
 		const value = Number(this.text);
 		return isSame(this.text, value) ? floatText(value) : this.text;
 	}
 
-	/** Null if digits would be lost, or if an integer would become a float: `1e+21`. */
+	/** Null if digits would be lost, or if an integer would become a float, such as `1e+21`. */
 	toNumber(): number | null {
 		const value = Number(this.text);
 		if (this.isInteger && String(value).includes('e')) return null;
@@ -123,7 +123,7 @@ export class JsonNumber {
 	}
 }
 
-/** RFC 8259 s.6; tokens are short (`maxNumberLength`), so that going back for each digit is cheap. */
+/** RFC 8259 s.6. Tokens are short (`maxNumberLength`), so the expression may backtrack for each digit. */
 const jsonNumber = /^-?(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 export function isJsonNumber(token: string): boolean {
@@ -133,7 +133,7 @@ export function isJsonNumber(token: string): boolean {
 export function isPlainNumber(token: string): boolean {
 	if (token.length > 16) return false;
 	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;
-	// At most 15 digits without trailing zeros; Python writes less than 0.0001 otherwise.
+	// At most 15 digits without trailing zeros, because Python writes numbers below 0.0001 differently.
 	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
 }
 
@@ -151,7 +151,7 @@ function canonical(text: string): string {
 	return `${text.startsWith('-')} ${written.slice(from, to)} ${whole.length - from + Number(exponent)}`;
 }
 
-/** Python's `repr`: the shortest digits, positional from 1e-4 to below 1e16. */
+/** Like Python's `repr`: the shortest digits, without exponent from 1e-4 to below 1e16. */
 function floatText(value: number): string {
 	const sign = value < 0 || Object.is(value, -0) ? '-' : '';
 	const [mantissa = '0', power = '0'] = Math.abs(value).toExponential().split('e');

@@ -2,19 +2,19 @@ import { isRecord } from '../json.js';
 import type { Infer } from '../schema.js';
 import type { JsonSchema } from './fields.js';
 
-/** `optional` may be absent; `newer` is in every answer of ours, and absent in those of older servers. */
+/** `optional` may be absent. `newer` is in every answer of this version's server, but older ones lack it. */
 type Presence = 'present' | 'optional' | 'newer';
 
 export interface Shape<T, P extends Presence = Presence> {
 	readonly type?: T;
 	readonly presence: P;
-	/** Composed when asked for: most commands describe nothing, and 300 schemas at start cost 3 ms. */
+	/** A function, because most commands describe nothing, and 300 schemas would delay the start by 3 ms. */
 	readonly schema: () => JsonSchema;
 	readonly kind: string;
 	is(value: unknown): boolean;
-	/** The first key that such a value lacks. */
+	/** Returns the first key that the value lacks. */
 	missing(value: unknown): Missing | null;
-	/** Commands rely on it: a client refuses an answer without it. */
+	/** Commands rely on the value, so a client rejects an answer without it. */
 	readonly isNeeded?: true;
 }
 
@@ -34,7 +34,7 @@ export type RecordOf<K extends Keys> = Flat<
 	}
 >;
 
-/** An object, and the shapes of its keys for those that have more. */
+/** A shape with the shapes of its keys, so that others can extend it. */
 export interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
 	readonly keys: K;
 }
@@ -48,7 +48,7 @@ function shape<T>(
 	return { presence: 'present', schema, kind, is, missing };
 }
 
-/** A further key of an answer is kept, and not checked. */
+/** Keeps further keys of an answer without a check. */
 export function record<const K extends Keys>(keys: K): RecordShape<K> {
 	const schema = () => ({
 		type: 'object',
@@ -69,7 +69,7 @@ export function record<const K extends Keys>(keys: K): RecordShape<K> {
 
 export const components = new Map<string, () => JsonSchema>();
 
-/** The same shape under a name in the OpenAPI document: whatever contains it refers to it. */
+/** Names the shape in the OpenAPI document, so that other schemas refer to it. */
 export function named<const N extends string, S extends Shape<unknown>>(name: N, inner: S): S & { name: N } {
 	components.set(name, inner.schema);
 	return { ...inner, name, schema: () => ({ $ref: `#/components/schemas/${name}` }) };
@@ -93,7 +93,7 @@ function missingAt(key: string | number, of: Shape<unknown>, value: unknown): Mi
 	return within && { path: `${key}.${within.path}`, kind: within.kind };
 }
 
-/** Service document, "Paginated list envelope". `more`: what may be in it besides. */
+/** Service document, "Paginated list envelope". `more`: keys that it may also have. */
 export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'present'> {
 	const link = described(orNull(text), { format: 'uri' });
 	const besides = Object.fromEntries(Object.entries(more).map(([name, one]) => [name, optional(one)]));
@@ -101,12 +101,12 @@ export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'p
 	return record({ count: needed(count), next: needed(link), previous: link, results, ...besides });
 }
 
-/** Part of a collection by key. `cursor` is that of the next one; null at the end. */
+/** One slice of a collection read by key. `next` is the key of the next slice; null at the end. */
 export function sliceOf<T, C>(item: Shape<T>, cursor: Shape<C>) {
 	return record({ results: needed(listOf(item)), next: needed(orNull(cursor)) });
 }
 
-/** A client checks the key, and what it needs within. */
+/** Makes a client check the key and the keys that it needs within. */
 export function needed<S extends Shape<unknown>>(inner: S): S & { isNeeded: true } {
 	return { ...inner, isNeeded: true };
 }
@@ -134,7 +134,7 @@ export function orNull<T>(inner: Shape<T>): Shape<T | null, 'present'> {
 	);
 }
 
-/** The same value with a narrower type, or a wider one for what other services may answer. */
+/** Changes the type: a narrower one, or a wider one for answers of other services. */
 export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 	return { ...inner, presence: 'present' } as Shape<T, 'present'>; // `type` is never set
 }
@@ -173,7 +173,7 @@ export const day = described(text, { format: 'date' });
 
 export const array = shape<unknown[]>(() => ({ type: 'array' }), 'a list', Array.isArray);
 
-/** One of a few words; a client takes others too. */
+/** Expects one of these words; a client also accepts others. */
 export function word<const W extends string>(words: readonly W[]): Shape<W, 'present'> {
 	return shape(() => ({ type: 'string', enum: [...words] }), 'a text', isText);
 }

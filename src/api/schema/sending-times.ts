@@ -29,7 +29,7 @@ export interface Window {
 export function parseWindow(text: string): Window | null {
 	const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
 	const [first, last] = [parseTime(from ?? ''), parseTime(to ?? '')];
-	// 24:00 ends a day and begins none.
+	// 24:00 may end a window but not start one.
 	if (first === null || last === null || first === minutesPerDay) return null;
 	const window = { from: first, to: last % minutesPerDay };
 	return window.from === window.to && last !== minutesPerDay ? null : window;

@@ -1,4 +1,4 @@
-/** The texts of Django REST framework 3.14, word for word. */
+/** Texts of Django REST framework 3.14, word for word. */
 
 export const texts = {
 	required: 'This field is required.',

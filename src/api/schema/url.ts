@@ -12,10 +12,10 @@ const topLevel = String.raw`\.(?!-)(?:[${letter}-]{2,63}|xn--[a-z0-9]{1,59})(?<!
 const name = String.raw`${label}(?:\.(?!-)[${letter}0-9-]{1,63}(?<!-))*${topLevel}`;
 const webUrl = String.raw`^https?://(?:[^\s:@/]+(?::[^\s:@/]*)?@)?(${ipv4}|${ipv6}|${name}|localhost)(?::\d{2,5})?(?:[/?#]\S*)?$`;
 
-// Made at first use: half of Unicode regardless of case costs 2 ms.
+// Compiled at first use, because half of Unicode regardless of case costs 2 ms.
 let webUrlPattern: RegExp | null = null;
 
-// Clients read a backslash as a slash: `http://a\@b/` has two hosts.
+// Clients read a backslash as a slash, so `http://a\@b/` may mean either of two hosts.
 const ambiguous = /[\x01-\x1f\x7f-\x9f\\]/;
 
 export function isWebUrl(text: string): boolean {
@@ -29,7 +29,7 @@ export function isWebUrl(text: string): boolean {
 
 const beyondAscii = /[^\x00-\x7f]/;
 
-/** Node 20's `URL.canParse` refuses `https://bücher.example/` once V8 has optimized the call. */
+/** In Node 20, `URL.canParse` rejects `https://bücher.example/` once V8 has optimized the call. */
 export function canParseUrl(text: string, base?: string): boolean {
 	if (!beyondAscii.test(text) && !beyondAscii.test(base ?? ''))
 		return base === undefined ? URL.canParse(text) : URL.canParse(text, base);
@@ -45,7 +45,7 @@ export function isLoopbackUrl(url: string | null): boolean {
 	return url !== null && canParseUrl(url) && isLoopback(new URL(url).hostname.toLowerCase());
 }
 
-/** Takes hosts of a URL in lower case (RFC 6761 s.6.3). */
+/** `hostname` is that of a URL, in lower case (RFC 6761 s.6.3). */
 export function isLoopback(hostname: string): boolean {
 	if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
 	return (
