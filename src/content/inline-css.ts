@@ -33,7 +33,7 @@ const possible: ReadonlyMap<string, RegExp> = new Map([
 	['valign', /^(?:top|middle|bottom|baseline)$/i],
 ]);
 
-/** Where the inliner wrote an invalid value, restores the author's attribute or removes it. */
+/** Restores the author's attribute, or removes it, if the inliner wrote an invalid value. */
 function withPossibleAttributes(before: string, after: string): string {
 	const read = (html: string) =>
 		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
@@ -52,7 +52,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return written + after.slice(from);
 }
 
-/** True if inlining kept all variables. Those of a style sheet may appear in elements. */
+/** True if inlining kept all variables. Variables of a style sheet may appear in elements. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));

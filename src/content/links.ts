@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** Whether it is a link never depends on values (`constant`), on clean values (`clean`), or on http(s) (`whole`). */
+	/** Whether this counts as a link depends on nothing, on values being clean, or on the URL being http(s). */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 

@@ -16,7 +16,7 @@ export interface ThreadedOptions extends OpenOptions {
 	spawn?: typeof spawnThread;
 }
 
-/** By default, V8's young generation grows to 48 MiB; rows and answers need less. */
+/** V8's young generation grows to 48 MiB by default; rows and answers need less. */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
 /** Reads see all acknowledged writes. Heartbeats use the machine's clock, because `options.clock` cannot be copied. */
