@@ -1,6 +1,6 @@
 import { reservedNames, variablePattern } from '../api/inputs.js';
 
-/** Case, blanks and punctuation do not count: `E-Mail`, `e_mail` and `EMAIL` are one name. */
+/** Ignores case, blanks and punctuation: `E-Mail`, `e_mail` and `EMAIL` become the same name. */
 export function fold(name: string): string {
 	return name
 		.normalize('NFKC')
@@ -8,7 +8,7 @@ export function fold(name: string): string {
 		.replace(/[\s\p{P}\p{Cf}]/gu, '');
 }
 
-/** Letters that Unicode does not decompose, and those of Greek and Cyrillic, each with its Latin ones. */
+/** Maps letters that Unicode does not decompose, and Greek and Cyrillic letters, to Latin ones. */
 const latinLetters: ReadonlyMap<string, string> = new Map(
 	(
 		'ßss æae œoe øo łl đd ıi ' +
@@ -28,7 +28,7 @@ export function plainLetters(text: string): string {
 		.replace(/[^\x00-\x7f]/gu, (letter) => latinLetters.get(letter) ?? letter);
 }
 
-/** `Umsatz (€)` is `umsatz`, `Πόλη` is `poli`, and `2024` is `_2024`; null: none. */
+/** `Umsatz (€)` becomes `umsatz`, `Πόλη` `poli`, and `2024` `_2024`. Null if no character is usable. */
 export function variableOf(column: string): string | null {
 	const plain = column.replace(/^meta\./i, '');
 	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;
@@ -44,7 +44,7 @@ export function isFreeVariable(variable: string): boolean {
 
 const namesOf = (text: string): ReadonlySet<string> => new Set(text.normalize('NFKC').split(/\s+/));
 
-/** E-mail columns in other words and languages, folded as headers are. */
+/** Other names of e-mail columns, in several languages, folded like headers. */
 export const emailNames = namesOf(
 	`emailid emails contactemail emailadresse mailadresse emailadres epost epostadress epostadresse emailadress sähköposti sähköpostiosoite netfang courriel adressecourriel adresseemail adressemail adresseélectronique adressedecourriel adressedemessagerie
 		mél correo correoelectrónico correoelectronico direccióndecorreo direccióndecorreoelectrónico direcciondecorreoelectronico direccióndeemail correuelectrònic endereçodeemail enderecodeemail correioeletrónico correioeletrônico indirizzoemail
@@ -55,7 +55,7 @@ export const emailNames = namesOf(
 
 const joiner = '+';
 
-/** Columns of `--map "First+Last=name"`. A column may be called `A+B` itself: the longest name counts. */
+/** Columns of `--map "First+Last=name"`. A column itself may have the name `A+B`, so the longest name wins. */
 export function partsOf(
 	source: string,
 	find: (name: string) => string | undefined,
@@ -88,7 +88,7 @@ export interface Place {
 	joined?: readonly number[];
 }
 
-/** Blank cells are left out where several are joined; empty where there is nothing. */
+/** Joins cells of several columns without the blank ones. Empty if there are none. */
 export function cellOf(row: readonly string[], { index, joined }: Place): string {
 	if (joined === undefined) return row[index] ?? '';
 	const cells = [index, ...joined].map((at) => row[at]?.trim() ?? '');

@@ -5,7 +5,7 @@ export interface EncodingFound {
 	bomBytes: number;
 }
 
-/** A UTF-8 mark before a code page does not decide: some programs write one. Null: a code page. */
+/** Ignores a UTF-8 byte order mark before a code page, which some programs write. Null for a code page. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -21,7 +21,7 @@ function isHeld({ encoding, bomBytes }: EncodingFound, prefix: Buffer, isWhole: 
 	return encoding !== 'utf-8' || detectUnicode(prefix.subarray(bomBytes), isWhole)?.encoding === 'utf-8';
 }
 
-/** Why a file cannot be read as UTF-8, to follow its name; null: it can. */
+/** Says why a file cannot be read as UTF-8, in words that follow its name; null if it can. */
 export function utf8Fault(bytes: Buffer): string | null {
 	const wide = utf16Fault(bytes);
 	if (wide !== null || isUtf8(bytes)) return wide;
@@ -32,7 +32,7 @@ export function utf8Fault(bytes: Buffer): string | null {
 	}
 }
 
-/** The same of a file's first bytes, which may end within a character: it is UTF-16. */
+/** Checks only for UTF-16. `prefix` is the start of a file and may end within a character. */
 export function utf16Fault(prefix: Buffer): string | null {
 	const encoding = byMark(prefix)?.encoding ?? wideWithoutMark(prefix);
 	return encoding?.startsWith('utf-16') === true ? 'is UTF-16: save it as UTF-8' : null;
@@ -46,7 +46,7 @@ export function byMark(prefix: Buffer): EncodingFound | null {
 	return null;
 }
 
-/** Without the bytes of a UTF-8 character that the end of the buffer cuts: at most three. */
+/** Omits a UTF-8 character that the end of the buffer cuts off: at most three bytes. */
 export function cutPartialCharacter(bytes: Buffer): Buffer {
 	for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
 		const byte = bytes[bytes.length - back] ?? 0;
@@ -59,7 +59,7 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 	return bytes;
 }
 
-/** Sequences of UTF-8 hardly occur by chance in a code page: only rows with broken bytes are refused. */
+/** UTF-8 sequences rarely occur by chance in a code page, so with enough of them only broken rows are rejected. */
 function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;
@@ -71,7 +71,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	);
 }
 
-/** Addresses, delimiters and line ends are ASCII: at least a fifth of the pairs have a zero, on one side. */
+/** Addresses, delimiters and line ends are ASCII, so a fifth of the pairs or more have a zero, all on one side. */
 function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	const pairs = Math.floor(prefix.length / 2);
 	let even = 0;
@@ -85,7 +85,7 @@ function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	return odd === 0 ? 'utf-16be' : null;
 }
 
-/** A header has a delimiter or a line end, and both have their zero: NULs only after it are errors of a cell. */
+/** In UTF-16, delimiters and line ends of the header contain zeros. NULs only after it are faults of cells. */
 function hasWideLine(prefix: Buffer): boolean {
 	const feed = prefix.indexOf(10);
 	return feed === -1 || prefix.subarray(0, feed).includes(0) || (feed % 2 === 0 && prefix[feed + 1] === 0);

@@ -1,7 +1,7 @@
 const maxCellBytes = 1024 * 1024;
-/** A row, in bytes of UTF-8: a batch of an import is at most 4 MiB, so a longer row could not be put. */
+/** Limits a row, in bytes of UTF-8, because a batch of an import has at most 4 MiB. */
 export const maxRowBytes = 4 * 1024 * 1024;
-/** Columns of a header. More is a matrix or a wrong delimiter, not a list of people. */
+/** Limits columns. A header with more is a matrix or has a wrong delimiter. */
 export const maxColumns = 2_000;
 export const sniffBytes = 256 * 1024;
 
@@ -14,10 +14,10 @@ export type RowFault =
 	| 'cell_too_long'
 	| 'row_too_long'
 	| 'encoding' // bytes that are not text in the encoding of the file
-	| 'bad_json' // a line of NDJSON that is no object, or has a value without a text form
-	| 'unknown_key'; // a key without a column: too late in the file to become one
+	| 'bad_json' // a line of NDJSON that is not an object, or has a value without a text form
+	| 'unknown_key'; // a key that first occurs too late to become a column
 
-/** A bad row has the cells that could be separated. `nested`: positions of cells with JSON. */
+/** A bad row has the cells that could be separated. `nested`: columns with JSON. */
 export type TableRow =
 	| { kind: 'row'; line: number; cells: readonly string[]; nested?: readonly number[] }
 	| { kind: 'bad'; line: number; code: RowFault; error: string; cells: readonly string[] };
@@ -29,20 +29,20 @@ export type TableFault =
 	| 'empty'
 	| 'binary' // zip, xlsx, gz, images, databases
 	| 'no_table' // HTML, XML and other text without rows
-	| 'json' // one JSON document, where an object for each line is expected
+	| 'json' // one JSON document, instead of an object per line
 	| 'wrong_encoding'
 	| 'unknown_encoding'
-	| 'unsure_encoding' // a code page, where several are plausible
+	| 'unsure_encoding' // a code page, but several are plausible
 	| 'bad_delimiter'
 	| 'bad_header'
 	| 'file_exists'
 	| 'disk_full'
-	| 'disk'; // any other refusal of the system to write
+	| 'disk'; // any other write error
 
 export interface TableErrorOptions {
 	hint?: string;
 	details?: readonly unknown[];
-	/** A path that this user may not write; the caller tells what opens it. */
+	/** A path that the user may not write. The caller explains how to make it writable. */
 	unwritten?: string;
 	cause?: unknown;
 }
@@ -63,10 +63,10 @@ export class TableError extends Error {
 	}
 }
 
-/** Columns of a rejects file without data; an import leaves them out. */
+/** Columns of a rejects file without data, which imports ignore. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
-/** The code of a row whose address an earlier row of the same import has: there is nothing to correct. */
+/** The code of a row whose address an earlier row of the import has. Such a row needs no correction. */
 export const duplicateCode = 'duplicate';
 
 export interface RejectedRow {
@@ -78,7 +78,7 @@ export interface RejectedRow {
 
 const rejectsName = /\.rejects(?:-(\d{1,9}))?\.csv$/;
 
-/** Rejects files of one source are a series: `people.csv.rejects.csv`, `people.csv.rejects-2.csv` … */
+/** Rejects files of one source form a series: `people.csv.rejects.csv`, `people.csv.rejects-2.csv` … */
 export function nextRejectsPath(path: string): string {
 	const found = rejectsName.exec(path);
 	if (found === null) return `${path}.rejects.csv`;
@@ -89,19 +89,19 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Columns after `_line`, `_code`, `_error` were left out by the import of this rejects file's source. */
+/** Returns where columns begin that the import left out: after `_line`, `_code` and `_error` of its rejects file. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;
 }
 
-/** The position of the codes if this is the header of a rejects file, else null. */
+/** The position of `_code` in the header of a rejects file, or null for another header. */
 export function findCodeColumn(header: readonly string[]): number | null {
 	const names = header.map((name) => name.trim().toLowerCase());
 	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;
 }
 
-/** Texts for `_error`; an error of one cell also names the cell. */
+/** Texts for `_error`. The error of a single cell also names it. */
 export const faultMessages = {
 	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
 	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',
@@ -124,7 +124,7 @@ export function findCellFault(cells: readonly string[]): { code: RowFault; error
 	return null;
 }
 
-/** A UTF-16 unit has at most three octets: short texts need no count. */
+/** A UTF-16 unit takes at most three octets, so skip the count for short texts. */
 function isTooLong(cell: string): boolean {
 	return cell.length * 3 > maxCellBytes && Buffer.byteLength(cell) > maxCellBytes;
 }

@@ -1,4 +1,4 @@
-/** Reads a text in each code page; the result most like words of its languages wins, by log likelihood. */
+/** Reads a text in each code page, and picks the result most like words of its languages, by log likelihood. */
 import iconv from 'iconv-lite';
 import { commonCharacters, letterPairs } from './letter-frequencies.js';
 
@@ -8,16 +8,16 @@ export interface EncodingGuess {
 	candidates: readonly { encoding: string; sample: string }[];
 }
 
-/** With a smaller lead, another encoding is too close: one in fifty such guesses would be wrong. */
+/** With a smaller lead, a second encoding is plausible: one in fifty such guesses would be wrong. */
 const leastLead = 4;
-/** A likelihood for each letter, below which nothing reads like a text. */
+/** Log likelihood per letter, below which nothing looks like a text. */
 const leastLikely = -11;
 const maxCandidates = 5;
 const maxWords = 600;
 
 export function guessEncoding(evidence: Buffer): EncodingGuess {
 	const hints = countryHints(evidence);
-	// Pages that read the same text are one, named by the first: German in windows-1252 has the octets of windows-1254.
+	// Groups pages with the same result under the first one: German has the same octets in windows-1252 and windows-1254.
 	const byText = new Map<string, Reading>();
 	for (const reading of codePages.map((page) => read(page, evidence, hints))) {
 		const { page = reading.page, likelihood = reading.likelihood } = byText.get(reading.text) ?? {};
@@ -36,10 +36,10 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 	return { encoding: best.page.encoding, isStrong, candidates };
 }
 
-/** This much text beyond ASCII is enough for the decision. */
+/** This many bytes of lines beyond ASCII suffice for a guess. */
 export const evidenceBytes = 48 * 1024;
 
-/** Lines with bytes beyond ASCII, whole and in order, up to 48 KiB of them. */
+/** Returns whole lines that have bytes beyond ASCII, in order, up to 48 KiB. */
 export function linesBeyondAscii(bytes: Buffer): Buffer {
 	const lines: Buffer[] = [];
 	let length = 0;
@@ -101,7 +101,7 @@ const codePages: readonly CodePage[] = [
 
 const hintWeight = 4;
 
-/** The share of each country among the addresses with one. */
+/** Returns the share of each country among addresses with a country's domain. */
 function countryHints(evidence: Buffer): ReadonlyMap<string, number> {
 	const found = evidence.toString('latin1').match(/(?<=@[\w.-]{1,100}\.)[a-z]{2}(?![\w.-])/gi) ?? [];
 	const counts = new Map<string, number>();
@@ -117,7 +117,7 @@ interface Reading {
 	letters: number;
 }
 
-/** One broken byte in a long text is an error of its line; in a short one it rules out the encoding. */
+/** A broken byte in a long text is a fault of its line; in a short text it rules out the encoding. */
 function isWhole({ text }: Reading): boolean {
 	const broken = text.match(brokenCharacters)?.length ?? 0;
 	return broken === 0 || broken * 100 <= (text.match(/[^\x00-\x7f]/gu)?.length ?? 0);
@@ -198,7 +198,7 @@ function modelOf(language: string): Model {
 const openingSigns = '“„‚«‘¿¡§£';
 const closingSigns = '”»’…™®©ªº°€';
 const usualSigns = `${openingSigns}${closingSigns}·–—№•´\u00a0`;
-/** Logarithms for characters other than usual letters. */
+/** Log likelihoods of characters other than usual letters. */
 const likelihoods = { usualSign: -7, sign: -13, broken: -18, capital: -7, strange: -6 } as const;
 
 function judgeWord(word: string, model: Model): number {
@@ -231,13 +231,13 @@ function judgeCapital({ last, next }: Around): number {
 
 function judgePlace(sign: string, { last, next }: Around): number {
 	if (isLetter(last) && isLetter(next)) {
-		// In Catalan the dot stands between two l.
+		// In Catalan, the dot is between two l.
 		const joins = sign === '·' ? /^l$/i.test(last) && /^l$/i.test(next) : sign === '’';
 		return joins ? 0 : likelihoods.strange;
 	}
 	if (isLetter(next)) {
 		if (!openingSigns.includes(sign)) return likelihoods.strange;
-		// They open a sentence, which begins with a capital.
+		// These open a sentence, which starts with a capital.
 		return '¡¿'.includes(sign) && isSmall(next) ? likelihoods.strange / 2 : 0;
 	}
 	return isLetter(last) && !closingSigns.includes(sign) ? likelihoods.strange / 2 : 0;
@@ -255,7 +255,7 @@ function judgePair(before: string, letter: string, { pairs, letters }: Model): n
 	const likely = Math.log(
 		0.85 * (pairs.get(before)?.get(letter) ?? 0) + 0.15 * (letters.get(letter) ?? rareLetter),
 	);
-	// ASCII is the same in each code page: it shows the language, and not whether the rest is plausible.
+	// ASCII is the same in all code pages: it indicates the language, but not whether the rest is plausible.
 	return isAscii(before + letter) ? Math.max(-1, Math.min(1, (likely - usualAscii) / 3)) : likely;
 }
 
@@ -267,7 +267,7 @@ function judgeSign(char: string): number {
 	return usualSigns.includes(char) ? likelihoods.usualSign : likelihoods.sign;
 }
 
-/** Characters that no text has: the mark for unreadable bytes, private and unassigned characters, controls. */
+/** Characters that texts do not contain: the replacement character, private and unassigned characters, controls. */
 const brokenCharacters = /[\ufffd\p{Co}\p{Cn}\x80-\x9f]/gu;
 
 function isBroken(char: string): boolean {
@@ -308,7 +308,7 @@ function judgeCharacter(
 	return usualSigns.includes(char) ? -9 : -13;
 }
 
-/** The standards place frequent characters first: leading bytes of the first level. */
+/** The standards put frequent characters first, so these are the leading bytes of the first level. */
 const firstLevels: Readonly<Record<string, readonly [encoding: string, from: number, to: number]>> = {
 	zh: ['gb2312', 0xb0, 0xd7],
 	'zh-Hant': ['big5', 0xa4, 0xc6],
@@ -320,7 +320,7 @@ function isFirstLevel(char: string, language: string, encoding: string): boolean
 	const [standard = encoding, from = 0, to = 0] = firstLevels[language] ?? [];
 	const bytes = iconv.encode(char, standard);
 	const lead = bytes[0] ?? 0;
-	// After the standards' own trailing bytes come those that were added later.
+	// Trailing bytes after the standard's own were added later.
 	const isOwn = language === 'ja' || language === 'zh-Hant' || (bytes[1] ?? 0) >= 0xa1;
 	return bytes.length === 2 && isOwn && lead >= from && lead <= to;
 }

@@ -26,7 +26,7 @@ interface KnownField {
 }
 
 export interface MappedColumn extends Place {
-	/** `email`, `name`, `is_active`, `disable_reason`, `meta`, `meta.VARIABLE` (columns of an import batch), or `state`. */
+	/** A column of an import batch: `email`, `name`, `is_active`, `disable_reason`, `meta`, `meta.VARIABLE`; or `state`. */
 	target: string;
 }
 
@@ -34,39 +34,39 @@ export interface Mapping {
 	columns: readonly MappedColumn[];
 	newFields: readonly KnownField[];
 	ignored: readonly string[];
-	/** Positions of columns that the user left out, now or in the import that made this rejects file. */
+	/** Positions of columns that the user left out, now or in the import that wrote this rejects file. */
 	leftOut: readonly number[];
-	/** The position of `_code` in a rejects file: duplicates and misfits are refused again. */
+	/** The position of `_code` in a rejects file, because duplicates and misfits are rejected again. */
 	codeColumn?: number;
 	states?: readonly StateColumn[];
 }
 
 export interface HeaderOptions {
 	fields: readonly KnownField[];
-	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`; the target `-` leaves the column out. */
+	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`. The target `-` leaves the column out. */
 	map?: readonly string[];
 	unknown?: 'refuse' | 'create' | 'ignore';
-	/** The first rows, where columns may say who gets mail: these are refused unless they are mapped. */
+	/** Cells of the first rows. Columns that seem to say who may get mail are refused unless they are mapped. */
 	sampled?: Sampled;
 	stateWords?: Readonly<Record<string, State>>;
-	/** Columns that are not fields; by default those of a subscriber. */
+	/** Columns that are not fields. The default is a subscriber's. */
 	record?: RecordColumns;
 }
 
 export interface RecordColumns {
 	names: readonly string[];
-	/** Other names of them, folded. */
+	/** Other names of these columns, folded. */
 	aliases: ReadonlyMap<string, string>;
 }
 
 export interface HeaderFinding {
 	code:
 		| 'no_email'
-		| 'no_header' // no email column, but an address in place of its name
+		| 'no_header' // no email column, but an address in the header
 		| 'duplicate'
 		| 'same_target'
 		| 'unknown'
-		| 'state' // it says who may get mail, and is not mapped
+		| 'state' // the column may say who may get mail, and is not mapped
 		| 'ambiguous'
 		| 'unknown_map_source'
 		| 'unknown_map_target'
@@ -102,7 +102,7 @@ export function aliasesOf(names: Readonly<Record<string, string>>): RecordColumn
 	);
 }
 
-/** Columns of an export that cannot be set, with their cells; `own`: cells that no other program writes. */
+/** Read-only columns of an export and the form of their cells. `own`: a form that only this API writes. */
 const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
 	id: { cell: /^\d+$/ },
 	list_id: { cell: /^\d+$/ },
@@ -112,7 +112,7 @@ const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
 	date_created: { cell: /^\d{4}-\d\d-\d\dT[\d:.]+Z?$/, own: /^[\d-]{10}T[\d:]{8}\.\d{6}Z?$/ },
 };
 
-/** The columns that cannot be set where this is an export of a deployment; else none: they are columns like others. */
+/** Read-only columns, if the file is an export of this API. In another file they are ordinary columns. */
 function passedOver(header: readonly string[], { sampled }: HeaderOptions): ReadonlySet<string> {
 	const found = Object.entries(readOnly).filter(([column]) => header.includes(column));
 	const holds = (column: string, form: RegExp) =>
@@ -123,7 +123,7 @@ function passedOver(header: readonly string[], { sampled }: HeaderOptions): Read
 	return new Set(isExport ? found.map(([column]) => column) : []);
 }
 
-/** `map` decides first, then exact names, then folded ones. A mapping has an email column, and no target twice. */
+/** Tries `map` first, then exact names, then folded names. A mapping has an email column, and no target twice. */
 export function mapHeader(given: readonly string[], options: HeaderOptions): HeaderResult {
 	const header = given.map(clean);
 	const { named, joins, findings } = readMap(header, options);
@@ -133,7 +133,7 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	findings.push(...findDuplicates(header));
 	const parts = new Set(joins.flatMap(({ parts }) => parts));
 	const fixed = passedOver(header, options);
-	// A field may have such words where another column tells the leavers.
+	// If another column says who left, a field may contain such words.
 	const tellsLeavers =
 		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
 		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
@@ -141,7 +141,7 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 		const target = named.get(column);
 		if (target !== undefined) {
 			const named = decideNamed(column, target, options);
-			// `--map Status=status --create-fields` would bring leavers in as active: a new field needs `meta.status`.
+			// `--map Status=status --create-fields` would import leavers as active, so new fields need `meta.status`.
 			const isSlip = typeof named !== 'string' && 'field' in named && !target.startsWith('meta.');
 			return (isSlip && !tellsLeavers && findState(column, index, options)) || named;
 		}
@@ -194,7 +194,7 @@ function collected(
 	return { columns, newFields, ignored, leftOut };
 }
 
-/** Columns that are a state give the cells of `stateCells` together, in the place of the first. */
+/** Replaces the first state column by the two columns of `stateCells`, and drops the other state columns. */
 export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	const first = columns.find(({ target }) => target === 'state');
 	return columns.flatMap((column) => {
@@ -227,7 +227,7 @@ function findState(column: string, index: number, { sampled }: HeaderOptions): H
 		: null;
 }
 
-/** The one column that is called e-mail in other words, unless there is a plainer one; null: there is none. */
+/** Returns the only column with another name for e-mail, unless some column is named `email`; null if there is none. */
 function findEmail(
 	columns: readonly string[],
 	named: ReadonlyMap<string, string>,
@@ -240,7 +240,7 @@ function findEmail(
 	return targets.includes('email') || targets[columns.indexOf(only)] !== undefined ? null : only;
 }
 
-/** Exact names before folded ones, columns of the record before fields; several matches make the header ambiguous. */
+/** Prefers exact to folded names, and the record's columns to fields. Several matches make the header ambiguous. */
 function findTarget(column: string, { fields, record = subscriber }: HeaderOptions): string[] {
 	const exact = exactTarget(column, fields, record);
 	if (exact !== null) return [exact];
@@ -295,10 +295,10 @@ function decideUnknown(column: string, options: HeaderOptions): Decision {
 	return finding('unknown', column, message, suggestions);
 }
 
-/** Controls reorder the text that is shown: no field is called so. */
+/** Controls can reorder the displayed text, so names of fields must not contain them. */
 const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
-/** `First Name` becomes `first_name`. A name that gives no variable must be mapped by `--map`. */
+/** `First Name` becomes `first_name`. A name that gives no variable requires `--map`. */
 function createField(column: string): Decision {
 	const variable = hasControls.test(column) ? null : variableOf(column);
 	if (variable !== null) return { target: `meta.${variable}`, field: { variable, name: column } };
@@ -318,7 +318,7 @@ function targetNames({ fields, record = subscriber }: HeaderOptions): string[] {
 	];
 }
 
-/** Several columns may have no name: they can be left out, but not become fields. */
+/** True if COLUMN and FIELD are given. Columns without a name can only be left out, because there may be several. */
 function isWhole(cut: number, target: string): boolean {
 	return cut > 0 ? target !== '' : cut === 0 && target === '-';
 }
@@ -340,7 +340,7 @@ function readMap(
 		const parts = found === undefined ? partsOf(column, find) : null;
 		if (!isWhole(cut, target))
 			findings.push(finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`));
-		// A column without name and cells is left out automatically.
+		// Skip an unnamed column without cells, which is left out anyway.
 		else if (column === '' && found === undefined) continue;
 		else if (parts !== null && target === '-') for (const part of parts) named.set(part, target);
 		else if (parts !== null) joins.push({ source: column, parts, target });
@@ -366,7 +366,7 @@ function finding(
 	return { code, column, message, suggestions };
 }
 
-/** Columns without a name may repeat: each is unknown by itself. */
+/** Several columns may lack a name: each is unknown by itself. */
 function findDuplicates(header: readonly string[]): HeaderFinding[] {
 	const twice = header.filter((name, at) => name !== '' && header.indexOf(name) !== at);
 	return [...new Set(twice)].map((column) =>

@@ -1,4 +1,4 @@
-/** Writes a file whole or not at all: beside its place, synced, then renamed. A pipe is written directly. */
+/** Writes a file completely or not at all: writes a temporary file, syncs and renames it. Writes a pipe directly. */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -6,17 +6,17 @@ import { codeOf } from '../api/errors.js';
 import { TableError } from './finding.js';
 
 export interface OutputFile {
-	/** Its temporary path, for code that writes by itself; that code must not close it before `finish`. */
+	/** The temporary path, for code that writes the file itself. Such code must not close it before `finish`. */
 	readonly path: string;
 	write(content: string | Uint8Array): Promise<void>;
-	/** Puts it into place: from then on it is durable. Throws `TableError` when such a file was created meanwhile. */
+	/** Renames the file to its path, durably. Throws `TableError` if another program has created that path meanwhile. */
 	finish(): Promise<void>;
 	discard(): Promise<void>;
 }
 
 export type WhenThere = 'refuse' | 'replace';
 
-/** `ending`: of the temporary name. */
+/** `ending` is that of the temporary name. */
 export async function createOutputFile(
 	path: string,
 	whenThere: WhenThere,
@@ -26,7 +26,7 @@ export async function createOutputFile(
 	if (there?.isDirectory()) throw new TableError('directory', `${path} is a directory`);
 	if (there !== null && !there.isFile()) return direct(await opened(path, path, 'w'), path);
 	if (there !== null && whenThere === 'refuse') throw alreadyThere(path);
-	// Replaces the target of a symbolic link, not the link.
+	// Replace the target of a symbolic link, instead of the link.
 	const target = there === null ? path : await realpath(path);
 	if (there !== null && ending === 'part' && (await isDatabase(target)))
 		throw new TableError('file_exists', `${path} is a SQLite database; name another file`);
@@ -35,7 +35,7 @@ export async function createOutputFile(
 	return beside(file, { path, target, temporary, whenThere });
 }
 
-/** Replacing one by a table would lose all of it. */
+/** Writing a table over a database would lose all its data. */
 async function isDatabase(path: string): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	const { buffer } = (await file?.read(Buffer.alloc(16), 0, 16, 0)) ?? { buffer: Buffer.alloc(0) };
@@ -76,13 +76,13 @@ function beside(file: FileHandle, place: Place): OutputFile {
 			if (isPlaced) return;
 			await file.close().catch(() => undefined);
 			await rm(place.temporary, { force: true });
-			// SQLite may have written the file.
+			// SQLite may have written the file and its logs.
 			for (const suffix of ['-journal', '-wal', '-shm']) await rm(place.temporary + suffix, { force: true });
 		},
 	};
 }
 
-// A rename would replace a file created since the beginning; a link does not. Some file systems do not support links.
+// A rename would replace a file created meanwhile, but a link does not. Some file systems do not support links.
 async function putInPlace({ path, target, temporary, whenThere }: Place): Promise<void> {
 	if (whenThere === 'replace') return rename(temporary, target);
 	try {
@@ -95,7 +95,7 @@ async function putInPlace({ path, target, temporary, whenThere }: Place): Promis
 	await rm(temporary);
 }
 
-/** Readable by its owner alone whatever the umask: one of 0777 leaves nothing, and the file cannot be opened again. */
+/** Only the owner can read the file, whatever the umask. A umask of 0777 would prevent opening it again. */
 function opened(file: string, path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
 	return writing(path, async () => {
 		const handle = await open(file, flags, 0o600);
@@ -104,7 +104,7 @@ function opened(file: string, path: string, flags: 'w' | 'wx'): Promise<FileHand
 	});
 }
 
-/** The errors of the system name the path that was given, not the temporary one. */
+/** Errors of the system name the given path, instead of the temporary one. */
 async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	try {
 		return await write();

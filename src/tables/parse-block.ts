@@ -1,12 +1,12 @@
-/** Rows without quotes are cut at delimiters; csv-parse gets the other valid ones, in one call. */
+/** Splits rows without quotes at delimiters, and passes the other valid rows to csv-parse in one call. */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
 import { maxRowBytes } from './finding.js';
 
 export type RawRow =
-	/** `isText` false: some of its bytes are not UTF-8 (read as U+FFFD). */
+	/** `isText` is false if some bytes are not UTF-8, which are read as U+FFFD. */
 	| { kind: 'record'; line: number; cells: readonly string[]; isText: boolean }
-	/** `bytes`: its first line, which is all that was skipped. */
+	/** `bytes` is the row's first line; only this line is skipped. */
 	| { kind: 'broken'; line: number; fault: QuoteFault; bytes: Buffer };
 
 interface Parsed extends Omit<Scanned, 'spans'> {
@@ -16,7 +16,7 @@ interface Parsed extends Omit<Scanned, 'spans'> {
 export function parseBlock(block: TextBlock): Parsed {
 	const { spans, ...rest } = scanRows(block);
 	const { bytes, delimiter } = block;
-	// Checked together first; only an error leads to a check of each.
+	// Check all rows together, and each row only if that fails.
 	const isText = isUtf8(bytes.subarray(spans[0]?.begin ?? 0, spans.at(-1)?.end ?? 0));
 	const quoted = spans.filter(({ fault, isPlain }) => fault === null && !isPlain);
 	const joined = Buffer.concat(quoted.flatMap((span) => withoutGaps(bytes, span)));
@@ -42,11 +42,11 @@ function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
 	return edges.flatMap((edge, at) => (at % 2 === 0 ? [bytes.subarray(edge, edges[at + 1])] : []));
 }
 
-/** A row without quotes ends with its first line and has a cell between each two delimiters (RFC 4180, 2). */
+/** A row without quotes is one line, with a cell between each two delimiters (RFC 4180, 2). */
 function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
 	let last = end;
 	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
-	// A new text: cells that are kept keep the row, not the block.
+	// Create a string of the row, because its cells keep it in memory, and would otherwise keep the block.
 	return bytes.toString('utf8', begin, last).split(delimiter);
 }
 
@@ -54,7 +54,7 @@ function cellsOf(bytes: Buffer, delimiter: string): string[][] {
 	if (bytes.length === 0) return [];
 	return parse(bytes, {
 		delimiter,
-		// All three at once: files joined from several systems have mixed line ends.
+		// Accept all three, because files joined from several systems have mixed line ends.
 		record_delimiter: ['\r\n', '\n', '\r'],
 		relax_column_count: true,
 		skip_empty_lines: true,
@@ -69,14 +69,14 @@ interface TextBlock {
 	limit?: number;
 }
 
-/** A row with a `fault` is its first line alone: the next row begins after it. */
+/** A row with a `fault` is only its first line; the next line starts a new row. */
 interface RowSpan {
 	begin: number;
 	end: number;
 	line: number;
 	fault: QuoteFault | null;
 	isPlain: boolean;
-	/** Begin and end of blanks between a delimiter and a quote, which a cell does not contain. */
+	/** Start and end of blanks between a delimiter and a quote, which do not belong to the cell. */
 	gaps: readonly (readonly [begin: number, end: number])[];
 }
 
@@ -84,10 +84,10 @@ export type QuoteFault = 'unclosed_quote' | 'stray_quote';
 
 interface Scanned {
 	spans: RowSpan[];
-	/** Bytes of the spans and of blank lines; the rest must be passed again with more data. */
+	/** Bytes of the spans and of blank lines. Pass the rest again with more data. */
 	used: number;
 	line: number;
-	/** The row at `used` is longer than a row may be: the fault, or null while its quotes are in order. */
+	/** The row at `used` exceeds the maximum length. `fault` is null while its quotes are valid. */
 	long: { fault: QuoteFault | null } | null;
 }
 
@@ -95,7 +95,7 @@ const lf = 10;
 const cr = 13;
 const quote = 34;
 
-/** The rows of the block, in order. The result does not depend on where the blocks were cut. */
+/** Returns the rows of the block in order. Other block boundaries give the same rows. */
 export function scanRows({
 	bytes,
 	delimiter,
@@ -126,7 +126,7 @@ export function scanRows({
 	return { spans, used: next.at, line: next.line, long: null };
 }
 
-/** Offset after the next line end at or after `start`; -1 without one, or where it may go on after the block. */
+/** Returns the offset after the next line end; -1 without one, or if it may continue in the next block. */
 export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
 	for (let at = start; at < bytes.length; at += 1) {
 		if (isLineEnd(bytes[at])) return behindLineEnd(bytes, at, isLast);
@@ -134,7 +134,7 @@ export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number
 	return -1;
 }
 
-/** A byte order mark begins each part of a joined file. A last CR stays where an LF may follow. */
+/** Skips blank lines, and byte order marks of joined files. Keeps a last CR, because an LF may follow in the next block. */
 function passBlankLines(
 	bytes: Buffer,
 	next: { at: number; line: number },
@@ -152,11 +152,11 @@ function passBlankLines(
 	}
 }
 
-/** `opening`: a quote in a cell that is not quoted. `closing`: text after a closing one. `open`: none closes it. */
+/** `opening`: a quote inside an unquoted cell. `closing`: text after a closing quote. `open`: no closing quote. */
 type Fault = 'opening' | 'closing' | 'open';
 
 interface ScannedRow {
-	/** After its line end; -1 where that is not in the block, or beyond the maximum length of a row. */
+	/** The offset after the row's line end; -1 if that is beyond the block or the maximum length of a row. */
 	end: number;
 	fault: Fault | null;
 	lines: number;
@@ -201,7 +201,7 @@ function unlessCut(found: Fault | 'cut'): Fault | null {
 	return found === 'cut' ? null : found;
 }
 
-/** `cut`: the block or the longest row ends within the quotes. */
+/** `cut`: the block, or the maximum length, ends within the quotes. */
 function endOfQuotes(
 	bytes: Buffer,
 	start: number,
@@ -215,7 +215,7 @@ function endOfQuotes(
 	return isLast && stop === bytes.length ? 'open' : 'cut';
 }
 
-/** Returns `at` where the quote before it closes its cell; blanks may follow. */
+/** Returns `at` if the quote before it closes its cell. Blanks may follow the quote. */
 function checkBehind(
 	bytes: Buffer,
 	at: number,
@@ -248,7 +248,7 @@ function isBlank(byte: number | undefined, mark: Buffer): boolean {
 	return (byte === 32 || byte === 9) && byte !== mark[0];
 }
 
-/** Offset after the line end at `at`; -1 where its line feed may follow in the next block. */
+/** Returns the offset after the line end at `at`; -1 if its LF may follow in the next block. */
 function behindLineEnd(bytes: Buffer, at: number, isLast: boolean): number {
 	if (bytes[at] === lf) return at + 1;
 	if (at + 1 === bytes.length && !isLast) return -1;
@@ -276,7 +276,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** An odd number of quotes on its first line: the apparent end opens a quote of a later row. */
+/** With an odd number of quotes on the first line, the quote is unclosed, and the one found opens a cell of a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);
@@ -287,7 +287,7 @@ function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 
 export const blockBytes = 64 * 1024;
 
-/** Gives `read` the source in blocks, each with the rest that it returned of the block before. */
+/** Passes the source to `read` in blocks. Each block starts with the rest that `read` returned for the last one. */
 export async function* inBlocks<Item>(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 	read: (bytes: Buffer, isLast: boolean) => Generator<Item, Buffer>,
@@ -302,7 +302,7 @@ export async function* inBlocks<Item>(
 		const rest = yield* read(Buffer.concat(chunks), false);
 		chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
 		pending = rest.length;
-		// Doubled where a block holds no whole row, so that the time for a long row stays linear.
+		// Doubled if a block has no whole row, so that a long row takes linear time.
 		wanted = Math.max(blockBytes, Math.min(pending * 2, maxRowBytes + blockBytes));
 	}
 	yield* read(Buffer.concat(chunks), true);

@@ -3,11 +3,11 @@ import { endOfLine, inBlocks, parseBlock, type QuoteFault, type RawRow } from '.
 
 export interface CsvOptions {
 	delimiter: string;
-	/** Columns at the end of the header that do not count; rows may have them too, if blank. */
+	/** Blank columns at the end of the header, which are ignored. Rows may have them too, if blank. */
 	blankColumns?: number;
 }
 
-/** `source` is UTF-8 without a byte order mark, cut anywhere. Each row must have the width of the first. */
+/** `source` is UTF-8 without a byte order mark, in pieces of any size. All rows must have the width of the first. */
 export function readCsv(
 	source: AsyncIterable<Uint8Array>,
 	options: CsvOptions,
@@ -16,7 +16,7 @@ export function readCsv(
 	return inBlocks(source, (bytes, isLast) => reader.parse(bytes, isLast));
 }
 
-/** Cells that wait for their row's turn are copied by the garbage collector: these fit its youngest space. */
+/** The garbage collector copies cells of waiting rows. Cells of this many rows fit into its youngest space. */
 const rowsAtOnce = 200;
 const shownCharacters = 1000;
 
@@ -37,7 +37,7 @@ class CsvReader {
 		while (bytes.length > 0) {
 			if (this.#isSkipping) {
 				const end = endOfLine(bytes, 0, isLast);
-				// A last CR stays: its LF may come with the next block.
+				// Keep a last CR, because its LF may come with the next block.
 				const rest = bytes.length - (bytes.at(-1) === 13 && !isLast ? 1 : 0);
 				bytes = bytes.subarray(end === -1 ? rest : end);
 				if (end === -1) break;
@@ -59,7 +59,7 @@ class CsvReader {
 		return bytes;
 	}
 
-	/** Its first line alone is refused, whatever quote is open in it, and the next one is read. */
+	/** Rejects only the first line of the row, even inside quotes, and continues with the next line. */
 	*#giveUp(bytes: Buffer, fault: QuoteFault | null): Generator<TableRow, Buffer> {
 		const end = endOfLine(bytes.subarray(0, maxRowBytes), 0, false);
 		const cells = [showLine(end === -1 ? bytes : bytes.subarray(0, end))];
@@ -86,7 +86,7 @@ class CsvReader {
 		return { kind: 'bad', line, ...fault, cells: this.#joinSurplus(cells, this.#width) };
 	}
 
-	/** Joins the cells after the last column: a million of them are a megabyte in the file, and fifty in memory. */
+	/** Joins surplus cells: a million of them take a megabyte in the file, but fifty in memory. */
 	#joinSurplus(cells: readonly string[], width: number): readonly string[] {
 		if (cells.length <= width + 1) return cells;
 		return [...cells.slice(0, width), cells.slice(width).join(this.#delimiter)];
@@ -97,7 +97,7 @@ function showLine(line: Buffer): string {
 	let end = line.length;
 	while (end > 0 && (line[end - 1] === 10 || line[end - 1] === 13)) end -= 1;
 	const shown = line.subarray(0, Math.min(end, shownCharacters * 4)).toString();
-	// Copy it: a substring would keep the whole text in memory.
+	// Copy the text, because a substring would keep the whole text in memory.
 	return shown.length > shownCharacters ? Buffer.from(shown.slice(0, shownCharacters)).toString() : shown;
 }
 

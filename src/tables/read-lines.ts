@@ -9,7 +9,7 @@ export interface Line {
 	isCut: boolean;
 }
 
-/** Lines end in LF, CR LF or CR; blank ones are counted and left out, and marks of joined files. */
+/** Lines end in LF, CR LF or CR. Counts blank lines but omits them, and omits byte order marks of joined files. */
 export function readLines(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Line, void, undefined> {
@@ -43,7 +43,7 @@ class LineSplitter {
 		else if (!isBlank(bytes)) yield { line, bytes, length: bytes.length, isCut: bytes.length > maxRowBytes };
 	}
 
-	/** A last CR stays: its LF may come with the next block. */
+	/** Keeps a last CR, because its LF may come with the next block. */
 	#passOver(rest: Buffer): Buffer {
 		const length = rest.length - (rest.at(-1) === 13 ? 1 : 0);
 		this.#cut ??= { bytes: Buffer.from(rest.subarray(0, blockBytes)), length: 0 };

@@ -14,8 +14,8 @@ interface NdjsonTable {
 const shownCharacters = 1000;
 
 /**
- * Columns are the keys of the first 256 KiB. A later key is a finding, but within `meta` it goes into that
- * cell.
+ * The keys of the first 256 KiB become columns. A later key is a fault of its row, but a later key of `meta` goes into
+ * the `meta` cell.
  */
 export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<NdjsonTable> {
 	const lines = objectLines(readLines(source));
@@ -61,7 +61,7 @@ function readLine({ line, bytes, isCut }: Line): Read {
 	return { line, record, shown: record.kind === 'bad' ? shown() : '' };
 }
 
-/** The lines with objects: an array with an object a line is read too, without the brackets around them. */
+/** Yields lines with objects. Also accepts an array with one object per line, without its brackets. */
 async function* objectLines(
 	lines: AsyncGenerator<Line, void, undefined>,
 ): AsyncGenerator<Line, void, undefined> {
@@ -131,15 +131,15 @@ function addToMeta(cells: string[], index: number | undefined, late: readonly [s
 	cells[index] = JSON.stringify(Object.fromEntries([...known, ...texts]));
 }
 
-/** A Map, as keys may be `__proto__`. `nested`: columns with an object or array. */
+/** `cells` is a Map, because a key may be `__proto__`. `nested`: columns with an object or array. */
 type JsonRecord = { cells: ReadonlyMap<string, string> } & (
 	| { kind: 'record'; nested: readonly string[] }
 	| { kind: 'bad'; code: RowFault; error: string }
 );
 
 /**
- * Null and a missing key are an empty cell, which keeps the stored value. `meta` becomes columns `meta.x`,
- * and a column `meta` for values without a text form. Any other object or array stays JSON.
+ * Null and missing keys give empty cells, which keep the stored values. `meta` becomes columns `meta.x`, and a column
+ * `meta` for values without a text form. Any other object or array stays JSON.
  */
 function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line, { numbers: 'exact' });
@@ -165,7 +165,7 @@ function parseRecord(line: string): JsonRecord {
 	return bad('bad_json', `${long[0]}: a number this long would be changed: quote it`, cells);
 }
 
-/** Whether digits would be lost: numbers of meta are stored with 53 bits. */
+/** True if digits would be lost, because meta stores numbers as doubles. */
 function isLong(value: unknown): boolean {
 	return value instanceof JsonNumber && value.toNumber() === null;
 }
@@ -199,7 +199,7 @@ const refusals = {
 	surrogate_characters_not_allowed: bad('encoding', 'half a character (a lone surrogate)'),
 } as const;
 
-/** The service document shows meta as the text of an object, while its answers hold the object. */
+/** In the service document, requests have meta as the text of an object, and answers have the object. */
 function metaOf(value: unknown): Readonly<Record<string, unknown>> | null {
 	if (isRecord(value)) return value;
 	if (typeof value !== 'string') return null;

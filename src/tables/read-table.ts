@@ -11,7 +11,7 @@ import { isRepeatable, readBytes, sourceName, type TableSource } from './source.
 export interface TableOptions {
 	encoding?: string;
 	delimiter?: string;
-	/** Aborts reading with the signal's reason, also while a read hangs. */
+	/** Aborts reading with the signal's reason, even during a read that hangs. */
 	signal?: AbortSignal;
 }
 
@@ -19,14 +19,14 @@ export interface Table {
 	format: 'csv' | 'ndjson';
 	encoding: string;
 	delimiter: string;
-	/** The encoding is a guess that the user should see. */
+	/** True if the encoding is a guess that the user should see. */
 	isGuessed: boolean;
 	isMarked: boolean;
-	/** The columns' names; those of NDJSON are the keys of the objects, `meta.x` for keys of `meta`. */
+	/** Names of the columns. For NDJSON, the keys of the objects, with `meta.x` for keys of `meta`. */
 	header: readonly string[];
-	/** Once only. Unusable rows are among them as `bad`, in the order of the file. */
+	/** Iterable once. Includes unusable rows as `bad`, in file order. */
 	rows: AsyncIterable<TableRow>;
-	/** Its first rows, at most 1,000 and those of 256 KiB; `rows` has them too. */
+	/** The first rows, at most 1,000 or 256 KiB. `rows` yields them too. */
 	peek(): Promise<Peeked>;
 	close(): Promise<void>;
 }
@@ -36,7 +36,7 @@ interface Peeked {
 	isWhole: boolean;
 }
 
-/** Throws `TableError` for a source without a table; holds at most the sniffed prefix and one row in memory. */
+/** Throws `TableError` for a source without a table. Keeps at most the prefix and one row in memory. */
 export async function openTable(source: TableSource, options: TableOptions = {}): Promise<Table> {
 	const name = sourceName(source);
 	const bytes = readBytes(source, options.signal);
@@ -83,7 +83,7 @@ function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text'
 	return sniffed;
 }
 
-/** Bytes beyond ASCII may come late: search for them where a second reading is possible. */
+/** Bytes beyond ASCII may come late, so search the whole source for them if it can be read twice. */
 async function evidenceOf(
 	source: TableSource,
 	prefix: Buffer,
@@ -135,7 +135,7 @@ async function readPrefix(bytes: AsyncGenerator<Uint8Array>): Promise<{ prefix: 
 
 const peekedRows = 1_000;
 
-/** The first rows, read apart from the others: what comes once may have no more bytes for long. */
+/** Reads the first rows separately, because a pipe may send no more bytes for a long time. */
 async function peek(open: () => Promise<Opened>, isWhole: boolean): Promise<Peeked> {
 	const rows: TableRow[] = [];
 	const found = await open().catch(() => null);
@@ -145,7 +145,7 @@ async function peek(open: () => Promise<Opened>, isWhole: boolean): Promise<Peek
 	}
 	await found?.rows.return();
 	const isCut = !isWhole || rows.length > peekedRows;
-	// The last one may end with the bytes.
+	// The last row may be cut off.
 	return { rows: isCut ? rows.slice(0, -1) : rows, isWhole: !isCut };
 }
 
@@ -156,7 +156,7 @@ async function* joined(prefix: Buffer, rest: AsyncIterable<Uint8Array>): AsyncGe
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** An invalid character becomes an invalid byte, so that its row is refused, not imported with a mark. */
+/** Turns an invalid character into an invalid byte, so that its row is rejected instead of imported with U+FFFD. */
 async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): AsyncGenerator<Uint8Array> {
 	if (encoding === 'utf-8') return yield* bytes;
 	const decoder = iconv.getDecoder(encoding, { stripBOM: false });
@@ -166,7 +166,7 @@ async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): Asyn
 		yield markBroken(decoder.write(Buffer.from(chunk)));
 	}
 	yield markBroken(decoder.end() ?? '');
-	// The decoder drops half a unit.
+	// The decoder drops half a UTF-16 unit.
 	if (encoding.startsWith('utf-16') && length % 2 === 1) yield broken;
 }
 
@@ -183,7 +183,7 @@ const broken = Buffer.from([0xff]);
 
 const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);
 
-/** The text after its first bytes; the line end stays, so that lines are counted as in the file. */
+/** Omits the first bytes but keeps the line end, so that line numbers match the file. */
 async function* without(text: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
 	let left = bytes;
 	for await (const chunk of text) {
@@ -209,7 +209,7 @@ async function openCsv(name: string, text: AsyncIterable<Uint8Array>, options: C
 async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promise<Opened> {
 	const { header, fault, isEmpty, rows } = await readNdjson(text);
 	if (fault !== null) throw noHeader(name, fault);
-	// An empty list has no column names, and is valid like a header alone.
+	// An empty list has no columns, but is as valid as a header alone.
 	if (isEmpty) return { header: ['email'], rows };
 	if (header.length === 0) throw empty(name);
 	return { header, rows };

@@ -8,13 +8,13 @@ import { parseBlock } from './parse-block.js';
 export interface SniffOptions {
 	encoding: string;
 	delimiter: string;
-	/** `ndjson`: by its file name; `auto`: an object at the beginning decides. */
+	/** `ndjson` if the file's name says so. With `auto`, an object at the start decides. */
 	format: 'auto' | 'ndjson';
 	isWhole: boolean;
 	evidence?: Buffer;
 }
 
-/** `hintBytes`: a beginning that is a hint for spreadsheets. `blankColumns`: at the end of the header. */
+/** `hintBytes`: the length of a `sep=` hint for spreadsheets. `blankColumns`: those at the end of the header. */
 export type Sniffed =
 	| ({
 			kind: 'text';
@@ -77,7 +77,7 @@ const noLines = {
 	isGuessed: false,
 } as const;
 
-/** `sep=;` is a hint for spreadsheets (Microsoft), perhaps quoted or filled up with delimiters. */
+/** Microsoft's `sep=;` is a hint for spreadsheets. It may be quoted or padded with delimiters. */
 function readHint(text: string): { delimiter: string; bytes: number } | null {
 	const found = /^"?sep=([^"\r\n\w])"?\1*(?=[\r\n]|$)/i.exec(text);
 	return found === null ? null : { delimiter: found[1] ?? '', bytes: Buffer.byteLength(found[0]) };
@@ -85,7 +85,7 @@ function readHint(text: string): { delimiter: string; bytes: number } | null {
 
 const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
 
-/** A header hardly begins with a brace and a quote. An array is read when it has one object a line. */
+/** Headers rarely start with a brace and a quote. An array counts if it has one object per line. */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
 	const start = text.trimStart();
 	if (start.startsWith('[')) {
@@ -109,7 +109,7 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/** The delimiter that gives the first 20 records one width; of several the one with the largest. */
+/** Picks the delimiter that gives the first 20 records the same width; among several, the one with the most columns. */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -127,7 +127,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/** Spreadsheets fill lines up with delimiters; a cell in the first 1,000 rows makes a column count. */
+/** Spreadsheets pad lines with delimiters, so a column counts only if one of the first 1,000 rows has a cell there. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -159,7 +159,7 @@ function chooseEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused
 	return options.encoding === 'auto' ? findEncoding(prefix, options) : checkEncoding(prefix, options);
 }
 
-/** A first part of ASCII alone decides nothing: then the lines beyond ASCII do. */
+/** If the prefix is only ASCII, the lines beyond ASCII decide. */
 function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chosen | Refused {
 	const bomBytes = utf8Mark(prefix);
 	const text = prefix.subarray(bomBytes);
@@ -207,7 +207,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 	return { ...chosen, encoding: 'utf-16le', ...(seems?.encoding.startsWith('utf-16') && seems) };
 }
 
-/** The lines beyond ASCII decide where the first part, after a mark of UTF-8, has none. */
+/** If the prefix is only ASCII after a UTF-8 mark, the lines beyond ASCII decide. */
 function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
 	const isSilent = evidence !== undefined && evidence.length > 0;
 	const found = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
@@ -216,7 +216,7 @@ function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): Enco
 
 const noText = new Set(['base64', 'hex']);
 
-/** Letters of UTF-8 are bytes that texts in code pages do not have in a row, but for a few ideographs. */
+/** Texts in code pages rarely contain the byte sequences of UTF-8 letters, except for a few ideographs. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);
@@ -234,7 +234,7 @@ function canonical(name: string): string {
 	return page === undefined ? name.toLowerCase() : `windows-${page}`;
 }
 
-/** A mark, UTF-16's zero bytes and invalid UTF-8 are evidence; a guessed code page is not. Null: a code page. */
+/** A mark, zero bytes of UTF-16 and invalid UTF-8 are evidence; a guessed code page is not. `seems` null: a code page. */
 function contradicts(named: string, seems: string | null, isMarked: boolean): boolean {
 	const isWide = (encoding: string | null) => encoding?.startsWith('utf-16') === true;
 	if (isWide(named) || isWide(seems)) {
@@ -249,7 +249,7 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/** A stray NUL is an error of its row; a tenth of controls, or a NUL in the header, shows a binary file. */
+/** A stray NUL is a fault of its row. A tenth of controls, or a NUL in the header, means a binary file. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));

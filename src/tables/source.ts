@@ -34,18 +34,18 @@ export async function* readBytes(
 			yield next.value;
 		}
 	} finally {
-		// Not awaited: a hanging stream (a terminal, a pipe) would hold up the end of an interrupted command.
+		// Do not await it: a hanging stream (a terminal, a pipe) would delay the end of an interrupted command.
 		iterator.return?.().catch(() => undefined);
 	}
 }
 
 export interface Survey {
 	sha256: string;
-	/** Line feeds: approximately the number of rows, for a progress display. 0 where lines end in CR alone. */
+	/** Line feeds, which are about the number of rows, for a progress display. 0 if lines end in CR only. */
 	lineFeeds: number;
 }
 
-/** Throws the errors of `readBytes`. `take` gets each piece, and the number of line feeds before it. */
+/** Throws the errors of `readBytes`. Calls `take` with each piece and the number of line feeds before it. */
 export async function surveySource(
 	source: TableSource,
 	signal?: AbortSignal,
@@ -73,7 +73,7 @@ async function* readFile(path: string, signal?: AbortSignal): AsyncGenerator<Uin
 	}
 }
 
-/** An open file from its first byte, or from its position (null), the only way for a pipe. */
+/** Reads an open file from its first byte, or from its current position (null), as pipes require. */
 export async function* readChunks(
 	file: FileHandle,
 	start: 0 | null,
@@ -104,10 +104,10 @@ function unreadable(path: string, error: unknown): TableError {
 	return new TableError('unreadable', `cannot read ${path}: ${why}`, { cause: error });
 }
 
-/** A read that hangs must not outlive Ctrl-C. */
+/** A hanging read must not survive Ctrl-C. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
 	if (signal === undefined) return work;
-	// An error after the abort has no listener.
+	// After the abort nobody handles an error of the read.
 	work.catch(() => undefined);
 	signal.throwIfAborted();
 	let onAbort = () => {};
@@ -122,7 +122,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): 
 	}
 }
 
-/** A pipe is polled: one whose writer does not come would hold a thread of the pool, and so the process. */
+/** Polls a pipe, because without a writer a blocking read would hold a thread of the pool and keep the process alive. */
 export async function fileStream(path: string, signal?: AbortSignal): Promise<Readable> {
 	signal?.throwIfAborted();
 	const stream = (await stat(path)).isFIFO() ? await pipeStream(path) : createReadStream(path);

@@ -1,7 +1,7 @@
-/** Columns that say who may get mail: passing over one makes people active who left. */
+/** Recognizes columns that say who may get mail, because ignoring one would activate people who left. */
 import { plainLetters } from './column-names.js';
 
-/** The strongest first: it counts where a row has several. */
+/** Strongest first. If a row has several states, the strongest counts. */
 export const states = ['complained', 'bounced', 'unsubscribed', 'unconfirmed', 'active'] as const;
 export type State = (typeof states)[number];
 
@@ -13,7 +13,7 @@ export const stateCells: Readonly<Record<State, readonly [string, string | null]
 	active: ['true', null],
 };
 
-/** A column that is mapped to `state`, with the states of yes and no where its name tells them. Plain data. */
+/** A column mapped to `state`. `yes` and `no` are states if its name implies them. Plain data for threads. */
 export interface StateColumn {
 	index: number;
 	yes: State | null;
@@ -44,12 +44,12 @@ const knownWords: ReadonlyMap<string, State> = new Map(
 	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
 );
 
-/** Words that orders and tasks have as well: a single one makes no state of a column, and of a longer text. */
+/** Words that orders and tasks have too. A single one does not make a column, or a longer text, a state. */
 const commonWords = new Set(
 	wordsOf(`bounce cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
 		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),
 );
-/** Words of leavers in other programs, which `--state-words` has to name. */
+/** Other programs' words for people who left. The user must map them with `--state-words`. */
 const leaverWords = new Set(wordsOf('blocklisted blacklisted churned donotcontact donotemail'));
 const otherWords = new Set(
 	wordsOf(
@@ -65,7 +65,7 @@ const noWords = new Set(
 	),
 );
 
-/** The first that is found counts: `unsubscribed` has `subscribed` in it. */
+/** The first match counts, because `unsubscribed` contains `subscribed`. */
 const partsOfNames = {
 	unconfirmed:
 		'unconfirm|pending|unverif|notconfirm|unbestatigt|sinconfirmar|onbevestigd|niepotwierdz|obekraftad|未確認',
@@ -100,7 +100,7 @@ const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>
 const general: ReadonlySet<Named> = new Set<Named>([
 	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
 ]);
-/** Words that leave the name of a column one of a person's state. */
+/** Words beside which the name of a column still describes a person. */
 const personWords = new Set(
 	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
 		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type
@@ -116,7 +116,7 @@ function nameOf(column: string): Named | null {
 	return names.find(([, parts]) => parts.test(word))?.[0] ?? null;
 }
 
-/** A word beside that of the state says what has it: `Order status`, `Deleted messages`. */
+/** True if another word in the name says that the state is not a person's: `Order status`, `Deleted messages`. */
 function isOfOthers(column: string, name: Named): boolean {
 	const parts = names.find(([one]) => one === name)?.[1];
 	const words = column
@@ -134,7 +134,7 @@ export function stateColumn(column: string, index: number, words: StateColumn['w
 const time = /^\d{4}[-./年]\d\d?|^\d{1,2}[./]\d{1,2}[./]\d{2,4}|^\d{9,13}$/;
 const zeroTime = /^0000-00-00/;
 
-/** Null: the cell says nothing. `unknown`: another word. A blank cell is a word where yes is a subscription. */
+/** Null: the cell has no state. `unknown`: an unknown word, or a blank cell where yes means subscribed. */
 export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 'unknown' | null {
 	const word = plainWord(cell);
 	if (Object.hasOwn(words, word)) return words[word] ?? null;
@@ -146,7 +146,7 @@ export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 
 	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : within()) ?? 'unknown';
 }
 
-/** The leavers' words of a free text: in one of few words, or at its beginning (`vip, unsubscribed`, `opted out 2020`). */
+/** Finds words of leavers in free text: among three words, or at the start (`vip, unsubscribed`, `opted out 2020`). */
 function wordsWithin(cell: string): string[] {
 	return cell.split(/[,;|/\n]/).flatMap((item) => {
 		const words = item.split(/[^\p{L}\p{M}]+/u).filter((word) => word !== '');
@@ -184,7 +184,7 @@ export function tellsOfLeaver(cell: string): boolean {
 	return isLeaver(plainWord(cell)) || wordsWithin(cell.slice(0, 1_000)).length > 0;
 }
 
-/** Compounds of German with the status of other things. */
+/** German compounds for the status of other things. */
 const ofOthers = /(?:familien|bestell|zahlungs?|auftrags?|liefer|versand|rechnungs)status/;
 
 export function tellsState(column: string, index: number, { cells, rows, isWhole }: Sampled): boolean {
@@ -197,11 +197,11 @@ export function tellsState(column: string, index: number, { cells, rows, isWhole
 	if (filled.length > 0 && words.filter(isState).length >= filled.length * 0.9) return true;
 	const name = nameOf(column);
 	if (name === null) return false;
-	// These are names of other things, too: `NO` and `ON` are provinces, and an order has a status.
+	// These also name other things: `NO` and `ON` are provinces, and an order has a status.
 	const isGeneral = general.has(name) && (isOfOthers(column, name) || ofOthers.test(plainWord(column)));
 	if (name === 'place' || isGeneral) return words.some(isState);
 	if (name === 'newsletter' || name === 'valid') return words.some(isAnswer);
-	// A time or an address for everybody, as of the subscription, sets nobody apart.
+	// If everybody has a time or an IP address, it is that of the subscription and distinguishes nobody.
 	const isFull = isWhole && rows > 0 && filled.length === rows;
 	const isTimes =
 		isFull && filled.every((cell) => time.test(cell) || /^[\d.]{7,}$|^[\da-f:]{6,}$/i.test(cell));

@@ -29,7 +29,7 @@ const aliases = {
 	date_created: 'datecreated createdat created date',
 	expires_at: 'expiresat expires',
 };
-/** Other names of the reason, where no column has one of the names above. */
+/** Other names of the reason, if no column has one of the names above. */
 const reasonNames =
 	'status state statut estado stato bouncetype grund motif raison motivo reden powód orsak ステータス 理由';
 
@@ -63,7 +63,7 @@ export function toSuppressionRow(
 		const cell = cells[at]?.trim() ?? '';
 		return cell === '' ? [] : [[column, readCell(column, cell)] as const];
 	});
-	// Any texts of a file: the service checks each row.
+	// These are texts of any content, because the service checks each row.
 	return { email: '', ...missing, ...Object.fromEntries(given) } as SuppressionRow;
 }
 
@@ -90,7 +90,7 @@ function readCell(part: string, cell: string): string {
 	return isDay ? `${cell}T00:00:00` : cell;
 }
 
-/** `Hard-bounced` is HARDBOUNCED; an unknown word stays unchanged, to be quoted. */
+/** `Hard-bounced` becomes HARDBOUNCED. An unknown word stays unchanged, so that an error can quote it. */
 function oneOf(words: readonly string[], cell: string): string {
 	const word = fold(cell).toUpperCase();
 	return words.find((one) => one === word) ?? cell;

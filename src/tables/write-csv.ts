@@ -1,13 +1,13 @@
-/** NUL and lone surrogates are written unchanged. One empty cell is `""`: blank lines are skipped. */
+/** Writes NUL and lone surrogates unchanged. A row with one empty cell becomes `""`, because readers skip blank lines. */
 export function formatCsvRow(cells: readonly string[], delimiter = ','): string {
 	if (cells.length === 1 && cells[0] === '') return '""\n';
 	return `${cells.map((cell) => formatCell(cell, delimiter)).join(delimiter)}\n`;
 }
 
 /**
- * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). A cell also begins after each
- * semicolon and tab, since a spreadsheet that splits there ignores our quotes. The apostrophe is text: such a file is
- * for reading, not for importing.
+ * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). A spreadsheet that splits at
+ * semicolons and tabs ignores the quotes, so a cell also starts after each of them. The apostrophe is part of the text:
+ * such a file is for reading, not for importing.
  */
 export function guardFormula(cell: string): string {
 	if (!/[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/.test(cell)) return cell;
@@ -21,7 +21,7 @@ export function guardFormula(cell: string): string {
 			guarded += `${cell.slice(written, at)}'`;
 			written = at;
 		}
-		// Quotes and blanks may come before a cell that begins within ours.
+		// Quotes and blanks may precede such an inner cell.
 		isStart = /[;\t\r\n]/.test(char) || (isStart && !isFormula && at > 0 && /["\s]/.test(char));
 	}
 	return guarded + cell.slice(written);
@@ -29,7 +29,7 @@ export function guardFormula(cell: string): string {
 
 const formulaSigns = '=+-@\uff1d\uff0b\uff0d\uff20';
 
-/** A leading BOM would be taken for the file's; some readers strip blanks outside quotes. */
+/** Quotes a leading BOM, which readers would take for the file's, and outer blanks, which some readers strip. */
 export function formatCell(cell: string, delimiter = ','): string {
 	if (cell === '') return cell;
 	const isPlain = !/["\r\n]|^[\s\uFEFF]|\s$/.test(cell) && !cell.includes(delimiter);

@@ -12,7 +12,7 @@ type RecordKey = Exclude<keyof Subscriber, 'meta'>;
 type Meta = Subscriber['meta'];
 
 const usual: readonly RecordKey[] = ['email', 'name', 'is_active', 'disable_reason'];
-/** They cannot be set, so an import skips them; an export has them only by name. */
+/** Read-only columns, which imports skip. An export has them only if the user names them. */
 const readOnly: readonly RecordKey[] = [
 	'id',
 	'list_id',
@@ -42,7 +42,7 @@ export function keysOf(columns: readonly PeopleColumn[]): TupleKeys {
 	return isImported ? 'imported' : 'all';
 }
 
-/** Loops over plain places: a function a column and an array a row cost an export a tenth. */
+/** Loops over numbered places, because a function per column and an array per row cost an export a tenth. */
 export function csvFormat(
 	columns: readonly PeopleColumn[],
 	guard: (cell: string) => string = (cell) => cell,
@@ -75,7 +75,7 @@ function placesOf(columns: readonly PeopleColumn[]): (number | string | null)[] 
 	});
 }
 
-/** Joined from pieces: an object for each person cost as much as reading them. */
+/** Joins strings, because an object per person costs as much as reading it. */
 export function jsonFormat(columns: readonly PeopleColumn[]): (tuple: SubscriberTuple) => string {
 	const keys: readonly string[] = tupleKeys[keysOf(columns)];
 	const metaAt = keys.indexOf('meta');
@@ -97,7 +97,7 @@ function recordColumn(name: RecordKey): PeopleColumn {
 	return { kind: 'record', name };
 }
 
-/** A field with the name of a column of the record, or of a rejects file, has a prefix. */
+/** A field named like a column of the record, or of a rejects file, gets a prefix. */
 function fieldColumn(variable: string): PeopleColumn {
 	const isTaken = recordKeys.has(variable) || isRejectColumn(variable);
 	return { kind: 'field', variable, name: isTaken ? `meta.${variable}` : variable };
@@ -107,7 +107,7 @@ function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }
 
-/** Null: it has no cell form. An inherited property does not count. */
+/** Null if the value has no text form. Ignores inherited properties. */
 function textOf(meta: Meta, variable: string): string | null {
 	const value = meta[variable];
 	return typeof value === 'string' && value !== '' ? value : null;
@@ -128,7 +128,7 @@ function isSaid(meta: Meta, own: ReadonlySet<string>): boolean {
 	return true;
 }
 
-/** In the order of the columns, then by name: the same subscribers give the same bytes whatever their input was. */
+/** Follows the order of the columns, then that of names, so that equal subscribers give equal bytes. */
 function metaParts(meta: Meta, first: Iterable<string>, others: readonly string[]): string[] {
 	const parts: string[] = [];
 	for (const variable of [...first, ...others]) {

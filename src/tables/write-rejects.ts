@@ -12,7 +12,7 @@ import { formatCsvRow } from './write-csv.js';
 export interface RejectsFile {
 	readonly path: string;
 	readonly written: number;
-	/** When it resolves, the rows are on the disk. One call at a time. */
+	/** Resolves after the rows are on the disk. Do not call it again before that. */
 	write(rows: Iterable<RejectedRow>): Promise<void>;
 	close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface RejectsOptions {
 	header: readonly string[];
 	leftOut?: readonly number[];
 	delimiter?: string;
-	/** Begins with a byte order mark: without one a spreadsheet assumes the code page of its machine. */
+	/** Starts with a byte order mark, without which spreadsheets assume the machine's code page. */
 	isMarked?: boolean;
 	resume?: boolean;
 }
@@ -38,12 +38,12 @@ export async function openRejects(options: RejectsOptions): Promise<RejectsFile>
 	return new Rejects({ ...state, lastLine });
 }
 
-/** Throws the errors of `openRejects` for a new run, and changes nothing. */
+/** Throws the errors of `openRejects` for a new run, but changes nothing. */
 export async function assertRejects(options: RejectsOptions): Promise<void> {
 	await (options.resume === true ? stateOf(options) : freeState(options));
 }
 
-/** The first path of the series that does not exist. */
+/** Returns the first path of the series that does not exist. */
 async function freeState(options: RejectsOptions): Promise<State> {
 	for (let { path } = options; ; path = nextRejectsPath(path)) {
 		const state = await stateOf({ ...options, path });
@@ -55,7 +55,7 @@ async function freeState(options: RejectsOptions): Promise<State> {
 async function stateOf(options: RejectsOptions) {
 	const { path, header, leftOut = [], delimiter, isMarked = false } = options;
 	const there = await stat(path).catch(() => null);
-	// A pipe or /dev/null contains nothing to lose or to continue.
+	// A pipe or /dev/null has no content to keep or to continue.
 	const isStream = there !== null && !there.isFile() && !there.isDirectory();
 	if (there?.isDirectory()) throw new TableError('directory', `the rejects file ${path} is a directory`);
 	const data = header.flatMap((name, index) => (isRejectColumn(name) ? [] : [index]));
@@ -113,7 +113,7 @@ class Rejects implements RejectsFile {
 		this.written += count;
 	}
 
-	/** Row by row into bytes: during the sync, thousands of row objects would outlive many others. */
+	/** Formats row by row, because thousands of row objects would outlive many others during the sync. */
 	#formatNews(rows: Iterable<RejectedRow>): void {
 		this.#lines.count = 0;
 		const writer = new TextWriter(this.#lines);
@@ -140,7 +140,7 @@ class Rejects implements RejectsFile {
 		}
 	}
 
-	/** Every row has the header's width: missing cells are empty, surplus ones are joined to the last. */
+	/** Gives every row the header's width: adds empty cells, and joins surplus cells to the last one. */
 	#format({ line, code, error, cells }: RejectedRow): string {
 		const { width, kept, behind, last, layout } = this.#state;
 		const extra = cells.slice(width);
@@ -159,7 +159,7 @@ function alreadyThere(path: string): TableError {
 	});
 }
 
-/** The first of `bad-2.csv`, `bad-3.csv` … that does not exist; FILE where a shell would need quotes. */
+/** Returns the first of `bad-2.csv`, `bad-3.csv` … that does not exist, or FILE if a shell would need quotes. */
 function freeName(path: string): string {
 	const { dir, name, ext } = parsePath(path);
 	for (let at = 2; ; at += 1) {
@@ -168,7 +168,7 @@ function freeName(path: string): string {
 	}
 }
 
-/** A resumed run cuts the file back to whole rows, so only the work of a batch is lost. */
+/** A resumed run truncates the file to whole rows, so only the work of a batch is lost. */
 function notWritten(path: string, cause: unknown): TableError {
 	const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(cause));
 	const why = isFull ? 'no space is left on the disk' : systemReason(cause);
@@ -197,7 +197,7 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/** The last line of the source (0: none); null: another file. A row cut by a crash is removed. */
+/** Returns the source's last line in the file (0: none), or null for another file. Removes a row cut off by a crash. */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));
@@ -229,7 +229,7 @@ async function readAt(path: string, start: number, length: number): Promise<Buff
 	}
 }
 
-/** Quotes and line feeds alone decide: these rows may be unreadable as rows of a table. */
+/** Counts only quotes and line feeds, because a table reader may reject these rows. */
 async function findWholeRows(path: string): Promise<{ last: number; end: number }> {
 	let [last, end, offset] = [0, 0, 0];
 	let isQuoted = false;
