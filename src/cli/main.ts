@@ -6,8 +6,9 @@ import { printError } from './frame/error-output.js';
 import { Interrupted, UsageError } from './frame/errors.js';
 import { type ExitCode, exits } from './frame/exit.js';
 import { globalFlags, isMachine, operands, peek } from './frame/globals.js';
-import { commandsFor, didYouMean, fitHelp, rootHelp, verbsFor } from './frame/help.js';
+import { commandsFor, fitHelp, rootHelp, verbsFor } from './frame/help.js';
 import { createIo, printPage } from './frame/io.js';
+import { didYouMean } from './frame/words.js';
 import { tree } from './tree.js';
 
 declare const __VERSION__: string;

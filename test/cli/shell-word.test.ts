@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shellWord } from '../../src/cli/frame/command-line.js';
+import { shellWord } from '../../src/cli/frame/words.js';
 import { runProgram } from '../support/run-program.js';
 
 it.each([

@@ -9,7 +9,8 @@ import {
 import { describeAll, describeNode } from '../frame/description.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
-import { didYouMean, fitHelp, fitTopic, nodeHelp, rootHelp, topicNames } from '../frame/help.js';
+import { fitHelp, fitTopic, nodeHelp, rootHelp, topicNames } from '../frame/help.js';
+import { didYouMean } from '../frame/words.js';
 
 const topics = `topics: ${topicNames.join(', ')}`;
 

@@ -15,7 +15,7 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isForPeople, isTable } from '../frame/globals.js';
-import { didYouMean } from '../frame/help.js';
+import { didYouMean } from '../frame/words.js';
 import { type Columns, column } from '../render/columns.js';
 import type { ReportPage } from '../render/report.js';
 import { type CampaignHead, headRecord } from '../render/report-model.js';

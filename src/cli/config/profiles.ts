@@ -2,7 +2,7 @@ import { camel } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext, Run } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { didYouMean } from '../frame/help.js';
+import { didYouMean } from '../frame/words.js';
 import { type ConfigFile, originOf, type Profile, profileKeys, readConfig, readToken } from './config.js';
 import type { Changed } from './config-write.js';
 import { builtIn } from './target.js';

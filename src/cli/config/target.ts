@@ -6,8 +6,8 @@ import { mailctl, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
-import { didYouMean } from '../frame/help.js';
 import { parseLimit, parseTimeZone } from '../frame/values.js';
+import { didYouMean } from '../frame/words.js';
 import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 

@@ -3,8 +3,27 @@ import { foreseeReports, type Ingested, ingestMail, readReport } from '../../del
 import { isMbox, mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
 import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../../delivery/bounces/report.js';
 import { fileStream } from '../../tables/source.js';
-import type { IngestCounts, IngestRequest } from '../frame/connection.js';
 import { type LocalParts, openVerp } from './parts.js';
+
+export interface IngestRequest {
+	from: { path: string } | { stream: AsyncIterable<Buffer> };
+	dryRun: boolean;
+	signal: AbortSignal;
+	onRecorded: (recorded: RecordedBounce) => void;
+	onUnreadable: (file: string, code: string) => void;
+}
+
+/** `in_flight`: bounces of messages that are being sent; `unreadable`: files that stay in place. */
+export type IngestCounts = Record<
+	| ('read' | 'bounces' | 'complaints' | 'duplicates' | 'notices' | 'auto_replies')
+	| ('unmatched' | 'not_reports' | 'in_flight' | 'unreadable'),
+	number
+>;
+
+export interface RecordedBounce {
+	effect: 'hard_bounce' | 'soft_bounce' | 'complaint';
+	address: string;
+}
 
 export type { Place, Report, ReportedRecipient, ReturnedMessage };
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Attachment } from '../../api/attachments.js';
 import { type Clock, type Micros, microsPerMs } from '../../api/datetime.js';
 import type { Content } from '../../api/messages.js';
 import type { Uuid } from '../../api/records.js';
@@ -10,7 +11,43 @@ import type { AskHtml } from '../../content/read-html.js';
 import { addressOf, messageIdOf } from '../../delivery/composer.js';
 import type { Keyring, PublicLinks } from '../../delivery/tracking/tokens.js';
 import { createInliner } from '../../threads/readers.js';
-import type { ComposedMessage, ComposeRequest, RenderedContent } from '../frame/connection.js';
+
+export interface FileToSend extends Attachment {
+	bytes: Buffer;
+}
+
+export interface ComposeRequest {
+	from: string;
+	to: string;
+	subject: string;
+	text: string | null;
+	html: string | null;
+	disable_inline: boolean;
+	bulk: boolean;
+	reply_to: readonly string[];
+	cc: readonly string[];
+	headers: Readonly<Record<string, string>>;
+	variables: Readonly<Record<string, string>>;
+	files?: readonly FileToSend[];
+}
+
+export interface RenderedContent {
+	subject: string;
+	text: string;
+	html: string | null;
+	missing: readonly string[];
+}
+
+export interface ComposedMessage extends RenderedContent {
+	from: string;
+	to: string;
+	raw: Buffer;
+	withoutFiles: Buffer;
+	warnings: readonly string[];
+	/** Explains placeholders for parts that only the server makes; null: the message is final. */
+	standsIn: string | null;
+	files?: readonly FileToSend[];
+}
 
 export interface Links {
 	publicUrl: string | null;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { DeliveryCounts } from '../../api/counts.js';
 import { microsPerMs } from '../../api/datetime.js';
 import { invalid } from '../../api/errors.js';
 import type { Content } from '../../api/messages.js';
@@ -19,16 +20,39 @@ import { leaseOwner } from '../../store/core/processes.js';
 import type { Reads } from '../../store/store.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/readers.js';
-import type {
-	ComposedMessage,
-	ComposeRequest,
-	DeliverOptions,
-	DeliverySummary,
-	RenderedContent,
-} from '../frame/connection.js';
 import { NoSmtp } from '../frame/errors.js';
+import type { ComposedMessage, ComposeRequest, RenderedContent } from './compose.js';
 import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
 import { type LocalParts, trackingKeys } from './parts.js';
+
+export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
+
+export interface DeliverOptions {
+	scope: DeliveryScope;
+	/** `settled`: until no message of the scope is due; `stopped`: until the signal, with messages that come due. */
+	until: 'settled' | 'stopped';
+	connections?: number;
+	rate?: number;
+	signal?: AbortSignal;
+	leftMs?: number | undefined;
+	stallMs?: number;
+	onProgress?: (counts: DeliveryCounts) => void;
+	onWaiting?: (reason: string, ms: number) => void;
+	onHeld?: (reason: string) => void;
+	onLimited?: (until: Date) => void;
+	onWarning?: (warning: string) => void;
+	onReady?: (wake: () => void) => void;
+}
+
+export interface DeliverySummary {
+	/**
+	 * `paused`: by the mail server (login, TLS, connect), or by hand; `stalled`: no outcome within `stallMs`; `closed`: its window.
+	 */
+	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
+	reason: string | null;
+	counts: DeliveryCounts;
+	warnings: readonly string[];
+}
 
 export interface Mailer {
 	deliver(options: DeliverOptions): Promise<DeliverySummary>;

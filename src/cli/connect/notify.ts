@@ -7,7 +7,7 @@ import { callWebhook } from '../../delivery/notifications/call.js';
 import { sendNotifications } from '../../delivery/notifications/sender.js';
 import { readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
-import type { DeliverOptions, DeliverySummary } from '../frame/connection.js';
+import type { DeliverOptions, DeliverySummary } from './mail.js';
 import { freshKey, type LocalParts } from './parts.js';
 
 type NotifierParts = Pick<LocalParts, 'store' | 'clock'>;

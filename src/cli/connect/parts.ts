@@ -1,11 +1,44 @@
 import { randomBytes } from 'node:crypto';
+import type { Wait } from '../../api/backoff.js';
+import type { Clock } from '../../api/datetime.js';
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import { createVerp, type Verp } from '../../delivery/bounces/verp.js';
 import { readSettings } from '../../engine/settings.js';
 import type { StoredKey, WrappingKey } from '../../store/maintenance.js';
 import type { Store } from '../../store/store.js';
-import type { ConnectDependencies } from '../frame/connection.js';
 import { spanText } from '../render/units.js';
+
+interface RemoteOptions {
+	timeoutMs: number;
+	retries: number;
+	caCert: string | null;
+	insecure: boolean;
+	proxy: string | null;
+}
+
+interface FirstWrite {
+	/** The database is about to be created, or another process has created it. */
+	begin(): void;
+	made(path: string): Promise<void>;
+}
+
+export interface ConnectDependencies {
+	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
+	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
+	isTrial?: boolean;
+	/** A missing database counts as empty, and the first write creates it. Absent: it is created at once. */
+	firstWrite?: FirstWrite;
+	remote: RemoteOptions;
+	env: Readonly<Record<string, string | undefined>>;
+	clock: Clock;
+	trace: ((line: string) => void) | null;
+	/** Milliseconds to wait for a database that another process holds, if shorter than usual. */
+	lockMs?: number;
+	/** Called for each wait that a person may see. `what`: a mail server; absent: the target. */
+	onWait: ((what?: string) => Wait) | null;
+	warn: (text: string) => void;
+	signal?: AbortSignal;
+}
 
 export interface LocalParts extends ConnectDependencies {
 	store: Store;

@@ -18,12 +18,33 @@ import { createMetrics } from '../../http/server/telemetry.js';
 import { makeFolders } from '../../jobs/folders.js';
 import type { Store } from '../../store/store.js';
 import { createReportReader } from '../../threads/readers.js';
-import type { DeliverOptions, RunningServer, ServeOptions } from '../frame/connection.js';
 import { limitOldGeneration, limitYoungGeneration } from '../frame/heap.js';
 import { newToken } from './administration.js';
+import type { DeliverOptions } from './mail.js';
 import { firstSender, type Mailer } from './mail.js';
 import { startNotifying } from './notify.js';
 import { type LocalParts, openVerp, watchClock } from './parts.js';
+
+export interface ServeOptions {
+	host: string;
+	port: number;
+	tls: { cert: string; key: string } | null;
+	trustProxy: boolean;
+	bounceSmtp: { host: string; port: number } | null;
+	sending: Pick<DeliverOptions, 'connections' | 'rate'> | null;
+	log: (line: object) => void;
+}
+
+export interface RunningServer {
+	url: string;
+	publicUrl: string | null;
+	/** Resolves with the error after which no request is answered; else never. */
+	failed: Promise<Error>;
+	bounceSmtp: string | null;
+	newTokenFile: string | null;
+	/** Accepts nothing new, gives work in flight 10 s to end, and returns leases. */
+	close(): Promise<void>;
+}
 
 declare const __VERSION__: string;
 

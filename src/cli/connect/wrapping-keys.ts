@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { systemReason } from '../../api/errors.js';
 import type { WrappingKey } from '../../store/maintenance.js';
-import { shellWord } from '../frame/command-line.js';
 import { ConfigError } from '../frame/errors.js';
+import { shellWord } from '../frame/words.js';
 
 const keyBytes = 32;
 const mostBytes = 64 * 1024;

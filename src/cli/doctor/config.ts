@@ -1,7 +1,8 @@
 /** This machine and the files of the configuration: whether they are readable, and which users may read them. */
+
 import { stat } from 'node:fs/promises';
 import { type Paths, readConfig, readTokens } from '../config/config.js';
-import { shellWord } from '../frame/command-line.js';
+import { shellWord } from '../frame/words.js';
 import { type Answer, type Checks, firstError, ok, problem, Skip, type Verdict } from './checks.js';
 
 export function configChecks(paths: Paths, secrets: readonly string[], folder: string | null): Checks {

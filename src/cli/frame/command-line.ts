@@ -5,6 +5,7 @@ import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.
 import type { Hint, OwnCommand, SeveralHints } from './errors.js';
 import type { RawGlobals } from './globals.js';
 import { durationWord } from './values.js';
+import { shellWord } from './words.js';
 
 export interface NamedTarget {
 	words: readonly string[];
@@ -117,13 +118,4 @@ function targetWords({
 			: [flag, value],
 	);
 	return insecure === true && db === undefined ? [...words, '--insecure'] : words;
-}
-
-export function shellWord(text: string): string {
-	// zsh replaces a word that begins with `=` by the path of a command.
-	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
-	if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-	// Output contains no control characters, so the shell (bash, zsh) makes them.
-	const escaped = text.replace(/['\\]/g, '\\$&').replaceAll('\n', '\\n');
-	return `$'${escaped.replace(/\p{Cc}/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }

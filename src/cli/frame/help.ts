@@ -1,4 +1,3 @@
-import { suggest } from '../../api/suggest.js';
 import { fitLines, refitLines } from '../render/wrapping.js';
 import {
 	type ArgSpec,
@@ -12,7 +11,6 @@ import {
 	type TreeEntry,
 	visibleIn,
 } from './command.js';
-import { shellWord } from './command-line.js';
 import { exitMeanings } from './exit.js';
 import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
 
@@ -234,13 +232,6 @@ function pairs(rows: readonly (readonly [string, string])[], wide = columnOf(row
 
 function columnOf(rows: readonly (readonly [string, string])[]): number {
 	return Math.min(34, Math.max(...rows.map(([left]) => left.length)));
-}
-
-/** `did you mean a or 'b c'?`, or undefined. A name of several words is quoted: it may read like a command. */
-export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
-	const near = [...new Set(suggest(word, candidates))];
-	const names = near.map((name) => (/\s/.test(name) ? shellWord(name) : name));
-	return names.length === 0 ? undefined : `did you mean ${names.join(' or ')}?`;
 }
 
 const verbs: Readonly<Record<string, readonly string[]>> = {

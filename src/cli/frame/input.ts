@@ -18,9 +18,10 @@ import {
 import { type Hint, joinHints, mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { globalOptions, type RawGlobals } from './globals.js';
-import { didYouMean, verbsFor } from './help.js';
+import { verbsFor } from './help.js';
 import type { Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
+import { didYouMean } from './words.js';
 
 export interface Missing {
 	name: string;

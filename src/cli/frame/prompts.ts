@@ -1,9 +1,9 @@
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/wrapping.js';
-import { shellWord } from './command-line.js';
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
 import type { Questions } from './questions.js';
+import { shellWord } from './words.js';
 
 export interface Line {
 	question: string;

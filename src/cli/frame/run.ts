@@ -14,9 +14,10 @@ import { type CommandContext, createContext, noDatabaseHint, type Run, type RunO
 import { CliError, ConfigError, DeadlinePassed, OutputClosed, UsageError } from './errors.js';
 import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { graceMs, isFormat, isMachine, type RawGlobals, timedBy } from './globals.js';
-import { didYouMean, fitHelp, nodeHelp } from './help.js';
+import { fitHelp, nodeHelp } from './help.js';
 import { type Missing, parse, readInput } from './input.js';
 import { printPage } from './io.js';
+import { didYouMean } from './words.js';
 
 export async function invoke(
 	entry: TreeEntry,

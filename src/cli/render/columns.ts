@@ -1,6 +1,6 @@
 import { isRecord } from '../../api/json.js';
 import { UsageError } from '../frame/errors.js';
-import { didYouMean } from '../frame/help.js';
+import { didYouMean } from '../frame/words.js';
 import type { Times } from './times.js';
 
 export interface Column<T> {

@@ -4,8 +4,8 @@ import { type Condition, isCondition, parseCondition, plainFields } from '../../
 import { meets } from '../../engine/rules/conditions.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { didYouMean } from '../frame/help.js';
 import { parseDate } from '../frame/values.js';
+import { didYouMean } from '../frame/words.js';
 import { metaName, readFields, variableOf } from './field-names.js';
 
 /** Picks rows here, for an API that knows no such filter. All conditions must hold; null: there are none. */

@@ -5,7 +5,7 @@ import type { KeySlice, Page, WireDateTime } from '../../api/records.js';
 import type { OptionValues } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { didYouMean } from '../frame/help.js';
+import { didYouMean } from '../frame/words.js';
 import { type Columns, findColumn } from '../render/columns.js';
 
 export const listOptions = {

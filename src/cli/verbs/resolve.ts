@@ -5,7 +5,7 @@ import type { Field, List, Sender, Template } from '../../api/records.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
-import { didYouMean } from '../frame/help.js';
+import { didYouMean } from '../frame/words.js';
 import { walk } from './listing.js';
 
 /** How `<list>` is meant; without it a number is an id, unless no list has that id. */

@@ -1,11 +1,12 @@
 /** The file of `apply` and `diff`: resources by their names, in YAML 1.2 or JSON, read before anything is asked. */
+
 import { dirname, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { webhookTypes } from '../../../api/records.js';
 import type { FileSource } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { didYouMean } from '../../frame/help.js';
+import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
 /** An `optional` text may be empty, or nothing: both are null. A `file` is read into the key without its ending. */

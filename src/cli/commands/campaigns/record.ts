@@ -14,7 +14,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
-import { didYouMean } from '../../frame/help.js';
+import { didYouMean } from '../../frame/words.js';
 import { type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
 import { attachmentLines, counted, numberText, replyText } from '../../render/units.js';

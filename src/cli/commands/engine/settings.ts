@@ -5,7 +5,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
-import { didYouMean } from '../../frame/help.js';
+import { didYouMean } from '../../frame/words.js';
 import { clean } from '../../render/clean.js';
 import { answer, type Columns, column } from '../../render/columns.js';
 import { explained, type Refusal, type Refused } from '../../verbs/refusals.js';

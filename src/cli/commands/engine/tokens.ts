@@ -4,7 +4,7 @@ import { type ApiToken, type NewApiToken, tokenScopes } from '../../frame/connec
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isForPeople } from '../../frame/globals.js';
-import { didYouMean } from '../../frame/help.js';
+import { didYouMean } from '../../frame/words.js';
 import { answer, type Columns, column } from '../../render/columns.js';
 import { missing } from '../../verbs/resolve.js';
 

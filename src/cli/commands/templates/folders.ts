@@ -12,7 +12,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { isTable } from '../../frame/globals.js';
-import { didYouMean } from '../../frame/help.js';
+import { didYouMean } from '../../frame/words.js';
 import { counted } from '../../render/units.js';
 import { warnOfFindings } from '../../verbs/content.js';
 import { collect, walk } from '../../verbs/listing.js';
