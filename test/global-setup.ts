@@ -1,4 +1,4 @@
-/** Before all tests: the threads of the sources, and one folder for what tests leave, which goes when they end. */
+/** Runs before all tests: bundles the threads of the sources, and creates a temporary folder that is removed later. */
 import {
 	mkdirSync,
 	mkdtempSync,
@@ -16,12 +16,12 @@ import { build } from 'esbuild';
 import { syncTwin } from '../scripts/sync-twin.mjs';
 
 const prefix = 'mailctl-tests-';
-/** Its process may run where this one cannot see it, in a container beside it. */
+/** The process may run in another container, where this one cannot see it. */
 const leftAfterMs = 3_600_000;
 let folder: string | null = null;
 
 export async function setup(): Promise<void> {
-	// Once for each project of the run: a folder within a folder within a folder is too long a path for a socket.
+	// Only once for all projects of the run, because a socket cannot have the long path of a nested folder.
 	if (tmpdir().includes(prefix)) return;
 	const parent = process.env['TMPDIR'] ?? memoryFolder() ?? tmpdir();
 	removeLeftovers(parent, Date.now());
@@ -30,7 +30,7 @@ export async function setup(): Promise<void> {
 	await bundleThreads();
 }
 
-/** Folders of runs that were killed: the process is gone, and nothing has changed there for an hour. */
+/** Removes folders of killed runs, whose process is gone and which nothing has changed for an hour. */
 export function removeLeftovers(parent: string, now: number): void {
 	for (const name of readdirSync(parent).filter((one) => one.startsWith(prefix))) {
 		const [, pid] = /^([0-9a-z]+)-.{6}$/.exec(name.slice(prefix.length)) ?? [];
@@ -52,8 +52,8 @@ function isRunning(pid: number): boolean {
 }
 
 /**
- * Node 20 does not read TypeScript: `src/threads/spawn.ts` finds the bundles in the packages' cache. Packages are in
- * them as in the build: a thread that loads a package's three hundred files takes twice the time, and hundreds begin.
+ * Node 20 cannot load TypeScript, so `src/threads/spawn.ts` loads these bundles from the packages' cache. They include
+ * packages, as the build does: loading a package's three hundred files doubles the start time of hundreds of threads.
  */
 async function bundleThreads(): Promise<void> {
 	const sources = join(import.meta.dirname, '../src/threads');
@@ -64,7 +64,7 @@ async function bundleThreads(): Promise<void> {
 			.map((name) => join(sources, name)),
 		...{ bundle: true, write: false, outdir: cache, external: ['better-sqlite3'] },
 		...{ platform: 'node', target: 'node20.19', format: 'esm', minifyWhitespace: true, minifySyntax: true },
-		// For what packages require of Node.
+		// Packages call `require` for modules of Node.
 		banner: {
 			js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
 		},
@@ -73,7 +73,7 @@ async function bundleThreads(): Promise<void> {
 	});
 	mkdirSync(cache, { recursive: true });
 	writeFileSync(join(cache, 'package.json'), '{ "type": "module" }\n');
-	// Renamed: another run may be reading them.
+	// Renamed into place, because another run may be reading the files.
 	for (const { path, contents } of outputFiles) {
 		writeFileSync(`${path}.${process.pid}`, contents);
 		renameSync(`${path}.${process.pid}`, path);
@@ -85,12 +85,12 @@ export function teardown(): void {
 }
 
 const memory = '/dev/shm';
-/** Four times what a run leaves. */
+/** Four times the size of what a run leaves. */
 const roomBytes = 8 * 1024 ** 3;
 
 /**
- * A folder in memory, if there is one: hundreds of databases wait for a disk otherwise. Writes of a killed process are
- * there on either. Null where there is none with room, or where programs and devices may not be.
+ * Returns a folder in memory, so that hundreds of databases do not wait for a disk; writes of a killed process survive
+ * there too. Null without such a folder or space, or where it is mounted noexec, nodev or nosuid.
  */
 function memoryFolder(): string | null {
 	try {

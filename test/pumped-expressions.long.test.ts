@@ -1,4 +1,4 @@
-/** Every regular expression takes time by the length of what it is given, whatever that is. */
+/** Each regular expression must take linear time for any text. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from 'esbuild';
@@ -10,7 +10,7 @@ import { startCpuClock } from './support/cpu-clock.js';
 const root = join(import.meta.dirname, '../src');
 const length = 40_000;
 const maxMs = 30;
-/** For an eighth of that length: what takes its square at 40 kB in 30 ms takes half a millisecond here, its cube more. */
+/** For an eighth of the length. In quadratic time 30 ms for 40 kB are half a millisecond here. */
 const trivialMs = 0.25;
 
 interface Found {
@@ -18,7 +18,7 @@ interface Found {
 	expression: RegExp;
 }
 
-/** The literals of a source, as a parser sees them. */
+/** Returns the regular expression literals of a source, found by a parser. */
 function expressionsOf(path: string): Found[] {
 	const { code } = transformSync(readFileSync(join(root, path), 'utf8'), { loader: 'ts', target: 'node20' });
 	const found: Found[] = [];
@@ -106,7 +106,7 @@ describe('a regular expression', () => {
 
 function slowOn(expression: RegExp): string | null {
 	const texts = (run: string) => [run, `${run}\u0001`, `x${run}\u0001y`, `<${run}\u0001`, `{"${run}\u0001`];
-	// The least of three: the first may have paid for others' garbage.
+	// The least of three runs, because garbage collection may slow the first.
 	const timeOn = (text: string) => {
 		const work = () => void text.replace(expression, '');
 		const first = timeOf(work);
@@ -115,11 +115,11 @@ function slowOn(expression: RegExp): string | null {
 	for (const unit of pumpsOf(expression)) {
 		const ofLength = (size: number) => texts(unit.repeat(Math.ceil(size / unit.length)));
 		for (const [at, text] of ofLength(length / 8).entries()) {
-			// Short ones first: what takes the square of a length is found before it takes seconds.
+			// Short texts come first, so that quadratic time is found before it takes seconds.
 			if (isTrivial(() => void text.replace(expression, ''))) continue;
 			const shortMs = timeOn(text);
 			const longMs = shortMs > maxMs ? shortMs : timeOn(ofLength(length)[at] ?? '');
-			// Linear is eight times as long; a replacement a character is linear and may take more than its share.
+			// Linear time is eight times as long; up to 24 is allowed, because replacing each character costs more.
 			if (longMs > maxMs && (shortMs > maxMs || longMs > 24 * shortMs))
 				return JSON.stringify(text.slice(0, 16));
 		}

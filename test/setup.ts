@@ -1,7 +1,6 @@
 /**
- * Before each file. The driver of PostgreSQL reads variables of the process, whatever environment a command is given:
- * a developer's are none of the tests'. Octets are compared at once: one by one, as `toEqual` does it, those of a
- * database take seconds.
+ * Runs before each test file. The PostgreSQL driver reads PG* variables of this process, so those of a developer are
+ * removed. Byte arrays are compared with Buffer.compare, because `toEqual` needs seconds for a database.
  */
 import { expect } from 'vitest';
 

@@ -1,7 +1,7 @@
 /**
- * Two machines with `serve --no-worker` and `worker` each, the database and the mail server on two more. One is cut off in
- * the middle of a campaign. The witness is the mail server: every message arrives, and repeats stay within the window
- * of a crash. `MAILCTL_MESSAGES` and `MAILCTL_CUT` (seconds) name another size.
+ * Two machines run `serve --no-worker` and `worker`; the database and the mail server are on two more. One machine is
+ * cut off during a campaign. The mail server must get every message, with at most a crash's number of repeats.
+ * `MAILCTL_MESSAGES` and `MAILCTL_CUT` (seconds) set another size.
  */
 import type { ChildProcess } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { ask, canRunPostgres, startOwn } from '../support/postgres.js';
 const messages = asked('MAILCTL_MESSAGES', 2_000);
 const cutMs = 1_000 * asked('MAILCTL_CUT', 5);
 const patienceMs = 120_000 + 3 * cutMs + 10 * messages;
-/** 100 outcomes not recorded and 5 conversations in flight. */
+/** At most 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 const password = 'geheim';
 
@@ -56,11 +56,11 @@ function says(child: ChildProcess, words: RegExp): Promise<void> {
 const pooled = { way: 'through PgBouncer in transaction mode', isPooled: true };
 const ways = [{ way: 'to the server itself', isPooled: false }, ...(noPgbouncer === null ? [pooled] : [])];
 
-if (noPgbouncer !== null) describe.skip(noPgbouncer, () => it('is not there', () => {}));
+if (noPgbouncer !== null) describe.skip(noPgbouncer, () => it('PgBouncer is missing', () => {}));
 
 describe.skipIf(missing !== null || !isBuilt)(`several machines (${missing ?? 'network namespaces'})`, () => {
 	it.each(ways)(
-		`reach ${messages} people once $way, with one cut off for ${cutMs / 1_000} s`,
+		`send to ${messages} people once $way, with one cut off for ${cutMs / 1_000} s`,
 		async ({ isPooled }) => {
 			const { machines, close } = makeMachines('database', 'one', 'two', 'mail');
 			onTestFinished(close);

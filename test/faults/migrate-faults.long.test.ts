@@ -1,6 +1,6 @@
 /**
- * `engine migrate` whose disk is full, at the server or here, and that is refused by the server meanwhile: it names the
- * way out, one database is in use at any moment, and run again it goes on where it was.
+ * `engine migrate` with a full disk, remote or local, and with a server that refuses the password meanwhile. The error
+ * says how to continue, one database is in use at any time, and a second run continues.
  */
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ describe.skipIf(!canRunPostgres())('engine migrate', () => {
 		expect([await counted(from), await counted(to)]).toEqual([null, people]);
 	}
 
-	it('continues when the server’s disk has space again, and rejects a missing password', async (context) => {
+	it('continues after the server’s disk has space again, and rejects a missing password', async (context) => {
 		const disk = smallDisk(64, '/tmp');
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const url = new URL(await server.createDatabaseIn(disk));
@@ -75,7 +75,7 @@ describe.skipIf(!canRunPostgres())('engine migrate', () => {
 		await expectMoved(from, as(password));
 	});
 
-	it('continues when the local disk has space again', async (context) => {
+	it('continues after the local disk has space again', async (context) => {
 		const disk = smallDisk(64);
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const from = await server.createDatabase();

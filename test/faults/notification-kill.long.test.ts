@@ -1,6 +1,6 @@
 /**
- * The receiver fails half of the calls, by 500s and by cuts, and the sender is killed twice: all notifications arrive,
- * each under one id and with one body on every try. MAILCTL_NOTIFICATIONS says how many.
+ * The receiver fails half of the calls with 500 or a lost connection, and the sender is killed twice. Every
+ * notification must arrive, with the same id and body in each attempt. MAILCTL_NOTIFICATIONS sets their number.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -67,7 +67,7 @@ async function startFailing() {
 }
 
 it(
-	`delivers ${notifications} of ${notifications} webhook calls with one id each, whatever fails and is killed`,
+	`delivers ${notifications} of ${notifications} webhook calls with one id each, despite faults and kills`,
 	async () => {
 		const receiver = await startFailing();
 		const begin = Date.now();
@@ -101,7 +101,7 @@ it(
 		const all = [...receiver.seen];
 		const told = all.map(([id, { bodies }]) => {
 			const [body = ''] = bodies;
-			const said = JSON.parse(body) as Notice; // it was signed by ours
+			const said = JSON.parse(body) as Notice; // mailctl signed the body
 			return { isOne: bodies.size === 1 && said.id === id, message: said.message.id };
 		});
 		expect(told.every(({ isOne }) => isOne)).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * Faults of a server of PostgreSQL while `serve` and commands work on it: room on its disk, connections, time, the
- * password. The error names the way out and not the password, and `serve` goes on when the fault is over.
+ * Faults of a PostgreSQL server while `serve` and commands use it: disk space, connections, time, the password. Errors
+ * say what to do without the password, and `serve` continues after the fault.
  */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { fill, smallDisk } from '../support/small-disk.js';
 
 const password = 'geheim';
 
-describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
+describe.skipIf(!canRunPostgres())('a PostgreSQL server', () => {
 	let server: OwnPostgres;
 	beforeAll(async () => {
 		server = await startOwn({ settings: { max_connections: 20 } });
@@ -91,7 +91,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWhole(url);
 	}
 
-	it('with a full disk reports it, keeps reading, and writes again when there is space', async (context) => {
+	it('with a full disk causes an error, keeps answering reads, and accepts writes again when there is space', async (context) => {
 		const disk = smallDisk(48, '/tmp');
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const own = await startOwn();
@@ -173,7 +173,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		return free;
 	}
 
-	it('without a free connection reports it, and `serve` continues when there is one', async () => {
+	it('without a free connection causes an error, and `serve` continues when there is one', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const free = occupy(project.url);
@@ -196,7 +196,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL', () => {
 		await expectWell(serving, project);
 	});
 
-	it('with a changed password refuses, and `serve` continues when it is changed back', async () => {
+	it('with a changed password refuses commands, and `serve` continues when it is changed back', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const change = (to: string) => ask(project.admin, `ALTER ROLE guarded PASSWORD '${to}'`, others);

@@ -1,7 +1,7 @@
 /**
- * A server of PostgreSQL is killed at many moments of an import and of a send, and started again each time. The counts add
- * up, all get the message, and a kill repeats at most what was sent and not recorded. `MAILCTL_KILL_ROWS` and
- * `MAILCTL_KILLS` name another size.
+ * A PostgreSQL server is killed and restarted at many moments of an import and a send. The counts must add up,
+ * everybody gets the message, and a kill repeats at most the messages sent but not recorded. `MAILCTL_KILL_ROWS` and
+ * `MAILCTL_KILLS` set another size.
  */
 import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -23,7 +23,7 @@ import { serveDatabase } from '../support/serving.js';
 const rows = asked('MAILCTL_KILL_ROWS', 4_000);
 const kills = asked('MAILCTL_KILLS', 4);
 const people = expectedPeople(rows);
-/** 100 outcomes not recorded and 5 conversations in flight. */
+/** At most 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 
 const importing = (file: string) =>
@@ -31,7 +31,7 @@ const importing = (file: string) =>
 const consent = ['--yes', '--expect-count', String(people), '-o', 'json'];
 const mail = ['--from', 'news@example.com', '--subject', 'News', '--text', 'Hi #unsubscribe_url#'];
 
-describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is killed', () => {
+describe.skipIf(!canRunPostgres() || !isBuilt)('a PostgreSQL server that is killed', () => {
 	let server: OwnPostgres;
 	beforeAll(async () => {
 		server = await startOwn();
@@ -84,7 +84,7 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 	}
 
 	it(
-		'has each person once, and sends once, while commands work on it',
+		'stores each person once, and each message is sent once, while commands use it',
 		async () => {
 			const { file, db } = await prepareImport(await server.createDatabase(), rows);
 			const home = await makeHome();
@@ -117,7 +117,7 @@ describe.skipIf(!canRunPostgres() || !isBuilt)('a server of PostgreSQL that is k
 	);
 
 	it(
-		'has each person once, and sends once, while `serve` works on it and reconnects',
+		'stores each person once, and each message is sent once, while `serve` uses it and reconnects',
 		async () => {
 			const { file, db } = await prepareImport(await server.createDatabase(), rows);
 			const there = await reaching();

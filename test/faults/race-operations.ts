@@ -28,7 +28,7 @@ export function targetOf(store: Store): Target {
 
 const early = noon - 3 * hour;
 
-/** The commands that set up the project; their ids are the same in each database. */
+/** Commands that set up the project, with the same ids in each database. */
 const before = {
 	waiting: submissionOf(['e1', 'e2', 'e3', 'e4', 'e5', 'e6'].map((name) => `${name}@example.org`)),
 	toBob: submissionOf(['bob@example.org'], { list_id: 1, type: 'BULK' }),
@@ -121,7 +121,7 @@ function call<N extends Name>(name: N, command: Command<N>): Call {
 	return { name, command } as unknown as Call;
 }
 
-/** `racer`: 0 to 3. Calls of one kind differ, if at all, in what no order tells apart. */
+/** `racer` is 0 to 3. The calls of one kind may differ only in ways that do not depend on their order. */
 type Racing = (project: Project, racer: number) => Call;
 
 const keyed = Array.from({ length: 4 }, () =>
@@ -170,7 +170,7 @@ export const sharing: Readonly<Record<string, Racing>> = {
 		}),
 	acceptSubmission: (_, racer) =>
 		call('acceptSubmission', { ...(fresh[racer] ?? submissionOf([])), key: null }),
-	// Together all that are due: where several lease at once, the lane of the last ones is left open.
+	// Takes all due messages, because the lane of the last lease depends on how several leases interleave.
 	lease: () => call('lease', { owner: 'other', now: noon, until: noon + hour, max: 6, scope: null }),
 	renew: ({ leased, expired }) =>
 		call('renew', {

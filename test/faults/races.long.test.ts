@@ -1,4 +1,4 @@
-/** Writes at the same time, from two processes on one database, end as some order of them would: see `store/operations.ts`. */
+/** Concurrent writes of two processes have the result of one of their possible orders: see `store/operations.ts`. */
 import Database from 'better-sqlite3';
 import { afterAll, expect, it } from 'vitest';
 import { carryOut } from '../../src/store/operations.js';
@@ -72,7 +72,7 @@ function callsOf(project: Project, one: string, other: string): readonly [Call[]
 	return [of(one), one === other ? [] : of(other)];
 }
 
-/** Steps of operations in slices, ahead of their last one: others write between them. */
+/** The steps of sliced operations before their last step; other writes can come between them. */
 const ahead: Readonly<Record<string, (id: number) => { name: string; command: unknown }>> = {
 	deleteList: (id) => ({ name: 'dropSubscribers', command: { list_id: id, limit: 1_000, isFirst: true } }),
 	deleteField: (id) => ({ name: 'dropFieldUses', command: { id, after: 0, limit: 1_000 } }),
@@ -82,7 +82,7 @@ function toldOf({ name }: Call, answer: unknown): Answered[] {
 	return name.startsWith('drop') ? [] : [{ kind: name, answer }];
 }
 
-/** One that follows another one of its kind, or the end of them, changes nothing: all may be the first. */
+/** All steps come first, because a repeated step, or a step before the last one, changes nothing. */
 function inSteps(calls: readonly Call[]): Call[] {
 	const steps = calls.flatMap(({ name, command }) => ahead[name]?.((command as { id: number }).id) ?? []);
 	return [...(steps as Call[]), ...calls];
@@ -101,7 +101,7 @@ interface Answered {
 	answer: unknown;
 }
 
-/** Who of several gets a message is left open: a lease passes over what another one has locked. */
+/** Joins the leases, because a lease skips messages that another one has locked, so either may get a message. */
 function outcomeOf(answers: readonly Answered[], seen: string): string {
 	const leased = answers.filter(({ kind }) => kind === 'lease').flatMap(({ answer }) => answer);
 	return textOf([...answers.filter(({ kind }) => kind !== 'lease'), leased, seen]);

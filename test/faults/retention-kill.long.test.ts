@@ -1,4 +1,4 @@
-/** A process that deletes old messages is killed at any moment: what is left and what was summed up is all that was. */
+/** Retention is killed at any moment: the remaining messages and the summed figures must equal all messages. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import Database from 'better-sqlite3';
@@ -15,7 +15,7 @@ const program = await bundleProgram('retention-program');
 const messages = 1_500;
 const reply = { phase: 'answer', code: 250, enhanced: null, text: 'ok' } as const;
 
-it('a killed retention loses no figure and counts none twice', async () => {
+it('retention that is killed loses no figure and counts none twice', async () => {
 	const { path } = await createQueuedDatabase(messages);
 	const now = systemClock.now();
 	const before = { clock: systemClock, mode: 'existing' } as const;

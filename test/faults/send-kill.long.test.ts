@@ -1,7 +1,7 @@
 /**
- * `send --csv` is killed at many moments, while it stages, before it releases and while it sends, and gone on with each
- * time. The witness is a sink outside its process: everyone gets the message, and a kill repeats at most what was sent
- * and not recorded yet. `MAILCTL_KILL_ROWS` and `MAILCTL_KILLS` name another size.
+ * `send --csv` is killed at many moments while it stages, releases and sends, and is resumed each time. A sink in the
+ * test must get every message, and a kill repeats at most the messages sent but not recorded. `MAILCTL_KILL_ROWS` and
+ * `MAILCTL_KILLS` set another size.
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.
 
 const rows = asked('MAILCTL_KILL_ROWS', 2_000);
 const kills = asked('MAILCTL_KILLS', 4);
-/** 100 outcomes not recorded and 5 conversations in flight. */
+/** At most 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 
 async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Promise<void> {
@@ -28,7 +28,7 @@ async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Pr
 
 describeDatabases('send --csv', (databases) => {
 	it.skipIf(!isBuilt)(
-		`a campaign reaches ${rows} people once, killed ${kills} times, and repeats at most ${window} a kill`,
+		`a campaign sends to ${rows} people once, killed ${kills} times, and repeats at most ${window} a kill`,
 		() => sendKilled(databases),
 		timeLimit,
 	);
@@ -91,7 +91,7 @@ async function sendKilled({ create }: Databases): Promise<void> {
 	await sink.close();
 }
 
-/** On a server a process that is gone is known by the end of its leases alone, after two minutes. */
+/** On PostgreSQL the leases of a dead process end only after two minutes, so this ends them. */
 async function endLeases(db: string): Promise<void> {
 	if (isPostgres(db)) await ask(db, "UPDATE messages SET wake_at = 0 WHERE state = 'leased'");
 }

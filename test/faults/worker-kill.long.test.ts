@@ -1,6 +1,6 @@
 /**
- * The worker is killed at many moments and started again until everything is sent. The witness is a sink outside its
- * process: every message arrives, and a kill repeats at most what was sent but not recorded.
+ * The worker is killed at many moments and restarted until everything is sent. A sink in the test must get every
+ * message, and a kill repeats at most the messages sent but not recorded.
  */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
@@ -21,7 +21,7 @@ import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.
 
 const kills = asked('MAILCTL_KILLS', 10);
 const messages = 400;
-/** 100 outcomes not recorded and 5 conversations in flight. */
+/** At most 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 const program = await bundleProgram('worker-program');
 
@@ -36,7 +36,7 @@ async function begin(path: string): Promise<Queue> {
 	return { ...(await createQueuedDatabase(messages, { path })), sink: await startSmtpSink(), starts: 0 };
 }
 
-/** Two minutes pass between one start and the next: a message on which a worker ended waits for one. */
+/** Two minutes pass between two starts, because a message whose worker died while composing waits for one minute. */
 function nextStart(queue: Queue): string[] {
 	queue.starts += 1;
 	return [program, queue.path, String(queue.sink.port), '400', String(2 * queue.starts)];
@@ -70,7 +70,7 @@ const moments = {
 
 describeDatabases('a worker', ({ kind, create }) => {
 	it.skipIf(!hasStrace).each(moments[kind])(
-		`a worker sends every message, killed at $moment, and repeats at most ${window} a kill (needs strace)`,
+		`a worker killed at $moment sends every message, and repeats at most ${window} a kill (needs strace)`,
 		async ({ moment, calls }) => {
 			const whole = await begin(await create());
 			const { points } = await measurePoints({ calls }, nextStart(whole));

@@ -1,6 +1,6 @@
 /**
- * A worker that is stopped beyond its lease, and woken when another one has sent the message, records nothing: real
- * processes, real signals, a real database.
+ * A worker that is stopped beyond its lease, and continues after another worker sent the message, records nothing. The
+ * processes, signals and database are real.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import Database from 'better-sqlite3';
@@ -27,7 +27,7 @@ function start(path: string, port: number): { worker: ChildProcess; ended: Promi
 	return { worker, ended: new Promise((resolve) => worker.on('exit', () => resolve(said))) };
 }
 
-/** A process that is stopped within a transaction keeps everybody else from writing, which is not what is tried here. */
+/** Stops the worker outside a transaction, because inside one it would block all other writers. */
 async function stopBetweenWrites(worker: ChildProcess, path: string): Promise<void> {
 	const db = new Database(path, { timeout: 0 });
 	onTestFinished(() => void db.close());
@@ -43,14 +43,14 @@ async function stopBetweenWrites(worker: ChildProcess, path: string): Promise<vo
 }
 
 const answers: [string, Fault][] = [
-	['that it is taken', { answer: '250 2.0.0 Taken twice' }],
-	['that there is no such user', { answer: '550 5.1.1 No such user' }],
+	['that it accepts the message', { answer: '250 2.0.0 Taken twice' }],
+	['that the user is unknown', { answer: '550 5.1.1 No such user' }],
 	['nothing', { drop: true }],
 ];
 
 it.each(
 	answers,
-)('a worker that wakes up after its lease records nothing when the server answers %s', async (_what, late) => {
+)('a worker that continues after its lease ended records nothing when the server answers %s', async (_what, late) => {
 	const { promise: later, resolve: answer } = withResolvers<Fault>();
 	const server = await startFaultServer({
 		on: (phase, _line, { number }) => (phase === 'dot' && number === 1 ? { later } : undefined),

@@ -1,6 +1,6 @@
 /**
- * The contract on two servers of one database behind a load balancer that gives each request to the other one: what a
- * request leaves behind, the next finds wherever it comes.
+ * The contract on two servers of one database, behind a balancer that alternates between them: each must see the
+ * changes of the other.
  */
 import { readFile, rm } from 'node:fs/promises';
 import { createServer, request } from 'node:http';

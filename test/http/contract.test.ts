@@ -1,4 +1,4 @@
-// The contract over real sockets: client → server → engine, and any deployment that MAILCTL_CONTRACT_URL names.
+// The contract over real sockets: client → server → engine, and any service that MAILCTL_CONTRACT_URL names.
 import { describe, it } from 'vitest';
 import { createClient } from '../../src/http/client/client.js';
 import { openStore } from '../../src/store/open.js';
@@ -54,5 +54,5 @@ if (MAILCTL_CONTRACT_URL !== undefined) {
 	if (lacking.length === 0) extensionsSuite(MAILCTL_CONTRACT_URL, named);
 	else
 		describe.skip(`${MAILCTL_CONTRACT_URL} has no ${lacking.join(', ')}`, () =>
-			it('a contract test needs a service other than mailctl', () => {}));
+			it('its extensions are not tested', () => {}));
 }

@@ -1,4 +1,4 @@
-// A token that sends sees and controls what it sent itself: client → server → engine, two tokens of the scope `send`.
+// A token with the scope `send` reads and changes only its own records: client → server → engine, with two of them.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
@@ -77,7 +77,7 @@ describe('a token with the scope send', () => {
 		['cancel', () => campaigns.cancel(id)],
 	];
 
-	it('shares a file with another one that uploads the bytes too', async () => {
+	it('can use another token’s file after it uploads the same bytes', async () => {
 		const sha256 = createHash('sha256').update('an invoice').digest('hex');
 		const attachments = [{ name: 'invoice.txt', type: 'text/plain', sha256 }];
 		const mail = { ...spec({ attachments }), to: ['ann@example.com'] };
@@ -94,7 +94,7 @@ describe('a token with the scope send', () => {
 		expect(await stage(1)).toMatchObject({ rejects: [] });
 	});
 
-	it('gets the same answer for a record of another as for a missing one', async () => {
+	it('gets the same answer for another token’s record as for a missing one', async () => {
 		const { id, key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		for (const [what, ask] of everything(campaigns, id))
@@ -127,7 +127,7 @@ describe('a token with the scope send', () => {
 		expect((await (await of('desk', 'campaigns')).addList(own.id, list.id)).counts.staged).toBe(0);
 	});
 
-	it('lists only its own records, by name too', async () => {
+	it('lists only its own records, also by name', async () => {
 		const { key } = await openOf('shop');
 		const own = await openOf('news');
 		const ofNews = await (await of('news', 'campaigns')).page({});
@@ -138,7 +138,7 @@ describe('a token with the scope send', () => {
 		expect(await (await of('shop', 'campaigns')).page({ key })).toMatchObject({ count: 1 });
 	});
 
-	it('gets a conflict without details for the campaign name of another', async () => {
+	it('gets a conflict without details for a campaign name of another token', async () => {
 		const { key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		const same = await campaigns.open(key, spec()).catch((error: unknown) => error);
@@ -147,7 +147,7 @@ describe('a token with the scope send', () => {
 		expect(other).toEqual(same);
 	});
 
-	it('is not blocked by an unfinished campaign of another', async () => {
+	it('is not blocked by an unfinished campaign of another token', async () => {
 		const shared = { subject: unique('subject') };
 		const { key } = await openOf('shop', shared);
 		const careful = { unless: 'sent' as const };
@@ -158,7 +158,7 @@ describe('a token with the scope send', () => {
 		).rejects.toMatchObject({ code: 'conflict', fields: { sent: [{ message: key }] } });
 	});
 
-	it('cannot see the progress of another', async () => {
+	it('cannot see the progress of another token’s send', async () => {
 		const { id } = await openOf('shop');
 		const sent = await sendOf(apiOf('shop'));
 		const scopes = [{ campaign: id }, { submission: sent.submission }];
@@ -168,7 +168,7 @@ describe('a token with the scope send', () => {
 		}
 	});
 
-	it('shares its records with a token that can read, and only it and admin change them', async () => {
+	it('shares its records with tokens that can read, while only it and admin tokens can change them', async () => {
 		const { id } = await openOf('shop');
 		const { message } = await sendOf(apiOf('shop'));
 		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];
@@ -189,7 +189,7 @@ describe('a token with the scope send', () => {
 		expect(await (await of('admin', 'messages')).cancel(message)).toMatchObject({ state: 'canceled' });
 	});
 
-	it('cannot see records of the database’s owner or older ones', async () => {
+	it('cannot see older records, or records created on the database', async () => {
 		const { id } = await deployment.engine.ext.campaigns.open(unique('job'), spec());
 		await expect((await of('shop', 'campaigns')).status(id)).rejects.toMatchObject(notFound);
 		expect(await (await of('desk', 'campaigns')).status(id)).toMatchObject({ id });

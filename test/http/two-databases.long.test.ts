@@ -1,4 +1,4 @@
-/** The same requests to a server on SQLite and to one on PostgreSQL, with the same records: the answers are equal. */
+/** Servers on SQLite and on PostgreSQL with the same records give equal answers to the same requests. */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Operation, operations } from '../../src/api/operations.js';
 import { describePostgres } from '../support/postgres.js';
@@ -70,7 +70,7 @@ function pathsOf({ path }: Operation, placeholders: Readonly<Record<string, read
 }
 
 describePostgres('a server on PostgreSQL answers as one on SQLite', (server) => {
-	it('two databases answer odd parameters and ids alike, in the same order', async () => {
+	it('two databases give equal answers, in the same order, for odd parameters and ids', async () => {
 		const [sqlite, postgres] = [await deployOn(':memory:'), await deployOn(await server.createProject())];
 		const made: string[] = [];
 		for (const [path, body] of records) {

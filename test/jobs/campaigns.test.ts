@@ -62,7 +62,7 @@ describe('staging rows of a source', () => {
 		expect([seen, sink.completeAt()]).toEqual([[0, 2, 4, 5], 5]);
 	});
 
-	it('continues after acknowledged rows, and only reports the end after the last', async () => {
+	it('continues after acknowledged rows, and reports the end only after the last row', async () => {
 		const sink = fakeSink(3);
 		await stageRows({ session: { id: 'm', position: 3 }, rows: people(5), sink });
 		expect([sink.kept, sink.completeAt()]).toEqual([['r3', 'r4'], 5]);
@@ -90,7 +90,7 @@ describe('staging rows of a source', () => {
 		expect(most).toBeLessThanOrEqual(9);
 	});
 
-	it('stops after the current batch when interrupted', async () => {
+	it('stops after the current batch if it is interrupted', async () => {
 		const interrupts = new AbortController();
 		const reason = new Error('interrupted');
 		const sink = fakeSink(0, () => interrupts.abort(reason));
@@ -110,7 +110,7 @@ function found(text: string) {
 	]);
 }
 
-it('a variable may be several columns that --map joins', () => {
+it('a variable can consist of several columns that --map joins', () => {
 	const result = campaignColumns(['email', 'Vorname', 'Nachname'], ['Vorname+Nachname=name']);
 	expect(result).toMatchObject({
 		kind: 'columns',
@@ -129,7 +129,7 @@ it('a variable may be several columns that --map joins', () => {
 	expect(contextOf(['ann@example.com', ' Ann ', 'Lee'])).toMatchObject({ context: { name: 'Ann Lee' } });
 });
 
-it('a joined column keeps its variable, unless it is mapped or left out', () => {
+it('a joined column still has its own variable, unless it is mapped or left out', () => {
 	const named = (map: string[], columns = ['email', 'First', 'Last name']) => {
 		const result = campaignColumns(columns, map);
 		if (result.kind === 'refused') throw new Error('the header can be used');
@@ -153,7 +153,7 @@ it('a joined column keeps its variable, unless it is mapped or left out', () => 
 	]);
 });
 
-describe('a column that the text refers to', () => {
+describe('a column that the text names', () => {
 	it.each([
 		['Hello #Имя#!', [['Имя', 'Имя', 'imya']]],
 		[

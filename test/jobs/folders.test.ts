@@ -6,14 +6,14 @@ import { makeFolders } from '../../src/jobs/folders.js';
 
 const home = mkdtempSync(join(tmpdir(), 'mailctl-folders-'));
 
-it('missing folders are created privately, and the topmost is reported', () => {
+it('missing folders are created privately, and the topmost one is returned', () => {
 	expect(makeFolders(join(home, 'a/b/c'))).toBe(join(home, 'a'));
 	for (const made of ['a', 'a/b', 'a/b/c']) expect(statSync(join(home, made)).mode & 0o777).toBe(0o700);
 	expect(makeFolders(join(home, 'a/b/c'))).toBeUndefined();
 	expect(makeFolders(join(home, 'a/d'))).toBe(join(home, 'a/d'));
 });
 
-it('a folder is rejected if a file has its path or a parent’s', () => {
+it('a folder is rejected if its path or a parent’s is a file', () => {
 	writeFileSync(join(home, 'file'), '');
 	expect(() => makeFolders(join(home, 'file'))).toThrow('EEXIST');
 	expect(() => makeFolders(join(home, 'file/below'))).toThrow('ENOTDIR');

@@ -86,7 +86,7 @@ describe('an import', () => {
 			expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(4 * 1024 * 1024);
 	});
 
-	it('counts and returns rows if none can be stored', async () => {
+	it('counts and returns rows if no row can be stored', async () => {
 		const bad = (count: number) => 'a@x.org,A,too many\n'.repeat(count);
 		for (const text of [bad(3), `a@x.org,A\n${bad(3)}`, `a@x.org,A\n${bad(30)}b@x.org,B\n${bad(30)}`]) {
 			const rows = text.split('\n').length - 1;
@@ -120,7 +120,7 @@ describe('an import that ends early', () => {
 		expect(await run({ rows: 0 }, 100)).toBe('too_many_errors 10');
 	});
 
-	it('stops after the current batch when interrupted', async () => {
+	it('stops after the current batch if it is interrupted', async () => {
 		const aborter = new AbortController();
 		const imports = fakeImports({
 			before: ({ first }) => {
@@ -137,7 +137,7 @@ describe('an import that ends early', () => {
 	});
 });
 
-describe('an import that goes on', () => {
+describe('an import that is resumed', () => {
 	const verdict = (row: number): Verdict =>
 		row % 7 === 0 ? 'rejected' : row % 11 === 0 ? 'duplicate' : 'created';
 	const text = people(100).replaceAll(/^p\d*[05]@.*$/gm, 'only one cell');
@@ -168,7 +168,7 @@ describe('an import that goes on', () => {
 		return { result: await run(true, secondBatch), file: await readFile(path, 'utf8'), imports, before };
 	}
 
-	it('ends with the totals and rejects of one run, wherever it was cut', async () => {
+	it('ends with the totals and rejects of one run, wherever it was interrupted', async () => {
 		const meant = await inTwoRuns(null, 'before');
 		expect(adds(meant.result.totals)).toBe(true);
 		expect(meant.result.totals).toMatchObject({ read: 100, rejected: 32 });
@@ -184,7 +184,7 @@ describe('an import that goes on', () => {
 		}
 	});
 
-	it('ends the same with other batches the second time', async () => {
+	it('ends the same if the second run has other batches', async () => {
 		const meant = await inTwoRuns(null, 'before');
 		for (const loss of ['before', 'after'] as const) {
 			for (const stopAt of [10, 40]) {
@@ -198,7 +198,7 @@ describe('an import that goes on', () => {
 		}
 	});
 
-	it('writes the rejects of batches whose run was killed', async () => {
+	it('writes the rejects of batches from a run that was killed', async () => {
 		const verdicts = { judge: (_: unknown, row: number) => verdict(row) };
 		const whole = await jobOf(text, fakeImports(verdicts), { batchRows: 10 });
 		await runImport(whole.job);
@@ -311,7 +311,7 @@ function liveBytes(): number {
 }
 
 describe('memory', () => {
-	it('stays flat over 300,000 rows', async () => {
+	it('stays level over 300,000 rows', async () => {
 		async function* rows(): AsyncGenerator<Uint8Array> {
 			yield Buffer.from('email,name,city\n');
 			for (let block = 0; block < 300; block += 1) {
@@ -336,7 +336,7 @@ describe('memory', () => {
 		expect((await runImport(job)).totals).toMatchObject({ read: 300_000, rejected: 30_000 });
 		const [early = 0, , , late = 0] = samples;
 		expect(samples).toHaveLength(4);
-		// 225,000 rows kept in between would be some 50 MB.
+		// Keeping the 225,000 rows in between would need about 50 MB.
 		expect(late - early).toBeLessThan(10e6);
 	});
 });

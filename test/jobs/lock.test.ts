@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('a lock on a file', () => {
-	it('is refused while another process holds it, with its name, and free once that is killed', async () => {
+	it('is refused while another process holds it, with its id, and is free after that process is killed', async () => {
 		const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
 		const exit = once(child, 'exit');
 		await once(createInterface({ input: child.stdout }), 'line');
@@ -40,7 +40,7 @@ describe('a lock on a file', () => {
 		await lock.release();
 	});
 
-	it('is taken over from a holder without a name', async () => {
+	it('waits for a holder that wrote no name', async () => {
 		const leaving = new Sqlite(`${path}.lock`);
 		leaving.exec('BEGIN EXCLUSIVE');
 		setTimeout(() => leaving.close(), 400);

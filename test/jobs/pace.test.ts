@@ -36,7 +36,7 @@ function start(answer: (call: number) => void, more: Partial<PaceOptions> = {}) 
 const turn = () => new Promise((done) => setImmediate(done));
 const widest = (widths: readonly number[]) => Math.max(...widths);
 
-it('a single throttled request waits alone', async () => {
+it('a single throttled request waits without delaying others', async () => {
 	const { pace, pauses, widths, request } = start((call) => {
 		if (call === 20) throw throttled(3_000);
 	});
@@ -45,7 +45,7 @@ it('a single throttled request waits alone', async () => {
 	expect(widest(widths.slice(28, 60))).toBeGreaterThan(6);
 });
 
-it('a service that throttles most requests pauses all', async () => {
+it('a service that throttles most requests delays all', async () => {
 	const told: number[] = [];
 	const refuse = (call: number) => {
 		if (call >= 20 && call < 28) throw throttled(3_000);
@@ -56,7 +56,7 @@ it('a service that throttles most requests pauses all', async () => {
 	expect(told).toEqual([3_000]);
 });
 
-it('a long Retry-After ends after two pauses, and a zero one is not trusted', async () => {
+it('a long Retry-After fails after three pauses of five minutes, and a Retry-After of zero still waits', async () => {
 	const absurd = start(() => {
 		throw throttled(86_400_000);
 	});
@@ -69,7 +69,7 @@ it('a long Retry-After ends after two pauses, and a zero one is not trusted', as
 	expect(hasty.pauses).toEqual([250, 500, 1_000]);
 });
 
-it.each([502, 503, 504])('%i without Retry-After is repeated if nothing changes by it', async (status) => {
+it.each([502, 503, 504])('%i without Retry-After is retried for a read only', async (status) => {
 	const { pace, pauses, request } = start((call) => {
 		if (call === 1) throw busy(status);
 	});
@@ -81,7 +81,7 @@ it.each([502, 503, 504])('%i without Retry-After is repeated if nothing changes 
 	await expect(writing.pace.write(writing.request)).rejects.toMatchObject({ message: 'busy' });
 });
 
-it('rows keep the given rate without a burst after a slow one', async () => {
+it('rows keep the given rate, without a burst after a slow row', async () => {
 	let now = 0;
 	const waits: number[] = [];
 	const pace = new Pace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });

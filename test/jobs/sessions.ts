@@ -1,4 +1,4 @@
-/** An `Imports` in memory that keeps its promises: numbered batches, stored answers, gaps refused, rows checked. */
+/** An in-memory `Imports` with the same guarantees: numbered batches, stored answers, no gaps, checked rows. */
 import type { Ack, ImportBatch, ImportCounts, Imports } from '../../src/api/capabilities.js';
 import { ApiError } from '../../src/api/errors.js';
 import { importRowReader, type RejectedRow } from '../../src/engine/rules/import-rows.js';

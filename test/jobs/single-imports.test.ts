@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('omits reasons, counts them, and reads a reason as inactive', async () => {
+	it('leaves out reasons and counts them, and makes the subscriber inactive', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -83,7 +83,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it("rejects a row with the service's own words and code", async () => {
+	it('rejects a row with the service’s own message and code', async () => {
 		await start();
 		const { rejects } = await importRows([
 			['email', 'name', 'meta.fax'],
@@ -106,14 +106,14 @@ describe('an existing person', () => {
 		...Array.from({ length: count }, (_, at) => [`old${at}@example.com`]),
 	];
 
-	it('is looked up while the rows are fewer than the list’s pages', async () => {
+	it('is looked up if there are fewer rows than pages of the list', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(9))).counts).toEqual(counts({ unchanged: 9 }));
 		expect(deployment.calls.filter((call) => !call.includes('email__exact'))).toEqual(['page 1']);
 	});
 
-	it('is found by one walk of the list otherwise', async () => {
+	it('is found by reading the whole list once otherwise', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(10), { size: 5 })).counts).toEqual(counts({ unchanged: 10 }));
@@ -121,7 +121,7 @@ describe('an existing person', () => {
 		expect(deployment.calls.filter((call) => /^page \d+$/.test(call))).toHaveLength(11);
 	});
 
-	it('is read again before meta is merged', async () => {
+	it('is read again before its meta is merged', async () => {
 		let isMeddled = false;
 		await start({
 			before: async (call) => {
@@ -140,7 +140,7 @@ describe('an existing person', () => {
 		});
 	});
 
-	it('is found if the service reports a duplicate', async () => {
+	it('is found after the service reports a duplicate', async () => {
 		await start({
 			before: async (call) => {
 				if (call === 'create ann@example.com') await deployment.add({ email: 'Ann@example.com', name: 'A' });
@@ -154,7 +154,7 @@ describe('an existing person', () => {
 		expect(await deployment.people()).toMatchObject({ 'Ann@example.com': { name: 'Ann' } });
 	});
 
-	it('is created again if deleted meanwhile', async () => {
+	it('is created again if it was deleted meanwhile', async () => {
 		await start({
 			before: async (call) => {
 				if (call === 'patch 1') await deployment.api.subscribers(deployment.listId).delete(1);
@@ -169,7 +169,7 @@ describe('an existing person', () => {
 	});
 });
 
-describe('an unanswered request', () => {
+describe('a request without an answer', () => {
 	const rows = [
 		['email', 'name'],
 		['ann@example.com', 'Ann'],
@@ -184,7 +184,7 @@ describe('an unanswered request', () => {
 		};
 	};
 
-	it('is looked up, and counts once if it was carried out', async () => {
+	it('is looked up, and counted once if it took effect', async () => {
 		await start({ after: once('create ann@example.com') });
 		expect((await importRows(rows)).counts).toEqual(counts({ created: 2 }));
 		expect(Object.keys(await deployment.people())).toEqual(['bob@example.com', 'ann@example.com'].sort());
@@ -196,7 +196,7 @@ describe('an unanswered request', () => {
 		expect(deployment.calls.filter((call) => call === 'create ann@example.com')).toHaveLength(2);
 	});
 
-	it('rejects the row as unknown if the lookup is not answered either', async () => {
+	it('rejects the row as unknown if the lookup gets no answer either', async () => {
 		await start({
 			before: (call) => {
 				if (call.includes('ann')) throw lost();
@@ -210,7 +210,7 @@ describe('an unanswered request', () => {
 		});
 	});
 
-	it('for a change counts if it was made', async () => {
+	it('for a change is counted if it took effect', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw lost();
@@ -230,7 +230,7 @@ describe('an unanswered request', () => {
 		await refuses(importRows([['email'], ...many]), 'network');
 	});
 
-	it('with 5xx rejects the one row that causes it', async () => {
+	it('with 5xx rejects only the row that causes it', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create ann@example.com') throw new ApiError('server_error', 'HTTP 500');
@@ -251,7 +251,7 @@ describe('a busy service', () => {
 		['bob@example.com', 'Bob'],
 	];
 
-	it('is asked again for one request, and no row is rejected', async () => {
+	it('gets the request again, and no row is rejected', async () => {
 		const failed = new Set<string>();
 		await start({
 			before: (call) => {
@@ -266,7 +266,7 @@ describe('a busy service', () => {
 });
 
 describe('a throttling service', () => {
-	it('pauses all requests for the time it asks for', async () => {
+	it('delays all requests for the time of its Retry-After', async () => {
 		let left = 2;
 		await start({
 			before: (call) => {
@@ -281,7 +281,7 @@ describe('a throttling service', () => {
 		expect({ found, pauses }).toEqual({ found: counts({ created: 5 }), pauses: [7_000, 7_000] });
 	});
 
-	it('ends the import if it never stops, and acknowledged rows stay', async () => {
+	it('ends the import if it never stops, and keeps acknowledged rows', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create b@example.com')
@@ -314,7 +314,7 @@ describe('an import session', () => {
 		expect(await imports.finish(id)).toEqual(counts({ created: 2 }));
 	});
 
-	it('ends with not found if its list is missing, and acknowledged rows stay', async () => {
+	it('ends with not_found if its list is missing, and keeps acknowledged rows', async () => {
 		await start();
 		const imports = createSingleImports(deployment.api, { concurrency: 2, keep: null });
 		await refuses(imports.open('x', { ...spec(), list_id: 99 }), 'not_found');

@@ -14,16 +14,16 @@ import { campaignOf, day, hour, noon, put, send, submissionOf, verify } from '..
 import { describePostgres } from '../support/postgres.js';
 
 describePostgres('the proven time', (server) => {
-	/** Hours of the clock, of the steady one since its boot, and of the proven time then; `+`: a message was recorded. */
+	/** Hours of the wall clock, the steady clock with its boot, and the proven time; `+` if a message was recorded. */
 	const looks = [
 		['goes on with the clock', '0 5a 0, 1 6a 1, 30 35a 30'],
-		['goes on after a short stop, and back with the clock', '0 5a 0, 1 0b 1, -9 1b -9'],
-		['waits behind a clock that is far ahead', '0 5a 0, 48 0b 0, 50 2b 2, 3 3b 3'],
+		['continues after a short stop, and goes back with the clock', '0 5a 0, 1 0b 1, -9 1b -9'],
+		['stays behind a clock that is far ahead', '0 5a 0, 48 0b 0, 50 2b 2, 3 3b 3'],
 		[
-			'believes a clock that went on for a day, once something is recorded',
+			'follows a clock that ran for a day, after something is recorded',
 			'0 5a 0, 48 0b 0, 72 24b 24, 73 25b 73 +',
 		],
-		['counts a day anew after another step', '0 5a 0, 48 0b 0, 99 1b 1, 122 24b 24 +'],
+		['counts a new day after another step', '0 5a 0, 48 0b 0, 99 1b 1, 122 24b 24 +'],
 	] as const;
 	it.each(looks)('%s', async (_, times) => {
 		const url = await server.createDatabase();
@@ -70,10 +70,10 @@ describe('a planned campaign', () => {
 		return leased;
 	};
 	it.each([
-		['does not begin by a clock that is 400 days ahead', [[noon + 400 * day, hour]], false, 0],
-		['begins where a person names it', [[noon + 400 * day, hour]], true, 1],
-		['begins after a machine was off for three weeks', [[noon + 21 * day, hour]], false, 1],
-		['begins when a machine has run all the time', [[noon + 400 * day, 400 * day + hour]], false, 1],
+		['does not start with a clock that is 400 days ahead', [[noon + 400 * day, hour]], false, 0],
+		['starts if a person names it', [[noon + 400 * day, hour]], true, 1],
+		['starts after a machine was off for three weeks', [[noon + 21 * day, hour]], false, 1],
+		['starts if a machine has run all the time', [[noon + 400 * day, 400 * day + hour]], false, 1],
 	] as const)('%s', async (_, looks, isScoped, count) => {
 		expect(
 			await leasedAt(
@@ -85,7 +85,7 @@ describe('a planned campaign', () => {
 });
 
 describe('a start with a clock that is two days ahead', () => {
-	it('forgets no key, and a repeated call creates no second message', async () => {
+	it('keeps idempotency keys, so that a repeated call creates no second message', async () => {
 		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-ahead-')), 'news.db');
 		const machine = { now: noon, steady: hour };
 		const clock = { now: () => machine.now, steady: () => machine.steady };

@@ -24,12 +24,12 @@ const asks = (name: string) =>
 	name.startsWith('sql.') && !['sql.alone', 'sql.write', 'sql.writeAll', 'sql.writeEach'].includes(name);
 
 describe('the synchronous twin', () => {
-	it('equals the source without the keywords', () => {
+	it('equals the source without async and await', () => {
 		const text = 'const row = (await sql.get(text)) ?? null; const one = async (x) => await f(await g(x));';
 		expect(synchronous(text)).toBe('const row = (sql.get(text)) ?? null; const one = (x) => f(g(x));');
 	});
 
-	it('is imported by the SQLite driver only', () => {
+	it('has synchronous operations where the source has asynchronous ones', () => {
 		const isAsync = (operation: unknown) => String(operation).startsWith('async');
 		const sql = { dialect: 'none' } as never;
 		const operations = (core: object) => Object.values(core).map(isAsync);
@@ -39,10 +39,10 @@ describe('the synchronous twin', () => {
 });
 
 describe.each(files)('%s', (file) => {
-	// Comments may speak of anything.
+	// Comments may contain the keywords.
 	const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
 
-	it('awaits the database only: no promise, timer or loop', () => {
+	it('awaits only the database: no promise, timer or loop', () => {
 		expect(code).not.toMatch(
 			/\bnew Promise\b|\bPromise\.|\.then\(|\.finally\(|for await|setTimeout|setImmediate/,
 		);
@@ -64,7 +64,7 @@ describe.each(files)('%s', (file) => {
 		expect(lost.map(({ index }) => apart.slice(index, index + 60))).toEqual([]);
 	});
 
-	it('has the keywords in no text', () => {
+	it('contains the keywords in no string', () => {
 		const words = (code.match(texts) ?? []).map((text) => text.replace(/\$\{[^}]*\}/g, ''));
 		expect(words.filter((text) => /\b(?:async|await)\s/.test(text))).toEqual([]);
 	});

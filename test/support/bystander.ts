@@ -1,6 +1,6 @@
 /**
- * Another client of a server under attack, and beside it one of a server that nobody attacks: both wait for the machine,
- * the first alone for the attack.
+ * Measures a client of the attacked server, and a client of a server that nobody attacks. Both depend on the load of
+ * the machine, and only the first on the attack.
  */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';

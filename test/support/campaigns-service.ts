@@ -1,6 +1,6 @@
 /**
- * A service that takes messages, on a real socket: the outside witness of who was sent what. It knows the service
- * document's lists and sending and nothing of ours; what it does about a call can be said call by call.
+ * A service on a real socket that records who was sent what. It has the lists and the send call of the service
+ * document, without extensions; a test can set the reaction to each call.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { SendRequest } from '../../src/api/inputs.js';
@@ -128,8 +128,8 @@ function idOf(number: number): string {
 
 async function bodyOf(request: IncomingMessage): Promise<SendRequest> {
 	const chunks: Buffer[] = [];
-	for await (const chunk of request) chunks.push(chunk as Buffer); // no encoding is set
-	return JSON.parse(Buffer.concat(chunks).toString('utf8')) as SendRequest; // our own client's
+	for await (const chunk of request) chunks.push(chunk as Buffer); // chunks are buffers, because no encoding is set
+	return JSON.parse(Buffer.concat(chunks).toString('utf8')) as SendRequest; // only this client sends it
 }
 
 function answer(response: ServerResponse, status: number, body: unknown, headers = {}): void {

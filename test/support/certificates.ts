@@ -1,4 +1,4 @@
-/** A certificate authority and a certificate of a server, made by openssl for one test run. */
+/** Creates a certificate authority and a server certificate with openssl, for one test run. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** A real browser for tests: Debian's, or another one that the machine has. */
+/** A real browser for tests: Debian's, or another installed one. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';

@@ -1,4 +1,4 @@
-/** Runs command lines as a shell would: in this process with captured streams, or as the real program. */
+/** Runs command lines as a shell does: in this process with captured streams, or as the built program. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';

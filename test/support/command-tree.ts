@@ -1,4 +1,4 @@
-/** The whole command tree, flat: for tests that must leave no command out. */
+/** The flat list of all commands, for tests that must not miss one. */
 import { type Command, type CommandGroup, flagOf, isCommand, loadNode } from '../../src/cli/frame/command.js';
 import { tree } from '../../src/cli/tree.js';
 

@@ -1,4 +1,4 @@
-// A connection whose campaigns behave otherwise: broken off, slow, counted.
+// A connection whose campaigns a test can interrupt, delay or count.
 import type { Campaigns } from '../../src/api/campaigns.js';
 import { connect } from '../../src/cli/connect.js';
 import type { Connect } from '../../src/cli/frame/connection.js';

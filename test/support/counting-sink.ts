@@ -1,4 +1,4 @@
-/** An SMTP server within the process that counts the mails it takes and keeps none. */
+/** An SMTP server in this process that counts mails and keeps none. */
 import { createServer } from 'node:net';
 import { listenOn } from './listen.js';
 

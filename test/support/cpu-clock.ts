@@ -1,4 +1,4 @@
-/** How long work takes where a machine has other things to do: measured by the processor's time, not by the clock. */
+/** Measures the CPU time of work, which does not depend on the load of the machine. */
 
 export function startCpuClock(): () => number {
 	const start = process.cpuUsage();

@@ -1,4 +1,4 @@
-/** One suite on both databases: files of SQLite, and a server of PostgreSQL where there is one. */
+/** Runs a suite on SQLite files, and on PostgreSQL if a server is available. */
 import { copyFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A deployment without extensions: the engine on a new file, its answers given one by one, faults at will. */
+/** A service without extensions: the engine on a new file. A test can let each call fail. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

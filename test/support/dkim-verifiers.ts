@@ -1,4 +1,4 @@
-/** Verifiers of DKIM signatures by other hands; each is skipped where it is not installed. */
+/** Independent verifiers of DKIM signatures; tests skip those that are not installed. */
 import { join } from 'node:path';
 import { runProgram, runs } from './run-program.js';
 
@@ -9,7 +9,7 @@ interface DkimVerifier {
 }
 
 const script = join(import.meta.dirname, 'dkim-verifier.py');
-/** Debian's own: its packages are not seen by others. */
+/** Debian's interpreter, because others do not see its packages. */
 const python = '/usr/bin/python3';
 const apart = ['unshare', '--net', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])];
 

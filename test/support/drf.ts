@@ -1,6 +1,6 @@
 /**
- * The Django REST framework witness (drf/service.py): the service document's API by another hand, on a free port.
- * Tests that use it skip with its reason where the framework is not installed.
+ * Starts the Django REST framework service (drf/service.py), an independent implementation of the service document, on
+ * a free port. Tests that use it are skipped if the framework is not installed.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** Debian's interpreter: the framework comes from its packages, and an interpreter of another make lacks them. */
+/** Debian's interpreter, because others do not see its packages. */
 const python = '/usr/bin/python3';
 const service = fileURLToPath(new URL('drf/service.py', import.meta.url));
 

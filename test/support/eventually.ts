@@ -1,4 +1,4 @@
-/** Waiting for what a test is about to come true: the one place that says for how long. */
+/** Waits until an assertion passes; the time limit is only here. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 const patienceMs = 60_000;

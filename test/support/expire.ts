@@ -1,4 +1,4 @@
-/** Retention of a database file at once, as the process that leads does it each hour. */
+/** Runs the retention of a database file at once; the leading process does it each hour. */
 import type Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import type { Micros } from '../../src/api/datetime.js';

@@ -1,4 +1,4 @@
-/** A deployment that keeps its lists in an array: for tests of the frame that need no engine. */
+/** A service that keeps its lists in an array, for tests of the frame that need no engine. */
 
 import type { Api } from '../../src/api/api.js';
 import { ApiError, notFound } from '../../src/api/errors.js';

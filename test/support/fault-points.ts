@@ -1,6 +1,6 @@
 /**
- * Programs that are killed, or whose disk fails, at chosen system calls. strace does it; it counts each system call of each
- * thread by itself, so a point is the name of one call and its number.
+ * Kills programs, or lets their disk fail, at chosen system calls. strace counts each system call of each thread
+ * separately, so a point is the name of a call and its number.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -71,7 +71,7 @@ export async function ended(child: ChildProcess): Promise<Ended> {
 	});
 }
 
-/** Runs Node.js on these words to the end, with a fault or without (null). */
+/** Runs Node.js with these arguments to its end, with a fault or without (null). */
 export function runNode(words: readonly string[], fault: Fault | null, place: Place = {}): Promise<Ended> {
 	return ended(startNode(words, fault, place));
 }

@@ -1,6 +1,6 @@
 /**
- * A deployment of somebody else: the service document's collections with one record each, and nothing of ours, so no
- * `GET /`. It takes every write it is sent, and remembers it: a test says that none came.
+ * Another service: the collections of the service document with one record each, without extensions or `GET /`. It
+ * accepts and records each write, so that a test can check that none arrived.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { closeNow, listenOn } from './listen.js';

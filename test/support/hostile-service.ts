@@ -1,4 +1,4 @@
-/** A service that gives any answer, however wrong: every fault of a remote service, on a real socket. */
+/** A service that gives any answer, however wrong, on a real socket. */
 import {
 	createServer as createHttpServer,
 	type IncomingHttpHeaders,
@@ -35,7 +35,7 @@ export interface HostileService {
 	seen: Seen[];
 	asked(): Seen[];
 	answer(...acts: readonly Act[]): void;
-	/** For `GET /`; a 404 until told otherwise. */
+	/** Sets the answer to `GET /`, which is 404 at first. */
 	introduce(act: Act): void;
 	connections(): number;
 	close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** A file to be imported while the process is killed, and what has to come of it. */
+/** A file for imports that are killed, and their expected result. */
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { mkdtemp, readFile } from 'node:fs/promises';
@@ -118,7 +118,7 @@ export async function expectPeople(db: string, rows: number): Promise<void> {
 
 export function totalsOf({ code, stdout, stderr }: Ended): Totals {
 	expect({ code, stderr: code === 9 ? '' : stderr }).toEqual({ code: 9, stderr: '' });
-	return JSON.parse(stdout) as Totals; // compared whole with what is expected
+	return JSON.parse(stdout) as Totals; // compared with the expected totals
 }
 
 export async function expectImported(path: string, rows: number, totals: Totals): Promise<void> {

@@ -1,4 +1,4 @@
-/** Stands before a deployment and strikes at a request: before it is passed on, or once it was carried out. */
+/** A proxy that strikes at a request, before it is forwarded or after the service has answered it. */
 import { Agent, createServer, type ServerResponse, request as sendRequest } from 'node:http';
 import { listenOn } from './listen.js';
 

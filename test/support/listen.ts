@@ -1,4 +1,4 @@
-/** Servers of tests, on ports of this machine that nobody else has. */
+/** Starts servers of tests on free ports of this machine. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** HAProxy and nginx with the files of `packaging/cluster`, which run here as they are but for addresses and folders. */
+/** Runs HAProxy and nginx with the files of `packaging/cluster`; only addresses and folders are replaced. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';

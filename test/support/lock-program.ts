@@ -1,4 +1,4 @@
-/** Holds a lock until it is killed, as a separate process: `node lock-program.mjs PATH`. Says `held` when it has it. */
+/** Holds a lock in a process until it is killed: `node lock-program.mjs PATH`. Prints `held` when it has the lock. */
 import { lockFile } from '../../src/jobs/job-files.js';
 
 const [path = ''] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * Machines of a test: network namespaces on a bridge in one more, so that nothing of theirs meets the network of this
- * machine. Only root may make them. `ip netns exec` puts the files of `/etc/netns/NAME` over those of `/etc` (ip-netns(8)).
+ * Simulates machines by network namespaces on a bridge in one more namespace, apart from this machine's network. Needs
+ * root. `ip netns exec` mounts the files of `/etc/netns/NAME` over those of `/etc` (ip-netns(8)).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

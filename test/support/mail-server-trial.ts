@@ -1,4 +1,4 @@
-/** Postfix between two projects: one takes its bounces by SMTP, the other from its Maildir. */
+/** Postfix between two projects: one receives its bounces by SMTP, the other in its Maildir. */
 import { expect } from 'vitest';
 import { eventually } from './eventually.js';
 import { freePort } from './listen.js';

@@ -1,4 +1,4 @@
-/** A queue in memory with the states, leases and fences of the real one, for tests of the worker alone. */
+/** An in-memory queue with the states, leases and fences of the real one, for tests of the worker. */
 
 import type { Micros } from '../../src/api/datetime.js';
 import type { Content, Envelope } from '../../src/api/messages.js';

@@ -1,4 +1,4 @@
-/** The synchronous core on a database in memory, with a writer whose groups are counted and may be killed. */
+/** The synchronous core on an in-memory database, with a writer whose groups are counted and can fail. */
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';

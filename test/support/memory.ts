@@ -1,4 +1,4 @@
-/** Memory of a process, as Linux counts it. */
+/** The memory of a process, as Linux reports it. */
 import { readFileSync } from 'node:fs';
 
 export function memoryOf(pid: number | undefined): { residentMb: number; peakMb: number } {

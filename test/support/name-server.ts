@@ -1,4 +1,4 @@
-/** A name server within the test, over UDP: it knows what it is given, and says of other names that they do not exist. */
+/** A DNS server in this process, over UDP: it answers from its zones, and NXDOMAIN for other names. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 
@@ -24,7 +24,7 @@ export async function startNameServer(zones: Record<string, Zone> = {}): Promise
 	return { address: `127.0.0.1:${socket.address().port}`, zones, close: () => socket.close() };
 }
 
-/** RFC 1035 s.4: the question again, and behind it the records. */
+/** Repeats the question, followed by the records (RFC 1035 s.4). */
 function answer(query: Buffer, zones: Readonly<Record<string, Zone>>): Buffer {
 	const { name, end } = readName(query);
 	const type = query.readUInt16BE(end);

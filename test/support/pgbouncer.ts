@@ -1,4 +1,4 @@
-/** Debian's PgBouncer in transaction mode, with its own configuration; run by another user where the tests are root's. */
+/** Debian's PgBouncer in transaction mode with its own configuration, run as another user if the tests run as root. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

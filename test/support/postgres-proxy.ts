@@ -1,4 +1,4 @@
-/** Between a store and its server: ends connections where it is told to, goes silent, or refuses to be reached. */
+/** A proxy between a store and PostgreSQL that can close connections, go silent, or refuse connections. */
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 

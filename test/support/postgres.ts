@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server of the tests: the one that MAILCTL_TEST_POSTGRES names, or Debian's in a new folder, run by
- * another user where the tests are root's.
+ * A PostgreSQL server for tests: the one in MAILCTL_TEST_POSTGRES, or Debian's in a new folder, run as another user if
+ * the tests run as root.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';

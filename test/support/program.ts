@@ -1,4 +1,4 @@
-/** A program with many lists and nothing else: what the spawned tests of pipes and signals run. */
+/** A program with many lists in memory, for tests of pipes and signals in a separate process. */
 import { main } from '../../src/cli/main.js';
 import { connectTo, someList } from './fake-deployment.js';
 

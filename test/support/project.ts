@@ -1,4 +1,4 @@
-/** A database of one's own and the commands on it, as a script would run them. */
+/** A new database, and commands on it as a script runs them. */
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A proxy on loopback: tunnels by CONNECT (RFC 9110 s.9.3.6), passes plain http on (RFC 9112 s.3.2.2), notes both. */
+/** A loopback proxy: it tunnels CONNECT (RFC 9110 s.9.3.6), forwards http (RFC 9112 s.3.2.2), and records both. */
 import { createServer, type IncomingMessage, type ServerResponse, request as sendRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { listenOn } from './listen.js';

@@ -1,4 +1,4 @@
-/** A database with messages waiting to be sent. */
+/** A database with queued messages. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

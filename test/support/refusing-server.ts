@@ -1,4 +1,4 @@
-/** The next mail server on the way, where nobody lives. */
+/** The next mail server on the route, which refuses the recipients. */
 import { once } from 'node:events';
 import { SMTPServer } from 'smtp-server';
 import { freePort } from './listen.js';

@@ -1,6 +1,6 @@
 /**
- * A process that deletes what is too old and does nothing else, to be killed: `node retention-program.mjs DATABASE`. Its
- * clock is a month ahead.
+ * Deletes expired data in a separate process that can be killed: `node retention-program.mjs DATABASE`. Its clock is a
+ * month ahead.
  */
 import { microsPerDay, systemClock } from '../../src/api/datetime.js';
 import { openStore } from '../../src/store/open.js';

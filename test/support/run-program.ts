@@ -1,4 +1,4 @@
-/** Runs other programs to their end: the one place where tests start one and wait for it. */
+/** Runs other programs to their end; tests that wait for a program start it only here. */
 import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
 
 export interface Run {
@@ -16,8 +16,8 @@ export interface RunOptions {
 	stdio?: SpawnSyncOptions['stdio'];
 }
 
-// spawnSync ends a program at 1 MiB of output unless told otherwise, and tells it as a signal and an error that is easy
-// to overlook: two outputs cut off at different places then compare as different programs.
+// Without this limit spawnSync kills a program after 1 MiB of output, and reports only a signal and an error. Two truncated
+// outputs would then compare as different programs.
 const maxBuffer = 1024 ** 3;
 
 export function runProgram(program: string, words: readonly string[], options: RunOptions = {}): Run {

@@ -1,6 +1,6 @@
 /**
- * A sender of notifications as a separate process, to be killed: `node sender-program.mjs DATABASE BEGIN SPEED`. Its
- * clock began at BEGIN, milliseconds since 1970, and goes SPEED times as fast as the machine's. Ends when told to.
+ * A sender of notifications in a separate process that can be killed: `node sender-program.mjs DATABASE BEGIN SPEED`.
+ * Its clock starts at BEGIN, in milliseconds since 1970, and runs SPEED times as fast. It ends on SIGTERM.
  */
 import { hostname } from 'node:os';
 import { microsPerMs } from '../../src/api/datetime.js';

@@ -1,4 +1,4 @@
-/** An engine on a new database, served on a free port: the other end of a client, for real. */
+/** An engine on a new database, served on a free port for a real client. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

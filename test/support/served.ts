@@ -1,4 +1,4 @@
-/** A project whose mails are really delivered to a sink and whose public pages really listen. */
+/** A project whose mails are delivered to a sink, and whose public pages are served. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import PostalMime, { type Email } from 'postal-mime';
 import { systemClock } from '../../src/api/datetime.js';

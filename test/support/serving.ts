@@ -1,4 +1,4 @@
-/** The built program serving a database, in its own process. */
+/** The built program, serving a database in a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** A disk of one's own that can be filled. */
+/** A small disk that a test can fill. */
 import { mkdtempSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * An SMTP server over a bare socket that misbehaves as told: at a phase it answers something else, drops the
- * connection, hangs, drips or floods. Everything it is not told goes well.
+ * An SMTP server on a plain socket that misbehaves in a given phase: it gives another answer, drops the connection,
+ * hangs, drips or floods. Otherwise it behaves well.
  */
 import { createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';

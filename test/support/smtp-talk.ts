@@ -1,4 +1,4 @@
-/** A client of an SMTP server that says what it is given, and nothing else. */
+/** An SMTP client that sends the given lines and nothing else. */
 import { connect } from 'node:net';
 
 export function talkSmtp(address: string, texts: readonly string[]): Promise<string[]> {

@@ -1,4 +1,4 @@
-/** Single sends that each bring a content of their own, as shops and forms send them, to a `serve` that is watched. */
+/** Single sends with different content each, as from shops and forms, to a `serve` whose memory is measured. */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import type { CountingSink } from './counting-sink.js';

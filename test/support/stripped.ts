@@ -1,4 +1,4 @@
-/** A deployment that has the service document and nothing more: the engine, its extensions out of sight. */
+/** The engine without its extensions, like a service that has only the documented API. */
 import type { Api } from '../../src/api/api.js';
 import type { Extensions } from '../../src/api/capabilities.js';
 import { connect } from '../../src/cli/connect.js';

@@ -1,6 +1,6 @@
 /**
- * Who gets mail, as simply as it can be said: maps of addresses, and rules spelled out one by one. The stores are
- * is held against this; nothing of theirs is used here.
+ * A simple model of who gets mail: maps of addresses and explicit rules. Tests compare the stores with it; it uses
+ * none of their code.
  */
 
 export type Reason = 'COMPLAINED' | 'HARDBOUNCED' | 'UNSUBSCRIBED' | 'SOFTBOUNCED' | 'MANUAL';

@@ -1,4 +1,4 @@
-/** A proxy in front of a deployment that breaks one thing: what the checks of `smoke` are tried on. */
+/** A proxy that breaks one thing, to test the checks of `smoke`. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { listenOn } from './listen.js';
 

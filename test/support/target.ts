@@ -1,4 +1,4 @@
-/** An HTTP server on this machine that records what it gets. */
+/** A local HTTP server that records its requests. */
 import { createServer } from 'node:http';
 import { listenOn } from './listen.js';
 

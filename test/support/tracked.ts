@@ -1,4 +1,4 @@
-/** Events of messages as tracking and bounces record them, written into a database. */
+/** Writes events of messages into a database, as tracking and bounces do. */
 import { openStore } from '../../src/store/open.js';
 import type { TrackedEvent } from '../../src/store/store.js';
 

@@ -1,4 +1,4 @@
-/** A person at a terminal: types each answer when its question has appeared. */
+/** A person at a terminal who types each answer after its question appears. */
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CliOptions, CliResult } from './cli.js';

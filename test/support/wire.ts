@@ -1,4 +1,4 @@
-/** A deployment that answers raw requests from a table, and remembers what it was asked. */
+/** A service that answers raw requests from a table, and records the requests. */
 import type { WireRequest, WireResponse } from '../../src/api/api.js';
 import type { Connect, Target } from '../../src/cli/frame/connection.js';
 import { connectTo } from './fake-deployment.js';

@@ -1,7 +1,7 @@
 /**
- * A worker as a separate process, to be killed: `node worker-program.mjs DATABASE PORT [LEASE_MS [MINUTES [POISON]]]`.
- * Ends when all is sent; with MINUTES, when nothing is due by its clock, which is so far ahead. It kills itself while it
- * composes a message with the word POISON in it.
+ * A worker in a separate process that can be killed: `node worker-program.mjs DATABASE PORT [LEASE_MS [MINUTES
+ * [POISON]]]`. It ends when all is sent, or with MINUTES when nothing is due; its clock is then that far ahead. It
+ * kills itself while it composes a message that contains POISON.
  */
 import { randomUUID } from 'node:crypto';
 import { microsPerSecond, systemClock } from '../../src/api/datetime.js';

@@ -1,4 +1,4 @@
-/** Tables in old code pages: read right and told, or refused with what they may be; never read wrong in silence. */
+/** Tables in old code pages are read correctly and reported, or rejected with candidates, but never misread. */
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ const pairs = samples.flatMap((sample) => sample.encodings.map((encoding) => ({ 
 describe.each(pairs)('$language in $encoding', (pair) => {
 	const { encoding } = pair;
 
-	it('is read correctly if all, or few, rows are not ASCII', async () => {
+	it('is read correctly, whether all or few rows have non-ASCII text', async () => {
 		for (const [rows, share] of [
 			[1_000, 1],
 			[2_000, 100],
@@ -143,7 +143,7 @@ describe('an encoding of --encoding', () => {
 		}
 	});
 
-	it('that no text uses is unknown', async () => {
+	it('is unknown if it is not an encoding of text', async () => {
 		for (const encoding of ['base64', 'hex', 'klingon'])
 			await expect(readTable('email\n', { encoding })).rejects.toMatchObject({ code: 'unknown_encoding' });
 	});

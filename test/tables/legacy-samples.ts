@@ -1,4 +1,4 @@
-/** Names, towns and sentences of people who never existed, and the code pages such tables come in. */
+/** Names, towns and sentences of fictitious people, and the code pages of such tables. */
 
 export interface Sample {
 	language: string;
@@ -167,7 +167,7 @@ export const samples: readonly Sample[] = [
 ];
 
 /**
- * A table of so many rows. `share`: one row in so many has what is not ASCII; the others, and all addresses, are plain.
+ * Creates a table with so many rows. One row in `share` has non-ASCII text; all others are ASCII.
  */
 export function tableOf({ header, names, cities, sentences }: Sample, rows: number, share = 1): string {
 	const delimiter = header.includes(';') ? ';' : ',';

@@ -1,4 +1,4 @@
-/** Rows of any size with quotes and line ends in them: one finding each, in time by the byte, with bounded memory. */
+/** Rows of any size with quotes and line ends: one error each, in linear time, with bounded memory. */
 import { CsvError, parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { cellsOf, faultsOf } from './tables.js';
 
 const mib = 1024 * 1024;
 
-/** `piece` again and again, so many bytes of it, in chunks as a file gives them, between `before` and `after`. */
+/** Repeats `piece` for so many bytes between `before` and `after`, in chunks like those of a file. */
 async function* pumped(
 	{ before, piece, after }: { before: string; piece: string; after: string },
 	bytes: number,
@@ -33,7 +33,7 @@ describe('a quoted cell of many megabytes', () => {
 		['letters of several bytes', 'é', '2 row_too_long'],
 		['lines', 'some text\r\n', '2 unclosed_quote'],
 		['lines with addresses', 'From: Ann <ann@example.com>\n', '2 unclosed_quote'],
-	])('of %s costs its own lines, and the next row is read', async (_, piece, first) => {
+	])('of %s loses only its own lines, and the next row is read', async (_, piece, first) => {
 		for (const size of [5, 12]) {
 			const around = { before: 'email,name\na@x.org,"', piece, after: '"\nb@x.org,Bob\n' };
 			const before = process.memoryUsage().arrayBuffers;
@@ -44,7 +44,7 @@ describe('a quoted cell of many megabytes', () => {
 		}
 	});
 
-	it('with a forgotten quote costs its line alone, however many rows follow', async () => {
+	it('with a missing quote loses only its own line, however many rows follow', async () => {
 		const around = { before: 'email,name\na@x.org,"Ann\n', piece: 'b@x.org,Bob\n', after: '' };
 		const rows = await rowsOf(pumped(around, 6 * mib));
 		expect(faultsOf(rows)).toEqual(['2 unclosed_quote']);
@@ -63,7 +63,7 @@ describe('the speed of parsing', () => {
 		return (bytes / (user + system)) * 1_000_000;
 	}
 
-	it('is at least a tenth of the usual with any quotes and line ends', async () => {
+	it('is at least a tenth of the usual speed with any quotes and line ends', async () => {
 		const usual = { before: 'email,name\n', piece: 'ann.smith@example.com,"Smith, Ann"\n', after: '' };
 		await speedOf(usual, 4 * mib);
 		const least = (await speedOf(usual, 8 * mib)) / 10;
@@ -101,7 +101,7 @@ describe('the speed of parsing', () => {
 
 describe('the end of a row', () => {
 	it('is where csv-parse finds it, for any valid text', () => {
-		// No blanks: around quotes, and alone on a line, they mean nothing here, and csv-parse takes them for text.
+		// Without spaces: csv-parse reads them as text around quotes and on empty lines, where they are skipped here.
 		const piece = fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'é', '-', ',"', '",', '"\n');
 		fc.assert(
 			fc.property(fc.array(piece, { maxLength: 30 }), fc.constantFrom(',', '§', 'é'), (pieces, delimiter) => {

@@ -11,7 +11,7 @@ function map(header: readonly string[], options: Partial<HeaderOptions> = {}) {
 	return mapHeader(header, { fields, ...options });
 }
 
-/** `column→target` of a mapping. */
+/** Returns `column→target` for each column of a mapping. */
 function targets(header: readonly string[], options: Partial<HeaderOptions> = {}): string[] {
 	const result = map(header, options);
 	if (result.kind === 'refused') throw new Error(result.findings.map(({ message }) => message).join('; '));
@@ -56,7 +56,7 @@ describe('column names', () => {
 		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
 	});
 
-	it('of a rejects file or an export that cannot be set are skipped', () => {
+	it('that only an export or a rejects file has are skipped there', () => {
 		const cells =
 			'id=7 list_id=1 email=a@x is_active=true source=API opt_in_signed=false is_email_verified=true';
 		const own = `${cells} date_created=2026-11-21T12:00:00.000000`;
@@ -75,7 +75,7 @@ describe('column names', () => {
 			'id list_id source opt_in_signed is_email_verified date_created _line _code _error',
 		);
 		expect(left('email=a@x source=IMPORT id=7')).toBe('source id');
-		// The same names in a file of others.
+		// The same names in a file that is not an export are not skipped.
 		expect(left('email=a@x id=7')).toEqual(['id']);
 		expect(left('email=a@x list_id=1 date_created=2026-11-21')).toEqual(['list_id', 'date_created']);
 		expect(left('email=a@x is_active=true id=C-7')).toEqual(['id']);
@@ -102,7 +102,7 @@ describe('column names', () => {
 });
 
 describe('a rejected header', () => {
-	it('names unknown columns and similar fields', () => {
+	it('lists unknown columns, with similar fields', () => {
 		const result = map(['email', 'ctiy', 'Shoe']);
 		expect(result).toEqual({
 			kind: 'refused',
@@ -141,7 +141,7 @@ describe('a rejected header', () => {
 		]);
 	});
 
-	it('has a name of two fields', () => {
+	it('has a name that two fields share', () => {
 		const twins = [
 			{ variable: 'a', name: 'Size' },
 			{ variable: 'b', name: 'size' },
@@ -189,7 +189,7 @@ describe('joined columns', () => {
 		return result.mapping.columns;
 	};
 
-	it('give the name or a field, in the order of --map, and nothing else', () => {
+	it('become the name or a field, in the order of --map, and nothing else', () => {
 		expect(joins(['Nachname', 'email', 'Vorname'], { map: ['vorname + NACHNAME=name'] })).toEqual([
 			{ index: 1, target: 'email' },
 			{ index: 2, joined: [0], target: 'name' },
@@ -202,7 +202,7 @@ describe('joined columns', () => {
 		]);
 	});
 
-	it('may have the joining sign in their names', () => {
+	it('can have the joining sign in their names', () => {
 		expect(targets(['email', 'A+B', 'C'], { map: ['A+B=name', 'C=-'] })).toEqual(['0→email', '1→name']);
 		expect(joins(['email', 'A+B', 'A', 'C'], { map: ['A+B+C=name', 'A=-'] }).slice(1)).toEqual([
 			{ index: 1, joined: [3], target: 'name' },
@@ -238,7 +238,7 @@ describe('column names in other languages', () => {
 		});
 	});
 
-	it('yield to a plainer name, to a field of that name and to --map', () => {
+	it('give way to a simpler name, to a field of that name and to --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
 			findings: [{ code: 'unknown', column: 'Courriel' }],
@@ -297,7 +297,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('become new fields only by meta.', () => {
+	it('become new fields only with meta.FIELD', () => {
 		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);

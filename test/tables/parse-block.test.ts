@@ -1,4 +1,4 @@
-/** Rows without quotes are cut at their delimiters; csv-parse reads the others, and would read both alike. */
+/** Rows without quotes are split at their delimiters, and csv-parse reads the others; both ways must agree. */
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -45,7 +45,7 @@ it.each([
 	['\t', '"a" \t "b"\t\t"c"', ['a', 'b', '', 'c']],
 	[' ', '"a"  "b"', ['a', '', 'b']],
 	['|', ' "a" | "b"', ['a', 'b']],
-])('blanks around the quotes of a cell are skipped (%j): %j', (delimiter, text, cells) => {
+])('spaces around the quotes of a cell are skipped (%j): %j', (delimiter, text, cells) => {
 	const bytes = Buffer.from(`${text}\r\n`);
 	const { rows } = parseBlock({ bytes, delimiter, line: 1, isLast: true });
 	expect(rows).toEqual([{ kind: 'record', line: 1, cells, isText: true }]);

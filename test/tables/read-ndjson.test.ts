@@ -22,11 +22,11 @@ describe('lines of JSON', () => {
 		['CRLF', plain.replaceAll('\n', '\r\n')],
 		['CR', plain.replaceAll('\n', '\r')],
 		['blank lines, no line end', `\n\n${plain.replace('\n', '\n \r\n\n').trimEnd()}`],
-		['a mark within, from files that were joined', plain.replace('\n', '\n\ufeff\r\n\ufeff')],
-		['blanks between tokens', plain.replaceAll(':', ' : ').replaceAll('{', '  { ')],
+		['a BOM inside, from files that were joined', plain.replace('\n', '\n\ufeff\r\n\ufeff')],
+		['spaces between tokens', plain.replaceAll(':', ' : ').replaceAll('{', '  { ')],
 		['another order of keys', '{"email":"a@x","name":"Ann"}\n{"name":"Bob","email":"b@x"}\n'],
 	];
-	it.each(accepted)('%s', async (_, bytes) => {
+	it.each(accepted)('are read: %s', async (_, bytes) => {
 		for (const chunk of [1, 7, 65_536]) {
 			const table = await readTable(bytes, { chunk });
 			expect(table).toMatchObject({ header: ['email', 'name'], delimiter: '' });
@@ -101,7 +101,7 @@ describe('lines of JSON', () => {
 		expect(rows.at(-1)).toMatchObject({ line: 12 });
 	});
 
-	it('keep the digits of numbers, or are errors', async () => {
+	it('keep all digits of numbers, or are errors', async () => {
 		const { rows } = await readTable(
 			[
 				'{"email":"a@x","n":5.0,"meta":{"v":5.0,"w":0.1}}',
@@ -118,7 +118,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('mark cells with the JSON of an object or array', async () => {
+	it('mark cells that contain the JSON of an object or array', async () => {
 		const late = '{"email":"a@x","meta":{},"tags":[1]}\n'.repeat(8_000);
 		const { header, rows } = await readTable(`${late}{"email":"b@x","meta":{"city":["Oslo"]}}\n`);
 		expect(header).toEqual(['email', 'meta', 'tags']);
@@ -134,7 +134,7 @@ describe('lines of JSON', () => {
 		expect(rows.at(-1)).toMatchObject({ kind: 'row', cells: ['b@x', '{"age":7,"note":"","city":"Oslo"}'] });
 	});
 
-	it('may be an array with an object a line', async () => {
+	it('can be an array with one object per line', async () => {
 		const { rows } = await readTable('[\n{"email":"a@x","name":"A"},\n{"email":"b@x","name":"B"}\n]\n');
 		expect(rows.map((row) => [row.kind, row.line, row.cells])).toEqual([
 			['row', 2, ['a@x', 'A']],
@@ -150,7 +150,7 @@ describe('lines of JSON', () => {
 		expect(rows).toHaveLength(8_002);
 	});
 
-	it('give the same rows for any chunks', async () => {
+	it('give the same rows whatever the chunks are', async () => {
 		const line = fc.constantFrom(
 			'{"a":"é😀"}',
 			'{"b":1}',

@@ -46,12 +46,12 @@ describe('a file', () => {
 		['mixed line ends', 'email,name\r\na@example.com,Ann\nb@example.com,Bob\r'],
 		['blank lines', '\n\nemail,name\n\n\na@example.com,Ann\r\n\r\nb@example.com,Bob\n\n'],
 		['no line end at the end', text.trimEnd()],
-		['a mark within, from files that were joined', text.replace('b@', '\ufeffb@')],
-		['lines of blanks', 'email,name\n  \na@example.com,Ann\n\ufeff\r\n \t\nb@example.com,Bob\n  '],
-		['blanks around quotes', text.replaceAll(/[^,\n]+/g, ' "$&"\t ')],
-		['quotes around everything', text.replaceAll(/[^,\n]+/g, '"$&"')],
+		['a BOM inside, from files that were joined', text.replace('b@', '\ufeffb@')],
+		['lines of spaces', 'email,name\n  \na@example.com,Ann\n\ufeff\r\n \t\nb@example.com,Bob\n  '],
+		['spaces around quotes', text.replaceAll(/[^,\n]+/g, ' "$&"\t ')],
+		['quotes around every cell', text.replaceAll(/[^,\n]+/g, '"$&"')],
 	];
-	it.each(accepted)('%s', async (_, bytes) => {
+	it.each(accepted)('is read: %s', async (_, bytes) => {
 		for (const chunk of [1, 7, 65_536]) {
 			const table = await readTable(bytes, { chunk });
 			expect(table.header).toEqual(['email', 'name']);
@@ -61,10 +61,10 @@ describe('a file', () => {
 	});
 
 	it.each([
-		['a line end of Windows', 'sep=;\r\nemail;name\r\na@x;Doe, John\r\n', ';'],
+		['a Windows line end', 'sep=;\r\nemail;name\r\na@x;Doe, John\r\n', ';'],
 		['a tab', 'sep=\t\nemail\tname\na@x\tDoe, John\n', '\t'],
-		['a delimiter that is not found by itself', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
-		['quotes, and delimiters of a program that filled it up', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
+		['a delimiter that is not detected', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
+		['quotes, and padding delimiters', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
 		['UTF-16', iconv.encode('sep=;\nemail;name\na@x;Doe, John\n', 'utf-16le', { addBOM: true }), ';'],
 	])('takes the delimiter from a first line sep= with %s', async (_, text, delimiter) => {
 		for (const chunk of [1, 65_536]) {
@@ -101,11 +101,11 @@ describe('a file', () => {
 
 		it.each([
 			['a code page', french, {}],
-			['a code page that is named', french, { encoding: 'windows-1252' }],
+			['a code page with --encoding', french, { encoding: 'windows-1252' }],
 			['Cyrillic', iconv.encode('email;имя\na@example.com;Анна Ёлкина\n', 'windows-1251'), {}],
-			['UTF-8 with as much that is none, and named', nearly, { encoding: 'utf-8' }],
+			['partly invalid UTF-8 with --encoding', nearly, { encoding: 'utf-8' }],
 			['NDJSON', iconv.encode('{"email":"a@x","name":"Zoë François"}\n', 'windows-1252'), {}],
-		])('%s', async (_, bytes, options) => {
+		])('makes no difference: %s', async (_, bytes, options) => {
 			expect(await outcome(Buffer.concat([bom, bytes]), options)).toEqual(await outcome(bytes, options));
 		});
 	});
@@ -119,7 +119,7 @@ describe('a file', () => {
 		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
 	});
 
-	it('does not make rows full of NUL UTF-16 if the header is not', async () => {
+	it('does not take rows full of NUL for UTF-16 if the header is not UTF-16', async () => {
 		const table = await readTable('h,i\n\0"\0"\0"\0"\n', { delimiter: ',', encoding: 'utf8' });
 		expect({ header: table.header, faults: faultsOf(table.rows) }).toEqual({
 			header: ['h', 'i'],
@@ -127,7 +127,7 @@ describe('a file', () => {
 		});
 	});
 
-	it('does not hide the delimiter after quoted ones, and keeps quoted line ends', async () => {
+	it('finds the delimiter despite quoted ones, and keeps quoted line ends', async () => {
 		const table = await readTable(
 			'email;name\na@example.com;"Doe, John, Jr.\nSecond; line"\nb@example.com;"x, y, z"\n',
 		);
@@ -138,7 +138,7 @@ describe('a file', () => {
 		]);
 	});
 
-	it('does not hide delimiters at the end of header and rows', async () => {
+	it('finds the delimiter despite trailing ones in header and rows', async () => {
 		const table = await readTable('email;name;;\na@x;Ann;;\nb@x;Bob\nc@x;Cid; \nd@x\ne@x;Eve;;;\n');
 		expect(table.header).toEqual(['email', 'name']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -161,7 +161,7 @@ describe('a file', () => {
 		['line ends', '\n'],
 		['brackets and braces', '[\n{'],
 		['blanks', ' '],
-		['an object that goes on', '{"a":1} ,'],
+		['an unfinished object', '{"a":1} ,'],
 	])('reads 256 KiB of %s quickly', (_, piece) => {
 		const whole = Buffer.from(piece.repeat(256 * 1024).slice(0, 256 * 1024));
 		for (const prefix of [whole, Buffer.concat([Buffer.from('['), whole])]) {
@@ -185,20 +185,20 @@ describe('rows with errors', () => {
 			1,
 		],
 		[
-			'one closed by a later row',
+			'a quote that a later row closes',
 			`email,name\na@x,"Ann\nb@x,Bob\nc@x,"Carl"\n${ok}`,
 			['2 unclosed_quote'],
 			3,
 		],
-		['text behind a closing quote', `email,name\na@x,"Ann" B\n${ok}`, ['2 stray_quote'], 1],
-		['text behind a quote after blanks', `email,name\na@x,  "Ann"  B\n${ok}`, ['2 stray_quote'], 1],
+		['text after a closing quote', `email,name\na@x,"Ann" B\n${ok}`, ['2 stray_quote'], 1],
+		['text after a quote with spaces before it', `email,name\na@x,  "Ann"  B\n${ok}`, ['2 stray_quote'], 1],
 		['a quote inside a cell', `email,name\na@x,5" pipe\n${ok}`, ['2 stray_quote'], 1],
 		['too few cells', `email,name\na@x\n${ok}`, ['2 too_few_cells'], 1],
 		['too many cells', `email,name\n\na@x,Doe,John\n${ok}`, ['3 too_many_cells'], 1],
 		['NUL', `email,name\na@x,A\0nn\n${ok}${ok}${ok}`, ['2 nul'], 3],
 		['a cell over 1 MiB', `email,name\na@x,${'x'.repeat(1024 * 1024 + 1)}\n${ok}`, ['2 cell_too_long'], 1],
 		['a cell of 10 MB', `email,name\na@x,${'x'.repeat(10_000_000)}\n${ok}`, ['2 row_too_long'], 1],
-	])('%s', async (_, text, faults, good) => {
+	])('are reported: %s', async (_, text, faults, good) => {
 		for (const lineEnd of ['\n', '\r\n']) {
 			const { rows } = await readTable(text.replaceAll('\n', lineEnd), { delimiter: ',' });
 			expect(faultsOf(rows)).toEqual(faults);
@@ -206,7 +206,7 @@ describe('rows with errors', () => {
 		}
 	});
 
-	it('are the same for any chunks', async () => {
+	it('are the same whatever the chunks are', async () => {
 		const text =
 			'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n \r\nd@x\r\ne@x,é😀\r\n\ufefff@x,  """q"""  ';
 		const whole = await readTable(text, { delimiter: ',' });
@@ -217,7 +217,7 @@ describe('rows with errors', () => {
 	});
 });
 
-describe('a file that is rejected by name', () => {
+describe('a file that is not a table', () => {
 	const zip = (name: string) =>
 		Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(26), Buffer.from(name)]);
 	const page =
@@ -227,7 +227,7 @@ describe('a file that is rejected by name', () => {
 		['an xlsx', zip('[Content_Types].xml'), 'binary', 'Excel workbook'],
 		['a gz', gzipSync('email\na@x\n'), 'binary', 'gzip-compressed'],
 		['an xls', Buffer.from('d0cf11e0a1b11ae10000', 'hex'), 'binary', 'old Office file'],
-		['an HTML page called .xls', Buffer.from(page), 'no_table', 'is an HTML page, which some programs write'],
+		['an HTML page named .xls', Buffer.from(page), 'no_table', 'is an HTML page, which some programs write'],
 		['XML', Buffer.from('<?xml version="1.0"?><people/>'), 'no_table', 'is an XML document'],
 		['a PDF', Buffer.from('%PDF-1.7\n'), 'binary', 'holds no text of rows: save its table as CSV'],
 		['a database', Buffer.from('SQLite format 3\0'), 'binary', 'holds no text of rows'],
@@ -239,9 +239,9 @@ describe('a file that is rejected by name', () => {
 			'binary file',
 		],
 		['nothing', Buffer.alloc(0), 'empty', 'is empty'],
-		['a BOM alone', Buffer.from([0xef, 0xbb, 0xbf]), 'empty', 'is empty'],
+		['only a BOM', Buffer.from([0xef, 0xbb, 0xbf]), 'empty', 'is empty'],
 		['blank lines', Buffer.from('\n\r\n\n'), 'empty', 'is empty'],
-	])('%s', async (_, bytes, code, words) => {
+	])('is rejected: %s', async (_, bytes, code, words) => {
 		await expect(readTable(bytes)).rejects.toMatchObject({
 			code,
 			name: 'TableError',
@@ -249,7 +249,7 @@ describe('a file that is rejected by name', () => {
 		});
 	});
 
-	it('is missing, a directory, unreadable, or has a file as folder', async () => {
+	it('is rejected if it is missing, a directory, unreadable, or below a file', async () => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-table-'));
 		const file = join(folder, 'people.csv');
 		await writeFile(file, 'email\na@x\n');
@@ -264,7 +264,7 @@ describe('a file that is rejected by name', () => {
 		await expect(openTable(file)).rejects.toMatchObject({ code: 'unreadable' });
 	});
 
-	it('has a header whose quote is never closed', async () => {
+	it('is rejected if a quote of its header is never closed', async () => {
 		await expect(readTable('email,"name\na@x,A\n')).rejects.toMatchObject({
 			code: 'bad_header',
 			message: expect.stringContaining('line 1'),
@@ -273,7 +273,7 @@ describe('a file that is rejected by name', () => {
 });
 
 describe('reading a written table', () => {
-	it('returns any cells', async () => {
+	it('returns the written cells', async () => {
 		const cell = fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\0', ''));
 		const hostile = fc.constantFrom('"', '""', '\r\n', '\r', ',', ';', '\uFEFF', ' ', '', "'", '\\', '\\"');
 		const any = fc.oneof(
@@ -299,7 +299,7 @@ describe('reading a written table', () => {
 		);
 	});
 
-	it('never throws and never loses a line end on any bytes', async () => {
+	it('never throws, and never loses a line end, whatever the bytes are', async () => {
 		const piece = fc.constantFrom('"', ',', '\n', '\r\n', 'a', '""', 'é', '\0', ' ');
 		await fc.assert(
 			fc.asyncProperty(
@@ -353,7 +353,7 @@ describe('a stream of rows', () => {
 		await expect(read()).rejects.toBe(reason);
 	});
 
-	it('reads no more of the source than needed', async () => {
+	it('reads only as much of the source as it needs', async () => {
 		let given = 0;
 		async function* endless(): AsyncGenerator<Uint8Array> {
 			yield Buffer.from('email,name\n');

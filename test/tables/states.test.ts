@@ -3,13 +3,13 @@ import { type State, stateColumn, stateOf, stateOfRow, tellsState } from '../../
 
 const lines = (text: string) => text.split('\n').map((line) => line.trim());
 
-/** `cells`: of all rows; blank ones are rows too. */
+/** `cells` are those of all rows, and empty ones count as rows. */
 function tells(column: string, cells: readonly string[], isWhole = true): boolean {
 	const filled = cells.filter((cell) => cell !== '');
 	return tellsState(column, 0, { cells: [filled], rows: cells.length, isWhole });
 }
 
-/** Names in exports of other programs, then in German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish, Japanese. */
+/** Names in exports of other programs, and in nine languages: German to Japanese. */
 const namesOfStates = `Status, status, UNSUB_TIME, UNSUB_REASON, CLEAN_TIME, CLEAN_CAMPAIGN_ID, Opted Out, Email Opt Out, HasOptedOutOfEmail
 	Email Blacklisted, Blocklisted, EMAIL_BLACKLISTED, OPT_IN, DOUBLE_OPT-IN, Unsubscribed, unsubscribed_at, meta.bounced, bounce_count
 	Complaint, Marked as spam, doNotContact, donotemail, DNC, Do not mail, IsExcludedFromCampaigns, Suppressed, IsOptInPending, inactive
@@ -28,13 +28,13 @@ const namesOfStates = `Status, status, UNSUB_TIME, UNSUB_REASON, CLEAN_TIME, CLE
 
 it.each(
 	lines(namesOfStates).map((line) => [line]),
-)('columns say who gets mail by their names, whatever is in them: %s', (line) => {
+)('a column name that says who may get mail is recognized, whatever the cells are: %s', (line) => {
 	for (const name of line.split(', '))
 		for (const cells of [[], [''], ['', 'NORMAL'], ['2024-05-01 10:00:00', ''], ['1', '0']])
 			expect([name, cells, tells(name, cells)]).toEqual([name, cells, true]);
 });
 
-it('state columns are recognized by their cells, if their names mean nothing', () => {
+it('state columns are recognized by their cells, if their names say nothing', () => {
 	const by = `state=active|cancelled; Estado=activo|baja; Stato=iscritto|disiscritto; Stan=aktywny|wypisany; 状態=有効|退会
 		Newsletter=ja|nein; Newsletter=oui|; Marketing=1|0; Aktiv=ja|nein; active_subscription=true|false; =x|hard bounce
 		Enabled=1|0; Mailable=No|Yes; Email allowed=No|; On Hold=1|; Date Held=|2024-05-01; Churned=1|; Segment=customer|unsubscribed|lead; Kind=subscribed|subscribed; Typ=abgemeldet; 種別=配信停止|購読中; column_7=enabled|blocklisted
@@ -53,12 +53,12 @@ it('state columns are recognized by their cells, if their names mean nothing', (
 			const [name = '', cells = ''] = pair.split('=').map((part) => part.trim());
 			expect([pair, tells(name, cells.split('|'))]).toEqual([pair, expected]);
 		}
-	// Times of a subscription that some lack, or rows that are not known, may set somebody apart.
+	// A subscription time that some rows lack, or may lack in unread rows, may be a state.
 	expect(tells('OPTIN_TIME', ['2024-05-01', ''])).toBe(true);
 	expect(tells('OPTIN_TIME', ['2024-05-01', '2024-05-02'], false)).toBe(true);
 });
 
-it('state words are read, and yes, no and times by the column’s name', () => {
+it('state words are understood, and yes, no and times by the column’s name', () => {
 	const words = `active: Active, SUBSCRIBED, opt-in, angemeldet, abonné, Abonnée, suscrito, iscritta, ativo, ingeschreven, zapisany, prenumererar, 購読中
 		unsubscribed: unsubscribed, Opted-out, opt out, Abgemeldet, désabonné, desabonne, Désinscrite, dado de baja, disiscritto, 退会
 		unsubscribed: descadastrado, uitgeschreven, afgemeld, wypisana, avregistrerad, 配信停止

@@ -3,12 +3,12 @@
 import type { TableRow } from '../../src/tables/finding.js';
 import { openTable, type TableOptions } from '../../src/tables/read-table.js';
 
-/** A stream of the bytes in chunks of `size`. */
+/** Returns a stream of the bytes in chunks of `size`. */
 export async function* inChunks(bytes: Uint8Array, size = 64 * 1024): AsyncGenerator<Uint8Array> {
 	for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
 
-/** Header and rows of the text or bytes as `openTable` gives them. */
+/** Returns the header and rows that `openTable` reads from the text or bytes. */
 export async function readTable(
 	content: string | Uint8Array,
 	options: TableOptions & { chunk?: number } = {},
@@ -24,7 +24,7 @@ export function cellsOf(rows: readonly TableRow[]): (readonly string[])[] {
 	return rows.flatMap((row) => (row.kind === 'row' ? [row.cells] : []));
 }
 
-/** `line code` of the bad rows. */
+/** Returns `line code` of the bad rows. */
 export function faultsOf(rows: readonly TableRow[]): string[] {
 	return rows.flatMap((row) => (row.kind === 'bad' ? [`${row.line} ${row.code}`] : []));
 }

@@ -44,7 +44,7 @@ describe('a rejects file', () => {
 		expect(await readFile(path, 'utf8')).toBe('mine');
 	});
 
-	it('has rows as wide as its header', async () => {
+	it('has rows that are as wide as its header', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([reject(2, ['a@x']), reject(3, ['a@x', 'Doe', ' John', 'x"y']), reject(4, [])]);
 		await rejects.close();
@@ -57,7 +57,7 @@ describe('a rejects file', () => {
 		]);
 	});
 
-	it('can be imported, and its own rejects repeat no columns', async () => {
+	it('can be imported, and the rejects of that import repeat no columns', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([reject(7)]);
 		await rejects.close();
@@ -95,7 +95,7 @@ describe('a rejects file in the source’s format', () => {
 	});
 });
 
-it('an existing rejects file stays as it is', async () => {
+it('an existing rejects file is not changed', async () => {
 	await writeFile(path, 'mine');
 	await expect(openRejects({ path, header })).rejects.toMatchObject({ code: 'file_exists' });
 	expect(await readFile(path, 'utf8')).toBe('mine');
@@ -109,7 +109,7 @@ describe('a continued rejects file', () => {
 		return readFile(path, 'utf8');
 	}
 
-	it('has no row twice', async () => {
+	it('contains no row twice', async () => {
 		const before = await firstRun();
 		const rejects = await openRejects({ path, header, resume: true });
 		await rejects.write([reject(3), reject(5)]);
@@ -118,7 +118,7 @@ describe('a continued rejects file', () => {
 		expect(await readFile(path, 'utf8')).toBe(`${before}a@,Ann,9,invalid,Enter a valid email address.\n`);
 	});
 
-	it('is repaired after a crash at any place', async () => {
+	it('is repaired after a crash at any position', async () => {
 		const whole = await firstRun();
 		const size = Buffer.byteLength(whole);
 		for (let cut = 0; cut < size; cut += 1) {

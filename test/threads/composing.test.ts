@@ -131,7 +131,7 @@ function turn(): Promise<void> {
 }
 
 describe('mails composed by threads', () => {
-	it('equal those of the process, octet by octet', async () => {
+	it('equal those composed in the process, byte for byte', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		const here = composerWith();
@@ -159,8 +159,7 @@ describe('mails composed by threads', () => {
 			await turn();
 			for (const message of messages) {
 				const mail = await composer.compose(message);
-				// A slow server: one in fifty is on its way for long, more than there are slabs for. The last slab of a
-				// thread is not kept.
+				// One message in fifty stays in flight, more than there are slabs. A thread never gives away its last slab.
 				if (composed++ % 50 === 0) kept.push({ message, mail });
 				else release(mail);
 			}
@@ -175,7 +174,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('leave an impossible mail to the process, which reports it', async () => {
+	it('leave a mail that cannot be composed to the process, which reports it', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		await whileComposing(ahead, 200, async () => {
@@ -190,7 +189,7 @@ describe('mails composed by threads', () => {
 
 	it('are composed by the process if a thread ends', async () => {
 		let started = 0;
-		// It composes nothing, and ends when a mail of it is waited for.
+		// This thread composes nothing, and ends when one of its mails is requested.
 		const source = `const { parentPort, workerData } = require('node:worker_threads');
 			parentPort.on('message', () => {}); workerData.once('message', () => process.exit(1));
 			parentPort.postMessage({ kind: 'ready' });`;

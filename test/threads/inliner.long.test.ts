@@ -114,7 +114,7 @@ describe('inlining CSS', () => {
 	it.each([
 		['braces', '{'.repeat(50_000)],
 		['parentheses', `p:not(${'('.repeat(50_000)}`],
-		['media in media', '@media x {'.repeat(5000)],
+		['nested media rules', '@media x {'.repeat(5000)],
 		['selectors', `${'a,'.repeat(50_000)}a{b:c}`],
 		['comments', '/*'.repeat(50_000)],
 		['quotes', `"'`.repeat(50_000)],

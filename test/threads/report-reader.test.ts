@@ -31,7 +31,7 @@ it('reading a mail in a thread does not block the process', async () => {
 	expect(order).toEqual(['answered', 'read']);
 });
 
-it('a thread reads each mail like the process', async () => {
+it('a thread reads each mail with the same result as the process', async () => {
 	const { read } = open();
 	const mails = [
 		bounce,
@@ -42,7 +42,7 @@ it('a thread reads each mail like the process', async () => {
 	expect(await Promise.all(mails.map(read))).toEqual(mails.map(readMail));
 });
 
-it('a dead thread rejects its mail, and another one reads the next', async () => {
+it('a dead thread rejects its mail, and another thread reads the next one', async () => {
 	let started = 0;
 	const { read } = open({
 		spawn: () => {

@@ -22,7 +22,7 @@ parentPort.on('message', (what) => {
 parentPort.postMessage('ready');
 `;
 
-/** How often a thread has answered: seen without a turn of the event loop. */
+/** The number of answers of a thread, which can be read without a turn of the event loop. */
 const answered = new Int32Array(new SharedArrayBuffer(4));
 
 function open(deadlineMs: number): RequestThread<string, string> {
@@ -36,11 +36,11 @@ function open(deadlineMs: number): RequestThread<string, string> {
 	return thread;
 }
 
-it('the deadline does not pass for a thread that waits for the processor', async () => {
+it('the deadline does not pass for a thread that waits for a CPU', async () => {
 	expect(await open(1000).ask('wait')).toBe('wait');
 });
 
-it('the deadline passes for a thread that computes, or waits a dozen times as long', async () => {
+it('the deadline passes for a thread that computes, or that waits twelve times as long', async () => {
 	await expect(open(300).ask('compute')).rejects.toThrow('it took longer than 300 ms');
 	await expect(open(20).ask('waitForever')).rejects.toThrow('it took longer than 20 ms');
 });
@@ -50,7 +50,7 @@ it('the deadline does not pass while the process is blocked', async () => {
 	await ask('answer');
 	const before = Atomics.load(answered, 0);
 	const answer = ask('answer');
-	// The question goes out first; then this thread computes past the deadline and the answer.
+	// The request is sent first. Then this thread is busy until the deadline has passed and the answer is there.
 	await new Promise(setImmediate);
 	const until = performance.now() + 500;
 	while (performance.now() < until || Atomics.load(answered, 0) === before);

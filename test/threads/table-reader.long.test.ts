@@ -74,7 +74,7 @@ describe('a table read in a thread', () => {
 		expect(there[0]?.originals[1]).toEqual({ line: 3, original: ['P1@Example.com', 'Name, 1', '', ''] });
 	});
 
-	it('reuses the memory of returned batches only', async () => {
+	it('reuses only the memory of batches that were returned', async () => {
 		const order = await orderOf(await file(people(40_000)), 'cells');
 		const whole = (await all(readInThread(order, never))).map(contentOf);
 		const held: LentBundle[] = [];
@@ -85,7 +85,7 @@ describe('a table read in a thread', () => {
 			const oldest = held.shift() ?? expect.unreachable();
 			seen.push(contentOf(oldest));
 			oldest.giveBack();
-			// The last ones may come back to a thread that has ended, and stay.
+			// The last batches may be returned after the thread has ended, so their memory is not taken back.
 			if (seen.length < whole.length / 2) expect(oldest.rows.put.bytes).toHaveLength(0);
 		}
 		expect(whole.length).toBeGreaterThan(30);
@@ -178,7 +178,7 @@ describe('an import from a table read in a thread', () => {
 		expect(await importOf(path, { inThread: 'yes', stopAt: null })).toEqual(here);
 	});
 
-	it('continues where it was interrupted, with nothing lost or repeated', async () => {
+	it('continues where it was interrupted, and loses or repeats nothing', async () => {
 		const path = await file(people(8_000));
 		const whole = await importOf(path, { inThread: 'yes', stopAt: null });
 		for (const stopAt of [0, 1_000, 5_000])

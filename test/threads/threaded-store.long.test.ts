@@ -73,7 +73,7 @@ function handedOn(name: string): Worker {
 	return thread;
 }
 
-// Upkeep apart goes by the machine's clock: after a second it deletes what the suite's clock has made long ago.
+// A separate upkeep uses the machine's clock, and would delete the old data of the suite's clock after a second.
 storeSuite('a SQLite file, in threads', async (clock) =>
 	openThreadedStore(await emptyDatabase(newPath()), {
 		...{ clock, mode: 'existing', eventDelayMs: 0, upkeep: 'with_commits' },
@@ -110,7 +110,7 @@ describe('a store in threads', () => {
 		expect(sent().map((count, at) => count - (before[at] ?? 0))).toEqual([1, 1]);
 	});
 
-	it('shows every read what was acknowledged before', async () => {
+	it('shows each read all changes that were acknowledged before', async () => {
 		const store = await opened();
 		const list_id = await newList(store);
 		for (let i = 1; i <= 100; i++) {
@@ -147,9 +147,7 @@ describe('a store in threads', () => {
 		expect((await again.reads.pageLists({ page: 1, page_size: 9 })).count).toBe(20);
 	});
 
-	it.each([
-		0, 1,
-	])('tells its owner that thread %i ended, and rejects waiting and later operations', async (which) => {
+	it.each([0, 1])('reports that thread %i ended, and rejects waiting and later operations', async (which) => {
 		const { threads, spawn } = watched();
 		const told: StoreError[] = [];
 		const store = await opened(newPath(), { spawn, onFailure: (error) => told.push(error) });

@@ -17,35 +17,35 @@ const codes = ({ fields }: ApiError) =>
 
 describe('field errors', () => {
 	it.each<[string, unknown, Record<string, unknown>]>([
-		['by name', { name: ['This field is required.'] }, { name: ['This field is required.'] }],
+		['lists by name', { name: ['This field is required.'] }, { name: ['This field is required.'] }],
 		['a text in place of a list', { name: 'No.' }, { name: ['No.'] }],
-		['several', { name: ['A.', 'B.'], email: ['C.'] }, { name: ['A.', 'B.'], email: ['C.'] }],
-		['items by index', { to: { 1: ['Bad.'] } }, { to: { 1: ['Bad.'] } }],
-		['items in their places', { to: [[], ['Bad.']] }, { to: { 1: ['Bad.'] } }],
-		['records in their places', { to: [{}, { email: ['Bad.'] }] }, { to: { 1: { email: ['Bad.'] } } }],
-		['deep ones', { a: { b: { c: ['Bad.'] } } }, { a: { b: { c: ['Bad.'] } } }],
+		['several fields', { name: ['A.', 'B.'], email: ['C.'] }, { name: ['A.', 'B.'], email: ['C.'] }],
+		['items under their index', { to: { 1: ['Bad.'] } }, { to: { 1: ['Bad.'] } }],
+		['items at their position', { to: [[], ['Bad.']] }, { to: { 1: ['Bad.'] } }],
+		['records at their position', { to: [{}, { email: ['Bad.'] }] }, { to: { 1: { email: ['Bad.'] } } }],
+		['nested errors', { a: { b: { c: ['Bad.'] } } }, { a: { b: { c: ['Bad.'] } } }],
 		['a list for the whole body', ['Bad.'], { non_field_errors: ['Bad.'] }],
-		['full details', { name: [{ message: 'Bad.', code: 'odd' }] }, { name: ['Bad.'] }],
-		['under errors', { errors: { name: ['Bad.'] } }, { name: ['Bad.'] }],
+		['errors with message and code', { name: [{ message: 'Bad.', code: 'odd' }] }, { name: ['Bad.'] }],
+		['fields under errors', { errors: { name: ['Bad.'] } }, { name: ['Bad.'] }],
 		[
-			'listed under errors',
+			'a list under errors',
 			{ message: 'Failed', errors: [{ field: 'name', message: 'Bad.' }, { message: 'Also.' }] },
 			{ name: ['Bad.'], non_field_errors: ['Also.'] },
 		],
 		[
-			'listed under detail with their places',
+			'a list under detail with locations',
 			{ detail: [{ loc: ['body', 'name'], msg: 'Bad.', type: 'x' }] },
 			{ name: ['Bad.'] },
 		],
-		['with an empty list beside', { name: ['Bad.'], email: [] }, { name: ['Bad.'] }],
-		['with numbers beside', { name: ['Bad.'], status: 400 }, { name: ['Bad.'] }],
-	])('%s', (_, body, expected) => {
+		['a field with an empty list', { name: ['Bad.'], email: [] }, { name: ['Bad.'] }],
+		['a field with a number', { name: ['Bad.'], status: 400 }, { name: ['Bad.'] }],
+	])('are read from %s', (_, body, expected) => {
 		const error = refusal(400, body);
 		expect(error.code).toBe('invalid');
 		expect(fieldsOf(error)).toEqual(expected);
 	});
 
-	it('use the first one as message', () => {
+	it('have the first one as message', () => {
 		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
 			'to.1: Enter a valid email address.',
 		);
@@ -56,7 +56,7 @@ describe('field errors', () => {
 		expect(refusal(400, deep)).toMatchObject({ code: 'invalid', fields: null });
 	});
 
-	it('have the code of the header if there is one error', () => {
+	it('have the code of the header if there is only one error', () => {
 		const header = { 'x-error-code': 'reserved' };
 		expect(codes(refusal(400, { name: ['No.'] }, header))).toEqual([['name', 'reserved']]);
 		expect(codes(refusal(400, { name: ['No.', 'Never.'] }, header))).toEqual([
@@ -76,11 +76,11 @@ describe('an error for the whole request', () => {
 		['RFC 7807 without detail', { type: 'about:blank', title: 'No such thing.' }],
 		['message', { message: 'No such thing.', code: 7 }],
 		['error', { error: 'No such thing.' }],
-		['error and its message', { error: { code: 'x', message: 'No such thing.' } }],
+		['an error and its message', { error: { code: 'x', message: 'No such thing.' } }],
 		['OAuth', { error: 'bad', error_description: 'No such thing.' }],
-		['the first of errors', { errors: ['No such thing.'] }],
+		['the first of several errors', { errors: ['No such thing.'] }],
 		['a text', '"No such thing."'],
-	])('%s', (_, body) => {
+	])('has the message of %s', (_, body) => {
 		const error = refusal(404, body);
 		expect(error).toMatchObject({ code: 'not_found', message: 'No such thing.', fields: null });
 	});
@@ -88,16 +88,16 @@ describe('an error for the whole request', () => {
 	it.each<[string, string, string]>([
 		['plain text', 'upstream timed out\r\n', 'The service answered 502: upstream timed out'],
 		[
-			'a page',
+			'a web page',
 			'<!DOCTYPE html><html><head><title>502 Bad\n Gateway</title></head><body>x</body></html>',
 			'The service answered 502: 502 Bad Gateway',
 		],
-		['a page with a headline', '<html><body><h1>Oops</h1><p>x</p>', 'The service answered 502: Oops'],
-		['a page without either', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
+		['a page with a heading', '<html><body><h1>Oops</h1><p>x</p>', 'The service answered 502: Oops'],
+		['a page without both', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
 		['nothing', '', 'The service answered 502 without a message.'],
-		['JSON of ours', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
-		['JSON that says nothing', '{"ok": false}', 'The service answered 502 without a message.'],
-	])('from a proxy in front is read: %s', (_, body, message) => {
+		['JSON of mailctl', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
+		['JSON without a message', '{"ok": false}', 'The service answered 502 without a message.'],
+	])('from a proxy has the message of %s', (_, body, message) => {
 		expect(refusal(502, body)).toMatchObject({ code: 'server_error', message });
 	});
 
@@ -121,7 +121,7 @@ describe('an error for the whole request', () => {
 		expect(refusal(status, { detail: 'x' }).code).toBe(code);
 	});
 
-	it('has a header that separates broken JSON from bad input', () => {
+	it('is distinguished from broken JSON by a header', () => {
 		const header = { 'x-error-code': 'parse_error' };
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');

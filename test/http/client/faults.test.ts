@@ -1,4 +1,4 @@
-// Every fault of a remote service: what the client makes of it, what the shell sees, and what reached the service.
+// Each fault of a remote service: the client's error, the exit code, and the requests that reached the service.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';
 import { iterate, take } from '../../../src/api/pages.js';
@@ -41,7 +41,7 @@ describe('an answer outside the contract is bad_answer, exit 7', () => {
 		['JSON that breaks off', { kind: 'text', type: 'application/json', text: '{"count": 1, "resu' }],
 		['text that is not UTF-8', { kind: 'raw', text: 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n"\xff"' }],
 		['JSON 10,000 levels deep', { kind: 'text', text: `${'['.repeat(10_000)}${']'.repeat(10_000)}` }],
-		['a head without end', { kind: 'raw', text: `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(100_000)}\r\n\r\n` }],
+		['a header without end', { kind: 'raw', text: `HTTP/1.1 200 OK\r\nx-a: ${'a'.repeat(100_000)}\r\n\r\n` }],
 		['a list in place of a page', json([list])],
 		['a page without results', json({ count: 0, next: null, previous: null })],
 		['a page without a count', json({ next: null, previous: null, results: [] })],
@@ -52,13 +52,10 @@ describe('an answer outside the contract is bad_answer, exit 7', () => {
 		['a result whose id is a text', json(page({ count: 1, results: [{ id: '1', name: 'News' }] }))],
 		['a result that is null', json(page({ count: 1, results: [null] }))],
 		['a gzip bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }],
-		[
-			'an encoding nobody knows',
-			{ kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } },
-		],
-		['gzip that is none', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'gzip' } }],
+		['an unknown encoding', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } }],
+		['malformed gzip', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'gzip' } }],
 		['bytes that are not HTTP', { kind: 'raw', text: '220 mail.example.com ESMTP\r\n' }],
-	])('%s', async (_, act) => {
+	])('if it is %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'bad_answer', message: expect.stringMatching(/\S/) });
@@ -66,7 +63,7 @@ describe('an answer outside the contract is bad_answer, exit 7', () => {
 		expect(service.asked()).toHaveLength(1);
 	});
 
-	it('names the place and the problem', async () => {
+	it('has an error with the place and the problem', async () => {
 		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
 		const error = await failure(client().api.lists.page({}));
 		expect(error.message).toBe('The answer has no results.0.name that is a text (GET /sub/lists/).');
@@ -80,7 +77,7 @@ describe('a redirect', () => {
 		['to another host', 302, 'https://elsewhere.example/sub/lists/'],
 		['to another scheme', 307, 'http://127.0.0.1/'],
 		['that keeps the method', 308, '//elsewhere.example/'],
-		['that sees other', 303, '/login?next=/sub/lists/'],
+		['with status 303', 303, '/login?next=/sub/lists/'],
 	])('%s is not followed: bad_answer, exit 7', async (_, status, location) => {
 		service.answer({ kind: 'empty', status, headers: { location } });
 		const error = await failure(
@@ -112,7 +109,7 @@ describe('a redirect', () => {
 });
 
 describe('pages with a foreign next', () => {
-	it('continue on the base URL, so that the token stays there', async () => {
+	it('continue at the base URL, so that the token stays there', async () => {
 		const foreign = await startHostileService();
 		service.answer(
 			json(page({ count: 2, next: `${foreign.url}/stolen/?page=2&shard=7`, results: [list] })),
@@ -148,8 +145,8 @@ describe('an incomplete answer is a network error, exit 6', () => {
 	});
 
 	it.each<[string, Act]>([
-		['cut after the request was written', { kind: 'cut' }],
-		['cut within the answer', { kind: 'truncated', text: '{"id": 1, "name": "Ne' }],
+		['the connection was lost after the request', { kind: 'cut' }],
+		['the connection was lost within the answer', { kind: 'truncated', text: '{"id": 1, "name": "Ne' }],
 	])('after %s is uncertain', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client().api.lists.create({ name: 'a', email_reason: 'b' }));
@@ -159,9 +156,9 @@ describe('an incomplete answer is a network error, exit 6', () => {
 	});
 
 	it.each<[string, Act]>([
-		['a server that says nothing', { kind: 'silent' }],
-		['a server that drips, however long it goes on', { kind: 'drip' }],
-	])('when %s meets the deadline', async (_, act) => {
+		['a server that never answers', { kind: 'silent' }],
+		['a server that answers byte by byte', { kind: 'drip' }],
+	])('when %s is reported at the deadline', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
@@ -169,7 +166,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		expect(classify(error).exit).toBe(6);
 	});
 
-	it('for a file has a second more for each 256 KiB', async () => {
+	it('for an upload comes after one more second for each 256 KiB', async () => {
 		service.introduce(json({ service: 'mailctl', version: '1.2.3', extensions: ['attachments'] }));
 		service.answer({ kind: 'silent' });
 		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });
@@ -178,14 +175,14 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		expect(error.message).toBe(`${service.url}: no complete answer within 750 ms`);
 	});
 
-	it('has no token that a header cannot contain', async () => {
+	it('is reported for a token that a header cannot contain, without the token', async () => {
 		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).not.toContain('two');
 		expect(service.seen).toEqual([]);
 	});
 
-	it('ends at once when the call is aborted, with its reason', async () => {
+	it('comes at once when the call is aborted, with its reason', async () => {
 		service.answer({ kind: 'drip' });
 		const stop = new AbortController();
 		const { api } = client();

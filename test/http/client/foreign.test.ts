@@ -54,7 +54,7 @@ describe('every request', () => {
 		await anonymous.close();
 	});
 
-	it('has a slash at its end, and True and False in its query', async () => {
+	it('has a slash at its end, and writes True and False in its query', async () => {
 		const { api } = client;
 		const subscribers = api.subscribers(3);
 		await subscribers.page({ is_active: true, email__icontains: 'a+b&c=d@é', page_size: 10 });
@@ -72,7 +72,7 @@ describe('every request', () => {
 		);
 	});
 
-	it('never follows the Location of what it created', async () => {
+	it('never follows the Location of a created record', async () => {
 		service.answer({ kind: 'json', status: 201, body: hook, headers: { location: 'http://127.0.0.1:9/' } });
 		await client.api.webhooks.create({ url: hook.url, type: 'OPENED' });
 		expect(service.asked()).toHaveLength(1);
@@ -158,7 +158,7 @@ describe('answers', () => {
 		expect(await api.lists.page({})).toEqual(page);
 	});
 
-	it('may have any 2xx status with the right shape', async () => {
+	it('can have any 2xx status with the right shape', async () => {
 		const { api } = client;
 		service.answer(json({ id: 1, name: 'n' }, 200));
 		expect(await api.lists.create({ name: 'n', email_reason: 'r' })).toEqual({ id: 1, name: 'n' });
@@ -173,7 +173,7 @@ describe('answers', () => {
 		}
 	});
 
-	it('may begin with a byte order mark', async () => {
+	it('can begin with a byte order mark', async () => {
 		service.answer({ kind: 'text', text: `\ufeff${JSON.stringify({ id: 1, name: 'n' })}` });
 		expect(await client.api.lists.get(1)).toEqual({ id: 1, name: 'n' });
 	});

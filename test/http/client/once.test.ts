@@ -42,7 +42,7 @@ async function startWire(to: string): Promise<Wire> {
 		}
 	});
 	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-	const { port } = server.address() as AddressInfo; // it listens on TCP
+	const { port } = server.address() as AddressInfo; // the server listens on TCP
 	return {
 		url: `http://127.0.0.1:${port}`,
 		lose: (text, times) => {

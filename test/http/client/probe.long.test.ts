@@ -1,4 +1,4 @@
-// Whether a deployment is ours: asked without a token until something answers, then never again.
+// The client asks `GET /` without a token whether a service is mailctl, until it gets an answer, and then never again.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
@@ -24,18 +24,18 @@ function client(wishes: Partial<ClientWishes> = {}): Client {
 
 const nobody = { service: 'unknown', idempotentSend: false, ext: {} };
 
-describe('a server that', () => {
+describe('the answer to GET /', () => {
 	it.each<[string, Act]>([
-		['a page', { kind: 'text', type: 'text/html', text: '<html>Welcome</html>' }],
+		['a web page', { kind: 'text', type: 'text/html', text: '<html>Welcome</html>' }],
 		['a 401', { kind: 'json', status: 401, body: { detail: 'x' } }],
 		['a 404', { kind: 'json', status: 404, body: { detail: 'x' } }],
 		['a 403', { kind: 'json', status: 403, body: { detail: 'x' } }],
 		['a 405', { kind: 'json', status: 405, body: { detail: 'x' } }],
 		['a redirect', { kind: 'empty', status: 302, headers: { location: '/login/' } }],
-		['somebody else', { kind: 'json', body: { service: 'other', extensions: ['imports'] } }],
+		['another name', { kind: 'json', body: { service: 'other', extensions: ['imports'] } }],
 		['a list', { kind: 'json', body: ['mailctl'] }],
 		['null', { kind: 'json', body: null }],
-	])('%s is not mailctl, and is asked once', async (_, act) => {
+	])('is not from mailctl if it is %s, and is not requested again', async (_, act) => {
 		service.introduce(act);
 		const { api } = client({ remote: { retries: 3 } });
 		expect(await api.capabilities()).toEqual(nobody);
@@ -49,18 +49,18 @@ describe('a server that', () => {
 		['a 500', { kind: 'text', status: 500, text: '<html>' }, 'server_error', 2],
 		['a 502', { kind: 'text', status: 502, text: '<html>' }, 'server_error', 2],
 		[
-			'a 503 that says when',
+			'a 503 with Retry-After',
 			{ kind: 'empty', status: 503, headers: { 'retry-after': '0' } },
 			'unavailable',
 			2,
 		],
 		['a 504', { kind: 'text', status: 504, text: '<html>' }, 'server_error', 2],
 		['a 408', { kind: 'empty', status: 408 }, 'network', 1],
-		['a cut', { kind: 'cut' }, 'network', 2],
+		['a lost connection', { kind: 'cut' }, 'network', 2],
 		['silence', { kind: 'silent' }, 'network', 2],
-		['a drip', { kind: 'drip' }, 'network', 2],
-		['a bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
-	])('%s does not tell, is asked like every GET, and never counts as an uncertain send', async (_, act, code, asked) => {
+		['a slow answer', { kind: 'drip' }, 'network', 2],
+		['a gzip bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
+	])('decides nothing if it is %s: it is requested again, and a send is never uncertain', async (_, act, code, asked) => {
 		service.introduce(act);
 		const timeoutMs = act.kind === 'silent' || act.kind === 'drip' ? 1_500 : 60_000;
 		const { api } = client({ remote: { retries: 1, timeoutMs } });
@@ -75,10 +75,10 @@ describe('a server that', () => {
 	});
 
 	it.each<[string, unknown, string[]]>([
-		['ours has what it names', ['templates', 'imports', 'dancing', 7, '__proto__'], ['imports', 'templates']],
-		['ours may number what it names', { templates: 1, dancing: 2 }, ['templates']],
-		['ours may name nothing', undefined, []],
-	])('%s', async (_, extensions, expected) => {
+		['extensions in a list', ['templates', 'imports', 'dancing', 7, '__proto__'], ['imports', 'templates']],
+		['extensions in an object', { templates: 1, dancing: 2 }, ['templates']],
+		['no extensions', undefined, []],
+	])('is from mailctl with %s', async (_, extensions, expected) => {
 		service.introduce({ kind: 'json', body: { service: 'mailctl', version: '9', extensions } });
 		const { service: name, idempotentSend, ext } = await client().api.capabilities();
 		expect({ name, idempotentSend }).toEqual({ name: 'mailctl', idempotentSend: true });
@@ -86,7 +86,7 @@ describe('a server that', () => {
 	});
 });
 
-it('is asked below the base URL gets no token', async () => {
+it('GET / goes to the base URL without a token', async () => {
 	service.introduce(ours);
 	const { api } = client({ baseUrl: `${service.url}/prefix/` });
 	expect((await api.capabilities()).service).toBe('mailctl');
@@ -94,7 +94,7 @@ it('is asked below the base URL gets no token', async () => {
 	expect(service.seen[0]?.headers).not.toHaveProperty('x-secure-token');
 });
 
-it('is asked once during a command', async () => {
+it('GET / is sent once per command', async () => {
 	service.introduce(ours);
 	const { api } = client();
 	await api.capabilities();

@@ -45,15 +45,15 @@ const input = { name: 'News', email_reason: 'asked' };
 
 const asked = () => service.asked().map(({ method }) => method);
 
-describe('a request that was not processed is repeated with every method', () => {
+describe('a request that was not processed is repeated', () => {
 	it.each<[string, Act]>([
 		['a 429 without Retry-After', throttled()],
 		['a 429 with Retry-After', throttled('0')],
 		['a 429 whose Retry-After is garbage', throttled('soon')],
 		['a 429 whose Retry-After is negative', throttled('-5')],
-		['a 429 whose Retry-After is a date that has passed', throttled('Fri, 20 Nov 2020 08:00:00 GMT')],
+		['a 429 whose Retry-After is a past date', throttled('Fri, 20 Nov 2020 08:00:00 GMT')],
 		['a 503 with Retry-After', unavailable('0')],
-	])('%s', async (_, act) => {
+	])('after %s, whatever its method', async (_, act) => {
 		const { api } = client;
 		for (const [method, call] of [
 			['GET', () => api.lists.get(1)],
@@ -70,13 +70,13 @@ describe('a request that was not processed is repeated with every method', () =>
 		expect(await api.send(message)).toMatchObject({ messages_created: 1 });
 	});
 
-	it.each([throttled('0'), unavailable('0'), broken(502)])('except the test of a webhook', async (act) => {
+	it.each([throttled('0'), unavailable('0'), broken(502)])('except a test of a webhook', async (act) => {
 		service.answer(act, { kind: 'empty', status: 204 });
 		await failure(client.api.webhooks.test(1));
 		expect(asked()).toEqual(['GET']);
 	});
 
-	it('until its retries end with the service’s last words: exit 7', async () => {
+	it('until its retries are used up, and then fails with the service’s message: exit 7', async () => {
 		service.answer(throttled('0'));
 		const error = await failure(client.api.lists.create(input));
 		expect(error).toMatchObject({ code: 'throttled', message: 'Request was throttled.', retryAfterMs: 0 });
@@ -111,11 +111,11 @@ describe('a request that may have been processed is repeated if that has no othe
 		['a 502', broken(502)],
 		['a 503 without Retry-After', unavailable()],
 		['a 504', broken(504)],
-		['a cut', { kind: 'cut' }],
-		['a cut within the answer', { kind: 'truncated', text: '{' }],
+		['a lost connection', { kind: 'cut' }],
+		['a truncated answer', { kind: 'truncated', text: '{' }],
 	];
 
-	it.each(faults)('after %s: GET, PUT and DELETE', async (_, act) => {
+	it.each(faults)('after %s if it is GET, PUT or DELETE', async (_, act) => {
 		const { api } = client;
 		service.answer(act, fine);
 		expect(await api.lists.get(1)).toEqual(list);
@@ -128,7 +128,7 @@ describe('a request that may have been processed is repeated if that has no othe
 
 	it.each(
 		faults,
-	)('after %s a client never repeats POST, PATCH, a test of a webhook, or a send to another service', async (_, act) => {
+	)('never after %s if it is POST, PATCH, a test of a webhook, or a send to another service', async (_, act) => {
 		const { api } = client;
 		for (const call of [
 			() => api.lists.create(input),
@@ -143,7 +143,7 @@ describe('a request that may have been processed is repeated if that has no othe
 		}
 	});
 
-	it.each(faults)('after %s: a send to a mailctl server, with one key', async (_, act) => {
+	it.each(faults)('after %s if it is a send to a mailctl server, with one key', async (_, act) => {
 		service.introduce(ours);
 		service.answer(act, act, sent);
 		expect(await client.api.send(message)).toMatchObject({ result: true });
@@ -153,7 +153,7 @@ describe('a request that may have been processed is repeated if that has no othe
 		expect(new Set(keys).size).toBe(1);
 	});
 
-	it('while the first try is still being processed', async () => {
+	it('while the first attempt is still being processed', async () => {
 		const running: Act = { kind: 'json', status: 409, body: { detail: 'Still running.' } };
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, running, running, sent);
@@ -162,7 +162,7 @@ describe('a request that may have been processed is repeated if that has no othe
 		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
 	});
 
-	it('and stays uncertain whatever later tries return', async () => {
+	it('and stays uncertain whatever later attempts return', async () => {
 		const { api } = client;
 		service.answer({ kind: 'cut' }, throttled('61'));
 		expect(await failure(api.lists.delete(1))).toMatchObject({ code: 'throttled', unanswered: true });
@@ -179,14 +179,14 @@ describe('a request that may have been processed is repeated if that has no othe
 		expect(await failure(api.send(message))).toMatchObject({ code: 'throttled', unanswered: false });
 	});
 
-	it('with the key of the caller', async () => {
+	it('with the idempotency key of the caller', async () => {
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, sent);
 		await client.api.send(message, { idempotencyKey: 'mine' });
 		expect(service.asked().map(({ headers }) => headers['idempotency-key'])).toEqual(['mine', 'mine']);
 	});
 
-	it('after a timeout, with a new one for each try', async () => {
+	it('after a timeout, with a new timeout for each attempt', async () => {
 		const hasty = createClient(
 			clientOptions({ baseUrl: service.url, remote: { retries: 1, timeoutMs: 2_000 } }),
 		);
@@ -197,7 +197,7 @@ describe('a request that may have been processed is repeated if that has no othe
 		await hasty.close();
 	});
 
-	it('and a DELETE that finds nothing after a cut has succeeded', async () => {
+	it('and a DELETE that finds nothing after a lost connection has succeeded', async () => {
 		const gone: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
 		service.answer({ kind: 'cut' }, gone);
 		await client.api.lists.delete(1);
@@ -226,7 +226,7 @@ describe('a request that may have been processed is repeated if that has no othe
 	});
 });
 
-it('and an empty page is not repeated', async () => {
+it('an empty page is not requested again', async () => {
 	service.answer({ kind: 'json', body: emptyPage });
 	await client.api.lists.page({});
 	expect(asked()).toEqual(['GET']);

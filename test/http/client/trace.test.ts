@@ -25,7 +25,7 @@ describe('the trace', () => {
 		expect(untimed()).toEqual(['> GET /sub/lists/?page=1', '< 200 in N ms, 52 bytes']);
 	});
 
-	it('quotes errors of a service, and reports a missing answer', async () => {
+	it('contains errors of a service, and reports a missing answer', async () => {
 		service.answer({ kind: 'text', status: 500, text: `Oops\n${'x'.repeat(2_000)}` }, { kind: 'cut' });
 		await client.api.lists.get(1).catch(() => null);
 		await client.api.lists.get(1).catch(() => null);
@@ -50,7 +50,7 @@ describe('the trace', () => {
 });
 
 describe('a raw request', () => {
-	it('returns any answer, including redirects and errors, and tries once', async () => {
+	it('returns any answer, including redirects and errors, without retries', async () => {
 		for (const status of [200, 204, 302, 404, 429, 503]) {
 			service.seen.length = 0;
 			service.answer({ kind: 'empty', status, headers: { 'retry-after': '0', location: '/x/' } });

@@ -1,4 +1,4 @@
-// The way to a deployment: proxies, certificates, base URLs, connections. Proxy and service are real sockets.
+// The connection to a service: proxies, certificates, base URLs, connections. Proxy and service are real sockets.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
@@ -79,7 +79,7 @@ describe('certificates', () => {
 		expect(warnings).toEqual([`--insecure: the certificate of ${new URL(url).host} is not verified`]);
 	});
 
-	it('in a bad --ca-cert are a clear error', async () => {
+	it('in an invalid --ca-cert file cause a clear error', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(
 			client({ baseUrl: url, remote: { caCert: '-----BEGIN CERTIFICATE-----\nnonsense' } }).api.lists.page(
@@ -175,7 +175,7 @@ describe('a proxy', () => {
 		expect(target.seen).toEqual([]);
 	});
 
-	it('that is missing or malformed is named without its password', async () => {
+	it('that is missing or malformed is reported without its password', async () => {
 		for (const url of ['http://ann:hidden@127.0.0.1:9', 'ann:hidden@', 'ftp://ann:hidden@127.0.0.1']) {
 			const { api } = client({ baseUrl: 'http://mail.example.com', remote: { proxy: url } });
 			const error = await failure(api.lists.page({}));
@@ -187,7 +187,7 @@ describe('a proxy', () => {
 });
 
 describe('a base URL', () => {
-	it.each(['', '/', '/prefix', '/prefix/', '/deep/er/'])('may end in %j', async (suffix) => {
+	it.each(['', '/', '/prefix', '/prefix/', '/deep/er/'])('can end in %j', async (suffix) => {
 		const { url, seen } = await service();
 		await client({ baseUrl: url + suffix }).api.lists.page({ page: 2 });
 		expect(seen[0]?.url).toBe(`${suffix.replace(/\/$/, '')}/sub/lists/?page=2`);
@@ -239,7 +239,7 @@ describe('connections', () => {
 		expect(connections()).toBeLessThanOrEqual(16);
 	});
 
-	it('end with the client, and so do their calls', async () => {
+	it('close with the client, and their calls end', async () => {
 		const { url, answer } = await service();
 		answer({ kind: 'silent' });
 		const one = client({ baseUrl: url });

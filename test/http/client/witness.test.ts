@@ -1,4 +1,4 @@
-// The client on a deployment by another hand: Django REST framework with its own defaults, on a real socket.
+// The client with another service: Django REST framework with its defaults, on a real socket.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/api/errors.js';
 import { iterate, take } from '../../../src/api/pages.js';
@@ -8,7 +8,7 @@ import { type ClientWishes, clientOptions, failure } from '../../support/client.
 import { startWitness, type Witness, type WitnessOptions, witnessMissing } from '../../support/drf.js';
 
 const missing = await witnessMissing();
-if (missing !== null) describe.skip(missing, () => it('is not there', () => {}));
+if (missing !== null) describe.skip(missing, () => it('the framework is missing', () => {}));
 
 interface Deployment {
 	witness: Witness;
@@ -47,7 +47,7 @@ describe.skipIf(missing !== null)('the client on a Django service', () => {
 	});
 	afterAll(() => deployment.stop());
 
-	it('reads pages of ten, whatever size it asks for', async () => {
+	it('reads pages of ten, whatever page_size it requests', async () => {
 		const { id } = await newList();
 		const subscribers = api.subscribers(id);
 		for (let i = 0; i < 23; i++) {
@@ -74,7 +74,7 @@ describe.skipIf(missing !== null)('the client on a Django service', () => {
 });
 
 describe.skipIf(missing !== null)('the client on a second Django service', () => {
-	it('gets its page_size, and reads 403 as 401', async () => {
+	it('gets the requested page_size, and treats 403 as 401', async () => {
 		const { client, another, stop } = await deploy({ maxPageSize: 50, noChallenge: true });
 		for (let i = 0; i < 12; i++) await client.api.fields.create({ variable: `v${i}`, name: 'V' });
 		expect((await client.api.fields.page({ page_size: 12 })).results).toHaveLength(12);

@@ -1,4 +1,4 @@
-// Nothing that is public changes who gets mail when it is only looked at, whoever looks and however.
+// Looking at a public page never changes who gets mail, whoever requests it with whatever method.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ describe('a link scanner', () => {
 		];
 	};
 
-	it('sees every kind of address', () => {
+	it('requests every kind of link', () => {
 		const kinds = new Set(addresses().map((url) => new URL(url).pathname.split('/')[1]));
 		expect([...kinds].sort()).toEqual(['c', 'o', 'u', 'v']);
 	});
@@ -78,7 +78,7 @@ describe('a link scanner', () => {
 		expect(messages_created).toBe(1);
 	});
 
-	it('changes nothing, unlike a POST', async () => {
+	it('changes nothing, while a POST does', async () => {
 		const before = snapshot();
 		expect((await fetch(unsubscribeUrl(mail), { method: 'POST' })).status).toBe(200);
 		expect(snapshot()).not.toBe(before);

@@ -41,7 +41,7 @@ const allowed =
 	/^(html|head|meta|title|style|body|header|img|main|h1|p|div|a|form|fieldset|legend|label|input|span|button)$/;
 
 describe('every page', () => {
-	it('has only known elements, names its language, and has one heading like its title', () => {
+	it('has only known elements, declares its language, and has one heading equal to its title', () => {
 		for (const presentation of presentations) {
 			for (const { headers, body } of everyPage(presentation)) {
 				const html = String(body);
@@ -72,7 +72,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('has no word of another language, except equal ones', () => {
+	it('has no English words in another language, except words that are equal', () => {
 		const words = (language: Language) => {
 			const { body } = unsubscribePage(
 				{ language, branding: unbranded },
@@ -87,7 +87,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('of a text mail does not name the mail’s language', () => {
+	it('of a text mail declares no language for the mail', () => {
 		const { body } = textMessagePage(plain, { subject: 'Hei', text: 'Hei' });
 		expect(String(body)).toContain('<main lang="">');
 		expect(String(notFoundPage(plain).body)).toContain('<main>');
@@ -98,7 +98,7 @@ describe('every page', () => {
 		['https://cdn.example/a/logo.png', ' img-src https://cdn.example/a/logo.png;'],
 		['https://cdn.example:8443/a;b,c.png?v=1', ' img-src https://cdn.example:8443/a%3Bb%2Cc.png;'],
 		['data:image/png;base64,AAAA', ' img-src data:;'],
-	])('allows its own style, form and the logo %s only', (logo, pictures) => {
+	])('allows only its own style, its form and the logo %s', (logo, pictures) => {
 		for (const { headers, body } of everyPage({ language: 'en', branding: { ...unbranded, logo } })) {
 			const style = /<style>([\s\S]*)<\/style>/.exec(String(body))?.[1] ?? '';
 			const hash = createHash('sha256').update(style).digest('base64');
@@ -114,7 +114,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('shows the logo with the name as alternative, else the name', () => {
+	it('shows the logo with the sender’s name as alternative, or only the name', () => {
 		const shown = (branding: Partial<Branding>) =>
 			/<header>.*<\/header>/.exec(
 				String(notFoundPage({ language: 'en', branding: { ...unbranded, ...branding } }).body),
@@ -129,7 +129,7 @@ describe('every page', () => {
 		);
 	});
 
-	it('has enough contrast in any colour, light and dark (WCAG AA)', () => {
+	it('has enough contrast with any colour, light and dark (WCAG AA)', () => {
 		const color = fc
 			.integer({ min: 0, max: 0xffffff })
 			.map((value) => `#${value.toString(16).padStart(6, '0')}`);
@@ -172,7 +172,7 @@ describe('an address on a page', () => {
 		['News <news@example.com>', 'News (news@example.com)'],
 		['"Birds, bees" <b@example.com>', 'Birds, bees (b@example.com)'],
 		['news@example.com', 'news@example.com'],
-	])('of %j is named as from %j', (mailbox, shown) => {
+	])('of %j shows %j as the sender', (mailbox, shown) => {
 		expect(senderName(mailbox)).toBe(shown);
 	});
 });

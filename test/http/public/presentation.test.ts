@@ -32,7 +32,7 @@ describe('the language of a page', () => {
 		expect(chooseLanguage(header)).toBe(language);
 	});
 
-	it('is chosen among the first fifty, quickly', () => {
+	it('is chosen quickly from the first fifty of a header', () => {
 		const many = (count: number) => Array.from({ length: count }, (_, index) => `x${'abcdefgh'[index % 8]}`);
 		expect(chooseLanguage([...many(49), 'fr'].join(','))).toBe('fr');
 		expect(chooseLanguage([...many(50), 'fr'].join(','))).toBe('en');
@@ -50,7 +50,7 @@ describe('the language of a page', () => {
 		expect(cpuMs() / (100 * hostile.length)).toBeLessThan(1);
 	});
 
-	it('has texts that are filled in and differ from English', () => {
+	it('has texts with filled-in placeholders that differ from English', () => {
 		const { en, ...others } = texts;
 		const filled = ({ question, ofList, ofAll, doneOfList, doneOfAll, ...plain }: typeof en) => ({
 			...plain,

@@ -1,4 +1,4 @@
-// The addresses in a mail, asked for over HTTP as mail programs, browsers and scanners ask.
+// The links of a mail, requested over HTTP as mail programs, browsers and scanners do.
 
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -119,7 +119,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('appears with its message and clicks, once for each kind', async () => {
+	it('is listed with the message and clicks, one entry for each kind of event', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -138,7 +138,7 @@ describe('the pixel', () => {
 		expect(times).toEqual([...times].sort());
 	});
 
-	it('is dropped with a log line if tens of thousands wait for the store', async () => {
+	it('is dropped with a log line if tens of thousands of events wait for the store', async () => {
 		const lost: unknown[] = [];
 		let answer: () => void = () => undefined;
 		const silent = new Promise<void>((resolve) => {
@@ -170,7 +170,7 @@ describe('the pixel', () => {
 });
 
 describe('a tracked link', () => {
-	it('leads to its author’s target with values', async () => {
+	it('redirects to its target with the recipient’s values', async () => {
 		const { links } = await mail();
 		expect(links).toHaveLength(3);
 		const targets = [];
@@ -194,7 +194,7 @@ describe('a tracked link', () => {
 		]);
 	});
 
-	it('that is not exactly one of the mail is a 404 page, never a redirect', async () => {
+	it('that is not exactly one of the mail gives a 404 page, never a redirect', async () => {
 		const { links, pixel, id } = await mail();
 		const [first = '', second = ''] = links;
 		const o = /\/o\/([\w-]+)/.exec(pixel)?.[1] ?? '';
@@ -219,7 +219,7 @@ describe('a tracked link', () => {
 		expect(events()).toEqual([]);
 	});
 
-	it('without a valid target stays as written, and is a 404', async () => {
+	it('without a valid target is not rewritten, and gives a 404', async () => {
 		const { email, links, id } = await mail({ context: { site: 'javascript:alert(1)' } });
 		expect(links).toHaveLength(2);
 		expect(email.html).toContain('<a href="#">three</a>');
@@ -230,7 +230,7 @@ describe('a tracked link', () => {
 		for (const token of signed.slice(2)) expect((await ask(`${served.url}/c/${token}`)).status).toBe(404);
 	});
 
-	it('redirects if the click cannot be recorded, and reports an unreadable target', async () => {
+	it('redirects if the click cannot be recorded, and gives a 503 if its target cannot be read', async () => {
 		const { links } = await mail();
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		expect((await ask(links[0] ?? '')).status).toBe(302);
@@ -264,7 +264,7 @@ describe('unsubscribing', () => {
 		return messages.length === 0;
 	};
 
-	it('by the form is on disk before the answer, and can be repeated', async () => {
+	it('with the form is on disk before the answer, and can be repeated', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (let time = 1; time <= 2; time++) {
 			const answer = await ask(url, { method: 'POST' });
@@ -290,7 +290,7 @@ describe('unsubscribing', () => {
 				return form;
 			},
 		],
-	])('by one click of the mail program (RFC 8058) works, %s', async (_kind, body) => {
+	])('with one click in the mail program (RFC 8058) works, %s', async (_kind, body) => {
 		const url = unsubscribeUrl(await mail());
 		const answer = await ask(url, { method: 'POST', body: body() ?? null });
 		expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
@@ -327,7 +327,7 @@ describe('unsubscribing', () => {
 			);
 		});
 
-		it('uses the public name in question and answer', async () => {
+		it('uses the public name in its question and answer', async () => {
 			const [id = 0] = lists;
 			await served.engine.ext.lists.patch(id, { public_name: 'Bird & tree' });
 			expect((await (await fetch(url)).text()).split('\n').filter((line) => /bees/.test(line))).toEqual([]);
@@ -353,12 +353,12 @@ describe('unsubscribing', () => {
 			[{ 'List-Unsubscribe': 'One-Click', scope: 'all' }],
 			[{ scope: 'nonsense' }],
 			[{}],
-		])('ends that list only by %j', async (fields) => {
+		])('ends only that list after %j', async (fields) => {
 			await post(fields);
 			expect(await active()).toEqual([0, 1]);
 		});
 
-		it('has no choice if the setting says all, or the list is deleted', async () => {
+		it('offers no choice if the setting says all, or if the list is deleted', async () => {
 			const settings = (unsubscribe_scope: string | null) =>
 				served.store.writes.putSettings({ values: { unsubscribe_scope }, now: 0 });
 			await settings('all');
@@ -372,7 +372,7 @@ describe('unsubscribing', () => {
 			expect(await active()).toEqual([0]);
 		});
 
-		it('tries the same choice again after a failure', async () => {
+		it('offers the same choice again after a failure', async () => {
 			served.ports.record = () => Promise.reject(new Error('disk full'));
 			expect(await post({ scope: 'all' })).toContain('<input type="hidden" name="scope" value="all">');
 		});
@@ -386,7 +386,7 @@ describe('unsubscribing', () => {
 		expect(await answer.text()).toContain('You are not unsubscribed yet');
 	});
 
-	it('with a bad token is a 404 page, and other methods are a 405', async () => {
+	it('with a bad token gives a 404 page, and other methods give a 405', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (const method of ['GET', 'POST']) expect((await ask(`${url}x`, { method })).status).toBe(404);
 		const answer = await ask(url, { method: 'DELETE' });
@@ -396,7 +396,7 @@ describe('unsubscribing', () => {
 });
 
 describe('every page', () => {
-	it('has the reader’s language, and declares that it depends on it', async () => {
+	it('has the reader’s language, and a Vary header', async () => {
 		const { id } = await served.engine.lists.create({ name: 'Birds', email_reason: 'x' });
 		await served.engine.subscribers(id).create({ email: 'ada@example.org' });
 		const url = unsubscribeUrl(await mail({ list_id: id }));
@@ -446,7 +446,7 @@ describe('every page', () => {
 describe('the browser view of a mail', () => {
 	const viewUrl = ({ email }: Delivered) => /href="([^"]*\/v\/[^"]*)"/.exec(email.html ?? '')?.[1] ?? '';
 
-	it('is the recipient’s content with links as written, and no open', async () => {
+	it('has the recipient’s content with unchanged links, and counts no open', async () => {
 		const answer = await ask(viewUrl(await mail()));
 		const body = await answer.text();
 		expect(answer.status).toBe(200);
@@ -472,7 +472,7 @@ describe('the browser view of a mail', () => {
 		);
 	});
 
-	it('with a bad token is a 404 page', async () => {
+	it('with a bad token gives a 404 page', async () => {
 		const url = viewUrl(await mail());
 		expect((await ask(url.slice(0, -1))).status).toBe(404);
 		expect((await ask(url.replace('/v/', '/u/'))).status).toBe(404);

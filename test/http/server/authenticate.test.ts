@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 
 describe('the lookup of a token', () => {
-	it('happens once a second, and once for concurrent requests', async () => {
+	it('happens at most once a second, and once for concurrent requests', async () => {
 		await Promise.all([authenticate('good'), authenticate('good'), authenticate('bad'), authenticate('bad')]);
 		now = 999_999;
 		await authenticate('good');
@@ -33,7 +33,7 @@ describe('the lookup of a token', () => {
 		expect(asked.length).toBe(3);
 	});
 
-	it('is repeated after a failure, which is returned', async () => {
+	it('is repeated after a failure, which every request gets', async () => {
 		let isBroken = true;
 		const shaky = createAuthenticator({
 			findToken: async () => {

@@ -1,4 +1,4 @@
-/** Holds the server to recorded answers of Django REST framework 3.14 to the same requests, over real sockets. */
+/** Compares the server with recorded answers of Django REST framework 3.14 to the same requests, over real sockets. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -71,9 +71,9 @@ beforeAll(start);
 afterAll(() => deployment.close());
 
 describe('the recorded answers of Django', () => {
-	test('are many', () => expect(cases.length).toBeGreaterThan(500));
+	test('are more than 500', () => expect(cases.length).toBeGreaterThan(500));
 
-	test.each(cases)('$request.method $request.path: $name', async (one) => {
+	test.each(cases)('equal the server’s: $request.method $request.path: $name', async (one) => {
 		if (!isClean) {
 			await deployment.close();
 			await start();

@@ -1,4 +1,4 @@
-/** The decisions of the contract, one by one, over real sockets on the real engine. */
+/** Decisions of the API contract, one by one, over real sockets with the real engine. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiError, StoreError } from '../../../src/api/errors.js';
 import { createThrottle } from '../../../src/http/server/authenticate.js';
@@ -50,13 +50,13 @@ describe('bodies', () => {
 	});
 
 	it.each([
-		['no JSON', '{'],
+		['malformed JSON', '{'],
 		['a byte order mark', '\ufeff{}'],
 		['NaN', '{"name": NaN}'],
 		['octets that are not UTF-8', Buffer.from([0x22, 0xff, 0xfe, 0x22])],
 		['33 levels', '['.repeat(33) + ']'.repeat(33)],
 		['a hundred thousand levels', '['.repeat(100_000)],
-		['a hundred thousand levels that are closed', '['.repeat(100_000) + ']'.repeat(100_000)],
+		['a hundred thousand closed levels', '['.repeat(100_000) + ']'.repeat(100_000)],
 	])('of %s are a parse error', async (_, raw) => {
 		const answer = await wire('POST', '/sub/lists/', { raw });
 		expect(answer.status).toBe(400);
@@ -81,7 +81,7 @@ describe('bodies', () => {
 });
 
 describe('authorization', () => {
-	it('names in headers the required and the given scopes', async () => {
+	it('contains the required and the given scopes in headers of a 403', async () => {
 		const told = async (method: string, path: string, token: string) => {
 			const { status, headers } = await wire(method, path, { token });
 			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];
@@ -94,7 +94,7 @@ describe('authorization', () => {
 		expect(await told('GET', '/sub/lists/', tokens.read)).toEqual([200, null, null]);
 	});
 
-	it('allows what the scopes allow', async () => {
+	it('allows every request that the scopes cover', async () => {
 		const may = async (token: string, method: string, path: string) =>
 			(await wire(method, path, { token, ...(method === 'POST' && { body: {} }) })).status !== 403;
 		const paths: [string, string][] = [
@@ -112,7 +112,7 @@ describe('authorization', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('limits tuples to requested keys, and rejects an unknown key', async () => {
+	it('limits tuples to the requested keys, and rejects an unknown key', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -133,7 +133,7 @@ describe('authorization', () => {
 		...['messages/?status', 'messages/slice/?ordering', 'mailings/?state', 'mailings/?ordering'],
 		...['suppressions/?reason', 'suppressions/?source', 'webhooks/1/deliveries/?state'],
 		...['webhooks/1/deliveries/?ordering', `mailings/${unknown}/results/?only`],
-	])('rejects an unknown word for %s=, and an empty one', async (path) => {
+	])('rejects an unknown value of %s=, and an empty one', async (path) => {
 		for (const word of ['bogus', '']) {
 			const { status, text } = await wire('GET', `/ext/${path}=${word}`);
 			const body = { [path.split('?')[1] ?? '']: [`"${word}" is not a valid choice.`] };
@@ -141,7 +141,7 @@ describe('authorization', () => {
 		}
 	});
 
-	it('throttles by the name of the token', async () => {
+	it('throttles each token by its name', async () => {
 		let now = 0;
 		await restart({
 			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
@@ -256,7 +256,7 @@ describe('sending', () => {
 			...(key !== null && { headers: { 'Idempotency-Key': key } }),
 		});
 
-	it('reports in headers what the call was accepted as', async () => {
+	it('returns headers that say what the call was accepted as', async () => {
 		await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
 		const one = await send(null);
 		expect(one.status).toBe(200);
@@ -267,7 +267,7 @@ describe('sending', () => {
 		expect(bulk.headers.get('x-campaign-id')).toMatch(/^[0-9a-f-]{36}$/);
 	});
 
-	it('separates the keys of tokens', async () => {
+	it('keeps idempotency keys of tokens apart', async () => {
 		const asSender = { body: letter, token: tokens.send, headers: { 'Idempotency-Key': 'same' } };
 		const mine = await send('same');
 		const theirs = await wire('POST', '/message/send/', asSender);
@@ -282,7 +282,7 @@ describe('sending', () => {
 	});
 });
 
-describe('sessions', () => {
+describe('extensions', () => {
 	it.each([
 		['POST', '/ext/imports/', {}],
 		['POST', '/ext/imports/', { key: 'k', list_id: 'x' }],
@@ -304,7 +304,7 @@ describe('sessions', () => {
 		['PATCH', '/ext/lists/1/subscribers/1/', { patch: [] }],
 		['GET', '/ext/messages/progress/', undefined],
 		['GET', '/ext/messages/?since=yesterday', undefined],
-	])('reject a malformed body: %s %s %j', async (method, path, body) => {
+	])('reject a malformed body or query: %s %s %j', async (method, path, body) => {
 		const answer = await wire(method, path, body === undefined ? {} : { body });
 		expect(answer.status).toBe(400);
 		expect(answer.body).toEqual(expect.any(Object));
@@ -328,7 +328,7 @@ describe('failures of the service', () => {
 		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
 	});
 
-	it('are 503 with a time if writes fail, and the log names the failure', async () => {
+	it('are 503 with a retry time if writes fail, and the log has the failure', async () => {
 		const answer = await failing(new StoreError('read_only', '/var/lib/news.db'));
 		expect(answer).toMatchObject({
 			status: 503,
@@ -360,7 +360,7 @@ describe('failures of the service', () => {
 		[new TypeError('cannot read secret'), unknown],
 		['a text', unknown],
 		[null, unknown],
-	] as const)('hide %s, and log it', async (error, [code, detail]) => {
+	] as const)('are answered without details and logged: %s', async (error, [code, detail]) => {
 		const answer = await failing(error);
 		expect(answer).toMatchObject({ status: 500, text: JSON.stringify({ detail }) });
 		expect(answer.headers.get('x-error-code')).toBe(code);
@@ -372,7 +372,7 @@ describe('failures of the service', () => {
 		]);
 	});
 
-	it('pass on the service’s Retry-After', async () => {
+	it('keep the Retry-After of the engine', async () => {
 		const answer = await failing(new ApiError('throttled', 'Slow down.', { retryAfterMs: 2500 }));
 		expect(answer.status).toBe(429);
 		expect(answer.headers.get('retry-after')).toBe('3');
@@ -394,7 +394,7 @@ describe('failures of the service', () => {
 });
 
 describe('metrics and logs', () => {
-	it('are readable by Prometheus with its form of the token', async () => {
+	it('are readable by Prometheus, which sends a Bearer token', async () => {
 		await restart({
 			handler: {
 				gauges: async () => ({

@@ -1,8 +1,8 @@
-/** Requests that nobody wants, the same ones for the same seed. */
+/** Malformed and hostile requests; the same seed gives the same requests. */
 import { operations } from '../../../src/api/operations.js';
 import { tokens } from './serving.js';
 
-/** Numbers in [0, 1) that follow from the seed (mulberry32). */
+/** Pseudorandom numbers in [0, 1) from the seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
 	let state = seed >>> 0;
 	return () => {
@@ -185,7 +185,7 @@ const usual: readonly object[] = [
 ];
 
 function maker(random: () => number) {
-	const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T; // never empty
+	const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)] as T; // the list is never empty
 	const chance = (probability: number) => random() < probability;
 
 	const someId = () => String(1 + Math.floor(random() * 20));

@@ -1,4 +1,4 @@
-/** The OpenAPI document: whole and sound. `test/goldens/openapi.json` records it. */
+/** The OpenAPI document is complete and consistent. `test/goldens/openapi.json` records it. */
 import { describe, expect, it } from 'vitest';
 import { operations } from '../../../src/api/operations.js';
 import { describeApi } from '../../../src/http/server/openapi.js';
@@ -35,7 +35,7 @@ describe('the OpenAPI document', () => {
 		expect(kept.filter((name) => !references.has(name))).toEqual([]);
 	});
 
-	it('is not sent again to a client that has it', async () => {
+	it('is not sent again to a client that already has it', async () => {
 		const deployment = await deploy();
 		const asked = (known: string) =>
 			ask(deployment, 'GET', '/openapi.json', { token: null, headers: { 'If-None-Match': known } });

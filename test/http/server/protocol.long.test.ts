@@ -1,4 +1,4 @@
-/** HTTP itself: what is too long, too slow, cut off, or no HTTP at all. */
+/** HTTP requests that are too long, too slow, cut off or malformed. */
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { peerName } from '../../../src/http/server/connection.js';
@@ -61,7 +61,7 @@ describe('a request that is too large', () => {
 		]);
 	});
 
-	it('may have any number of headers up to 16 KiB', async () => {
+	it('can have any number of headers up to 16 KiB', async () => {
 		await start();
 		const wire = await open();
 		const many = Array.from({ length: 1_900 }, (_, at) => `x${at}:\r\n`).join('');
@@ -88,7 +88,7 @@ describe('a request that is too large', () => {
 		}
 	});
 
-	it('is cut at the limit of a chunked body, and the answer arrives', async () => {
+	it('is cut at the limit of a chunked body, and the answer still arrives', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\n`);
@@ -102,7 +102,7 @@ describe('a request that is too large', () => {
 		await wire.closed();
 	});
 
-	it('may have a body of exactly 10 MiB', async () => {
+	it('can have a body of exactly 10 MiB', async () => {
 		await start();
 		const mail = JSON.stringify({
 			from: 'news@example.com',
@@ -133,7 +133,7 @@ describe('a request that is too large', () => {
 		expect(await third.read()).toMatchObject({ status: 201 });
 	});
 
-	it('has the rest of a short rejected body read, and the connection continues', async () => {
+	it('is read to its end if it is short, and the connection continues', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
@@ -187,7 +187,7 @@ describe('the limits of one address', () => {
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
 	});
 
-	it('read its files one after another if two do not fit', async () => {
+	it('read its files one after another if two do not fit in memory', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
 		const wires = [await open(), await open(), await open()];
 		const halves = wires.map((wire, index) => {
@@ -202,7 +202,7 @@ describe('the limits of one address', () => {
 		for (const { wire } of halves) expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('ignore a file whose client has left', async () => {
+	it('skip a file whose client has disconnected', async () => {
 		await start();
 		const sha256 = createHash('sha256').update('whole').digest('hex');
 		const put = (length: number) =>
@@ -215,7 +215,7 @@ describe('the limits of one address', () => {
 		expect(await last.read()).toMatchObject({ status: 200 });
 	});
 
-	it('end the connection that was idle longest, and none with a request', async () => {
+	it('end the connection that was idle longest, but none with a request', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxConnectionsPerAddress: 3 } },
@@ -337,13 +337,13 @@ describe('a malformed request', () => {
 		['two lengths', `POST / HTTP/1.1\r\n${host}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`],
 		['a length that is not a number', `POST / HTTP/1.1\r\n${host}Content-Length: 4x\r\n\r\nabcd`],
 		['an unknown transfer encoding', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: xchunked\r\n\r\nabcd`],
-		['a blank before the colon', `POST / HTTP/1.1\r\n${host}Content-Length : 4\r\n\r\nabcd`],
+		['a space before the colon', `POST / HTTP/1.1\r\n${host}Content-Length : 4\r\n\r\nabcd`],
 		['a folded header', `GET / HTTP/1.1\r\n${host}X: a\r\n b\r\n\r\n`],
 		['a NUL in a header', `GET / HTTP/1.1\r\n${host}X: a\0b\r\n\r\n`],
-		['a method of odd characters', `F(TCH / HTTP/1.1\r\n${host}\r\n`],
-		['another version', `GET / HTTP/3.7\r\n${host}\r\n`],
+		['an invalid method', `F(TCH / HTTP/1.1\r\n${host}\r\n`],
+		['an unknown HTTP version', `GET / HTTP/3.7\r\n${host}\r\n`],
 		['no Host', 'GET / HTTP/1.1\r\n\r\n'],
-		['a blank in the target', `GET / x HTTP/1.1\r\n${host}\r\n`],
+		['a space in the target', `GET / x HTTP/1.1\r\n${host}\r\n`],
 	])('with %s gets 400 in JSON', async (_, text) => {
 		await start();
 		const wire = await open();
@@ -369,7 +369,7 @@ describe('a malformed request', () => {
 		headers: { allow: 'GET, POST, HEAD, OPTIONS', connection: 'close' },
 	};
 
-	it('with an unknown method is answered', async () => {
+	it('with an unknown method gets an answer', async () => {
 		await start();
 		const wire = await open();
 		wire.socket.end(unknown);
@@ -379,7 +379,7 @@ describe('a malformed request', () => {
 
 	it.each(
 		'GETX PUTS PATCHED PRO M UNSUBSCRIBER HTTP b-1 __proto__ constructor'.split(' '),
-	)('answers the unknown method %s, behind a body too', async (method) => {
+	)('with the unknown method %s gets an answer, also after a request with a body', async (method) => {
 		await start();
 		const wire = await open();
 		const head = `${method} /sub/lists/ HTTP/1.1\r\n${host}${token}\r\n`;
@@ -391,7 +391,7 @@ describe('a malformed request', () => {
 		});
 	});
 
-	it('with an unknown method and large body is answered in pipeline order', async () => {
+	it('with an unknown method and a large body is answered in pipeline order', async () => {
 		await start();
 		const wire = await open();
 		const body = 'x'.repeat(50_000);
@@ -407,7 +407,7 @@ describe('a malformed request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('with an invalid method is answered like an unknown path: %s', async (method, with_, status, says) => {
+	])('with an invalid method gets the status of an unknown path: %s', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(
@@ -421,7 +421,7 @@ describe('a malformed request', () => {
 		expect(deployment.lines.at(-1)).toMatchObject({ method, path: '/sub/lists/', status });
 	});
 
-	it('is answered after the requests before it', async () => {
+	it('is answered after earlier requests', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`${get('/sub/lists/')}${get('/sub/fields/')}NONSENSE\r\n\r\n`);
@@ -516,7 +516,7 @@ describe('HTTP features', () => {
 		});
 	});
 
-	it('tell the handler when the client has left', async () => {
+	it('tell the handler that the client has disconnected', async () => {
 		let signal: AbortSignal | undefined;
 		await start();
 		deployment.engine.webhooks.test = (_id, call) => {
@@ -533,7 +533,7 @@ describe('HTTP features', () => {
 });
 
 describe('public pages', () => {
-	it('are handled first with the client’s address, and their token is not logged', async () => {
+	it('are handled before the API, with the client’s address, and their token is not logged', async () => {
 		const seen: unknown[] = [];
 		await start({
 			server: {
@@ -571,7 +571,7 @@ describe('public pages', () => {
 		expect(deployment.lines.map(({ path }) => path)).toEqual(['/u/…', '/u/…', '/u/…']);
 	});
 
-	it('are answered in turn in a pipeline, and logged like others', async () => {
+	it('are answered in order in a pipeline, and logged like other requests', async () => {
 		const asked: string[] = [];
 		const publicPages = Object.assign(
 			async ({ path }: { path: string }) => ({ status: 200, headers: {}, body: `later ${path}` }),
@@ -654,7 +654,7 @@ describe('public pages', () => {
 		expect(deployment.lines[0]).toMatchObject({ level: 'error', path: '/o/…' });
 	});
 
-	it('with bad headers end their connection only', async () => {
+	it('with invalid headers close only their own connection', async () => {
 		const headers = { Location: 'https://example.com/\r\nX-Injected: 1' };
 		await start({ server: { publicPages: async () => ({ status: 302, headers, body: null }) } });
 		const wire = await open();
@@ -667,7 +667,7 @@ describe('public pages', () => {
 		expect(await ask(deployment, 'GET', '/healthz')).toMatchObject({ status: 200 });
 	});
 
-	it('use a proxy’s address header only if told to', async () => {
+	it('use a proxy’s address header only if the server trusts it', async () => {
 		const ips: (string | null)[] = [];
 		const publicPages = async ({ ip }: { ip: string | null }) => {
 			ips.push(ip);
@@ -685,7 +685,7 @@ describe('public pages', () => {
 });
 
 describe('closing a server', () => {
-	it('answers running requests, ends idle connections, and accepts nothing new', async () => {
+	it('answers running requests, closes idle connections, and accepts no new ones', async () => {
 		let release = () => {};
 		const ready = () =>
 			new Promise<null>((resolve) => {
@@ -706,7 +706,7 @@ describe('closing a server', () => {
 		await closing;
 	});
 
-	it('ends a connection whose answer was not yet sent', async () => {
+	it('closes a connection after its pending answer', async () => {
 		let closing: Promise<void> | null = null;
 		const ready = async () => {
 			setImmediate(() => {
@@ -722,7 +722,7 @@ describe('closing a server', () => {
 		await closing;
 	});
 
-	it('behind a proxy accepts requests until told, and answers each as the last', async () => {
+	it('behind a proxy accepts requests for a while, and closes each connection after its answer', async () => {
 		await start({ server: { trustProxy: true } });
 		const [kept, idle] = [await open(), await open()];
 		for (const wire of [kept, idle]) {
@@ -741,7 +741,7 @@ describe('closing a server', () => {
 		await expect(dial(deployment.server.url)).rejects.toThrow('ECONNREFUSED');
 	});
 
-	it('cuts running requests when the grace ends', async () => {
+	it('aborts running requests when the grace period ends', async () => {
 		let isAsked = false;
 		const ready = () => {
 			isAsked = true;

@@ -1,4 +1,4 @@
-/** A real engine behind a real server on a free port of this machine. */
+/** Starts a real engine behind a real server on a free local port. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../../src/api/datetime.js';
 import type { EnginePorts } from '../../../src/engine/context.js';

@@ -1,4 +1,4 @@
-/** The same server under TLS. Certificates are made with openssl; where it is missing these are skipped. */
+/** The server with TLS. The tests create certificates with openssl and are skipped without it. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect } from 'node:net';
@@ -46,7 +46,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		rmSync(folder, { recursive: true });
 	});
 
-	it('names itself https and answers', async () => {
+	it('uses https in its URL, and answers', async () => {
 		expect(deployment.server.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
 		expect(await get('/sub/lists/')).toMatchObject({ status: 200 });
 	});
@@ -61,7 +61,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		expect(await get('/healthz')).toMatchObject({ status: 200 });
 	});
 
-	it('closes although a handshake never finished', async () => {
+	it('can be closed while a handshake is unfinished', async () => {
 		const other = await deploy({ server: { tls } });
 		const socket = connect(Number(new URL(other.server.url).port), '127.0.0.1');
 		socket.on('error', () => {});

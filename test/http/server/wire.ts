@@ -1,4 +1,4 @@
-/** A client that says anything: octets onto a socket, answers off it. */
+/** A client that writes any bytes to a socket and reads the answers. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 

@@ -77,7 +77,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		expect((await first.local.status()).messages).toEqual({ sent: 60 });
 	});
 
-	it('machines with different clocks do not move a clock that stands still', async () => {
+	it('machines with different clocks do not move a clock that is not moving', async () => {
 		const store = await openPostgresStore({
 			url: await server.createProject(),
 			clock: fixedClock,

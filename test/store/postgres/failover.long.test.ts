@@ -16,7 +16,7 @@ import {
 	startOwn,
 } from '../../support/postgres.js';
 
-describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
+describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 	async function start(options: ServerOptions = {}): Promise<OwnPostgres> {
 		const server = await startOwn(options);
 		onTestFinished(() => server.stop());
@@ -51,7 +51,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	}
 
-	it('by kill -9 again and again loses no send call and sends nothing twice', async () => {
+	it('by repeated kill -9 loses no send call and sends nothing twice', async () => {
 		const server = await start();
 		const url = await server.createDatabase();
 		const sink = await startCountingSink();
@@ -113,7 +113,7 @@ describe.skipIf(!canRunPostgres())('a server of PostgreSQL that ends', () => {
 		expect(writing.made.length).toBe(240);
 	}
 
-	it('loses nothing on its promoted synchronous replica', async () => {
+	it('loses nothing if its synchronous replica is promoted', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		const replica = await primary.replicate();

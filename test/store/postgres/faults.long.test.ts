@@ -25,7 +25,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 			(error: unknown) => error,
 		);
 
-	it('an unreachable database names the fix, and never the password', async () => {
+	it('the error for an unreachable database says what to do, without the password', async () => {
 		const url = await server.createDatabase();
 		const withPassword = with_(url, (place) => {
 			place.password = 'geheim';
@@ -59,7 +59,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		}
 	});
 
-	it('an unusable database names missing rights, a replica, and foreign tables', async () => {
+	it('the error for an unusable database says that rights are missing, or that it is a replica or has other tables', async () => {
 		const url = await server.createDatabase();
 		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
 		const poor = with_(url, (place) => (place.username = 'poor'));
@@ -88,7 +88,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		await ask(url, 'CREATE TABLE lists (x int)');
 	});
 
-	it('broken connections lose nothing acknowledged and repeat nothing', async () => {
+	it('lost connections lose nothing acknowledged and repeat nothing', async () => {
 		const url = await server.createDatabase();
 		const store = await openPostgresStore({
 			...{ url: `${url}?pool=4`, clock: systemClock, mode: 'create', lockTimeoutMs: 120_000 },
@@ -145,7 +145,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(results.map(({ name }) => name)).toEqual(['Once']);
 	});
 
-	it('an operation runs again if its connection broke before its commit', async () => {
+	it('an operation runs again if its connection was lost before its commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -178,9 +178,9 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect(page?.count).toBe(9);
 	});
 
-	it('a long statement is waited for, however long it is silent', async () => {
+	it('a long statement may run for any time', async () => {
 		const url = await server.createDatabase();
-		// Looked into every second, which a busy server answers within one.
+		// The store checks the statement every second, and even a busy server answers that check within one.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });
 		onTestFinished(() => store.close());
 		await ask(
@@ -192,7 +192,7 @@ describePostgres('a PostgreSQL that fails', (server) => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('a transaction of a vanished process is ended', async () => {
+	it('a transaction of a vanished process is terminated', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);

@@ -5,7 +5,7 @@ import { openPostgresStore } from '../../../src/store/postgres/store.js';
 import { campaignOf, put, send, verify } from '../../contract/store/fixture.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 
-it('frequent notifications are combined, and the last one arrives', async () => {
+it('frequent notifications are combined, and the last one still takes effect', async () => {
 	let acts = 0;
 	const spaced = new Spaced(() => {
 		acts += 1;
@@ -32,7 +32,7 @@ describePostgres('processes that wake each other', (server) => {
 	}
 	const eventually = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 
-	it('a send call and a release notify others, and staging does not', async () => {
+	it('a send call and a release wake other processes, and staging does not', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
 		await verify(writer);
@@ -49,7 +49,7 @@ describePostgres('processes that wake each other', (server) => {
 		await eventually(() => expect(wakes()).toBe(3));
 	});
 
-	it('a listener reconnects and looks once after its connection ended', async () => {
+	it('a listener reconnects and checks the queue once after its connection ended', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
 		await verify(writer);

@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/api/datetime.js';
 import { openPostgresStore } from '../../../src/store/postgres/store.js';
 
-/** `R`: PostgreSQL, 55.7, "AuthenticationSASL" (10) and "AuthenticationSASLContinue" (11). */
+/** Message `R` of PostgreSQL's protocol (55.7): AuthenticationSASL (10) or AuthenticationSASLContinue (11). */
 function authentication(kind: 10 | 11, text: string): Buffer {
 	const head = Buffer.from('R\0\0\0\0\0\0\0\0', 'latin1');
 	head.writeInt32BE(8 + text.length, 1);

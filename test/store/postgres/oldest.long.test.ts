@@ -12,8 +12,8 @@ function serverOf(number: number): Sql {
 	return { tuples: async () => [[0, number]] } as unknown as Sql;
 }
 
-describe('the oldest PostgreSQL', () => {
-	it('is accepted, and an older one is rejected by number', async () => {
+describe('the oldest supported PostgreSQL', () => {
+	it('is accepted, and an older one is rejected with its version', async () => {
 		const name = 'postgres://db/mail';
 		expect(await readVersion(serverOf(oldestPostgres * 10_000), name)).toBe(0);
 		await expect(readVersion(serverOf(last * 10_000 + 22), name)).rejects.toMatchObject({

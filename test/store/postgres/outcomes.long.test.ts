@@ -15,14 +15,14 @@ describePostgres('a store that is not told how its writes end', (server) => {
 		return { url, proxy, store: { ...store, close: () => store.close().then(proxy.close) } };
 	}
 
-	// The first writes that keep their answer lose that of their COMMIT: more than most of the tests have.
+	// The first 25 writes that store their outcome lose the answer to their COMMIT, which is more than most tests need.
 	storeSuite('PostgreSQL behind a network that loses answers', async (clock) => {
 		const { proxy, store } = await openBehindProxy(clock);
 		proxy.cutAt('INSERT INTO outcomes', { times: 25 });
 		return store;
 	});
 
-	it('lost answers lose and repeat nothing, even if the check is lost too', async () => {
+	it('lost answers lose and repeat nothing, even if the answer of the check is lost too', async () => {
 		const { url, proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -45,7 +45,7 @@ describePostgres('a store that is not told how its writes end', (server) => {
 		expect(left?.['n']).toBeLessThan(3);
 	});
 
-	it('repeated patches and batches answer what they did', async () => {
+	it('repeated patches and batches return their first answer', async () => {
 		const { proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -63,7 +63,7 @@ describePostgres('a store that is not told how its writes end', (server) => {
 		expect(proxy.cuts()).toBe(3);
 	});
 
-	it('stored answers cannot be read by others', async () => {
+	it('stored answers cannot be read by other database users', async () => {
 		const { url, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		await newSubscriber(store, await newList(store), 'ann@example.org');

@@ -27,21 +27,21 @@ describePostgres('a write without an answer', (server) => {
 			},
 		],
 		[
-			'before a question',
+			'before a query',
 			async (sql) => {
 				put(sql, 'taken');
 				return await sql.number('SELECT count(*) FROM places');
 			},
 		],
 		[
-			'a round trip before the next question',
+			'one round trip before the next query',
 			async (sql) => {
 				await sql.together([() => sql.number('SELECT count(*) FROM places'), async () => put(sql, 'taken')]);
 				return await sql.number('SELECT count(*) FROM places');
 			},
 		],
 		[
-			'a round trip before the end',
+			'one round trip before the end',
 			async (sql) => {
 				await sql.together([() => sql.number('SELECT count(*) FROM places'), async () => put(sql, 'taken')]);
 			},
@@ -50,7 +50,7 @@ describePostgres('a write without an answer', (server) => {
 
 	it.each(
 		ways,
-	)('a pipelined statement that fails %s undoes its transaction, with its own error', async (_, operate) => {
+	)('a pipelined statement that fails %s rolls back its transaction, with its own error', async (_, operate) => {
 		const { database, names } = await open();
 		await expect(database.write(({ sql }) => operate(sql))).rejects.toMatchObject(refused);
 		expect(await names()).toEqual([{ name: 'taken' }]);
@@ -58,7 +58,7 @@ describePostgres('a write without an answer', (server) => {
 		expect(await names()).toHaveLength(2);
 	});
 
-	it('a large pipelined statement is sent before the next', async () => {
+	it('a large pipelined statement is sent before the next one', async () => {
 		const { database } = await open();
 		const clock = (sql: Sql, given: string) =>
 			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', [
@@ -96,7 +96,7 @@ describePostgres('a write without an answer', (server) => {
 		);
 	});
 
-	it('a failing statement undoes large ones before it, with its error', async () => {
+	it('a failing statement rolls back large ones before it, with its error', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

@@ -48,7 +48,7 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
-	it('a page takes one round trip, whatever it shows', async () => {
+	it('a page takes one round trip, whatever it contains', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -177,7 +177,7 @@ describePostgres('round trips', (server) => {
 		expect(trips).toEqual([2, 2]);
 	});
 
-	it('an import takes those of one batch', async () => {
+	it('an import takes hardly more round trips for a hundred times the rows', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));
@@ -253,7 +253,7 @@ const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 	},
 	'events, unsubscribed': { most: request, prepare: recording('UNSUBSCRIBED') },
 	'events, bounced': { most: request, prepare: recording('HARDBOUNCED') },
-	'events, bounced softly': { most: request, prepare: recording('SOFTBOUNCED') },
+	'events of soft bounces': { most: request, prepare: recording('SOFTBOUNCED') },
 	'events, opened': { most: request, prepare: recording('OPENED') },
 	putSuppressions: {
 		most: request,
@@ -270,7 +270,7 @@ const growing: Readonly<Record<string, { most: number; prepare: Prepare }>> = {
 			return () => lease(store);
 		},
 	},
-	'a lease under limits, some of which are full': {
+	'a lease under limits, some of them used up': {
 		most: 5,
 		prepare: async (store, to) => {
 			await store.writes.putSettings({

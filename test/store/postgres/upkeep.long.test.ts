@@ -12,7 +12,7 @@ import { startPostgresProxy } from '../../support/postgres-proxy.js';
 const second = 1_000_000;
 
 describePostgres('the lead among processes', (server) => {
-	it('the right to delete expired data is for a term, which its holder renews', async () => {
+	it('one process has a lease to delete expired data, and renews it', async () => {
 		const url = await server.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
 		const client = new pg.Client({ connectionString: url });
@@ -32,7 +32,7 @@ describePostgres('the lead among processes', (server) => {
 		expect(await tries('one', noon + 30 * second)).toBe(true);
 	});
 
-	it('another process deletes expired data if the first one is cut off or closes', async () => {
+	it('another process deletes expired data if the first one loses its connection or closes', async () => {
 		const url = await server.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
 		const addExpired = () => ask(url, "INSERT INTO processes VALUES ('gone', 'worker', 'host', 1, 0, 0)");

@@ -30,7 +30,7 @@ async function open() {
 	return { store, kept, attempts };
 }
 
-it('a first attempt that succeeds has no row, and is listed with the others', async () => {
+it('a successful attempt has no row, and is listed with the others', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const id = await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
@@ -53,7 +53,7 @@ it('a first attempt that succeeds has no row, and is listed with the others', as
 	expect(await attempts(id)).toEqual(told);
 });
 
-it('an attempt has a row if its reply does not fit in a line', async () => {
+it('an attempt has a row if its reply does not fit on one line', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const reply = { phase: 'answer', code: 250, enhanced: null, text: '2.0.0 is in the text' } as const;

@@ -46,7 +46,7 @@ async function released(store: Store, timing: { starts_at?: Micros; window?: str
 }
 
 describe('a clock that was set back by days', () => {
-	it('does not delay a campaign that waits for an hour of the day', async () => {
+	it('does not delay a campaign that waits for its sending window', async () => {
 		const store = await open('worker');
 		await released(store, { window: '08:00-10:00' });
 		for (const [at, count] of [
@@ -79,15 +79,15 @@ describe('a clock that changes while a process runs', () => {
 	});
 
 	const steps: [string, Micros][] = [
-		['10 minutes on', 10 * minute],
+		['10 minutes forward', 10 * minute],
 		['10 minutes back', -10 * minute],
-		['8 hours on', 8 * hour],
+		['8 hours forward', 8 * hour],
 		['8 hours back', -8 * hour],
-		['a day on', day],
+		['a day forward', day],
 		['a day back', -day],
 	];
-	describe.each(steps)('%s', (_what, step) => {
-		it('keeps the length of a lease, whichever process looks first', async () => {
+	describe.each(steps)('by %s', (_what, step) => {
+		it('keeps the length of a lease, whichever process checks first', async () => {
 			const [one, other] = [await begin(), await begin()];
 			await verify(one);
 			await send(one, ['ann@example.org'], { now });

@@ -40,7 +40,7 @@ function planOf(operation: keyof Operations, command: object): string[] {
 	);
 }
 
-/** Steps through messages, but for those of an index that is made for it. */
+/** Returns steps of the plan that walk messages without an index made for counting. */
 function walks(plan: readonly string[]): string[] {
 	const table = /^(SCAN|SEARCH) (m|messages)\b/;
 	const index = /INDEX messages_(over|due|uncertain)\b|INTEGER PRIMARY KEY/;
@@ -67,7 +67,7 @@ it('counting new subscribers of a list is fast', async () => {
 	expect(plan.filter((step) => /(SCAN|SEARCH) subscribers\b/.test(step))).toEqual([]);
 });
 
-it('a client uploads at most 5,000 files or 1 GiB that no content names', () => {
+it('a client can upload at most 5,000 files or 1 GiB that no content refers to', () => {
 	const operations = createCore(createSql(db)) as Record<string, (command: object) => unknown>;
 	const put = (owner?: string, sha256 = 'new') =>
 		operations['putAttachment']?.({ sha256, bytes: Buffer.from('x'), owner, now: noon }) !== null;
@@ -135,7 +135,7 @@ describe('the count of a filter', () => {
 		]);
 	});
 
-	it('does not use uncommitted changes of others', () => {
+	it('does not include uncommitted changes of others', () => {
 		const { read, other } = scanned();
 		read(1);
 		other.exec('BEGIN; INSERT INTO subscribers VALUES (3)');

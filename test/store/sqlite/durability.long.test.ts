@@ -1,4 +1,4 @@
-/** Counts the waits for the disk from outside: SQLite's own word for it has been wrong before. */
+/** Counts fsync calls with strace, because SQLite's own counters have been wrong before. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ describe.skipIf(!hasStrace)('a commit (needs strace)', () => {
 		}
 	};
 
-	it('waits for the disk once, in the connection that created the file too', () => {
+	it('waits for the disk once, even in the connection that created the file', () => {
 		for (const isNew of [true, false]) expect(syncs(30, 1, isNew) - syncs(10, 1, isNew)).toBe(20);
 	});
 

@@ -14,7 +14,7 @@ import {
 	verify,
 } from '../../contract/store/fixture.js';
 
-/** The night before Europe's clocks go forward in 2026, and three more days. */
+/** Starts 29 hours before Europe's clocks go forward in 2026 (29 March, 01:00 UTC). */
 const start: Micros = Date.UTC(2026, 2, 27, 20) * 1000;
 const zones = [
 	'UTC',
@@ -97,7 +97,7 @@ function countByHand(
 	return [...counts].map(([key, count]) => `${key} ${count}`).sort();
 }
 
-/** Messages with any of the three first events within the range. */
+/** Counts messages that have one of three events within the range. */
 function attemptedByHand(
 	occurrences: readonly Occurrence[],
 	query: { from: string; to: string; campaign: string | null; zone: string },

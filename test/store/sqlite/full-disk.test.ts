@@ -25,7 +25,7 @@ const big = (at: number) =>
 		id: newUuid(),
 	});
 
-describe.each(['with_commits', 'apart'] as const)('a full disk (log copied back %s)', (upkeep) => {
+describe.each(['with_commits', 'apart'] as const)('a full disk (checkpoints %s)', (upkeep) => {
 	it('accepts writes again with 1 MiB free, and has lost nothing', async (context) => {
 		const folder = smallDisk(48);
 		if (folder === null) return context.skip('no disk can be mounted here');
@@ -46,7 +46,7 @@ describe.each(['with_commits', 'apart'] as const)('a full disk (log copied back 
 			);
 		}
 		expect(failure).toMatchObject({ code: 'disk_full' });
-		// The log has given back what it took; the file holds most of the disk.
+		// The log is truncated, so the file holds most of the disk.
 		expect(statSync(path).size).toBeGreaterThan(36 * mebibyte);
 		fill(folder);
 		await refuses(store.writes.acceptSubmission({ ...big(2_000), key: null }), 'disk_full');
@@ -57,7 +57,7 @@ describe.each(['with_commits', 'apart'] as const)('a full disk (log copied back 
 		await store.close();
 	});
 
-	it('filled by others has committed data copied back first', async (context) => {
+	it('filled by another program keeps committed data, and accepts writes again', async (context) => {
 		const folder = smallDisk(96);
 		if (folder === null) return context.skip('no disk can be mounted here');
 		const path = join(folder, 'news.db');
@@ -66,15 +66,15 @@ describe.each(['with_commits', 'apart'] as const)('a full disk (log copied back 
 		for (let at = 0; at < 150; at += 1) await store.writes.acceptSubmission({ ...big(at), key: null });
 		const last = keepLast(folder);
 		let at = 1_000;
-		// The log may be cut off between the filling and the writes, which leaves them room: then once more, behind a write
-		// that copies them back.
+		// The log may be truncated between filling and writing, which leaves room for the writes. Then the next round
+		// tries again.
 		await eventually(async () => {
 			await send(store, ['small@example.org'], {});
 			fill(folder);
 			const writes = Array.from({ length: 20 }, () =>
 				store.writes.acceptSubmission({ ...big(at++), key: null }),
 			);
-			// All of them: one that waits behind the first failure would take the room that is freed below.
+			// Wait for all writes, because a write behind the first failure would use the space that is freed below.
 			const ends = await Promise.allSettled(writes);
 			const failures = ends.filter((end) => end.status === 'rejected').map(({ reason }) => reason);
 			expect(failures).not.toEqual([]);
@@ -88,7 +88,7 @@ describe.each(['with_commits', 'apart'] as const)('a full disk (log copied back 
 	});
 });
 
-it('cannot open a database, not even to read', async (context) => {
+it('a full disk prevents opening a database, even to read it', async (context) => {
 	const folder = smallDisk(4);
 	if (folder === null) return context.skip('no disk can be mounted here');
 	const db = join(folder, 'news.db');

@@ -20,7 +20,7 @@ it('an import stores new people in groups with their ids', async () => {
 			ack: { position: first + rows, counts: { created: rows }, rejects: [] },
 		});
 	}
-	// The first batch goes in two: how many of it are refused is not known yet.
+	// The first batch is stored in two groups, because its share of rejected rows is unknown.
 	expect(groups()).toBe(4);
 	expect(subscribers(db)).toEqual(people(0, 3 * rows).map((address, at) => [at + 1, address]));
 	expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
@@ -36,9 +36,9 @@ function addPerson(db: ReturnType<typeof startLine>['db'], address: string): voi
 
 const news = people(rows, rows - 1);
 const meetings = [
-	{ name: 'somebody who is there', cells: [...news, 'p7@example.org'], unchanged: 1, undone: 1 },
+	{ name: 'an existing person', cells: [...news, 'p7@example.org'], unchanged: 1, undone: 1 },
 	{ name: 'an address of an earlier batch', cells: [...news, 'p100000@example.org'], undone: 1 },
-	{ name: 'no address but its one', cells: [...news, `p${rows}@example.org`], undone: 0 },
+	{ name: 'a duplicate in its own batch', cells: [...news, `p${rows}@example.org`], undone: 0 },
 ];
 
 for (const { name, cells, unchanged = 0, undone } of meetings) {

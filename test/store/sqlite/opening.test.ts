@@ -86,7 +86,7 @@ describe('opening a SQLite database', () => {
 		expect(readdirSync(folder).sort()).toEqual(['dead.db', 'file']);
 	});
 
-	it('reports to one of several processes that it created the file', async () => {
+	it('tells one of several processes that it created the file', async () => {
 		const made: number[] = [];
 		for (const at of [0, 1])
 			await openStore(path, {
@@ -107,7 +107,7 @@ describe('opening a SQLite database', () => {
 		expect(readFileSync(other).equals(before), 'it is left as it was').toBe(true);
 	});
 
-	it('migrates once no live process uses the older schema, and rejects a newer one', async () => {
+	it('migrates only after live processes with the older schema have ended, and rejects a newer schema', async () => {
 		const store = await open();
 		await newList(store);
 		const db = new Database(path);

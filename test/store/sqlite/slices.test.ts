@@ -25,7 +25,7 @@ describe('a batch in slices', () => {
 		expect(groups()).toBe(3);
 	});
 
-	it('is answered the same when repeated, and the next one follows', async () => {
+	it('gets the same answer if it is repeated, and the next one follows', async () => {
 		const { line, command } = startLine(twoRows);
 		const answer = await line.put(command(0, ...people));
 		expect(await line.put(command(0, ...people))).toEqual(answer);
@@ -81,7 +81,7 @@ describe('batches sent before the previous answer', () => {
 		expect(groups() - before).toBe(2);
 	});
 
-	it('are answered the same if one is sent twice', async () => {
+	it('get the same answer if one is sent twice', async () => {
 		const { line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'a@x.org', 'a@x.org')),
@@ -93,7 +93,7 @@ describe('batches sent before the previous answer', () => {
 		expect(acks[2]).toMatchObject({ ack: { position: 3, counts: { created: 1 } } });
 	});
 
-	it('are sorted by the index without a change of ids, counts and answers', async () => {
+	it('are sorted by the index without changing ids, counts and answers', async () => {
 		const { core, line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'Z@x.org', 'b@x.org', 'no address', 'ß@x.org')),
@@ -128,7 +128,7 @@ describe('batches sent before the previous answer', () => {
 		]);
 	});
 
-	it('are rejected after one that failed, unlike those of another session', async () => {
+	it('are rejected after one that failed, except those of another session', async () => {
 		const { line, command, failAfter } = setup();
 		const other = newUuid();
 		failAfter(0);
@@ -147,7 +147,7 @@ describe('batches sent before the previous answer', () => {
 });
 
 describe('the size of a slice', () => {
-	it('follows the time of rows, by halves and doubles, above zero', () => {
+	it('is halved or doubled by the time its rows take, and stays above zero', () => {
 		const size = createSliceSize(() => 200);
 		const learned = (rows: number, heldMs: number) => {
 			size.took(rows, heldMs);

@@ -68,7 +68,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** Bulk mail to an address that its subscriber had before he was deleted: canceled when it would be sent. */
+/** A subscriber changes the address before bulk mail to the old one is sent, and is deleted; the mail is canceled. */
 const movedAndDeleted: Step[] = [
 	{ kind: 'create', list: 0, address: 'eve' },
 	{ kind: 'send', address: 'eve', list: null, isBulk: true },
@@ -92,7 +92,7 @@ describe('suppressions over any history', () => {
 	});
 	afterAll(() => store.close());
 
-	it('equal a model of the rules, with active, rejected and mailed people', async () => {
+	it('equal a simple model of the rules, with the active, rejected and mailed people', async () => {
 		const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
 			histories_begun += 1;
 			const history = new History(store, histories_begun);

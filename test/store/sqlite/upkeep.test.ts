@@ -32,7 +32,7 @@ describe('upkeep', () => {
 	};
 	const copied = () => (db.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[])[0]?.checkpointed;
 
-	it('copies a long log back, unless somebody writes', () => {
+	it('checkpoints a long log, and keeps the size of its file', () => {
 		writePages(1_500);
 		const before = logBytes();
 		const length = tendLog(db, 0);
@@ -59,7 +59,7 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(0);
 	});
 
-	it('deletes keys and uploads after 24 hours, and dead processes', async () => {
+	it('deletes keys and uploads after 24 hours, and entries of dead processes', async () => {
 		const sql = createSql(db);
 		const remember = (key: string, created_at: number) =>
 			sql.run(
@@ -99,7 +99,7 @@ describe('upkeep', () => {
 			{ sha256: 'early' },
 			{ sha256: 'named' },
 		]);
-		// Three slices of keys; one of uploads, notifications, processes, events, results, who was left out of calls, messages and bodies.
+		// Keys need three groups, and each other kind of expired row needs one.
 		expect(groups).toBe(11);
 	});
 });

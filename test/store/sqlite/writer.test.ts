@@ -42,7 +42,7 @@ describe('the writer', () => {
 		expect(groups).toBe(1);
 	});
 
-	it('rejects a failing operation alone, and undoes it', async () => {
+	it('rejects a failing operation alone, and rolls it back', async () => {
 		const failing = writer.write(() => {
 			db.exec('INSERT INTO t VALUES (9)');
 			throw new Error('no');
@@ -53,7 +53,7 @@ describe('the writer', () => {
 		expect(groups).toBe(1);
 	});
 
-	it('rejects all waiting operations if a group cannot start, and tries anew for the next', async () => {
+	it('rejects all waiting operations if a group cannot start, and starts a new group for later ones', async () => {
 		beforeGroup = () => {
 			groups += 1;
 			if (groups === 1) throw new Error('damaged');
@@ -67,7 +67,7 @@ describe('the writer', () => {
 		expect(groups).toBe(2);
 	});
 
-	it('rejects the whole group if the disk is full', async () => {
+	it('rejects a group up to the operation that fills the disk, and continues after it', async () => {
 		const pages = Number(db.pragma('page_count', { simple: true }));
 		db.pragma(`max_page_count = ${pages}`);
 		const huge = () => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(100_000));
@@ -102,7 +102,7 @@ describe('the writer', () => {
 		expect(groups).toBe(4);
 	});
 
-	it('turns foreign keys off during a bulk load only', async () => {
+	it('turns foreign keys off only during a bulk load', async () => {
 		const areChecked = () => db.pragma('foreign_keys', { simple: true }) === 1;
 		db.pragma('foreign_keys = ON');
 		const load = (operate: () => unknown) => writer.write(operate, { group: 'load' });
@@ -118,7 +118,7 @@ describe('the writer', () => {
 		expect(rows()).toEqual([]);
 	});
 
-	it('ends a group that takes too long, and answers before the next', async () => {
+	it('commits a group that takes too long, and answers before the next one', async () => {
 		maxGroupCosts = 4;
 		await insert(0);
 		const order: string[] = [];
@@ -146,12 +146,12 @@ describe('the writer', () => {
 			endedAt = performance.now();
 		};
 		await Promise.all(Array.from({ length: 20 }, () => writer.write(work, { group: 'bulk' })));
-		// A timer may come a millisecond early.
+		// A timer may fire a millisecond early.
 		expect(gaps.filter((gap) => gap >= 14).length).toBeGreaterThanOrEqual(4);
 		expect(copies).toBe(0);
 	});
 
-	it('lets an operation that may wait join one that may not', async () => {
+	it('commits an operation that may wait together with one that may not', async () => {
 		const patient = writer.write(() => 'patient', { maxDelayMs: 60_000 });
 		const hasty = insert(1);
 		expect([await patient, await hasty]).toEqual(['patient', 1]);

@@ -1,6 +1,6 @@
 /**
- * Calls of the built program. They run in this process, which is five times as fast as a process each; with
- * GOLDENS_PROCESSES=1 each call that needs no terminal is a separate process, and must write the same.
+ * Calls of the built program. They run in this process, five times as fast as separate processes. With
+ * GOLDENS_PROCESSES=1 each call without a terminal is a separate process, and must print the same.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** Records of what a person sees, as text that can be read in a diff, and their comparison with those kept. */
+/** Records what a person sees as text for a diff, and compares it with the goldens. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Outcome } from './program.js';

@@ -1,15 +1,15 @@
 /**
- * The calls of the records: `test/goldens/calls/NAME.calls`, a line each, in the order of the names. A line is
+ * The calls of the goldens: `test/goldens/calls/NAME.calls`, one per line, in the order of the file names. A line is
  *
- *     # a heading, which the record keeps
+ *     # a heading, which the golden contains
  *     mailctl lists list
- *     local served: mailctl messages list          only these ways
- *     100: mailctl lists list                      at a terminal of 100 columns; `<<< 'a\nb'` is typed there, line by line
- *     bare: mailctl profile list                   naming no target
- *     SIGINT listening: mailctl webhooks listen    this signal (or SIGTERM) once stderr shows the word
- *     message = mailctl messages list …            the first word it prints is {message} from then on
- *     cat people.csv.rejects.csv                   what a call has written
- *     mails                                        what the mail server has taken since the last look
+ *     local served: mailctl messages list          runs only in these ways
+ *     100: mailctl lists list                      on a terminal of 100 columns, where `<<< 'a\nb'` is typed line by line
+ *     bare: mailctl profile list                   without a target
+ *     SIGINT listening: mailctl webhooks listen    sends SIGINT or SIGTERM when stderr shows the word
+ *     message = mailctl messages list …            {message} is from then on the first word of its output
+ *     cat people.csv.rejects.csv                   prints a file that a call has written
+ *     mails                                        prints the mails received since the last such line
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Replaces what no run can have in common with another, and nothing else: one table. */
+/** Replaces only what differs between two runs, from one table. */
 
 const plain: readonly (readonly [what: string, pattern: RegExp, replacement: string])[] = [
 	[

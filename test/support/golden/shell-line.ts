@@ -1,4 +1,4 @@
-/** One line as a shell reads it: quotes, `NAME=value` in front, `< FILE` or `<<< TEXT` at the end. */
+/** Parses one line as a shell does: quotes, `NAME=value` in front, `< FILE` or `<<< TEXT` at the end. */
 
 export interface ShellLine {
 	env: Record<string, string>;

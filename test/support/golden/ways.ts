@@ -1,4 +1,4 @@
-/** The three ways to the same commands: a database of this machine, our server over one, a service by another hand. */
+/** Three ways to run the same commands: on a local database, on a mailctl server, and on another service. */
 import { chmod, cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startWitness } from '../drf.js';

@@ -1,4 +1,4 @@
-/** Requests of the record of the wire: as they are written to the socket. */
+/** Requests of the wire golden, as they are written to the socket. */
 
 export interface WireRequest {
 	line: string;
