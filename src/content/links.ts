@@ -61,7 +61,7 @@ export function isTrackable(
 	}
 }
 
-export const ownPages: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
+const ownPages: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
 /** Null for targets that are never counted: other schemes, relative references, mailctl's own pages. */
 function dependence(target: LinkTarget): Link['depends'] | null {

@@ -202,7 +202,7 @@ export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }
 
-export interface MailParts {
+interface MailParts {
 	submission: StoredSubmission;
 	message: Leased;
 	files?: ReadonlyMap<string, Buffer>;

@@ -39,7 +39,7 @@ export function createEncodedFiles(
 	};
 }
 
-export interface SharedBytes {
+interface SharedBytes {
 	hold(files: readonly Buffer[]): number;
 	release(files: readonly Buffer[]): void;
 }

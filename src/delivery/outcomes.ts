@@ -7,7 +7,7 @@ export interface OutcomeBatcher {
 	flush(): Promise<void>;
 }
 
-export interface BatcherOptions {
+interface BatcherOptions {
 	queue: Pick<Queue, 'settle'>;
 	fenceOf: (message: Uuid) => number | undefined;
 	onSettled: (settlement: Settlement, result: 'recorded' | 'lost_lease') => void;

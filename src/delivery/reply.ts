@@ -10,7 +10,7 @@ import {
 } from './reply-words.js';
 import type { Conversation } from './smtp/transaction.js';
 
-export interface ReplyReader {
+interface ReplyReader {
 	/** Joins continuation lines by LF, without CRs. A line without a code is a reply too. */
 	read(chunk: Buffer): readonly string[];
 	readonly isTooLarge: boolean;

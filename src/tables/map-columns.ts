@@ -53,7 +53,7 @@ export interface HeaderOptions {
 	record?: RecordColumns;
 }
 
-export interface RecordColumns {
+interface RecordColumns {
 	names: readonly string[];
 	/** Other names of these columns, folded. */
 	aliases: ReadonlyMap<string, string>;

@@ -119,7 +119,7 @@ async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	}
 }
 
-export const otherDisk = 'free some space, or name a file on another disk';
+const otherDisk = 'free some space, or name a file on another disk';
 
 interface Refusal {
 	code: 'unreadable' | 'disk' | 'disk_full';

@@ -47,7 +47,7 @@ function readAll(file: string): Record<string, unknown> {
 /** Names recorded from answers: `null` = the record is gone. */
 type Told = Record<NameKind, Map<string, string | null>>;
 
-export interface NameRecorder {
+interface NameRecorder {
 	listen(api: Api, target: Target): Api;
 	/** Writes what is new into the file; never throws. */
 	keep(): void;

@@ -245,7 +245,7 @@ async function emptyFolder(path: string): Promise<string> {
 	return folder;
 }
 
-export function demoFile(name: string): string {
+function demoFile(name: string): string {
 	// In the build this module may be in any file of dist/ or of a folder in it.
 	const found = ['./', './demo/', '../demo/']
 		.map((folder) => new URL(`${folder}${name}`, import.meta.url))

@@ -28,7 +28,7 @@ const marks = {
 	skipped: ['–', 'skip'],
 } as const;
 
-export interface CheckLine {
+interface CheckLine {
 	mark: keyof typeof marks;
 	name: string;
 	/** Skipped checks have only the reason: those of one reason share a line at the end. */

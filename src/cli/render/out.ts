@@ -203,7 +203,7 @@ export function linesOf<T>(
  * An answer with parts, in TSV: a name and a value a line. The parts of an object are named by their path
  * (`messages.sent`), an item of an array has its values in one line, and each line of a text stands apart.
  */
-export function namedLines(value: unknown, path = ''): string {
+function namedLines(value: unknown, path = ''): string {
 	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;
 	if (Array.isArray(value))
 		return value.map((item) => line(isRecord(item) ? valuesOf(item) : [item])).join('');
@@ -220,7 +220,7 @@ export function namedLines(value: unknown, path = ''): string {
 		.join('');
 }
 
-export const timeKeys = /^date_|_at$|^(?:since|oldest|next_due|newest|next|last|heard)$/;
+const timeKeys = /^date_|_at$|^(?:since|oldest|next_due|newest|next|last|heard)$/;
 
 function valuesOf(record: Readonly<Record<string, unknown>>): unknown[] {
 	return Object.entries(record).map(([key, value]) =>
@@ -228,7 +228,7 @@ function valuesOf(record: Readonly<Record<string, unknown>>): unknown[] {
 	);
 }
 
-export function visibleColumns<T>(
+function visibleColumns<T>(
 	columns: Columns<T>,
 	format: Format,
 	fields: readonly string[] | null,

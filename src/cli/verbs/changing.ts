@@ -58,7 +58,7 @@ export async function findEach<T extends { id: number | string }>(
 	return [...found.values()];
 }
 
-export interface SeveralQuestion {
+interface SeveralQuestion {
 	what: string;
 	count: number;
 	few: 'ask' | 'go on';

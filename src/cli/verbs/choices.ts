@@ -181,7 +181,7 @@ function withSize({ name, active_subscribers_count: count }: List): { name: stri
 	return { name: `${name} (${counted(count, 'active subscriber')})` };
 }
 
-export function asRecipients(list: List): Omit<Choice<never>, 'value'> {
+function asRecipients(list: List): Omit<Choice<never>, 'value'> {
 	return list.active_subscribers_count > 0 ? withSize(list) : { name: list.name, disabled: '(0 active)' };
 }
 

@@ -41,7 +41,7 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 	return texts[kind];
 }
 
-export interface MarkdownParts {
+interface MarkdownParts {
 	subject: string | null;
 	text_body: string;
 	html_body: string;

@@ -7,7 +7,7 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { counted } from '../render/units.js';
 
 const formats = ['csv', 'ndjson', 'json'] as const;
-export type ExportFormat = (typeof formats)[number];
+type ExportFormat = (typeof formats)[number];
 
 export const exportArg = {
 	name: 'file',
@@ -32,7 +32,7 @@ export interface Destination {
 	guard: (cell: string) => string;
 }
 
-export interface Exported<T> {
+interface Exported<T> {
 	pieces: AsyncIterable<readonly T[]>;
 	header: string;
 	line: (record: T) => string;

@@ -274,7 +274,7 @@ class PlannedRejects {
 	}
 }
 
-export interface OptionsAgain {
+interface OptionsAgain {
 	map: readonly string[];
 	stateWords?: readonly string[];
 	reason?: string | undefined;

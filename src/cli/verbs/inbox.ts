@@ -5,7 +5,7 @@ import { clean } from '../render/clean.js';
 import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/wrapping.js';
 
-export interface InboxOptions<T> {
+interface InboxOptions<T> {
 	most: number | undefined;
 	wait: number | undefined;
 	counts?: (item: T) => boolean;

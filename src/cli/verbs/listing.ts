@@ -15,14 +15,14 @@ export const listOptions = {
 	all: { kind: 'flag', summary: 'show all, on a terminal too' },
 } as const;
 
-export interface Listing<T> {
+interface Listing<T> {
 	columns: Columns<T>;
 	rows: (limit: number | undefined) => Walk<T>;
 	matches?: (record: T, text: string) => boolean;
 }
 
 /** A verb may omit some of them. */
-export type ListingOptions = Partial<OptionValues<typeof listOptions>> & { all: boolean };
+type ListingOptions = Partial<OptionValues<typeof listOptions>> & { all: boolean };
 
 export async function listRows<T>(
 	cx: CommandContext,

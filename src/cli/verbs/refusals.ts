@@ -116,7 +116,7 @@ function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {
 
 export const doNotRepeat = 'accepted and queued, do not repeat';
 
-export interface Paused {
+interface Paused {
 	reason: string | null;
 	hint: Hint;
 	hasAccepted: boolean;

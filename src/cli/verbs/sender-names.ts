@@ -5,15 +5,16 @@ import type { CommandContext } from '../frame/context.js';
 import { noAddress } from './address-faults.js';
 import { walk } from './listing.js';
 
-export async function withSenderName(cx: CommandContext, from: string): Promise<string> {
-	return withNameOf(await findSender(cx, from), from);
-}
-
+/** `from` with the sender's name, unless it has one. */
 export function withNameOf(sender: Sender | null, from: string): string {
-	return parseMailbox(from)?.name === '' ? withName(from, sender?.full_name) : from;
+	const mailbox = parseMailbox(from);
+	const name = sender?.full_name ?? '';
+	if (mailbox === null || mailbox.name !== '' || name === '') return from;
+	const named = formatMailbox({ ...mailbox, name });
+	return noAddress(named, 'mailbox') === null ? named : from;
 }
 
-/** The sender of a mailbox; null: it is none. Other services are not asked. */
+/** The sender of a mailbox, or null. Other services are not asked. */
 export async function findSender(cx: CommandContext, from: string): Promise<Sender | null> {
 	const mailbox = parseMailbox(from);
 	const api = await cx.api();
@@ -26,11 +27,4 @@ export async function findSender(cx: CommandContext, from: string): Promise<Send
 		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
 	}
 	return null;
-}
-
-export function withName(sender: string, name = ''): string {
-	const mailbox = parseMailbox(sender);
-	if (mailbox === null || name === '') return sender;
-	const from = formatMailbox({ ...mailbox, name });
-	return noAddress(from, 'mailbox') === null ? from : sender;
 }

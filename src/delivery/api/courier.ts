@@ -163,7 +163,7 @@ export interface Settled {
 }
 
 /** Reads an answer that follows the contract. The text of a reply is the message's id, or empty. */
-export function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
+function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)
 		return settled(failed(group, { code: 'refused', error: 'The service created no message.' }));

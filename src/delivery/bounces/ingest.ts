@@ -122,12 +122,12 @@ function saysMore(status: string | null): boolean {
 	return status !== null && !status.endsWith('.0.0');
 }
 
-export type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
+type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
 /** Matches by the return path (of the bounce, in its header or body), then by Message-ID. Ignores forged paths. */
-export function matchMessage(
+function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },
 ): Matched | null {

@@ -214,7 +214,7 @@ class Intake {
 }
 
 /** Returns an IPv4 address, even if written as IPv6, or the first half of an IPv6 address, which has one owner. */
-export function networkOf(ip: string): string {
+function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
 	const address = ipaddr.process(ip);
 	return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
@@ -277,7 +277,7 @@ const maxKeys = 1_000;
 const others = 'others';
 
 /** Sums log lines that a client can cause in any number: logs the first, then a count. */
-export class SummedLog {
+class SummedLog {
 	readonly #log: (line: object) => void;
 	readonly #again = new Map<string, { count: number; lineOf: () => object }>();
 	#timer: NodeJS.Timeout | null = null;

@@ -11,9 +11,9 @@ export interface StoredMail {
 
 const maxNameBytes = 255;
 
-export type OnUnreadable = (file: string, code: string) => void;
+type OnUnreadable = (file: string, code: string) => void;
 
-export type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
+type StreamOf = (path: string) => Promise<AsyncIterable<Buffer>>;
 
 export async function* openMailbox(
 	path: string,

@@ -36,7 +36,7 @@ export interface Mail {
 }
 
 /** Has one character per byte, so that a mail is split before it is decoded. */
-export type ByteString = string;
+type ByteString = string;
 
 /** Only this much of a mail is read. A report is small; the message that it returns may be large. */
 export const maxMailBytes = 4 * 1024 * 1024;
@@ -250,7 +250,7 @@ export function isForeign(charset: string | undefined): boolean {
 	return !['', 'us-ascii', 'utf-8', 'utf8'].includes((charset ?? '').trim().toLowerCase());
 }
 
-export function decodeCharset(bytes: Buffer, charset: string | undefined): string {
+function decodeCharset(bytes: Buffer, charset: string | undefined): string {
 	const name = (charset ?? '').trim().toLowerCase();
 	if (!isForeign(name)) return utf8OrLatin1(bytes);
 	try {

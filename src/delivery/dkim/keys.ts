@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import type { DkimKeyType } from './sign.js';
 
-export interface KeyMaterial {
+interface KeyMaterial {
 	type: DkimKeyType;
 	secret: string;
 }

@@ -5,7 +5,7 @@ import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/da
 import type { Reads } from '../../store/store.js';
 import { decodeKey } from './keys.js';
 
-export const dkimKeyTypes = ['rsa', 'ed25519'] as const;
+const dkimKeyTypes = ['rsa', 'ed25519'] as const;
 export type DkimKeyType = (typeof dkimKeyTypes)[number];
 
 export interface SigningKey {
@@ -197,7 +197,7 @@ const sealed: ReadonlyMap<string, string> = new Map(
 const signedIfPresent =
 	/^(?:list-unsubscribe|list-unsubscribe-post|list-.+|content-.+|in-reply-to|references|feedback-id|auto-submitted)$/;
 
-export interface SignedFields {
+interface SignedFields {
 	names: string[];
 	/** The texts of existing fields, in the order of `names`: of several with one name, the lowest first (s.5.4.2). */
 	texts: string[];

@@ -10,7 +10,7 @@ import { isPublicAddress, refuseLiteral } from './target.js';
 const defaultTimeoutMs = 15_000;
 const maxAnswerBytes = 64 * 1024;
 
-export interface NotificationCall {
+interface NotificationCall {
 	url: string;
 	body: string;
 	headers: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ export type SenderEvent =
 	| { kind: 'webhook_stopped'; webhook_id: number; url: string }
 	| { kind: 'store_failed'; error: unknown; ms: number };
 
-export interface SenderOptions {
+interface SenderOptions {
 	writes: Pick<Writes, 'leaseDeliveries' | 'settleDeliveries'>;
 	clock: Clock;
 	owner: string;
@@ -30,12 +30,12 @@ export interface SenderOptions {
 	leaseMs?: number;
 }
 
-export interface SenderRun {
+interface SenderRun {
 	until: 'settled' | 'stopped';
 	signal: AbortSignal;
 }
 
-export interface SenderCounts {
+interface SenderCounts {
 	delivered: number;
 	again: number;
 	failed: number;

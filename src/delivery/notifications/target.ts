@@ -6,7 +6,7 @@ import type { RefusalCode } from '../../api/refusals.js';
 
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
-export const systemResolve: Resolve = async (hostname) =>
+const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
 /** Accepts a name that does not resolve, because the connection checks it again. `URL` has normalized `0x7f.1`. */

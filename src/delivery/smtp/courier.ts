@@ -11,7 +11,7 @@ import { classify, formatReply } from '../reply.js';
 import type { SmtpPool } from './pool.js';
 import type { Conversation } from './transaction.js';
 
-export interface SmtpCourierOptions {
+interface SmtpCourierOptions {
 	composer: Composer;
 	pool: Pick<SmtpPool, 'send' | 'halt' | 'abort'>;
 	clock: Clock;
@@ -131,7 +131,7 @@ export function judge(
 	return outcome.kind === 'released' && isAboutOne ? { ...outcome, due_at: c.now + stepBackMicros } : outcome;
 }
 
-export type NextAttempt = { kind: 'retry'; due_at: Micros } | { kind: 'give_up' };
+type NextAttempt = { kind: 'retry'; due_at: Micros } | { kind: 'give_up' };
 
 const delays = { first: 5 * 60 * microsPerSecond, longest: 4 * 3_600 * microsPerSecond };
 const jitter = 0.1;

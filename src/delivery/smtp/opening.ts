@@ -21,7 +21,7 @@ export function openingPhase(
 	return settings.security === 'implicit' ? 'tls' : 'greeting';
 }
 
-export type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender';
+type Remedy = 'tls_port' | 'smtp_url' | 'smtp_ca' | 'smtp_ehlo_name' | 'login' | 'sender';
 
 export interface OpeningFailure {
 	reply: Reply;

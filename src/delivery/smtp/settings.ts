@@ -9,7 +9,7 @@ import { canParseUrl } from '../../api/schema/url.js';
  * with a valid certificate, or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314
  * s.3.3).
  */
-export type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
+type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
 
 export interface SmtpSettings {
 	host: string;
@@ -41,7 +41,7 @@ export const standardTimeouts: SmtpTimeouts = {
 	answer: 600_000,
 };
 
-export type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'error'; message: string };
+type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'error'; message: string };
 
 /**
  * `smtp://` uses STARTTLS if offered, and requires it if the URL has a user, because an attacker can strip the offer.

@@ -10,7 +10,7 @@ import { createSubmissions } from '../composer.js';
 import { createEventWriter } from './events.js';
 import { type Keyring, type LinkOptions, messageLinks, usedLinks } from './tokens.js';
 
-export interface TrackingOptions {
+interface TrackingOptions {
 	reads: Pick<
 		Reads,
 		| 'getMessage'
@@ -138,7 +138,7 @@ export interface TrackedMessage {
 	files?: readonly AttachedFile[];
 }
 
-export interface MessageView {
+interface MessageView {
 	subject: string;
 	text: string;
 	html: string | null;

@@ -23,7 +23,7 @@ interface KnownProgram {
 	readonly only?: Visit['kind'];
 }
 
-export const knownPrograms: readonly KnownProgram[] = [
+const knownPrograms: readonly KnownProgram[] = [
 	// These proxies fetch once for all their users, often before anyone reads the mail, and hide the reader.
 	{ reason: 'image_proxy', pattern: /GoogleImageProxy|ggpht\.com|YahooMailProxy|YahooCacheSystem/i },
 	// Apple's Mail Privacy Protection loads every picture of every mail, and sends only this.

@@ -12,10 +12,10 @@ import type { Tracking } from '../../content/types.js';
 
 /** o = opened (pixel), c = clicked, u = unsubscribe, v = view in a browser. */
 export const tokenPurposes = ['o', 'c', 'u', 'v'] as const;
-export type TokenPurpose = (typeof tokenPurposes)[number];
+type TokenPurpose = (typeof tokenPurposes)[number];
 
 /** `id` is 0 to 2³²−1 and never reused. */
-export interface TrackingKey {
+interface TrackingKey {
 	id: number;
 	mac: Mac;
 }
@@ -42,7 +42,7 @@ export function verifyToken(keyring: Keyring, purpose: TokenPurpose, text: strin
 	return verify(keyring, purpose, text)?.message ?? null;
 }
 
-export interface ClickTokens {
+interface ClickTokens {
 	begin: string;
 	ends: readonly string[];
 }
@@ -177,7 +177,7 @@ export interface LinkOptions {
 	keyring: Keyring | null;
 }
 
-export interface MessageLinks {
+interface MessageLinks {
 	publicUrl: string;
 	keyring: Keyring;
 	message: Uuid;

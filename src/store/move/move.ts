@@ -41,7 +41,7 @@ interface MoveOptions extends Databases {
 	onProgress: (what: 'copying' | 'comparing', rows: number) => void;
 }
 
-export interface Moved {
+interface Moved {
 	tables: { table: string; rows: number; sha256: string }[];
 	kept: number;
 	/** Counts texts in which U+FFFD replaced U+0000, which the target cannot store. */

@@ -12,7 +12,7 @@ import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
 import { acceptance, loginRemedy, smtpRefusal } from '../../verbs/refusals.js';
 
-export interface Guided {
+interface Guided {
 	sender: string;
 	values: Record<string, string | null>;
 	command: OwnCommand;
