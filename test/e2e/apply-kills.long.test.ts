@@ -153,6 +153,6 @@ describe.skipIf(!isBuilt)('four runs of apply at once on SQLite', () => {
 	fourAtOnce(async () => join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.db'));
 });
 
-describePostgres('four apply at the same time on PostgreSQL', ({ createDatabase }) => {
+describePostgres('four runs of apply at once on PostgreSQL', ({ createDatabase }) => {
 	fourAtOnce(createDatabase);
 });

@@ -128,7 +128,7 @@ describe.skipIf(!isBuilt)('an interrupted deletion on SQLite', () => {
 	});
 });
 
-describePostgres('a deletion that is broken off on PostgreSQL', (server) => {
+describePostgres('an interrupted deletion on PostgreSQL', (server) => {
 	deletions(async () => {
 		const home = await makeHome();
 		const db = await server.createDatabase();

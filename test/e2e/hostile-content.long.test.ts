@@ -183,7 +183,7 @@ describe.runIf(isBuilt)('a server with messages that grow by their values', () =
 			says: 'the message would have 40,004,000 bytes with its values, and may have 16,777,216',
 		},
 		{
-			what: 'has too long a subject',
+			what: 'has a subject that is too long',
 			content: { subject: 'Hi #k#', text_body: 'x' },
 			says: 'the subject would have 10,003 characters with its values, and may have 998',
 		},

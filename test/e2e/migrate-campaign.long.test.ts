@@ -28,7 +28,7 @@ const exports = [
 	['engine', 'queue', 'stats', '-o', 'json'],
 ];
 
-describePostgres('a campaign of which half is sent', (server) => {
+describePostgres('a half-sent campaign', (server) => {
 	it.skipIf(!isBuilt)(
 		`a campaign moved to PostgreSQL finishes there, and each of ${people} has one mail`,
 		async () => {

@@ -142,7 +142,7 @@ inBrowser.each(Object.keys(brandings).map((name) => [name]))(
 	},
 );
 
-inBrowser('ask for themselves and the logo, and nothing else (needs Chromium)', async () => {
+inBrowser('pages load only themselves and the logo (needs Chromium)', async () => {
 	const shown = async (branding: string) => {
 		asked.length = 0;
 		await page.goto(`${url}/${branding}/choice`, { waitUntil: 'networkidle' });
@@ -161,7 +161,7 @@ inBrowser('ask for themselves and the logo, and nothing else (needs Chromium)', 
 	);
 });
 
-inBrowser('name their sender where the logo is not to be had (needs Chromium)', async () => {
+inBrowser('pages show the name of the sender if the logo cannot be loaded (needs Chromium)', async () => {
 	await context.unroute('https://cdn.example/**');
 	await context.route('https://cdn.example/**', (route) => route.abort());
 	await page.goto(`${url}/branded/choice`);

@@ -138,7 +138,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 	});
 });
 
-describePostgres('mailctl serve on a server that is made read-only', (server) => {
+describePostgres('mailctl serve on a PostgreSQL server that becomes read-only', (server) => {
 	it('answers 503, and is not ready, until writes work again', async () => {
 		const url = await server.createDatabase();
 		const serving = await serve({ project: await makeProject({ db: url }) });

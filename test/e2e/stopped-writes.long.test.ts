@@ -30,7 +30,7 @@ const calls: Readonly<Record<string, readonly [words: string, says?: string]>> =
 	],
 };
 
-describePostgres('a command that waits for another session on PostgreSQL', (server) => {
+describePostgres('a command that waits for a lock on PostgreSQL', (server) => {
 	let db = '';
 	let home = '';
 	let holder: pg.Client;

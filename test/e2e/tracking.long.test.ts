@@ -85,7 +85,7 @@ inBrowser('a mail is opened once, a click arrives, and the report shows both (ne
 	}
 });
 
-inBrowser('somebody unsubscribes with the button, not by looking (needs Chromium)', async () => {
+inBrowser('a person unsubscribes with the button, not by opening the page (needs Chromium)', async () => {
 	const mail = await served.deliver({ html_body: html('https://x.example'), context: { name: 'Ada' } });
 	served.later(60);
 	const page = await read(mail);
@@ -109,7 +109,7 @@ inBrowser('somebody unsubscribes with the button, not by looking (needs Chromium
 });
 
 inBrowser(
-	'a mail is shown in the browser, where its scripts and forms are dead (needs Chromium)',
+	'a mail is shown in the browser, where its scripts and forms do not work (needs Chromium)',
 	async () => {
 		const hostile =
 			`${html('https://x.example')}<script>document.title = 'stolen'</script><img src=x onerror="document.title='stolen'">` +

@@ -15,8 +15,8 @@ const reason = 'composing this message ended a worker three times';
 
 describe('a message that kills its worker', () => {
 	const kinds = [
-		{ name: 'a small one', text: 'Hello #email#', deaths: [3, 4] },
-		{ name: 'one of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [3] },
+		{ name: 'a small message', text: 'Hello #email#', deaths: [3, 4] },
+		{ name: 'a message of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [3] },
 	];
 	for (const { name, text, deaths } of kinds) {
 		it(`fails after the third crash, and the others are sent: ${name}`, async () => {

@@ -33,7 +33,7 @@ const pairs = [
 	...Object.keys(alone).flatMap((one) => holders.map((other) => [one, other] as const)),
 ];
 
-describePostgres('writes at the same time', (server) => {
+describePostgres('concurrent writes', (server) => {
 	const orders = openOrders();
 	afterAll(orders.close);
 

@@ -18,7 +18,7 @@ const dead = () => runProgram(process.execPath, ['--version']).pid ?? 0;
 
 const processes = [
 	{ what: 'killed', id: `${place}/1/x`, pid: dead(), isGone: true },
-	{ what: 'killed, its pid is used again', id: `${place}/1/y`, pid: process.pid, isGone: true },
+	{ what: 'killed, with its pid reused', id: `${place}/1/y`, pid: process.pid, isGone: true },
 	{ what: 'running', id: `${place}/${start}/z`, pid: process.pid, isGone: false },
 	{ what: 'in another container', id: 'another-4026531836/1/x', pid: dead(), isGone: false },
 ];

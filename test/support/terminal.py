@@ -1,7 +1,7 @@
-"""Runs a program at a terminal, types what a person would, and tells how the program ended.
+"""Runs a program on a terminal, types keys like a person, and prints how the program ended.
 
 Arguments: `--columns N` (default 200), any number of `--at TEXT KEYS`, the program and its arguments. KEYS, such as
-`n\\r` or `\\x04`, are typed once TEXT appears after the last TEXT; blanks and line breaks do not count. Instead of keys,
+`n\\r` or `\\x04`, are typed when TEXT appears after the last TEXT; spaces and line breaks do not count. Instead of keys,
 `hang-up` closes the terminal, `columns N` changes its width, and `kill NAME` sends the program a signal. A program that
 stops (Ctrl-Z) is continued at once, as with `fg`, and `stopped` is printed in between. Without `--at` a line is typed
 first, and Ctrl-C once the program has read it. Prints the screen, then `ended N` or `still there`, and any fault in the
@@ -23,7 +23,7 @@ LIMIT_S = 60
 
 
 def unread(terminal):
-    """Bytes that were typed and not read yet."""
+    """Returns how many typed bytes are unread."""
     return struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, b"\0" * 4))[0]
 
 
@@ -32,7 +32,7 @@ def widen(terminal, columns):
 
 
 def plain(text):
-    """Without control sequences and blanks: a narrow terminal breaks lines anywhere."""
+    """Removes control sequences and spaces, because a narrow terminal breaks lines anywhere."""
     return re.sub(rb"\s+", b"", re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", text))
 
 
@@ -50,11 +50,11 @@ def read_options(words):
 def main(words):
     controller, terminal = pty.openpty()
     columns, steps, words = read_options(words)
-    # A terminal of no width would break every line.
+    # A terminal without a width would break every line.
     widen(terminal, columns)
     is_typed_ahead = not steps
     if is_typed_ahead:
-        # Typed before anybody can read it: what a terminal is given reaches it a moment later.
+        # Types before the program can read, and waits until the terminal has the bytes.
         os.write(controller, b"email\n")
         while unread(terminal) == 0:
             time.sleep(0.001)
@@ -96,7 +96,7 @@ def main(words):
 
 
 def press(keys, controller, terminal):
-    """The controller; none once it is closed."""
+    """Returns the controller, or None after it is closed."""
     if keys == "hang-up":
         os.close(controller)
         return None

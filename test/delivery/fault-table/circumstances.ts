@@ -9,7 +9,7 @@ const refusing = (address: string, fault: Fault): Row['script'] => ({
 
 export const copies: readonly Row[] = [
 	row(
-		'a copy that is refused',
+		'a refused copy',
 		refusing('c', says('550 5.1.1 No such user')),
 		becomes(
 			'sent',
@@ -19,13 +19,13 @@ export const copies: readonly Row[] = [
 		{ cc: ['c@example.net'] },
 	),
 	row(
-		'550 5.1.1 at dot, of a mail with copies',
+		'550 5.1.1 after the dot of a mail with copies',
 		at('dot', says('550 5.1.1 No such user')),
 		becomes('failed', 'answer', '550 5.1.1 No such user'),
 		{ cc: ['c@example.net'] },
 	),
 	row(
-		'copies that are taken where the recipient is not',
+		'copies accepted and the recipient refused',
 		refusing('a', says('550 5.1.1 No such user')),
 		becomes('bounced', 'rcpt', '550 5.1.1 No such user'),
 		{ cc: ['c@example.net'], bcc: ['b@example.net'] },
@@ -34,7 +34,7 @@ export const copies: readonly Row[] = [
 
 export const limits: readonly Row[] = [
 	row(
-		'SIZE that is too small',
+		'a SIZE smaller than the message',
 		{ ehlo: ['SIZE 10'] },
 		{
 			kind: 'failed',
@@ -50,13 +50,13 @@ export const limits: readonly Row[] = [
 
 /** A reused connection that ends before the body leaves the message unsent, so it is sent on another connection. */
 export const used: readonly Row[] = [
-	row('421 after so many messages', after(2, 'MAIL', saysAndLeaves('421 4.7.0 Enough')), taken, {
+	row('421 after two messages', after(2, 'MAIL', saysAndLeaves('421 4.7.0 Enough')), taken, {
 		before: 2,
 	}),
-	row('a drop after so many messages', after(1, 'MAIL', dropped), taken, { before: 1 }),
-	row('a drop at DATA after a message', after(1, 'DATA', dropped), taken, { before: 1 }),
+	row('a drop after one message', after(1, 'MAIL', dropped), taken, { before: 1 }),
+	row('a drop at DATA on a reused connection', after(1, 'DATA', dropped), taken, { before: 1 }),
 	row(
-		'a drop behind the dot after a message',
+		'a drop after the dot on a reused connection',
 		after(1, 'dot', dropped),
 		breaks('uncertain', 'answer', /closed|reset/i),
 		{ before: 1 },

@@ -19,12 +19,12 @@ const inClear = { user: 'me', password: 'hunter2', security: 'never' } as const;
 const secured = { user: 'me', password: 'hunter2', security: 'required' } as const;
 
 export const connecting: readonly Row[] = [
-	row('nobody listens', {}, paused(/^connect ECONNREFUSED/), { isClosed: true }),
+	row('a closed port', {}, paused(/^connect ECONNREFUSED/), { isClosed: true }),
 	row('a drop at once', at('connect', dropped), paused(/^greeting: /)),
-	row('silence', at('connect', silent), paused(/^greeting: /)),
+	row('no greeting', at('connect', silent), paused(/^greeting: /)),
 	row('a greeting a byte at a time', at('connect', slow), paused(/^greeting: /)),
 	row('a greeting of 5 MB', at('connect', flood), paused(/^greeting: .*exceeds/)),
-	row('a greeting of lines', at('connect', says('220-One\r\n220 two')), taken),
+	row('a greeting of several lines', at('connect', says('220-One\r\n220 two')), taken),
 	row('554 for a greeting', at('connect', says('554 No')), paused(/^greeting: 554 No$/)),
 	row(
 		'421 for a greeting',
@@ -35,7 +35,7 @@ export const connecting: readonly Row[] = [
 	row('silence at EHLO', at('EHLO', silent), paused(/^ehlo: no answer within/)),
 	row('EHLO and HELO refused', at('EHLO', says('502 No')), paused(/^ehlo: 502 No \(to EHLO client\.test\)$/)),
 	row(
-		'EHLO refused and HELO taken',
+		'EHLO refused and HELO accepted',
 		{ on: (_, line) => (line.startsWith('EHLO') ? says('502 5.5.1 Old') : undefined) },
 		taken,
 	),
@@ -43,7 +43,7 @@ export const connecting: readonly Row[] = [
 
 export const logins: readonly Row[] = [
 	row(
-		'STARTTLS missing where a password is to be said',
+		'no STARTTLS although a password is set',
 		{ ehlo: ['AUTH PLAIN'] },
 		paused(/^tls: the server offers no STARTTLS, which a login, /),
 		{ settings: secured },
@@ -55,7 +55,7 @@ export const logins: readonly Row[] = [
 		{ settings: secured },
 	),
 	row(
-		'STARTTLS and then no handshake',
+		'STARTTLS without a handshake',
 		{ ehlo: ['STARTTLS'], ...at('STARTTLS', says('220 Go')) },
 		paused(/^tls: /),
 		{ settings: secured },
@@ -64,7 +64,7 @@ export const logins: readonly Row[] = [
 		settings: secured,
 	}),
 	row(
-		'TLS from the first byte, to a server in clear',
+		'implicit TLS to a plain server',
 		{},
 		paused(/^tls: the server does not speak TLS on this port: use smtp:\/\/ instead of smtps:\/\/ /),
 		{ settings: { security: 'implicit' } },
@@ -76,7 +76,7 @@ export const logins: readonly Row[] = [
 		{ settings: inClear },
 	),
 	row(
-		'silence at the login',
+		'no answer to the login',
 		{ ehlo: ['AUTH PLAIN'], ...at('AUTH', silent) },
 		paused(/^auth: no answer within/),
 		{ settings: inClear },
@@ -110,18 +110,18 @@ export function tlsRows({ good, wrongName, expired }: TlsOf): readonly Row[] {
 			{ settings: required(expired) },
 		),
 		row(
-			'a certificate of another name',
+			'a certificate for another name',
 			starts(wrongName),
 			paused(/^tls: the certificate is not for 127\.0\.0\.1, but for \S+: use that name/),
 			{ settings: required(wrongName) },
 		),
 		row(
-			'a certificate of nobody known',
+			'a certificate of an unknown CA',
 			starts(good),
 			paused(/^tls: no certificate in smtp_ca has signed the certificate of 127\.0\.0\.1$/),
 			{ settings: required(wrongName) },
 		),
-		row('an expired certificate where encryption is only hoped for', starts(expired), taken),
-		row('TLS from the first byte', encrypted(good), taken, { settings: implicit(good) }),
+		row('an expired certificate with opportunistic TLS', starts(expired), taken),
+		row('implicit TLS', encrypted(good), taken, { settings: implicit(good) }),
 	];
 }

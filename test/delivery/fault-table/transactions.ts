@@ -70,7 +70,7 @@ export const data: readonly Row[] = [
 		['failed', '554 5.5.1 No'],
 	]),
 	row(
-		'250 for DATA: replies and commands are out of step',
+		'250 for DATA, so replies do not match commands',
 		at('DATA', says('250 2.0.0 Ok')),
 		becomes('deferred', 'data', '250 2.0.0 Ok'),
 	),
@@ -82,7 +82,7 @@ export const data: readonly Row[] = [
 		{ text: `${'x'.repeat(70)}\n`.repeat(60_000) },
 	),
 	row(
-		'a drop once the body and the dot have left',
+		'a drop after the body and the dot were sent',
 		at('body', dropped),
 		breaks('uncertain', 'answer', /closed|reset/i),
 	),

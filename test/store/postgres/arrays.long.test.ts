@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { arrayOf } from '../../../src/store/postgres/sql.js';
 import { describePostgres } from '../../support/postgres.js';
 
-describePostgres('a column of rows as an array', (server) => {
+describePostgres('rows sent as one array per column', (server) => {
 	async function open() {
 		const client = new pg.Client({ connectionString: await server.createDatabase() });
 		await client.connect();

@@ -7,7 +7,7 @@ import { ask, describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
 import { refuses } from '../../support/refuses.js';
 
-describePostgres('a PostgreSQL that fails', (server) => {
+describePostgres('a PostgreSQL server that fails', (server) => {
 	async function open(url: string, mode: 'create' | 'existing' = 'create'): Promise<Store> {
 		const store = await openPostgresStore({ url: url, clock: systemClock, mode, lockTimeoutMs: 5_000 });
 		onTestFinished(() => store.close());

@@ -6,7 +6,7 @@ import { storeSuite } from '../../contract/store.suite.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
-describePostgres('a store that is not told how its writes end', (server) => {
+describePostgres('a store that loses answers to its writes', (server) => {
 	async function openBehindProxy(clock = systemClock) {
 		const url = await server.createProject();
 		await (await openPostgresStore({ url, clock, mode: 'create' })).close();

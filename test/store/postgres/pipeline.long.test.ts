@@ -4,7 +4,7 @@ import { Database } from '../../../src/store/postgres/connection.js';
 import { readPlace } from '../../../src/store/postgres/place.js';
 import { ask, describePostgres } from '../../support/postgres.js';
 
-describePostgres('a write without an answer', (server) => {
+describePostgres('statements that wait for no answer', (server) => {
 	async function open() {
 		const url = await server.createDatabase();
 		await ask(url, 'CREATE TABLE places (name TEXT PRIMARY KEY)', "INSERT INTO places VALUES ('taken')");

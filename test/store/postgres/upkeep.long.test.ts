@@ -11,7 +11,7 @@ import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
 const second = 1_000_000;
 
-describePostgres('the lead among processes', (server) => {
+describePostgres('upkeep on PostgreSQL', (server) => {
 	it('one process has a lease to delete expired data, and renews it', async () => {
 		const url = await server.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();

@@ -1,4 +1,4 @@
-"""The requests that record.py sends to the Django service, and the answers of ours that differ on purpose."""
+"""The requests that record.py sends to the Django service, and why answers of mailctl differ on purpose."""
 TOKEN_VALUE = "witness-token"
 TOKEN = {"X-Secure-Token": TOKEN_VALUE}
 LIST = {"name": "News", "email_reason": "You signed up"}
@@ -41,7 +41,7 @@ cases = []
 
 
 def ask(name, method, path, body=..., *, raw=None, headers=None, differs=None, token=True, seed=False):
-    """One case; `body` is sent as JSON, `raw` as it is."""
+    """Adds a case; `body` is sent as JSON, and `raw` unchanged."""
     request = {"method": method, "path": path, "headers": {**(TOKEN if token else {}), **(headers or {})}}
     if body is not ...:
         request["body"] = body

@@ -1,9 +1,9 @@
-"""Asks the witness a table of questions and writes its true answers: python3 record.py [file]
+"""Sends a table of requests to the Django service and writes its answers: python3 record.py [file]
 
 Each case starts from the same seed (the first entries, marked "seed", which are requests as well) and is undone
 afterwards, so ids are the same in every run. Dates and message ids are replaced by <date> and <uuid>.
-The page settings are those of our engine (100 a page, page_size up to 1000), so that envelopes compare.
-"differs" says why our engine answers otherwise on purpose.
+The page settings are those of mailctl (100 per page, page_size up to 1000), so that pages can be compared.
+"differs" says why mailctl answers differently on purpose.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the witness keeps. Imported by service.py when the framework is set up."""
+"""Models of the Django service. service.py imports them after it has set up the framework."""
 import uuid
 
 from django.db import models

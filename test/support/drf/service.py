@@ -1,10 +1,10 @@
-"""The service document's API as Django REST framework gives it by itself: an outside witness, not our engine.
+"""The service document's API with Django REST framework's defaults: an independent service to test mailctl with.
 
     python3 service.py --port 0 --page-size 10      prints {"port": N, …} when it listens, ends when stdin closes
 
-Plain serializers, viewsets and filters; error texts, codes and headers are the framework's own wherever it has any.
-What the document leaves open and the framework too (the sender check, unknown variables) is worded differently from
-our engine on purpose: a client must not match texts.
+It uses plain serializers, viewsets and filters. Error texts, codes and headers are the framework's own if it has any.
+If neither the document nor the framework has a text (the sender check, unknown variables), the text differs from
+mailctl's on purpose, because a client must not match texts.
 Needs Debian's python3-djangorestframework (3.14) and python3-django-filters.
 """
 import argparse
@@ -62,7 +62,7 @@ django.setup()
 
 from rest_framework import authentication, exceptions, pagination  # noqa: E402
 
-# The framework reads its settings while its views are imported, so what they name comes first.
+# The framework reads its settings while its views are imported, so the classes that they name come first.
 
 
 class SecureToken(authentication.BaseAuthentication):
@@ -116,7 +116,7 @@ class CurrentList:
 
 
 class MetaField(serializers.JSONField):
-    """A string holding the JSON of an object, as the document's request table shows, or the object itself."""
+    """Accepts the JSON of an object in a string, as in the document's request table, or the object itself."""
 
     def to_internal_value(self, data):
         if isinstance(data, str):
@@ -133,7 +133,7 @@ class MetaField(serializers.JSONField):
 
 
 class FromField(serializers.EmailField):
-    """The samples show one address, the parameter table an array."""
+    """Accepts one address, as in the document's samples, or an array, as in its parameter table."""
 
     def to_internal_value(self, data):
         if isinstance(data, list) and len(data) == 1:
@@ -281,7 +281,7 @@ class Send(views.APIView):
 
 
 class Events(views.APIView):
-    """Whatever is accepted is sent at once."""
+    """Accepted messages are sent at once."""
 
     def get(self, request, message):
         made = get_object_or_404(Message, pk=message).date_created
@@ -290,7 +290,7 @@ class Events(views.APIView):
 
 
 class EventsReport(views.APIView):
-    """Nothing is ever delivered here, so only SENT has figures. Without dates: a week ago to today, eight rows."""
+    """Nothing is delivered, so only SENT has figures. Without dates it covers eight days, from a week ago to today."""
 
     def get(self, request):
         serializer = ReportSerializer(data=request.query_params)
@@ -321,7 +321,7 @@ urlpatterns = [
 
 
 class Flaky:
-    """With --flaky: of every seven requests the third is a proxy's 503 in HTML, the sixth is throttled."""
+    """With --flaky the third of every seven requests gets a proxy's 503 in HTML, and the sixth is throttled."""
 
     def __init__(self, get_response):
         self.get_response = get_response
@@ -339,7 +339,7 @@ class Flaky:
         return self.busy(request) if random.random() * 100 < options.busy else self.get_response(request)
 
     def busy(self, request):
-        """Nothing done and said so, by 429 or 503; or done, and nothing said of it."""
+        """Answers 429 or 503 without doing the work, or 503 after doing it."""
         kind = random.randrange(3)
         if kind == 0:
             return JsonResponse({"detail": "Request was throttled."}, status=429, headers={"Retry-After": "0"})
@@ -351,7 +351,7 @@ class Flaky:
 
 @receiver(connection_created)
 def stay_off_the_disk(connection, **_):
-    """The database ends with the process: thousands of syncs would only hold up whatever else the disk is waited for."""
+    """Turns syncing off, because the database ends with the process and thousands of syncs would slow other work."""
     connection.cursor().execute("PRAGMA synchronous = OFF")
 
 
@@ -375,7 +375,7 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     greeting = {"port": server.server_port, "token": options.token, "sender": options.sender}
     print(json.dumps(greeting), flush=True)
-    sys.stdin.read()  # the starter's pipe: the witness cannot outlive it
+    sys.stdin.read()  # the pipe of the process that started this one, so that both end together
     server.shutdown()
 
 

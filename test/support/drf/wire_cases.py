@@ -1,4 +1,4 @@
-"""Questions about the report, bodies, content types, routes, tokens, pages and filters."""
+"""Requests about the report, bodies, content types, routes, tokens, pages and filters."""
 import json
 
 from cases import DIGITS, FIELDS, FIELD_1, FOLD, HOOKS, HOOK_1, JSON_404, LIST, LISTS, LIST_1, NO_BODY, OVERFLOW, PEOPLE
