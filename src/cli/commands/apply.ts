@@ -58,7 +58,7 @@ export const apply: Command = command({
 		const { agree, carryOut, planSteps, retentionIn, sentence } = await import('./apply/plan.js');
 		const { target, local } = await cx.connection();
 		if (!cx.dryRun) {
-			// Names of lists are not unique: two runs at the same time would make each of them twice.
+			// Names of lists are not unique, so two runs at the same time would create each list twice.
 			const { holdAlone } = await import('../verbs/importing.js');
 			const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 			await holdAlone(cx, ['apply', where], `an apply to ${where}`);
@@ -114,7 +114,7 @@ function textOf({ from, to }: { from: Value; to: Value }): string {
 	return `${old} → ${wanted}`;
 }
 
-/** A line for each key: a cell of a table has too little room for two texts. */
+/** Prints a line per key, because a cell of a table has too little space for two texts. */
 async function print(cx: CommandContext, steps: readonly Step[]): Promise<void> {
 	const changes = steps.map(({ change }) => change);
 	if (!isForPeople(cx) || cx.out.format === 'wide')

@@ -92,7 +92,7 @@ const get = command({
 			await showDetail(cx, detail);
 			await sayWhy(cx, [status]);
 			if (status.state === 'staged') await cx.hint(mailctl('campaigns', 'resume', campaign.key));
-			// 0 once nothing about it changes by itself any more.
+			// Exit code 0 if the campaign no longer changes by itself.
 			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
 		}),
 });
@@ -102,12 +102,12 @@ type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan' | 
 async function sayWhy(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
 	const first = campaigns.find((one) => ['sending', 'planned'].includes(campaignState(one)));
 	if (first === undefined) return;
-	// A worker sends as fast as it can; resuming keeps the rate of the campaign.
+	// A worker sends at full speed; `resume` keeps the rate of the campaign.
 	const sender = first.rate === undefined ? mailctl('worker') : mailctl('campaigns', 'resume', first.key);
 	await sayWhatHolds(cx, { campaign: first.id }, sender);
 }
 
-/** Only where no figures are kept a campaign's messages are counted, when it is shown. `shown` gets each campaign. */
+/** Counts the messages of campaigns without stored figures when it shows them. Adds each campaign to `shown`. */
 function records(
 	cx: CommandContext,
 	campaigns: Campaigns,
@@ -248,7 +248,7 @@ const cancel = command({
 			return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
 		const tell = async (sentence: (status: CampaignStatus) => string) => {
 			const status = await look();
-			// Its figures have grown while it was being sent.
+			// Read the figures again, because they grew during sending.
 			const now = state === 'released' ? await findCampaign(cx, campaigns, id) : campaign;
 			await cx.out.document(detailOf(now, status), sentence(status));
 		};
@@ -260,7 +260,7 @@ const cancel = command({
 		else {
 			await cx.confirm({ kind: 'mild', what });
 			await campaigns.cancel(id, { signal: cx.signal });
-			// Each worker gives back within a second what it has not begun.
+			// Each worker returns messages that it has not begun to send within a second.
 			const end = performance.now() + longestWaitMs;
 			while (performance.now() < end && openOf((await look()).messages) > 0)
 				await delay(pollMs, undefined, { signal: cx.signal });

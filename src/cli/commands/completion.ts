@@ -44,7 +44,7 @@ function joined(given: readonly string[]): string[] {
 	return [...given.slice(0, -1), (given.at(-1)?.slice(1) ?? '').replace(/^["'\u2018-\u201e]/, '')];
 }
 
-/** bash leaves quotes in, parts `--output=js` at the equals sign, and offers the value alone behind it. */
+/** bash keeps quotes, splits `--output=js` at the equals sign, and completes only the value after it. */
 function joinedByBash(given: readonly string[]): string[] {
 	const last = given.at(-1)?.slice(1) ?? '';
 	const words = [...given.slice(0, -1).filter((word) => word !== '='), last === '=' ? '' : last];
@@ -59,7 +59,7 @@ function sourcesOf(cx: CommandContext, given: readonly string[]): NameSources {
 			try {
 				const target = chooseTarget(globalsOf(given), cx.io.env, config, cx.paths).target();
 				const names = Object.values(readNames(cx.paths.names, nameKey(target))[kind]);
-				// Names are not unique, and a command would take `--yes` for its option.
+				// Names are not unique, and commands would parse a name such as `--yes` as an option.
 				return [...new Set(names)].filter((name) => !name.startsWith('-')).sort();
 			} catch {
 				return [];

@@ -158,7 +158,7 @@ async function change(cx: CommandContext, values: Readonly<Record<string, unknow
 	await sayDropped(cx, name, await changeProfile(cx.paths, name, values));
 }
 
-/** The password of a database's URL is never shown. */
+/** Hides the password in a database's URL. */
 function shown(value: unknown): unknown {
 	return typeof value === 'string' ? shownDatabase(value) : value;
 }

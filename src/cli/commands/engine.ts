@@ -83,7 +83,7 @@ const init = command({
 		for (const [name, value] of Object.entries(values))
 			shown[name] = value === null ? null : await settings.normalOf(name, value);
 		if ('smtp_password' in values) shown['smtp_password'] = '********';
-		// A dry run rolls everything back; invalid values are refused all the same.
+		// A dry run rolls everything back, but has refused invalid values before.
 		if (cx.dryRun) {
 			const plan = { settings: shown, sender: mailbox?.address ?? null };
 			return cx.wouldDo(`${created ? 'create' : 'change'} ${path}`, { init: path, with: plan, created });
@@ -113,7 +113,7 @@ function changedTo(
 	return `changed ${path}: ${texts.join(', ')}`;
 }
 
-/** Recipients see the sender's name on pages that have no other name. */
+/** Pages without another name show recipients the sender's name. */
 async function isPageName(settings: LocalEngine['settings'], name: string): Promise<boolean> {
 	if (name === '' || (await settings.get())['page_sender_name'] !== undefined) return false;
 	return (await settings.whyNot('page_sender_name', name)) === null;
@@ -153,7 +153,7 @@ async function addSender(cx: CommandContext, { address, name }: Mailbox): Promis
 		return name === '' || name === known.full_name ? known : senders.patch(known.id, { full_name: name });
 	const input = { from_email: address, full_name: name };
 	return explained(senders.create(input, { signal: cx.signal }), { input }).catch(async (error: unknown) => {
-		// Another process may have added it since.
+		// Another process may have added the sender since.
 		const added = await find();
 		if (added === null) throw error;
 		return added;

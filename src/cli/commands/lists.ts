@@ -13,7 +13,7 @@ import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
 
-/** The public name is an extension of ours: people see it beside the list, `-o json` is the list of the wire. */
+/** `public_name` is not part of the service document. Tables show it; `-o json` prints the document's list. */
 interface NamedList extends List {
 	public_name?: string | null;
 }
@@ -225,7 +225,7 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, remove, clear],
 };
 
-/** The document has no bulk deletion: at once where that is offered, elsewhere one by one, ids collected first. */
+/** The service document has no bulk deletion. Uses mailctl's, or collects ids first and deletes one by one. */
 async function clearSubscribers(
 	cx: CommandContext,
 	api: Api,
@@ -249,7 +249,7 @@ function isNamePicked({ globals }: CommandContext): boolean {
 	return parseFields(globals.fields)?.includes(publicNameColumn.key) === true;
 }
 
-/** The public name is a second write: what the service would refuse is refused before the first one, exit 5. */
+/** The public name is a second write, so checks it before the first one. Refuses an invalid name with exit code 5. */
 async function withPublicName<I extends object>(
 	cx: CommandContext,
 	input: I,

@@ -65,7 +65,7 @@ export const login = command({
 	},
 });
 
-/** A database of this machine stays the default target. */
+/** True unless there is a default target, such as an existing local database. */
 function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
 	return profile === null && !Object.hasOwn(profiles, builtIn) && isMissingFile(paths.database);
 }
@@ -108,7 +108,7 @@ async function askUrl(cx: CommandContext): Promise<string> {
 	});
 }
 
-/** The profile that is this deployment already, else the name of its host. */
+/** Returns the name of the profile with this base URL, or a name made from its host. */
 function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 	const same = Object.keys(profiles).filter((name) => profiles[name]?.baseUrl === baseUrl);
 	if (profile !== null && same.includes(profile)) return profile;
@@ -134,7 +134,7 @@ async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 	);
 }
 
-/** One cheap request; nothing is stored after an error. A valid token that may only send is accepted. */
+/** Sends one cheap request, and stores nothing after an error. Accepts a valid token that may only send. */
 async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
 	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
 	try {
@@ -182,7 +182,7 @@ export const logout = command({
 	run: async (cx) => {
 		const name = spokenOf(cx, undefined);
 		const stored = readToken(cx.paths, name);
-		// A token may outlive its profile in a file that was edited by hand.
+		// A token may remain without its profile in a file that was edited by hand.
 		const profile = stored === null ? findProfile(readConfig(cx.paths), name) : {};
 		await confirmProtected(cx, name, readConfig(cx.paths).profiles[name] ?? profile);
 		if (cx.dryRun)

@@ -75,8 +75,8 @@ function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_
 }
 
 /**
- * The history of a message, in lines: attempts, events, reports, limits. An event is left out where an attempt or a
- * returned mail tells it. Text of servers is not cleaned.
+ * Returns the history of a message in lines: attempts, events, reports, limits. Omits events that an attempt or a
+ * returned mail implies. Text of servers is not cleaned.
  */
 export function detailLines(message: MessageDetail, times: Times): string[] {
 	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
@@ -90,7 +90,7 @@ export function detailLines(message: MessageDetail, times: Times): string[] {
 	];
 }
 
-/** The message, or `not_found` (exit 3) with a hint: it may be one that retention has deleted. */
+/** Returns the message. Throws `not_found` (exit code 3) with the hint that retention may have deleted it. */
 export async function existing<T>(
 	cx: CommandContext,
 	messages: Pick<Messages, 'page'>,
@@ -142,7 +142,7 @@ function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times
 	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
 }
 
-/** Diagnostics mostly have the code: `550 5.1.1 …`, `550-5.1.1 …`. */
+/** Diagnostics mostly start with the code: `550 5.1.1 …`, `550-5.1.1 …`. */
 function isIn(code: string | null, diagnostic: string | null): boolean {
 	return code !== null && diagnostic?.split(/[\s-]+/).includes(code) === true;
 }
@@ -227,7 +227,7 @@ const raw = command({
 		const message = await existing(cx, messages, { id, message: messages.raw(id) });
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(message);
 		const bytes = Buffer.from(message.raw_base64, 'base64');
-		// A terminal acts on control characters; a file keeps the bytes that were signed and sent.
+		// A terminal would interpret control characters; a file keeps the bytes that were signed and sent.
 		await cx.out.raw(
 			cx.io.stdout.isTTY ? cleanLines(bytes.toString('utf8').replaceAll('\r\n', '\n')) : bytes,
 		);
@@ -283,7 +283,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	const { local } = await cx.connection();
 	const changed: Message[] = [];
 	const changeOne = async ({ id }: Message) => {
-		// Elsewhere the service decides; a dry run on a database of this machine is undone.
+		// A dry run on a local database is rolled back; on a service, it changes nothing.
 		if (cx.dryRun && local === null) return;
 		changed.push(await messages[action](id, { signal: cx.signal }).catch(refuse));
 	};
@@ -303,7 +303,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	return failed === 0 ? exits.done : exits.partly;
 }
 
-/** The state that refuses is said in the complaint about it. */
+/** Replaces the error by its complaint, which already names the state. */
 function refuse(error: unknown): never {
 	const isRefused = error instanceof ApiError && error.code === 'invalid';
 	const [complaint] = isRefused ? listFieldErrors(error.fields ?? {}) : [];

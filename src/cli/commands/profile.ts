@@ -130,7 +130,7 @@ const add = command({
 		if (cx.dryRun) return cx.wouldDo(`add the profile "${name}"`, { create: { name, ...profile } });
 		const write = await import('../config/config-write.js');
 		const { use: isDefault } = options;
-		// Before the write: a later failure would look like a profile that was not added.
+		// Prepare the output before the write, because a later failure would look as if the profile was not added.
 		const profiles = { ...config.profiles, [name]: profile };
 		const record = shown(cx, { profile: isDefault ? name : config.profile, profiles }, name);
 		await sayDropped(cx, name, await write.changeProfile(cx.paths, name, { ...profile }, { isDefault }));

@@ -145,7 +145,7 @@ async function save(
 	await saveReport(cx, saving, { title: titleOf(named, head) ?? 'Report', report, events, detailed, head });
 }
 
-/** Days. The details of a year with mail at every hour take half a second, its totals three milliseconds. */
+/** Limits days with details: those of a full year take half a second, its totals three milliseconds. */
 const mostDetailed = 92;
 
 async function showTotals(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
@@ -185,7 +185,7 @@ async function printRows(cx: CommandContext, options: ReportOptions, report: Rep
 	await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
 }
 
-/** Opens and clicks include those of bots, as in the totals of a report. */
+/** Opens and clicks include bots, like the totals of a report. */
 async function withFigures(cx: CommandContext, report: Report, options: ReportOptions): Promise<Row[]> {
 	const { dayText } = await import('../render/report.js');
 	const days = report.data.map((row) => ({ ...row, date: dayText(row.date) }));
@@ -232,7 +232,7 @@ function titleOf(campaign: string | undefined, head: CampaignHead | null): strin
 	return campaign === undefined ? null : `Campaign ${head?.name ?? campaign}`;
 }
 
-/** The zone of the days, which the details of one of them tell; null: the service does not tell it. */
+/** Returns the time zone of the days, from the details of one day; null if the service does not report it. */
 async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | null> {
 	const { reports } = (await (await cx.api()).capabilities()).ext;
 	const day = data.at(-1)?.date;

@@ -56,7 +56,7 @@ const serve = command({
 			...(options.connections !== undefined && { connections: options.connections }),
 		};
 		const engine = await cx.local();
-		// Without this address the server has no domain to take mail for.
+		// The domain of this address is the only one that the bounce server accepts.
 		if (bounceSmtp !== null && (await engine.settings.get())['bounce_address'] === undefined)
 			throw new UsageError('--bounce-smtp needs the setting bounce_address', {
 				hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
@@ -92,7 +92,7 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 	return { host, port };
 }
 
-/** It accepts mail that it cannot send, or can accept none. */
+/** Warns that no mail server is configured, or that there is no sender. */
 async function warnOfSilence(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['smtp_url'] === undefined)
 		return cx.warn('no mail server is configured, so messages wait', mailctl('engine', 'init'));
@@ -118,9 +118,9 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	await cx.note(`listening on ${url}`);
 }
 
-/** A log without a reader must not fill the memory: lines beyond this are dropped, and their number is logged. */
+/** Limits waiting log lines when nobody reads the log. Drops further lines and logs their number. */
 const mostWaitingBytes = 1024 * 1024;
-/** A disk that fails, fails for every request: one line a second is enough on standard error. */
+/** A failing disk fails each request, so limit errors on stderr to one line a second. */
 const sayEveryMs = 1_000;
 
 function logTo({ io, quiet, warn }: CommandContext): (line: object) => void {
@@ -135,7 +135,7 @@ function logTo({ io, quiet, warn }: CommandContext): (line: object) => void {
 	};
 }
 
-/** The lines of one turn of the event loop go out in one write, which costs as much as one of them. */
+/** Writes all lines of one turn of the event loop at once, which costs as much as one line. */
 function lineWriter(stdout: OutStream): (line: object) => void {
 	let waiting = '';
 	let lost = 0;
@@ -154,7 +154,7 @@ function lineWriter(stdout: OutStream): (line: object) => void {
 	};
 }
 
-/** `sending paused: connect: no answer`: lines other than requests concern the operator, not the log alone. */
+/** `sending paused: connect: no answer`. The operator also sees lines that are not about requests. */
 function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown }): string {
 	const why = line.reason ?? line.error;
 	return `${String(line.event).replaceAll('_', ' ')}${why === undefined ? '' : `: ${String(why)}`}`;

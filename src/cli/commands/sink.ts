@@ -120,7 +120,7 @@ const replies = {
 } as const;
 type Reply = keyof typeof replies;
 
-/** The reply to a recipient; null: accepted. Throws `UsageError` for text that is neither an address nor `@DOMAIN`. */
+/** Returns the reply to a recipient, or null. Throws `UsageError` for text that is neither an address nor `@DOMAIN`. */
 function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: string) => Reply | null {
 	const known = new Map<string, Reply>();
 	for (const kind of ['refuse', 'defer'] as const)
@@ -174,7 +174,7 @@ function headerOf(raw: Buffer): Buffer {
 	return end === -1 ? raw : raw.subarray(0, end + 4);
 }
 
-/** `2026-11-22T093015Z-0001-ann@example.com.eml`: sorted by time, and there whole or not at all. */
+/** Names sort by time: `2026-11-22T093015Z-0001-ann@example.com.eml`. Writes each file completely or not at all. */
 async function keep(
 	dir: string,
 	number: number,

@@ -56,7 +56,7 @@ const smoke = command({
 		assertSensible(options);
 		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
 			throw new UsageError('use either --fields, or --reporter and --report-file');
-		// A database that is made for the checks would pass them all.
+		// Connect first: a database that the checks themselves create would pass all of them.
 		await cx.connection();
 		await assertAllowedToChange(cx, options);
 		const { smokeCommand } = await import('../smoke/command.js');
@@ -76,7 +76,7 @@ function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options
 		throw new UsageError('use --cleanup-only without --full, --only, --skip and --send-to');
 }
 
-/** Reading needs no consent; a protected profile asks first, and names the change. */
+/** Reading needs no consent. A protected profile asks before a change, and names it. */
 async function assertAllowedToChange(cx: CommandContext, options: Options): Promise<void> {
 	if (options.sendTo !== undefined) {
 		const { parseMailbox } = await import('../../api/address.js');

@@ -181,7 +181,7 @@ const remove = command({
 		if (!cx.dryRun) await agreeToAll(cx, { what, count: named.length, few: 'ask' });
 		const records = named.map((id) => ({ id }));
 		const { done, failed } = await eachOf(cx, records, async ({ id: email }) => {
-			// Read first: a removal would make the default database.
+			// Read first, because a removal would create the default database.
 			const filter = { email__exact: email, ...which, page_size: 1 };
 			const { count } = await suppressions.page(filter, { signal: cx.signal });
 			if (count === 0)
@@ -252,7 +252,7 @@ async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> 
 	});
 }
 
-/** A long walk is not a snapshot, and holds nothing. */
+/** A long walk is not a snapshot, and keeps nothing in memory. */
 async function* walkSlices(
 	suppressions: Suppressions,
 	filter: SuppressionFilter,

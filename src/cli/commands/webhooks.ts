@@ -75,7 +75,7 @@ const get = command({
 	},
 });
 
-/** Tables also show the state if the service reports it; JSON stays as the service document has it. */
+/** Tables also show the state if the service reports it. JSON has only the keys of the service document. */
 async function shownColumns(cx: CommandContext, withSecrets: boolean): Promise<Columns<Webhook>> {
 	const { deliveries } = (await (await cx.api()).capabilities()).ext;
 	const stopped = deliveries && (await orNull(deliveries.stopped({ signal: cx.signal })));
@@ -142,7 +142,7 @@ const update = command({
 		const given = { ...(url !== undefined && { url }), ...(type !== undefined && { type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
 		assertLogin(given, replace ? '' : hook.login);
-		// A PUT empties unnamed keys. A deployment that hides its passwords does not show whether one is set.
+		// A PUT clears omitted keys. A service that hides passwords does not say whether one is set.
 		const input = replace || hook.password === '' ? await withPassword(cx, given) : given;
 		const changed = await change(cx, {
 			what: `change webhook ${hook.id}`,
@@ -202,7 +202,7 @@ const test = command({
 		const result = await orNull(webhooks.test(id, { signal: cx.signal }));
 		if (result === null) throw missing('webhook', args.id, mailctl('webhooks', 'list'));
 		await cx.out.document(result, sentenceOf(result));
-		// The document shows no body: only a plain "false" means that the target refused.
+		// The document shows no body, so only a plain "false" means that the target refused.
 		return result.result === false ? exits.partly : exits.done;
 	},
 });
@@ -233,7 +233,7 @@ const secret = command({
 		const call = { signal: cx.signal };
 		let secrets = await log.secrets(call);
 		if (rotate) {
-			// At most two sign: a target that does not have the newer one yet would refuse every notification.
+			// At most two secrets sign, so a target that lacks the newer one would refuse every notification.
 			const until = secrets[1]?.date_retired ?? null;
 			const what = `drop the secret that signs until ${until}: receivers that still use it refuse notifications`;
 			if (until !== null) await cx.confirm({ kind: 'mild', what });
@@ -254,7 +254,7 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 
-/** Only the given values: an update never sends a password that was not given. A login means authorization. */
+/** Returns only given values, because an update must not send a password by itself. A login turns authorization on. */
 async function readAuth(
 	cx: CommandContext,
 	{ login, passwordFile, passwordStdin, auth }: OptionValues<typeof authOptions>,
@@ -276,7 +276,7 @@ function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = 
 		throw new UsageError('--auth needs a login', { hint: '--login NAME --password-file FILE' });
 }
 
-/** A login needs a password, since its target would refuse every notification: a person is asked for it. */
+/** Asks a person for the password, because with a login alone the target would refuse every notification. */
 async function withPassword<I extends Partial<WebhookInput>>(
 	cx: CommandContext,
 	input: I,

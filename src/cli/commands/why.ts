@@ -51,7 +51,7 @@ export const command = describe({
 		}
 		for (const hint of next) await cx.hint(hint);
 		const [last] = held.told?.recent ?? [];
-		// No submission has the id of a message: only the state of the queue is asked for.
+		// A submission never has the id of a message, so this asks only for the state of the queue.
 		if (last !== undefined && isDue(last, now)) await sayWhatHolds(cx, { submission: last.id });
 	},
 });
@@ -89,7 +89,7 @@ function documentOf({ email, subscribers, told }: Held, answer: readonly string[
 
 const sliceSize = 100;
 
-/** `since`: no older messages; null: all. Throws errors of the service. */
+/** `since` excludes older messages; null: none. Throws errors of the service. */
 async function readHeld(cx: CommandContext, address: string, since: string | null): Promise<Held> {
 	const api = await cx.api();
 	const { people } = (await api.capabilities()).ext;
@@ -117,7 +117,7 @@ async function documented(api: Api, address: string, signal: AbortSignal): Promi
 	return { email: emailKey(address), isKnown: subscribers.length > 0, subscribers, told: null };
 }
 
-/** `told` is null on a service that has only lists and subscribers. */
+/** `told` is null for a service that has only lists and subscribers. */
 interface Held {
 	email: string;
 	isKnown: boolean;
@@ -188,7 +188,7 @@ function answerOf({ email, subscribers, told }: Held, at: At): Answer {
 	};
 }
 
-/** In the order of their strength, as the store has it. */
+/** Strongest first, as in the store. */
 const order = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL'];
 const stopsAll: ReadonlySet<string> = new Set(['COMPLAINED', 'HARDBOUNCED']);
 
@@ -287,7 +287,7 @@ function lastSentence(
 		uncertain: `may have arrived or not: its last attempt had no clear end${said}`,
 		canceled: `was canceled${said}`,
 	};
-	// Bulk mail of a list that does not go to the address any more is left out when it is due.
+	// Bulk mail of a list that the address has left is skipped when it is due.
 	const isStopped =
 		message.type === 'BULK' &&
 		['staged', 'queued', 'deferred'].includes(state) &&
@@ -296,7 +296,7 @@ function lastSentence(
 	return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 }
 
-/** The quoting sentence ends with a full stop. A regular expression would be quadratic on blanks. */
+/** The quoting sentence adds a full stop. A regular expression would take quadratic time on blanks. */
 function withoutStop(text: string): string {
 	let end = text.length;
 	while (end > 0 && /[.\s]/.test(text[end - 1] ?? '')) end -= 1;
@@ -386,14 +386,14 @@ function suppressionLine(
 }
 
 function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, times: Times): string {
-	// Most errors begin with the word that the code is.
+	// Most errors start with the code itself.
 	const why = error === null || error.startsWith(code) ? (error ?? code) : `${code}, ${error}`;
-	// Send calls alone have no other name.
+	// A campaign of send calls has no name besides its UUID.
 	const named = key === campaign ? key : `${key} (${campaign})`;
 	return `${times.text(date_created)} ${named}: ${why}`;
 }
 
-/** A page that fits a screen tells the history of the newest message, and of those that did not leave. */
+/** Shows the history of the newest message, and of messages that were not sent, so that the page fits a screen. */
 function isTold({ state }: PersonMessage, at: number): boolean {
 	return at === 0 || state !== 'sent';
 }

@@ -43,8 +43,8 @@ const worker = command({
 export { worker as command };
 
 /**
- * Answers the counts, with how many are still queued. Throws `queue_paused` and `not_drained` (exit 14), and a usage error
- * without a mail server. A drain that misses `--deadline` ends with 12: the queue must not be taken for drained.
+ * Prints the counts and how many messages are queued. Throws `queue_paused` and `not_drained` (exit code 14), and a
+ * usage error without a mail server. If a drain exceeds `--deadline`, the exit code is 12: the queue is not drained.
  */
 async function work(
 	cx: CommandContext,

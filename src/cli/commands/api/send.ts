@@ -33,7 +33,7 @@ export async function send(
 	return maybeSent(cx, print(cx, request, { answer, include }), key);
 }
 
-/** On a database of this machine the request is made and rolled back, so that a refusal is the same. */
+/** With a local database, makes the request and rolls it back, so that a dry run is refused for the same reasons. */
 async function foresee(
 	cx: CommandContext,
 	request: WireRequest,
@@ -43,7 +43,7 @@ async function foresee(
 	const { method, path } = request;
 	const body = shownBody(request);
 	if (local !== null) {
-		// A test notification cannot be taken back: its webhook is asked for.
+		// A test notification cannot be rolled back, so read its webhook instead.
 		const [webhook, isTest] = [path.replace(runTest, '/$1'), runTest.test(path)];
 		const answer = await exchange(isTest ? { ...request, method: 'GET', path: webhook } : request);
 		if (answer.status < 200 || answer.status >= 300) return print(cx, request, { answer, include });
@@ -80,7 +80,7 @@ export function assertSuccess(request: WireRequest, { status, headers, body }: W
 	throw new ApiError(codeOf(status), scopes === null ? said : refusedFor(said, scopes), {
 		http,
 		...(scopes !== null && { scopes }),
-		// A 503 with Retry-After was not carried out.
+		// A 503 with Retry-After means that the service did nothing.
 		...(status === 503 && headers['retry-after'] !== undefined && { retryAfterMs: 0 }),
 	});
 }
@@ -96,12 +96,12 @@ function parsedData(body: Uint8Array): unknown {
 	return json.kind === 'valid' ? json.value : undefined;
 }
 
-/** A GET that sends a test notification changes nothing stored, but is not a read either. */
+/** A GET that sends a test notification changes no data, but is not a read either. */
 function changes({ method, path }: WireRequest): boolean {
 	return !['GET', 'HEAD', 'OPTIONS'].includes(method) || runTest.test(path);
 }
 
-/** Masks passwords: a plan ends up in logs. */
+/** Masks passwords, because plans are stored in logs. */
 function shownBody({ body }: WireRequest): unknown {
 	if (body === undefined) return null;
 	const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -110,7 +110,7 @@ function shownBody({ body }: WireRequest): unknown {
 	return 'password' in json ? { ...json, password: null } : json;
 }
 
-/** The path as a server reads it: `%73end` is `send`. */
+/** Decodes the path as a server does: `%73end` becomes `send`. */
 function spelledOut(path: string): string {
 	try {
 		return decodeURIComponent(path);
@@ -119,7 +119,7 @@ function spelledOut(path: string): string {
 	}
 }
 
-/** The recipients a profile allows are allowed here too: a raw request does not get round them. */
+/** Applies the profile's allowed recipients, so that a raw request cannot bypass them. */
 async function assertRecipients(cx: CommandContext, { path, body }: WireRequest): Promise<void> {
 	if (cx.settings.profile.allowRecipients === undefined) return;
 	if (/^\/ext\/mailings\//.test(spelledOut(path)))

@@ -6,8 +6,8 @@ import { UsageError } from '../../frame/errors.js';
 export type Base = string | null;
 
 /**
- * Path and query as they are sent, beginning with `/`. A URL must have the base URL's origin and prefix: a token
- * never goes elsewhere. Throws `UsageError`.
+ * Returns path and query to send, beginning with `/`. A URL must have the base URL's origin and prefix, because the
+ * token must not go elsewhere. Throws `UsageError`.
  */
 export function wirePath(text: string, query: readonly string[], base: Base): string {
 	const path = /^[a-z][a-z0-9+.-]*:/i.test(text) ? pathOfUrl(text, base) : pathOfText(text);
@@ -20,7 +20,7 @@ function pathOfText(text: string): string {
 	const path = text.startsWith('/') ? text : `/${text}`;
 	const url = canParseUrl(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
 	const [written = ''] = path.split(/[?#]/, 1);
-	// `//host`, `\` and dots could lead out of the deployment once they are resolved.
+	// Once resolved, `//host`, `\` and dots could leave the API's prefix.
 	if (url === null || /^\/\/|\\/.test(written) || leavesItsFolder(written))
 		throw new UsageError(`"${text}" is not a path of the API`, {
 			hint: mailctl('api', 'GET', '/sub/lists/'),

@@ -1,4 +1,4 @@
-/** The file of `apply` and `diff`: resources by their names, in YAML 1.2 or JSON, read before anything is asked. */
+/** Reads the file of `apply` and `diff`: resources by name, in YAML 1.2 or JSON. Sends no request. */
 
 import { dirname, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
@@ -9,7 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
-/** An `optional` text may be empty, or nothing: both are null. A `file` is read into the key without its ending. */
+/** An empty `optional` text is null. A `file` is read into the key without the ending `_file`. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {
@@ -71,7 +71,7 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 	return found;
 }
 
-/** Numbers stay texts: a name such as 2026 or 007 is meant as it is written. */
+/** Keeps numbers as text, so that a name such as 2026 or 007 stays as written. */
 const numbers: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 
 function parse(text: string, name: string): unknown {
@@ -149,7 +149,7 @@ class Reader {
 		return text;
 	}
 
-	/** A file beside the one that names it. Its last line end is not part of a secret or a body. */
+	/** Reads a file relative to the declaration. Removes the last line end of a secret or a body. */
 	async #content(path: string, where: string): Promise<string> {
 		const from = this.#file.path === null ? '.' : dirname(this.#file.path);
 		const read = this.#cx.sources.file(resolve(from, path), 'file').text();
@@ -160,7 +160,7 @@ class Reader {
 		return text.replace(/\r?\n$/, '');
 	}
 
-	/** `${NAME}` as a whole stands for a variable of the environment. */
+	/** A text that is only `${NAME}` stands for an environment variable. */
 	async #fromEnvironment(text: string, where: string): Promise<string> {
 		const name = /^\$\{([A-Za-z_]\w*)\}$/.exec(text)?.[1];
 		if (name === undefined) return text;

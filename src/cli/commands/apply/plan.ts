@@ -14,16 +14,16 @@ export type Kind = (typeof kinds)[number];
 
 export type Value = string | boolean | null;
 
-/** A resource as the file has it; `values` are keys of the wire, absent ones are left as they are. */
+/** A resource in the file. `values` has keys of the API; absent keys keep their values. */
 export interface Declared {
 	name: string;
-	/** The name that it had: one of that name is meant where there is none of this. */
+	/** A former name: if no resource has the new name, rename the one with this name. */
 	was?: string;
 	values: Readonly<Record<string, Value>>;
 	where: string;
 }
 
-/** Records of the file by kind. A kind that it does not name stays as it is. */
+/** Resources in the file by kind. Kinds that are not in the file stay as they are. */
 export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
 
 export interface Change {
@@ -42,8 +42,8 @@ export interface Step {
 const hidden = '********';
 
 /**
- * All changes, deletions last, made in this order. Reads only. Throws `MissingExtension` and `UsageError` for kinds that
- * the deployment does not have.
+ * Returns all changes in the order in which they are made, deletions last. Only reads. Throws `MissingExtension` and
+ * `UsageError` for kinds that the service lacks.
  */
 export async function planSteps(
 	cx: CommandContext,
@@ -93,7 +93,7 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 	return [step(change, values, () => createOrPatch(resource, one))];
 }
 
-/** Another process may have created it since the plan was made: then it is updated to what is declared. */
+/** If another process has created the resource since the plan, updates it to the declared values. */
 async function createOrPatch(resource: Resource, one: Declared): Promise<void> {
 	try {
 		await resource.create(one.values);
@@ -117,7 +117,7 @@ function step(change: Change, values: Values, make: (values: Values) => Promise<
 	return { change: shown(change), make: () => explained(make(values), { input: values }) };
 }
 
-/** A webhook is called by its URL, which may hold secrets. */
+/** Masks the URL of a webhook, which may contain secrets. */
 function shown({ name, changes, ...change }: Change): Change {
 	const mask = change.kind === 'webhooks' ? withoutSecrets : withoutPassword;
 	const text = (value: Value) => (typeof value === 'string' ? mask(value) : value);
@@ -165,12 +165,12 @@ async function settingSteps({ settings }: LocalEngine, declared: readonly Declar
 	return steps;
 }
 
-/** The password of the mail server, and its URL, which may hold one. */
+/** The password of the mail server, and its URL, which may contain one. */
 const secretNames = /^smtp_(?:password|url)$/;
 
 const mostNamed = 10;
 
-/** Consent to what is deleted; else to the change of a protected profile by `command`. */
+/** Asks for consent to deletions, or else to a change of a protected profile. */
 export async function agree(cx: CommandContext, command: string, steps: readonly Step[]): Promise<void> {
 	const isDeletion = ({ change }: Step) => change.action === 'delete' && change.kind !== 'settings';
 	const deleted = steps.filter(isDeletion);
@@ -189,7 +189,7 @@ export async function agree(cx: CommandContext, command: string, steps: readonly
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
 
-/** A refusal ends it: what was made before stays, and the next run goes on from there. */
+/** Stops at a refusal. Earlier changes stay, and the next run continues after them. */
 export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
 	for (const [made, { change, make }] of steps.entries()) {
 		try {
@@ -205,7 +205,7 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 	}
 }
 
-/** Completes "This will …" for a shorter retention among the changes; null: nothing is deleted. */
+/** Completes "This will …" if the changes shorten a retention period; null if nothing will be deleted. */
 export async function retentionIn(cx: CommandContext, changes: readonly Change[]): Promise<string | null> {
 	const { local } = await cx.connection();
 	const settings = changes.filter(({ kind }) => kind === 'settings');
@@ -216,7 +216,7 @@ export async function retentionIn(cx: CommandContext, changes: readonly Change[]
 	return local === null ? null : whatGoes(local, Object.fromEntries(values));
 }
 
-/** `create 1 list and 2 fields, delete 1 list`, or with verbs of the past `created 1 list …`; null: nothing. */
+/** `create 1 list and 2 fields, delete 1 list`, or in the past tense `created 1 list …`. Null without changes. */
 export function sentence(changes: readonly Change[], isPast = false): string | null {
 	const parts = (['create', 'update', 'delete'] as const).flatMap((action) => {
 		const done = changes.filter((one) => one.action === action).map(({ kind }) => kind);

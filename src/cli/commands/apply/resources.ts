@@ -49,7 +49,7 @@ export const resources: Readonly<
 	}),
 	lists: async (api, signal, declared) => {
 		const { lists } = api;
-		// A request a list: only for those whose public name is declared.
+		// Each list needs a request, so ask only for lists with a declared public name.
 		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
 		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
 		const put = async (id: number, public_name: Value | undefined) =>
@@ -78,7 +78,7 @@ export const resources: Readonly<
 			create: async ({ name, email_reason, public_name }) => {
 				const input = { name: String(name), email_reason: String(email_reason) };
 				const { lists: ours } = (await api.capabilities()).ext;
-				// Another process may have added it since the plan.
+				// Another process may have added the list since the plan.
 				const { is_new, list } = (await ours?.add(input, { signal })) ?? {
 					...{ is_new: true, list: await lists.create(input, { signal }) },
 				};
@@ -112,7 +112,7 @@ export const resources: Readonly<
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
 			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
-			// Another process may have made it since the plan: a second one would be told of each event, too.
+			// Another process may have created it since the plan, and each event would call a second webhook too.
 			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
 				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
 			return webhooks.create(input, { signal });

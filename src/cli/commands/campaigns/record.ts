@@ -60,7 +60,7 @@ export async function findCampaign(
 
 const mostNames = 1_000;
 
-/** The only unfinished campaign; of several a person chooses one, and a script gets their names (exit 2). */
+/** Returns the only unfinished campaign. Among several, a person chooses; a script gets their names (exit code 2). */
 export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {
 	const found: Campaign[] = [];
 	for (const state of ['sending', 'staged'] as const)
@@ -137,7 +137,7 @@ function joinedTo(campaign: Campaign): number {
 	return Math.max(0, figures.created - (date_released === null ? 0 : counts.staged));
 }
 
-/** Recipients without a message: suppressed, with a finding, or not in the audience. */
+/** Counts recipients without a message: suppressed, rejected, or not in the audience. */
 export function leftOutOf({ suppressed, rejected, left_out = 0 }: Campaign['counts']): number {
 	return suppressed + rejected + left_out;
 }
@@ -168,7 +168,7 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 	return sums;
 }
 
-/** The rows of a file that were read, or the people of a list, who are complete once it is released. */
+/** Counts the rows read from a file, or the people of a list, which is complete at the release. */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
@@ -278,7 +278,7 @@ function unlessForbidden(error: unknown): null {
 	throw error;
 }
 
-/** `20 sent, 1 bounced`, which of them joined it, and when retention has deleted them. */
+/** `20 sent, 1 bounced`, how many of them joined the campaign, and when retention deleted them. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)
@@ -286,7 +286,7 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	const day = date_dropped?.slice(0, 10);
 	return [
 		states,
-		// Once they are deleted only its own are counted by state.
+		// Counts of deleted messages by state exclude joined ones.
 		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} joined by send --to`]),
 		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
 	].join('; ');

@@ -93,7 +93,7 @@ export const resume = command({
 	},
 });
 
-/** Messages that wait because their sender was refused are due at once: whoever resumes has corrected the cause. */
+/** Makes messages due that are deferred for a refused sender, because whoever resumes has corrected the cause. */
 async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<void> {
 	if ((await (await cx.api()).capabilities()).ext.messages === undefined || cx.dryRun) return;
 	const { replies = [] } = await (await campaignPlace(cx)).campaigns.status(campaign.id);
@@ -116,7 +116,7 @@ async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' |
 		const group = chosen.slice(at, at + groupSize).map((one) => messages.retry(one));
 		for (const one of await Promise.allSettled(group))
 			if (one.status === 'fulfilled') queued += 1;
-			// A message that has lost its content or person stays failed.
+			// A message whose content or recipient was deleted stays failed.
 			else if (!(one.reason instanceof ApiError && one.reason.code === 'invalid')) throw one.reason;
 	}
 	if (queued > 0) await cx.note(`${counted(queued, `${status} message`)} queued again`);
@@ -176,7 +176,7 @@ async function runOf(
 	return rowCampaign(cx, { ...run, source, position, of, rows, subject: campaign.requests ? null : subject });
 }
 
-/** The rest of the rows, of the content that the campaign was begun with, so that it never reaches other people. */
+/** Reads the remaining rows, only from a file with the original content, so that other people get no mail. */
 function restOf(cx: CommandContext, campaign: Campaign, given: string | undefined): Rest {
 	if (isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged') return null;
 	const { key, source, position } = campaign;
@@ -192,7 +192,7 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	};
 }
 
-/** Rows of a pipe can come once more; rows of an API call only its caller has. */
+/** A pipe can send its rows again; only the caller of the API has the rows of an API call. */
 function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' | 'position'>): UsageError {
 	const rows = counted(position, 'row');
 	const again = [

@@ -36,7 +36,7 @@ export const backup = command({
 			const only = schema === 'public' ? [] : ['-n', schema];
 			return system('pg_dump', '-Fc', '-d', from, ...only, '-f', file);
 		});
-		// The log beside the database would be lost too.
+		// Writing over the database's log would also lose data.
 		const [path, own] = [await placeOf(file), await placeOf(database)];
 		if (['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`))
 			throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
@@ -97,7 +97,7 @@ export const restore = command({
 		const url = localFile(cx, 'engine restore', (url) => {
 			const { url: database } = forServerPrograms(url);
 			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
-			// A dump holds as waiting what was sent after it.
+			// Messages sent after a dump still wait in it.
 			const pause = ['before any worker runs on it: ', mailctl('engine', 'queue', 'pause')];
 			return joinHints([['into a new, empty database: ', restoring], pause]);
 		});
@@ -136,7 +136,7 @@ export const restore = command({
 	},
 });
 
-/** The erasures of a replaced database hold; without one, erased people may be back. */
+/** A replaced database passes its erasures on. Without one, erased people may be back. */
 async function sayWhatToLookAt(
 	cx: CommandContext,
 	{ uncertain, waiting, erased }: { uncertain: number; waiting: number; erased: number | null },

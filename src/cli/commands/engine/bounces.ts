@@ -44,8 +44,8 @@ const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// A mail server that writes the pipe takes any other code for a refusal, and the mail would be lost. Ctrl-C is a
-	// person's.
+	// A mail server that pipes a mail takes other exit codes for a refusal, and the mail would be lost. Ctrl-C comes from
+	// a person.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)
@@ -95,7 +95,7 @@ async function taken(
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
-		// The mail server that writes the pipe cannot fix it, and a disk may not be mounted yet.
+		// A mail server that pipes a mail cannot fix this, and the disk may not be mounted yet.
 		if (source === '-' && error instanceof DatabaseMissing) throw tryLater(error.message, error);
 		throw endOf(error);
 	} finally {
@@ -103,7 +103,7 @@ async function taken(
 	}
 }
 
-/** Database faults are temporary: on a temporary error the mail server keeps the mail. */
+/** Reports faults of the database as temporary, so that the mail server keeps the mail. */
 function endOf(error: unknown): unknown {
 	if (!(error instanceof Error)) return error;
 	const code = codeOf(error);

@@ -93,7 +93,7 @@ const add = command({
 			const create = { ...name, type: key.type };
 			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create });
 		}
-		// Name and value alone on their lines, for the form of a DNS provider: a table would cut them.
+		// Print name and value on separate lines for the form of a DNS provider, because a table would cut them.
 		if (cx.out.isBare) await cx.out.raw(`${key.dns_record}\n`);
 		else if (isForPeople(cx)) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 		else await cx.out.record(key, columns);
@@ -146,7 +146,7 @@ const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 
 function checkDomain(text: string): string {
 	const name = text.trim();
-	// A URL's host would drop text behind a slash in silence, and read %61 as an "a".
+	// domainToASCII would silently drop text after a slash, and read %61 as "a".
 	const domain = /[\s/\\?#%]/.test(name) ? '' : domainToASCII(name.replace(/\.$/, '')).toLowerCase();
 	const labels = domain.split('.');
 	if (labels.length > 1 && domain.length <= 253 && labels.every((one) => label.test(one))) return domain;

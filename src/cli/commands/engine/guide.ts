@@ -52,7 +52,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const zone = await cx.search('Time zone (days of reports are counted in it):', async (typed) =>
 		matching(choices, typed.trim().replaceAll(' ', '_')),
 	);
-	// A year, and the month in which it is compared with the one before.
+	// A year, plus the month that is compared with the same month a year ago.
 	const kept = await cx.ask(
 		'How long to keep messages (older ones are deleted, figures stay; none: for good):',
 		{
@@ -81,7 +81,7 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 	await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
 }
 
-/** The mail server is tried before it is kept; an answer that does not work is there to be changed. */
+/** Tries the mail server before it stores the answer. If the server does not work, asks again with the answer to edit. */
 async function askServer(
 	cx: CommandContext,
 	now: Readonly<Record<string, string>>,

@@ -111,7 +111,7 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 	];
 }
 
-/** Processes say every few seconds that they are there; one of another machine that was killed is missed by that alone. */
+/** Processes send heartbeats every few seconds. Only a late heartbeat shows that one on another machine was killed. */
 function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
 	const last = heard === null ? '' : `; last seen at ${heard}`;
 	return `${role ?? 'stopped'} ${pid} on ${host}: sending ${counted(messages, 'message')}${last}`;
@@ -132,12 +132,12 @@ export function pauseLine(paused: QueueStats['paused']): string {
 
 const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;
 
-/** Times of the wire within a sentence as programs read them: they say that they are of UTC. */
+/** Appends the zone UTC to the API's times in a sentence, for programs. */
 export function withZones(sentence: string): string {
 	return sentence.replaceAll(wireTime, withZone);
 }
 
-/** Times of the wire within a sentence as people read them, to the second: `2026-11-21 13:00:07 UTC+1`. */
+/** Writes the API's times in a sentence for people, to the second: `2026-11-21 13:00:07 UTC+1`. */
 export function withMoments(sentence: string, times: Pick<Times, 'zone'>): string {
 	return sentence.replaceAll(wireTime, (time) => {
 		const at = parseDateTime(time);

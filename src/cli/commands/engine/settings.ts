@@ -42,7 +42,7 @@ const get = command({
 		const found = (await readAll(engine)).filter(({ name }) => (setting ?? name) === name);
 		const isPlain = cx.globals.fields === undefined;
 		if (isPlain && format === 'table') return cx.out.raw(await page(cx, found));
-		// TSV by default means a pipe, which gets the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
+		// TSV by default means a pipe, so print the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
 		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
 		if (isBare && setting !== undefined) return cx.out.raw(`${found[0]?.value ?? ''}\n`);
 		const inLine = ({ value, ...each }: Setting) => ({
@@ -183,7 +183,7 @@ function worth({ value, default: standard }: Setting): string {
 	return standard === null ? ' is not set' : ` = ${standard} (default)`;
 }
 
-/** The first line of a certificate; a picture within an address is thousands of characters. */
+/** Shows the first line of a certificate, and cuts data URLs, which may have thousands of characters. */
 function inALine(value: string): string {
 	const end = value.startsWith('data:') ? value.indexOf(',') + 1 : value.indexOf('\n');
 	return end <= 0 ? clean(value) : `${clean(value.slice(0, end))}…`;

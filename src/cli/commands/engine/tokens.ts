@@ -59,7 +59,7 @@ const create = command({
 		'mailctl engine tokens create --name shop --scope send --scope read -q > shop.token',
 	],
 	run: async (cx, { options: { name, scope } }) => {
-		// The name is part of logs and of hints to copy: one plain word.
+		// Logs and commands in hints contain the name, so it must be one plain word.
 		if (!/^[A-Za-z0-9][\w.@+-]*$/.test(name) || name.length > maxNameLength)
 			throw new UsageError(`--name: "${name}" is not a name for a token`, {
 				hint: `letters, digits and . _ - @ +, at most ${maxNameLength}: --name shop`,
@@ -69,7 +69,7 @@ const create = command({
 		if (made === null) throw new CliError('conflict', exits.refused, `a token "${name}" already exists`);
 		if (cx.dryRun)
 			return cx.wouldDo(`create the token ${name} (${scopes.join(', ')})`, { create: { name, scopes } });
-		// The token alone for a person or `$(…)`.
+		// Print only the token for a person or `$(…)`.
 		if (cx.out.isBare || isForPeople(cx)) await cx.out.raw(`${made.token}\n`);
 		else await cx.out.record(made, createColumns);
 		await cx.note('store it now: it is not shown again');
@@ -96,7 +96,7 @@ const revoke = command({
 			throw missing('token', name, didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'));
 		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoke: [name] });
 		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: requests with it are refused` });
-		// False: it was revoked during the question, which is the wanted state.
+		// False means that another process revoked the token during the question, which is fine.
 		await tokens.revoke(name);
 		await cx.out.document({ revoked: [name] }, `revoked the token ${name}`);
 	},

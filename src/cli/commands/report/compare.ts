@@ -141,7 +141,7 @@ const labels: Partial<Record<Measure, string>> = {
 function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): Columns<Measure> {
 	const measured = ({ figures, rates }: Side, measure: Measure) =>
 		measure === 'sent' ? figures.sent : rates[measure];
-	/** Without mail a side has no rate, and nothing to compare. */
+	/** Without mail, a side has no rate to compare. */
 	const column = (
 		key: string,
 		header: string,

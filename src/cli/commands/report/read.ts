@@ -25,11 +25,11 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	const { campaign, event, tag, human } = asked;
 	const days = asked.last === undefined ? null : parseDays(asked.last, '--last');
 	const api = await cx.api();
-	// Refused before anything is asked: a report that ignores an option would be a wrong one.
+	// Refuse before any request, because a report that ignores an option would be wrong.
 	const wanted = tag !== undefined ? '--tag' : human ? '--human' : null;
 	const ours = campaign === undefined ? undefined : (await api.capabilities()).ext.reports;
 	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
-	// Our reports cover a whole campaign and refuse an unknown UUID; other services report days, zeros for any UUID.
+	// mailctl reports a whole campaign and refuses unknown UUIDs. Other services report days, and zeros for any UUID.
 	const hasDays = (asked.from ?? asked.to ?? asked.last) !== undefined;
 	if (campaign !== undefined && reports === undefined && !hasDays)
 		await cx.note('this service reports the last 7 days; --from and --to choose others');
@@ -51,7 +51,7 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	});
 }
 
-/** Days are those of the service: today is the last day of the report it answers without dates, of 7 rows or 8. */
+/** Days are those of the service. Its report without dates (7 or 8 rows) ends today. */
 async function today(cx: CommandContext): Promise<Day> {
 	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
@@ -62,7 +62,7 @@ async function today(cx: CommandContext): Promise<Day> {
 	});
 }
 
-/** Null: the report is narrowed to some messages, or the service is not ours. `lists`: with their growth. */
+/** Null if options narrow the report to some messages, or for another service. `lists`: adds their growth. */
 export async function readDetails(
 	cx: CommandContext,
 	{ campaign, ...asked }: Asked,
@@ -98,7 +98,7 @@ export async function readHead(cx: CommandContext, id: Uuid | undefined): Promis
 	const { accepted = 0, bounced = 0, deferred = 0, failed = 0, uncertain = 0 } = messages;
 	const waiting = (messages.staged ?? 0) + (messages.queued ?? 0) + (messages.leased ?? 0);
 	const sent = accepted + (messages.sent ?? 0);
-	// Messages that were canceled before their release are deleted.
+	// A cancellation before the release deletes messages, so compute their number.
 	const kept = sent + waiting + bounced + deferred + failed + uncertain;
 	const leftOut = leftOutOf(detail);
 	const canceled = Math.max(messages.canceled ?? 0, recipients - leftOut - kept);

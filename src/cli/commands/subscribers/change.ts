@@ -110,7 +110,7 @@ async function foreseen(
 	return { what: `update ${there.email} in list ${list.id}`, plan: { update: there.id, with: patch } };
 }
 
-/** Without an operation for it the address is looked up, and again after a refusal, since another command may add it. */
+/** Without such an operation, looks the address up, and again after a refusal, because another command may add it. */
 async function addUnlessThere(
 	cx: CommandContext,
 	{ list, subscribers }: InList,
@@ -221,7 +221,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const { subscribers } = within;
 			const found = await findAll(cx, within, args.subscriber);
 			const changed: Subscriber[] = [];
-			// A dry run is undone on a database of this machine; elsewhere the service decides.
+			// A dry run on a local database is rolled back; on a service, it changes nothing.
 			const isForeseen = cx.dryRun && (await cx.connection()).local === null;
 			const lifted = is_active ? unsubscribedOf(found) : '';
 			const and = lifted === '' ? '' : ` and lift the unsubscription of ${lifted}`;
@@ -231,7 +231,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 			const { done, failed } = await eachOf(cx, found, async ({ id }) => {
 				if (isForeseen) return;
 				const patched = subscribers.patch(id, { is_active }, { signal: cx.signal });
-				// A refused one of several is reported by its id, and the others follow.
+				// With several subscribers, a refusal is reported with its id, and the others follow.
 				changed.push(await (found.length === 1 ? explained(patched, { input: { is_active } }) : patched));
 			});
 			const ids = done.map(({ id }) => id);
@@ -244,7 +244,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	});
 }
 
-/** Whose unsubscription an activation lifts; empty: nobody's. */
+/** Returns whose unsubscription the activation lifts; empty if nobody's. */
 function unsubscribedOf(found: readonly Subscriber[]): string {
 	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	if (first === undefined) return '';
@@ -299,7 +299,7 @@ interface Wanted {
 	replaceMeta: Meta | null;
 }
 
-/** Merges meta where it is stored, if the deployment can; elsewhere reads, changes, writes and compares. */
+/** Lets the service merge meta if it can. Otherwise reads, merges, writes and compares. */
 async function patchMerged(
 	cx: CommandContext,
 	list: List,
@@ -343,7 +343,7 @@ async function readMeta(options: {
 	return { ...(value as Record<string, MetaValue>), ...options.meta };
 }
 
-/** A number is sent as a double, and must not lose digits. */
+/** Requests send numbers as doubles, so reject one that would lose digits. */
 function numberOf(number: JsonNumber): number {
 	const value = number.toNumber();
 	if (value !== null) return value;

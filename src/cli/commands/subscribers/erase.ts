@@ -34,7 +34,7 @@ export const subscriberErase = command({
 });
 
 async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
-	// For the question, so that a mistyped address is noticed before the answer.
+	// The question shows what is stored, so that a mistyped address is noticed.
 	const { is_known, ...person } = await (await need(await cx.api(), 'people')).get(email, {
 		signal: cx.signal,
 	});

@@ -98,7 +98,7 @@ export async function resolveSubscriber(
 	return found;
 }
 
-/** Compares addresses without regard to case, even where the service heeds it. */
+/** Compares addresses case-insensitively, even if the service does not. */
 export async function findSubscriber(
 	cx: CommandContext,
 	subscribers: Subscribers,
@@ -107,7 +107,7 @@ export async function findSubscriber(
 	const { signal } = cx;
 	if (isRecordId(text)) return orNull(subscribers.get(Number(text), { signal }));
 	const key = emailKey(text);
-	// A deployment may ignore the filter: its answers are compared here too.
+	// A service may ignore the filter, so compare its answers here.
 	for await (const one of walk(subscribers, { email__exact: text }, { signal })) {
 		if (emailKey(one.email) === key) return one;
 	}

@@ -34,7 +34,7 @@ export async function subscribersByKey(
 	};
 }
 
-/** Ascending by id; never sorted, counted or held. A long walk is not a snapshot. Throws errors of the service. */
+/** Yields subscribers by ascending id, and keeps none. A long walk is not a snapshot. Throws errors of the service. */
 export async function* walkSubscribers(
 	cx: CommandContext,
 	list: List,
@@ -87,10 +87,10 @@ export async function* findInAllLists(
 	for await (const one of walk(api.lists, {}, { signal })) lists.push(one);
 	const key = emailKey(email);
 	const { ext } = await api.capabilities();
-	// On other deployments "exact" may heed case, and users do not know the stored spelling.
+	// In other services, "exact" may be case-sensitive, and users do not know the stored case.
 	const filter = ext.subscribers === undefined ? { email__icontains: email } : { email__exact: email };
 	for (const { id } of lists) {
-		// A deployment may ignore the filter: its answers are compared here too.
+		// A service may ignore the filter, so compare its answers here.
 		for await (const one of walk(api.subscribers(id), filter, { signal })) {
 			if (emailKey(one.email) === key) yield one;
 		}

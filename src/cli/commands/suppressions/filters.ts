@@ -29,7 +29,7 @@ export const suppressionColumns: Columns<Suppression> = [
 	column('source', 'SOURCE', { isOptional: true }),
 	column('expires_at', 'EXPIRES', {
 		isOptional: true,
-		// A table has room for days; the hour is shown where it matters.
+		// Shows days, and the hour only if it is not midnight, because a table has little space.
 		lines: ({ expires_at }, times) =>
 			expires_at === null ? [] : [times.text(expires_at).replace(/ 00:00$/, '')],
 		time: 'text',
@@ -82,7 +82,7 @@ export async function listOf(cx: CommandContext, text: string | undefined): Prom
 
 const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * microsPerSecond } as const;
 
-/** Other dates of the command line look back (`7d`); an end lies ahead. */
+/** Unlike other dates of the command line (`7d` ago), an end is in the future. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
@@ -93,7 +93,7 @@ export function parseExpires(cx: CommandContext, text: string): string {
 
 const forms = 'ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
-/** Null: the text is not an end. A time without a `Z` is one of the zone. */
+/** Null if the text is not an end. A time without `Z` is in the zone. */
 function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {
 	const { now, zone } = around;
 	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];

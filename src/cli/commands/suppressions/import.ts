@@ -87,7 +87,7 @@ export const suppressionImport = command({
 			const rejects = await openRejects({ path: asked, ...layout });
 			try {
 				const goOn = 'what is counted stays; run the same command again for the rest';
-				// Without the signal: the totals cover a batch in flight.
+				// Pass no signal, so that the totals include a batch in flight.
 				const put: TakeSuppressions = (rows) => suppressions.put(rows);
 				const write = rejects.write.bind(rejects);
 				const result = await runShown(cx, job(put), { write, rows: null, goOn });
@@ -121,5 +121,5 @@ async function mapColumns(
 }
 
 const batchRows = 1_000;
-/** Suppressions are imported without a session. */
+/** Imports of suppressions have no session. */
 const unused = { key: '', spec: { list_id: 0, on_conflict: 'update', reactivate: false } } as const;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** In octets of UTF-8; file systems take 255, encrypted ones 143. */
+/** Octets of UTF-8. File systems allow 255, encrypted ones 143. */
 const maxBytes = 143;
 
 /** `~` and the first eight digits of the hash. */
@@ -9,8 +9,8 @@ const markLength = 9;
 const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;
 
 /**
- * The folder of each of these names. A character that a folder cannot have is `%` and its octets. Names that are too
- * long, those that are equal but for case, and the empty one get `~` and a part of their hash: `templateName` does not give them back.
+ * Maps names to folders. Writes characters that a folder cannot have as `%` and their octets. Names that are empty, too
+ * long, or equal except for case get `~` and a part of their hash, so `templateName` cannot restore them.
  */
 export function folderNames(names: readonly string[]): ReadonlyMap<string, string> {
 	const counts = new Map<string, number>();
@@ -47,7 +47,7 @@ export function templateName(folder: string): string {
 	});
 }
 
-/** Equal for names that some file systems take for one. */
+/** Returns the same text for names that some file systems do not distinguish. */
 export function sameFolder(name: string): string {
 	return name.normalize('NFC').toLowerCase();
 }

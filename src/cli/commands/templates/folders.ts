@@ -47,7 +47,7 @@ export async function push(
 		.filter((one) => one.fault === null)
 		.map(({ folder, values }) => {
 			const was = templateName(folder);
-			// After an edit of the subject the template is still known by its folder.
+			// If the subject was edited, the folder's name still identifies the template.
 			const declared = { name: values.name, values, where: join(directory, folder) };
 			return known.has(was) ? declared : { ...declared, was };
 		});
@@ -95,7 +95,7 @@ function outcomesOf(folders: readonly TemplateFolder[], steps: readonly Step[]):
 	return [...pushed, ...deleted];
 }
 
-/** A file that is not as it should be. */
+/** A file that differs from the template. */
 interface Difference {
 	part: Part;
 	path: string;
@@ -170,7 +170,7 @@ async function agreeToReplace(
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 
-/** The folder whose subject names the template; else the one of its name, unless another template has it. */
+/** Maps a template to the folder with its subject, or to the folder with its name, unless another template has that. */
 function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
 	const places = new Map<string, string>();
@@ -195,7 +195,7 @@ async function compare(
 	const wanted: Record<Part, string | null> = {
 		name: /[\r\n]/.test(name) ? null : `${name}\n`,
 		html_body: html_body || null,
-		// A template without a body has an empty one.
+		// A template that has no body at all gets an empty text.
 		text_body: text_body === '' && html_body !== '' ? null : text_body,
 	};
 	const differences: Difference[] = [];
@@ -203,7 +203,7 @@ async function compare(
 		const file = join(path, fileOf[part]);
 		const found = await readPart(file);
 		const text = wanted[part];
-		// A folder that says the name needs no subject.
+		// A folder whose name says the subject needs no subject file.
 		const isSaid = part === 'name' && there?.values.name === name && (found === null || there.fault === null);
 		const isSame = found === null ? text === null : text !== null && found.equals(Buffer.from(text));
 		if (!isSaid && !isSame) differences.push({ part, path: file, wanted: text, isThere: found !== null });
@@ -263,7 +263,7 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 		hasBody ||= part !== 'name';
 		const fault = utf8Fault(bytes);
 		if (fault !== null) throw new UsageError(`${file} ${fault}`);
-		// A body is pulled as it was pushed, to the byte.
+		// Bodies are pulled byte for byte as they were pushed.
 		if (byMark(bytes) !== null)
 			throw new UsageError(`${file} begins with a byte order mark: save it as UTF-8 without one`);
 		values[part] = part === 'name' ? trimWhitespace(bytes.toString()) : bytes.toString();

@@ -129,7 +129,7 @@ async function register(
 	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${which}`);
 }
 
-/** Whatever ended the command, a signal too: these calls do not end with it. */
+/** Passes no signal, because these calls must run even if a signal ended the command. */
 async function unregister(cx: CommandContext, { webhooks }: Api, made: readonly Webhook[]): Promise<void> {
 	for (const { id } of made)
 		await orNull(webhooks.delete(id)).catch(() =>
@@ -145,7 +145,7 @@ async function sendTest(
 ): Promise<void> {
 	if (hook === undefined) return;
 	const answer = await webhooks.test(hook.id, { signal: cx.signal });
-	// A target that --forward-to names may refuse what arrived here.
+	// The target of --forward-to may refuse a notification that arrived here.
 	if (answer.result !== false || inbox.count > 0) return;
 	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
@@ -174,7 +174,7 @@ function webUrl(text: string | undefined, flag: string): URL | null {
 	throw new UsageError(`${flag}: "${shownUrl(text)}" is not an http or https URL`);
 }
 
-/** They may rotate while this listens. */
+/** Secrets may rotate while this command listens. */
 async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<readonly string[] | null>> {
 	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {

@@ -6,22 +6,22 @@ import { refuseSignature, signatureHeaders } from '../../../api/webhook-calls.js
 export interface Received {
 	id: string | null;
 	type: string | null;
-	/** Whether the signature is right; null when no secret is known to check it with. */
+	/** Whether the signature is valid; null if no secret is known. */
 	verified: boolean | null;
-	/** Why it was refused; null when it was not. */
+	/** Why it was refused; null if it was accepted. */
 	refused: string | null;
-	/** The status of the forwarding target; null when it was not forwarded, or the target did not answer. */
+	/** The status from the target of --forward-to; null if it was not forwarded, or the target did not answer. */
 	forwarded: number | null;
-	/** The parsed body; a text where it is not JSON. */
+	/** The parsed body, or a text if it is not JSON. */
 	body: unknown;
 }
 
-/** The status of the target's answer; or why there is none, with the URL free of secrets. */
+/** The status of the target's answer, or why none came, with the URL free of secrets. */
 type Forwarded = { kind: 'answered'; status: number } | { kind: 'unanswered'; url: string; why: string };
 
 interface ReceiverOptions {
 	port: number;
-	/** `whsec_…`; null when unknown. */
+	/** `whsec_…`; null if unknown. */
 	secrets: () => Promise<readonly string[] | null>;
 	forwardTo: URL | null;
 	nowMs: () => number;
@@ -30,7 +30,7 @@ interface ReceiverOptions {
 }
 
 const maxBodyBytes = 1024 * 1024;
-/** Less than a sender waits. */
+/** Shorter than the sender's timeout. */
 const forwardMs = 12_000;
 
 export async function startReceiver(
@@ -43,12 +43,12 @@ export async function startReceiver(
 		server.once('error', reject);
 		server.listen(options.port, '127.0.0.1', resolve);
 	});
-	// A TCP server has an address of this kind once it listens.
+	// A listening TCP server has an address of this type.
 	const { port } = server.address() as AddressInfo;
 	return {
 		url: `http://127.0.0.1:${port}/`,
 		close: async () => {
-			// Requests in progress may end; an idle connection must not keep the process.
+			// Let requests in progress end, but do not let an idle connection keep the process alive.
 			setTimeout(() => server.closeAllConnections(), 500).unref();
 			await new Promise<void>((resolve) => {
 				server.close(() => resolve());
@@ -92,14 +92,14 @@ async function receive(
 	});
 }
 
-/** Octets and headers as they came, so that the target can check the signature. Follows no redirect and never throws. */
+/** Forwards bytes and headers unchanged, so that the target can check the signature. Follows no redirects. Never throws. */
 async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Promise<Forwarded> {
 	const kept = new Headers();
 	for (const name of ['content-type', 'authorization', ...Object.values(signatureHeaders)]) {
 		const value = headers[name];
 		if (typeof value === 'string') kept.set(name, value);
 	}
-	// fetch takes no URL that holds a password.
+	// fetch rejects a URL that contains a password.
 	const url = new URL(to);
 	url.username = '';
 	url.password = '';
@@ -111,7 +111,7 @@ async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Pro
 		await answer.body?.cancel();
 		return { kind: 'answered', status: answer.status };
 	} catch (error) {
-		// The cause says more than `fetch failed`.
+		// The cause is more specific than `fetch failed`.
 		const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
 		return { kind: 'unanswered', url: url.href, why: cause instanceof Error ? cause.message : String(cause) };
 	}

@@ -40,7 +40,7 @@ export function stateColumn(stopped: ReadonlySet<number>): Column<Webhook> {
 	return { key: 'state', header: 'STATE', wide: true, value };
 }
 
-/** The password is null, which the type of the wire does not have. */
+/** The password becomes null, which the type of the API does not allow. */
 export function mask(cx: CommandContext, hook: Webhook): Webhook {
 	return { ...hook, url: maskUrl(cx, hook.url), password: null } as object as Webhook;
 }
@@ -53,13 +53,13 @@ export function maskInput(cx: CommandContext, { url, ...input }: Partial<Webhook
 	};
 }
 
-/** A password is shown nowhere; what else in a URL is a secret, to programs, which know a webhook by its URL. */
+/** Always masks the password. Shows other secrets of the URL only to programs, which identify a webhook by its URL. */
 function maskUrl({ out }: CommandContext, url: string): string {
 	const isForPeople = ['table', 'wide', 'markdown'].includes(out.format);
 	return isForPeople ? withoutSecrets(url) : withoutPassword(url);
 }
 
-/** Another service may leave any of it out. */
+/** Another service may omit any of these values. */
 export function sentenceOf({ result, status_code, error, duration_ms }: Partial<TestResult>): string {
 	const code = status_code == null ? '' : ` with ${status_code}`;
 	const time = typeof duration_ms === 'number' ? ` after ${duration_ms} ms` : '';

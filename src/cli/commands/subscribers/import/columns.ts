@@ -29,8 +29,8 @@ export async function mapColumns(cx: CommandContext, table: Table, options: Impo
 }
 
 /**
- * Refuses words of state columns that name no state, each with its rows, before anything is written (api-decisions 53).
- * `file` is read to its end for them; null: standard input, whose first rows are.
+ * Refuses unknown words in state columns, with their rows, before any write (api-decisions 53). Reads `file` to its end
+ * for them; null: standard input, of which it reads the first rows.
  */
 export async function assertKnownStates(
 	cx: CommandContext,
@@ -94,7 +94,7 @@ export async function headerOptions(
 	return { map: options.map, unknown, stateWords: await parseStateWords(options) };
 }
 
-/** `enabled=active,blocklisted=unsubscribed`, several times too; words as `stateOf` finds them. */
+/** Parses `enabled=active,blocklisted=unsubscribed`. The option may be repeated. Words are normalized as in `stateOf`. */
 async function parseStateWords(options: ImportOptions): Promise<Readonly<Record<string, State>>> {
 	const { plainWord, states } = await import('../../../../tables/states.js');
 	const read = (pair: string): [string, State] => {
@@ -116,7 +116,7 @@ export async function sample(table: Table): Promise<Sampled> {
 	return { cells, rows: rows.filter(({ kind }) => kind === 'row').length, isWhole };
 }
 
-/** Columns of addresses: a tenth of the cells may be typing errors and notes. */
+/** Finds columns of addresses. Up to a tenth of the cells may be typing errors and notes. */
 export function holdingAddresses(header: readonly string[], { cells }: Sampled): readonly string[] {
 	return header
 		.map((name) => name.trim())
@@ -141,7 +141,7 @@ export async function sayColumns(
 	cx: CommandContext,
 	{ name, table, mapping }: { name: string; table: Table; mapping: Mapping },
 ): Promise<void> {
-	// The document of a dry run has them already.
+	// The JSON of a dry run contains the columns.
 	if (cx.io.stderr.isTTY || (cx.dryRun && isTable(cx.out.format))) {
 		const { format, encoding, delimiter } = table;
 		const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;

@@ -11,10 +11,10 @@ import { wordOfList } from '../../../verbs/resolve.js';
 import { type ImportOptions, importOptions } from '../import.js';
 import { headerOptions, holdingAddresses, sample } from './columns.js';
 
-/** A question for each: more than this is a wrong delimiter. */
+/** Each finding needs a question. More than this come from a wrong delimiter. */
 const mostQuestions = 30;
 
-/** The other findings are wrong with the file itself, or with the command line. */
+/** Other findings are faults of the file itself or of the command line. */
 const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name', 'state']);
 
 export async function guideColumns(
@@ -44,7 +44,7 @@ export async function guideColumns(
 	const open = await findingsOf(options);
 	if (open.length > mostQuestions || !open.every(({ code }) => answerable.has(code))) return options;
 	for (const { code, column } of open) {
-		// Another column may be that already.
+		// Another column may have this target already.
 		const isFree = (target: string) => {
 			const how = { ...known, map: [...options.map, `${column}=${target}`], unknown: 'create' } as const;
 			const mapped = mapHeader(header, how);
@@ -100,7 +100,7 @@ export async function sayCommand(
 	list: Pick<List, 'id' | 'name'>,
 	options: ImportOptions,
 ): Promise<void> {
-	// --by says whether the list is an id.
+	// --by says whether the list is given by id.
 	const word = options.by === undefined ? await wordOfList(await cx.api(), list, cx.signal) : options.list;
 	const words = optionWords(importOptions, { ...options, list: word }, cx);
 	await cx.hint(['the same without questions: ', mailctl('subscribers', 'import', file, ...words)]);

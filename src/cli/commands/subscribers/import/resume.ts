@@ -1,7 +1,7 @@
 /**
- * The beginning of an import: at its first row, or where an earlier run of the same stopped, in that run's rejects
- * file. The mark of a run holds the hash of the file, the request, and the path of its rejects. A session is identified
- * by the first two together, so without the mark a changed file would look like one that was never begun.
+ * Starts an import at its first row, or where an earlier run stopped, with that run's rejects file. Each run stores a
+ * mark with the hash of the file, the key of the session, and the path of the rejects file. The key depends on the
+ * hash, so without a mark a changed file would look like a new import.
  */
 import { createHash } from 'node:crypto';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ interface Identity {
 	earlier: Mark | null;
 }
 
-/** With `--resume` another source than that of the stopped run is refused here, before anything is written. */
+/** With `--resume`, refuses another source or other options than those of the stopped run, before any write. */
 export async function identify(cx: CommandContext, job: TableJob): Promise<Identity> {
 	const { file, isOnce, list, table, options } = job;
 	const keyOf = (source: ImportIdentity['source']) => importKey({ ...job, ...table, source });
@@ -40,7 +40,7 @@ export async function identify(cx: CommandContext, job: TableJob): Promise<Ident
 		rows = survey.lineFeeds > 1 ? survey.lineFeeds - headers : null;
 	}
 	const key = keyOf(isOnce ? { job: options.job ?? `stdin ${cx.clock.now()}` } : { sha256 });
-	// Each run of a stream without a name is a job.
+	// Each run of an unnamed stream is a separate job.
 	if (isOnce && options.job === undefined) return { key, sha256, rows, mark: null, earlier: null };
 	const mark = await markOf(cx, options.job === undefined ? resolve(file) : ['job', options.job], list.id);
 	await holdAlone(cx, [mark.path], `the import of ${importName(file)} into list ${list.id}`);
@@ -57,7 +57,7 @@ export async function identify(cx: CommandContext, job: TableJob): Promise<Ident
 
 type BeginningJob = TableJob & Identity & { imports: Imports; rejectsPath: string };
 
-/** Continues the rejects file of the stopped run only: rejects of another content would hide those of this import. */
+/** Continues only the rejects file of the stopped run, because rejects of other content would hide those of this import. */
 export async function begin(
 	cx: CommandContext,
 	{ imports, key, spec, earlier, options, table, mapping, rejectsPath }: BeginningJob,
@@ -68,7 +68,7 @@ export async function begin(
 	const { position } = await imports.open(key, spec, { signal: cx.signal });
 	const path = options.rejects ?? (earlier === null ? rejectsPath : besides(rejectsPath, earlier.rejects));
 	const isKnown = earlier?.rejects === resolve(path);
-	// Without a mark the usual name may be an earlier import's.
+	// Without a mark, the usual rejects file may belong to another import.
 	const resume = earlier === null ? options.rejects !== undefined : isKnown;
 	const isNew = position === 0 && !isKnown;
 	const rejects = await openRejects({ ...layout, ...(isNew ? { path: rejectsPath } : { path, resume }) });
@@ -80,7 +80,7 @@ export async function begin(
 	return rejects;
 }
 
-/** `found` as the user wrote its folder. */
+/** Returns `found` with the folder as the user wrote it. */
 function besides(path: string, found: string): string {
 	return dirname(found) === resolve(dirname(path)) ? join(dirname(path), basename(found)) : found;
 }
@@ -94,9 +94,9 @@ interface Mark {
 interface MarkFile {
 	readonly path: string;
 	read(): Promise<Mark | null>;
-	/** Without a writable folder only the check of a later run is lost. */
+	/** If the folder is not writable, a later run only loses this check. */
 	write(mark: Mark): Promise<void>;
-	/** At the end: the same import then begins anew. */
+	/** Call it at the end, so that the same import starts over. */
 	remove(): Promise<void>;
 }
 
@@ -119,11 +119,11 @@ async function markOf(cx: CommandContext, source: unknown, listId: number): Prom
 		write: async (mark) => {
 			try {
 				makeFolders(dirname(path));
-				// A kill leaves the mark before, or this one.
+				// After a kill, the file is the previous mark or this one, complete.
 				await writeFile(`${path}.part`, `${JSON.stringify(mark)}\n`, { mode: 0o600 });
 				await rename(`${path}.part`, path);
 			} catch {
-				// A home that cannot be written has no mark.
+				// If the home folder is not writable, there is no mark.
 			}
 		},
 		remove: () => rm(path, { force: true }).catch(() => undefined),
@@ -132,14 +132,14 @@ async function markOf(cx: CommandContext, source: unknown, listId: number): Prom
 
 export interface ImportIdentity {
 	spec: ImportSpec;
-	/** The file's SHA-256, or the name given by `--job` (stdin cannot be hashed beforehand). */
+	/** The file's SHA-256, or the name given by `--job`, because stdin cannot be hashed in advance. */
 	source: { sha256: string } | { job: string };
 	mapping: Mapping;
 	encoding: string;
 	delimiter: string;
 }
 
-/** 64 hex digits. The size of batches does not matter, because rows are numbered. */
+/** 64 hex digits. Excludes the batch size, because rows are numbered. */
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
 	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];

@@ -77,13 +77,13 @@ export async function putTable(
 	}
 }
 
-/** Without `--resume` an import begins anew. */
+/** Ends the session of an earlier run, because an import without `--resume` starts over. */
 async function forget(imports: Imports, key: string, spec: ImportSpec): Promise<void> {
 	const session = await imports.open(key, spec);
 	if (session.position > 0) await imports.finish(session.id);
 }
 
-/** Rows a batch for each request in flight. */
+/** A batch has this many rows per concurrent request. */
 const roundsPerBatch = 8;
 
 async function placeOf(
@@ -113,17 +113,17 @@ async function placeOf(
 	return { imports: foreign, foreign, batchRows: foreignBatchRows(options) };
 }
 
-/** Progress shows whole batches, and Ctrl-C waits for one: it is small where each row is a request. */
+/** Progress counts whole batches, and Ctrl-C waits for one, so a batch is small if each row is a request. */
 function foreignBatchRows({ batchSize, concurrency }: ImportOptions): number {
 	return Math.min(batchSize, concurrency * roundsPerBatch);
 }
 
-/** The rows of a batch are put as fast as possible, so that it holds no more than those of one second. */
+/** Limits a batch to the rows of one second, because its rows are put at full speed. */
 export function batchRowsAt(rowsPerSecond: number, batchRows: number): number {
 	return Math.max(1, Math.min(batchRows, Math.floor(rowsPerSecond)));
 }
 
-/** The same sessions, each batch at its time. Rows put again after a cut count again. */
+/** Delays each batch to keep the rate. Rows that are put again after an interruption count again. */
 export function pacedImports(
 	imports: Imports,
 	rowsPerSecond: number,
@@ -138,7 +138,7 @@ export function pacedImports(
 			const now = elapsedMs();
 			if (due !== null && due > now) await wait(due - now, signal);
 			const rows = batch.cells.length / batch.columns.length;
-			// After a slow answer no burst catches up.
+			// No burst follows a slow answer.
 			due = Math.max(due ?? now, elapsedMs()) + (rows * 1_000) / rowsPerSecond;
 			return imports.put(id, batch, call);
 		},
@@ -150,7 +150,7 @@ interface Pace {
 	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** An import's rows and rules. A thread reads and checks a large file, unless each row is a request. */
+/** Returns rows and rules of the import. A thread reads and checks a large file, unless each row is a request. */
 async function rowsOf(
 	cx: CommandContext,
 	{ file, isOnce, table, mapping, spec, options: { delimiter }, limits: { maxErrors } }: TableJob,
@@ -163,7 +163,7 @@ async function rowsOf(
 	return readBundles === null ? job : { ...job, readBundles };
 }
 
-/** A service that is not mailctl's has no way to set a reason. */
+/** Other services cannot store a disable_reason. */
 async function sayReasons(
 	cx: CommandContext,
 	{ totals: { other_reasons = 0 } }: ImportResult,
@@ -180,7 +180,7 @@ async function sayReasons(
 		);
 }
 
-/** The limit is for all runs together: with the same limit, a resumed run would stop at once. */
+/** The limit covers all runs of an import, so a resumed run with the same limit would stop at once. */
 function tooManyErrors({ totals, isComplete }: ImportResult, maxErrors = ''): CliError {
 	const were = totals.rejected === 1 ? 'was' : 'were';
 	const share = `${numberText(totals.rejected)} of ${counted(totals.read, 'row')} ${were} rejected`;
@@ -189,15 +189,15 @@ function tooManyErrors({ totals, isComplete }: ImportResult, maxErrors = ''): Cl
 	return new CliError('too_many_errors', exits.partly, message, isComplete ? {} : { hint });
 }
 
-/** Addresses that a service is asked for at most. */
+/** Limits the addresses that a dry run looks up in a service. */
 const maxQuestions = 20_000;
 
 const maxCells = 8;
 const maxCellWidth = 40;
 
 /**
- * Runs the import itself: on a local database each transaction is rolled back; on a service, existing subscribers are
- * read, and changes are checked and answered here.
+ * Runs the import itself. A local database rolls back each transaction. With a service, existing subscribers are read,
+ * and changes are simulated here.
  */
 export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefined> {
 	const { list, table, mapping, spec, options } = job;
@@ -237,7 +237,7 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 		create_fields: mapping.newFields,
 		reject_kinds: plan.kinds(),
 	});
-	// A wrong code page is seen there.
+	// The first row shows a wrong code page.
 	const filled = (cells ?? []).filter(([, cell]) => cell !== '').slice(0, maxCells);
 	const texts = filled.map((pair) => pair.map((text) => shorten(text.trim(), maxCellWidth)).join(' = '));
 	if (isTable(cx.out.format) && texts.length > 0) await cx.note(`first row: ${texts.join(', ')}`);
@@ -248,7 +248,7 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 	return undefined;
 }
 
-/** The service without its writes. `unasked`: rows counted as created without a search. */
+/** Reads the service but simulates writes. `unasked`: rows counted as created without a look-up. */
 export function readOnly(api: Api, limit: number): WritableApi & { unasked(): number } {
 	let asked = 0;
 	let unasked = 0;
