@@ -51,7 +51,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	const { io } = options;
 	const [word] = operands(argv);
 	const isVersion = word === undefined && argv.includes('--version');
-	// The overview and the version load no command where a person reads them.
+	// For people, the overview and the version load no command.
 	if (word === undefined && !isMachine(peek(argv, isVersion ? io.env : {}).format)) {
 		if (isVersion) {
 			await io.stdout.write(`${__VERSION__}\n`);
@@ -71,7 +71,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	return invoke(entry, word === undefined ? [name, ...others] : argv, options);
 }
 
-/** The word after an unknown option may be a secret. Null: no option is unknown. */
+/** Does not quote the word after an unknown option, which may be a secret. Null if all options are known. */
 function unknownOption(words: readonly string[]): UsageError | null {
 	const flags = words.flatMap((word) => /^--?[a-z][^=]*/i.exec(word)?.[0] ?? []);
 	const flag = flags.find((one) => !globalFlags.has(one));
@@ -80,7 +80,7 @@ function unknownOption(words: readonly string[]): UsageError | null {
 	return new UsageError(`unknown option '${flag}'`, { hint });
 }
 
-/** A verb without its group is the likeliest slip: `mailctl import` means `mailctl subscribers import`. */
+/** Users most often forget the group: `mailctl import` means `mailctl subscribers import`. */
 async function unknownCommand(word: string): Promise<UsageError> {
 	const nodes = await Promise.all(tree.map(loadNode));
 	const groups = nodes.flatMap((node) => {
@@ -99,7 +99,7 @@ async function unknownCommand(word: string): Promise<UsageError> {
 	return new UsageError(`unknown command "${word}"`, { hint: near ?? mailctl('--help') });
 }
 
-/** The first signal asks the command to stop; the second one is no longer caught and ends the process. */
+/** The first signal asks the command to stop. The second one is not caught, so it ends the process. */
 function catchSignals(): { signal: AbortSignal; release: () => void; hold: () => void } {
 	const controller = new AbortController();
 	const release = () => {
@@ -112,7 +112,7 @@ function catchSignals(): { signal: AbortSignal; release: () => void; hold: () =>
 	};
 	const onSignal = (name: NodeJS.Signals) => {
 		release();
-		// The terminal has written ^C.
+		// Removes the ^C that the terminal has written.
 		if (name === 'SIGINT' && process.stderr.isTTY && process.env['TERM'] !== 'dumb')
 			process.stderr.write('\r\x1b[K');
 		controller.abort(new Interrupted(name === 'SIGTERM' ? 'SIGTERM' : 'SIGINT'));

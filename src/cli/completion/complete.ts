@@ -1,4 +1,4 @@
-/** A Tab offers commands, options, and the values that a word may have, by the descriptions of the commands. */
+/** Completes commands, options and values from the descriptions of the commands. */
 import {
 	type Command,
 	type CommandGroup,

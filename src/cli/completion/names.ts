@@ -1,6 +1,6 @@
 /**
- * Names of lists, fields, templates, senders and campaigns for completion, by target: kept in the cache folder as answers show them,
- * so that a Tab never goes to the network. Losing the file loses suggestions and nothing else.
+ * Names of lists, fields, templates, senders and campaigns for completion, by target. They are collected from answers
+ * and stored in the cache folder, so that Tab never uses the network. Losing the file loses only suggestions.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -15,7 +15,7 @@ export type NameKind = (typeof nameKinds)[number];
 
 type Names = Record<NameKind, Record<string, string>>;
 
-/** A file of a few kilobytes is read in no time; a thousand names are more than a terminal shows. */
+/** A terminal shows fewer names than this, and the file stays at a few kilobytes, which are read in no time. */
 const mostNames = 1_000;
 
 const mostTargets = 20;
@@ -44,12 +44,12 @@ function readAll(file: string): Record<string, unknown> {
 	}
 }
 
-/** Names recorded from answers: `null` = the record is gone. */
+/** Names collected from answers; null: the record was deleted. */
 type Told = Record<NameKind, Map<string, string | null>>;
 
 interface NameRecorder {
 	listen(api: Api, target: Target): Api;
-	/** Writes what is new into the file; never throws. */
+	/** Writes new names into the file. Never throws. */
 	keep(): void;
 }
 
@@ -109,7 +109,7 @@ function listening(api: Api, told: Told): Api {
 	});
 }
 
-/** The collection; each of its records that comes by, alone or in a page, is noted by its id. */
+/** Wraps a collection, and stores the name of each record that it returns, alone or in a page, by its id. */
 function heard<C extends object>(collection: C, names: Told[NameKind], key: string): C {
 	const note = (record: unknown) => {
 		if (isRecord(record) && typeof record[key] === 'string') names.set(String(record['id']), record[key]);
@@ -122,7 +122,7 @@ function heard<C extends object>(collection: C, names: Told[NameKind], key: stri
 				const answer: unknown = Reflect.apply(call, target, words);
 				if (!(answer instanceof Promise)) return answer;
 				return answer.then((value: unknown) => {
-					// A campaign that is canceled before its release is gone; one that stays is read again.
+					// A campaign canceled before its release is deleted. Any other one adds its name again when it is read.
 					if (method === 'delete' || method === 'cancel') names.set(String(words[0]), null);
 					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
 					else note(value);

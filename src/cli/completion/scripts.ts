@@ -1,4 +1,4 @@
-/** The scripts that shells load: each asks `mailctl completion words` for what a Tab offers. */
+/** Completion scripts for shells. On Tab, each calls `mailctl completion words`. */
 
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
@@ -20,7 +20,7 @@ _mailctl() {
 complete -F _mailctl mailctl
 `;
 
-/** A word as bash quotes it: its text, and the quote that is open at its end (`"`, `'`, `$'` or none). */
+/** Parses a word of bash: returns its text, and the quote still open at its end (`"`, `'`, `$'` or none). */
 export function readBash(word: string): { text: string; quote: string } {
 	let text = '';
 	let quote = '';
@@ -40,8 +40,8 @@ export function readBash(word: string): { text: string; quote: string } {
 }
 
 /**
- * What readline puts in place of `replaced`, the end of `word`, to make it `value`; null: nothing can. Readline inserts it
- * raw, behind the quote that is open, and closes that unless the text ends in one.
+ * Returns the text with which readline must replace `replaced`, the end of `word`, to get `value`; null if impossible.
+ * Readline inserts the text unchanged after an open quote, and closes the quote unless the text ends with it.
  */
 export function bashReply(value: string, word: string, replaced: string): string | null {
 	if (!word.endsWith(replaced)) return null;
@@ -51,7 +51,7 @@ export function bashReply(value: string, word: string, replaced: string): string
 	if (quote === '') return rest.replace(/[^\w@%+=:,./\u0080-\u{10ffff}-]/gu, '\\$&');
 	const quoted =
 		quote === '"'
-			? // bash expands history within double quotes, and keeps a backslash before its mark.
+			? // Within double quotes, bash expands `!` and keeps a backslash before it.
 				rest.replace(/[$`"\\]/g, '\\$&').replaceAll('!', `"\\!"`)
 			: quote === "'"
 				? rest.replaceAll("'", "'\\''")

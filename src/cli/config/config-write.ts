@@ -1,6 +1,6 @@
 /**
- * Changes the configuration files by `conf`: atomically, 0600 in a folder of 0700. A lock allows one writer at a time, so
- * that no change is lost.
+ * Writes the configuration files with `conf`: atomically, mode 0600 in a folder of 0700. A lock allows one writer at a
+ * time, so that no change is lost.
  */
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -24,8 +24,8 @@ export interface Changed {
 }
 
 /**
- * Sets keys of a profile; `undefined` removes one. An empty profile goes away. Reads first: a broken file stays.
- * Another origin drops the profile's token, before the profile can name it. `isDefault`: it is used when none is named.
+ * Sets keys of a profile; `undefined` removes a key. Removes an empty profile. Reads first, so that a broken file
+ * stays. Before it stores another origin, removes the profile's token. `isDefault` makes the profile the default.
  */
 export function changeProfile(
 	paths: Paths,
@@ -61,7 +61,7 @@ export function storeLogin(
 ): Promise<void> {
 	const { baseUrl, token, isDefault } = login;
 	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
-		// The token names its origin, so that a crash in between can send it nowhere else.
+		// The stored token names its origin, so that after a crash it is not sent elsewhere.
 		await saveTokens({ ...tokens, [name]: { token, origin: originOf(baseUrl) } });
 		await saveConfig({
 			profile: isDefault ? name : config.profile,
@@ -88,7 +88,7 @@ export function removeProfile(paths: Paths, name: string): Promise<void> {
 	});
 }
 
-/** The token is stored under both names until the profile has the new one. */
+/** Stores the token under both names until the profile has the new one. */
 export function renameProfile(paths: Paths, from: string, to: string): Promise<void> {
 	return writing(paths, async ({ config, tokens, saveConfig, saveTokens }) => {
 		const token = Object.hasOwn(tokens, from) ? tokens[from] : undefined;
@@ -110,9 +110,9 @@ interface Files {
 	saveTokens(tokens: Readonly<Record<string, StoredToken>>): Promise<void>;
 }
 
-/** Both files are read, and found sound, before either is written. */
+/** Reads both files, and checks them, before it writes either. */
 async function writing<T>(paths: Paths, change: (files: Files) => Promise<T>): Promise<T> {
-	// Reports a broken file even where the folder is not writable.
+	// Report a broken file even if the folder is not writable.
 	readConfig(paths);
 	makeFolder(paths);
 	return exclusively(paths, () =>
@@ -155,7 +155,7 @@ function asWritten(tokens: Readonly<Record<string, StoredToken>>): Record<string
 function makeFolder(paths: Paths): void {
 	try {
 		makeFolders(paths.folder);
-		// A folder made by another program, or under an odd umask, may be open to all.
+		// Another program, or an unusual umask, may have opened the folder to all.
 		chmodSync(paths.folder, 0o700);
 	} catch (cause) {
 		throw unwritable(paths.folder, cause);
@@ -185,11 +185,11 @@ async function save(paths: Paths, file: string, values: Readonly<Record<string, 
 	}
 }
 
-/** A process holds the lock for a few milliseconds: one that stays so long was left by a process that died. */
+/** A process holds the lock for a few milliseconds, so an older lock belongs to a process that died. */
 const staleMs = 5_000;
 const everyMs = 20;
 
-/** Runs `work` alone among all processes; the folder must be there. */
+/** Runs `work` while no other process does. The folder must exist. */
 export async function exclusively<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
 	const file = join(paths.folder, 'lock');
 	for (let waitedMs = 0; !taken(file); waitedMs += everyMs) {
@@ -203,7 +203,7 @@ export async function exclusively<T>(paths: Paths, work: () => Promise<T>): Prom
 	}
 }
 
-/** If the lock stays, the next process removes it as stale. */
+/** If the lock file stays, the next process removes it as stale. */
 function remove(file: string): void {
 	try {
 		rmSync(file, { force: true });

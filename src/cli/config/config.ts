@@ -65,9 +65,9 @@ export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: str
 	},
 };
 
-/** Follows the XDG base directory specification: a relative path in its variables counts as unset. */
+/** Follows the XDG base directory specification, which ignores relative paths in its variables. */
 export function findPaths(env: Readonly<Record<string, string | undefined>>): Paths {
-	// An empty or relative one would put the database into the working directory.
+	// An empty or relative home would put the database into the working directory.
 	const given = env['HOME'] ?? homedir();
 	const home = isAbsolute(given) ? given : userInfo().homedir;
 	const base = (name: string, fallback: string) => {
@@ -87,7 +87,7 @@ export function findPaths(env: Readonly<Record<string, string | undefined>>): Pa
 	};
 }
 
-/** The file's content; a missing one is empty. Anything unreadable or misshapen is exit 78, and nothing touches it. */
+/** A missing file is empty. An unreadable or invalid one gives exit code 78, and stays unchanged. */
 export function readConfig(paths: Paths): ConfigFile {
 	const found = readJson(paths.config);
 	if (found === null) return { profile: null, profiles: {} };
@@ -111,7 +111,7 @@ export function readConfig(paths: Paths): ConfigFile {
 	};
 }
 
-/** A stored token and the origin it may be sent to; `null`: whichever its profile names. */
+/** A stored token and the origin that may get it; null: the origin of its profile. */
 export interface StoredToken {
 	token: string;
 	origin: string | null;
@@ -166,14 +166,14 @@ function readJson(path: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch {
-		// The parser's own message quotes the text, which may be a token.
+		// The parser's own message quotes the text, which may contain a token.
 		const before = validPart(text).split('\n');
 		const at = `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
 		throw new ConfigError(`${path} is not valid JSON: ${at}`, { hint: wayOut });
 	}
 }
 
-/** The longest beginning that more text could complete: Node 20 does not always name the position of an error. */
+/** Returns the longest start that more text could complete, because Node 20 does not always give an error's position. */
 function validPart(text: string): string {
 	let [valid, invalid] = [0, text.length + 1];
 	while (invalid - valid > 1) {

@@ -30,7 +30,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 	return name;
 }
 
-/** Whether a token is stored that may go to the profile's origin; `null` where none is needed. */
+/** Whether a token for the profile's origin is stored; null if the profile needs none. */
 export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profile): 'set' | 'not set' | null {
 	if (baseUrl === undefined) return null;
 	const stored = readToken(cx.paths, name);
@@ -45,7 +45,7 @@ export async function sayDropped(cx: CommandContext, name: string, { droppedToke
 	);
 }
 
-/** The name of a preference as the configuration file has it, of those in `known`. Throws `UsageError`. */
+/** Returns the key of the configuration file for a word, among `known` ones. Throws `UsageError`. */
 export function knownKey<K extends string>(word: string, known: readonly K[], from = ''): K {
 	const key = camel(word);
 	const found = known.find((one) => one === key);
@@ -78,7 +78,7 @@ function readText(key: keyof Profile, text: string): unknown {
 	}
 }
 
-/** Before a command that changes something; those that ask by themselves are not asked twice. */
+/** Asks before a command that makes changes, unless the command itself asks. */
 export async function protectProfile({ command, path }: Run, cx: CommandContext): Promise<void> {
 	const asksAnyway =
 		command.severity !== undefined || command.asksItself === true || command.profiles === true;

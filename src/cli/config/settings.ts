@@ -1,4 +1,4 @@
-/** Flag > environment > profile > default: each setting with where its value comes from, as `config explain` shows it. */
+/** Resolves each setting by flag > environment > profile > default, with its source, which `config explain` shows. */
 
 import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/datetime.js';
 import { shownUrl, withoutPassword } from '../../api/quote.js';
@@ -48,7 +48,7 @@ export interface Settings {
 	input: Resolved<boolean>;
 	debug: Resolved<boolean>;
 	list: Resolved<string | null>;
-	/** IANA name of the zone of times and days; null: that of the machine. */
+	/** IANA name of the time zone of times and days; null: the machine's. */
 	timeZone: Resolved<string | null>;
 	now: Resolved<Micros | null>;
 	unknown: readonly UnknownKey[];
@@ -112,14 +112,14 @@ export function clockOf(settings: Settings): Clock {
 	return fixed === null ? systemClock : { now: () => fixed };
 }
 
-/** IANA name. The zone of the machine comes from TZ; an unknown one counts as UTC, as elsewhere. */
+/** IANA name. The machine's zone comes from TZ; an unknown zone counts as UTC, as in other programs. */
 export function timeZoneOf({ timeZone }: Settings): string {
 	if (timeZone.value !== null) return timeZone.value;
 	const found = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 	return isTimeZone(found) ? found : 'UTC';
 }
 
-/** Prompts are for people: never with `--no-input`, in CI, or with a machine's format. */
+/** Prompts only for people: never with `--no-input`, in CI, or in a format for machines. */
 function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
 	if (raw.input === false) return { value: false, origin: { level: 'flag', name: '--no-input' } };
 	const name = ['MAILCTL_NO_INPUT', 'CI'].find((one) => isOn(env[one]));
@@ -162,7 +162,7 @@ function picker(env: Env, profileName: string) {
 		if (given !== null)
 			return { value: parse(given.value, given.name), origin: { level: 'flag', name: given.name } };
 		const text = variable === null ? undefined : env[variable];
-		// An empty variable is an unset one, as in most programs: `MAILCTL_OUTPUT= mailctl …`.
+		// An empty variable counts as unset, as in most programs: `MAILCTL_OUTPUT= mailctl …`.
 		if (variable !== null && text !== undefined && text !== '')
 			return { value: parse(text, variable), origin: { level: 'environment', name: variable } };
 		if (stored !== undefined)

@@ -12,7 +12,7 @@ import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Env, Origin } from './settings.js';
 
 export interface TargetChoice {
-	/** Throws `UsageError` for a profile with no target or two; only when called, so that `config` can correct it. */
+	/** Throws `UsageError` for a profile without a target or with two, but only when called, so that `config` can fix it. */
 	target(): Target;
 	origin: Origin;
 	profile: string | null;
@@ -22,7 +22,7 @@ export interface TargetChoice {
 
 export const builtIn = 'local';
 
-/** Two targets on one level are exit 2, as are an unknown profile and an invalid URL. */
+/** Two targets on one level, an unknown profile and an invalid URL give exit code 2. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
 	const flags = { '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile };
 	const byFlag = theOne(flags);
@@ -94,7 +94,7 @@ function theOne(
 	return first ?? null;
 }
 
-/** Preferences of the default profile still apply: they say how to show things, not where they are. */
+/** Still applies the default profile's preferences, which do not depend on the target. */
 function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config: ConfigFile): TargetChoice {
 	const name = raw.profile ?? (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
 	return {
@@ -126,11 +126,11 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 	return { kind: 'local', url: paths.database, create: true };
 }
 
-/** Rejects a URL of another kind of database: taken as a path, it would create folders. Throws `UsageError`. */
+/** Rejects a URL of another kind of database, because as a path it would create folders. Throws `UsageError`. */
 export function assertDatabaseName(text: string, from: string): void {
 	const scheme = foreignScheme(text);
 	const isUrl = isLikeServer(text) || text === ':memory:' || /^file:/i.test(text) || scheme !== null;
-	// The text is not shown: it may hold a password.
+	// Do not quote the text, which may contain a password.
 	if (isUrl)
 		throw new UsageError(`${from}: a database is a file, or a URL that begins with postgres://`, {
 			hint:
@@ -160,7 +160,7 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	return { kind: 'remote', baseUrl: text, token: null };
 }
 
-/** A host without its scheme is the likeliest slip; `mailctl serve` on this machine has no TLS by default. */
+/** Users most often forget the scheme. `mailctl serve` on this machine has no TLS by default. */
 function schemeHint(text: string): { hint?: string } {
 	if (!/^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text)) return {};
 	return { hint: `such as ${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };

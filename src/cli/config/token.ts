@@ -1,6 +1,6 @@
 /**
- * The API token (from a file, standard input, the environment or the profile, never from an argument), and `--ca-cert`,
- * a certificate authority of the user.
+ * Reads the API token (from a file, standard input, the environment or the profile, never from an argument), and
+ * `--ca-cert`, the user's certificate authority.
  */
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -10,7 +10,7 @@ import type { Sources } from '../frame/sources.js';
 import { findPaths, originOf, readToken } from './config.js';
 import { type Env, type Settings, tokenOrigin } from './settings.js';
 
-/** The target with its token; a profile's token goes to that profile's own target only. */
+/** Returns the target with its token. A profile's token is sent only to that profile's target. */
 export async function readTokenOf(
 	settings: Settings,
 	globals: RawGlobals,
@@ -25,7 +25,7 @@ export async function readTokenOf(
 	return { ...target, token: token === null ? null : checkToken(token) };
 }
 
-/** A token goes only to the origin it was stored for, even after its profile names another URL. */
+/** Sends a token only to the origin for which it was stored, even if its profile has another URL by now. */
 function storedFor(profile: string, baseUrl: string, env: Env): string | null {
 	const stored = readToken(findPaths(env), profile);
 	if (stored === null) return null;
@@ -55,7 +55,7 @@ export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: E
 	return `the token comes from ${name}: set a valid one`;
 }
 
-/** One line of visible ASCII: anything else cannot be a header value. The message never repeats it. */
+/** Requires one line of visible ASCII, because a header allows nothing else. The message never quotes it. */
 export function checkToken(text: string): string {
 	const token = text.trim();
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
@@ -65,7 +65,7 @@ export function checkToken(text: string): string {
 	});
 }
 
-/** PEM. Throws `UsageError` for a text without a certificate, which TLS would ignore in silence. */
+/** PEM. Throws `UsageError` for a text without a certificate, which TLS would silently ignore. */
 export async function readAuthority(path: string, sources: Sources): Promise<string> {
 	const file = sources.file(path, '--ca-cert');
 	const text = await file.text();

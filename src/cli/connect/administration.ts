@@ -13,13 +13,13 @@ import { isMissingFile } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import type { LocalParts } from './parts.js';
 
-/** 256 random bits; the prefix identifies a token to people and to secret scanners. */
+/** 256 random bits. The prefix marks a token for people and for secret scanners. */
 export function newToken(): { secret: string; sha256: string } {
 	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
 }
 
-/** Only the answer of `create` has the secret; the store keeps its SHA-256. */
+/** Only the answer of `create` contains the secret, because the store has only its SHA-256. */
 export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listTokens()).map(toApiToken),
@@ -41,7 +41,7 @@ function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken) {
 export function localDkim({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
-		/** `domain` in ASCII and lower case. `null`: it has a key of this selector. `UsageError` for an invalid key. */
+		/** `domain` is ASCII in lower case. Null: the domain has a key with this selector. `UsageError` for an invalid key. */
 		add: async ({ domain, selector, source }: NewKey) => {
 			const material = 'pem' in source ? fromPem(source.pem) : await generateKey(source.type);
 			const now = clock.now();
@@ -81,7 +81,7 @@ function toDkimKey(stored: StoredDkimKey) {
 	};
 }
 
-/** `resume` lifts manual pauses and faults; only workers pause for faults. */
+/** `resume` ends manual pauses and faults. Only workers pause the queue for faults. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
@@ -91,7 +91,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
 			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
 		},
-		/** When the next waiting message of a campaign is due, or of all (null); null: none waits. */
+		/** Returns when the next waiting message of a campaign, or of all (null), is due; null: none waits. */
 		nextDue: (campaign: Uuid | null) =>
 			store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
 		pause: async (reason: string | null) =>
@@ -101,8 +101,8 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 }
 
 /**
- * `paused` null: the queue is open. `role` null: the process has ended. `limits`: those that hold messages back, the one
- * with most messages first.
+ * `paused` is null if the queue is not paused, and `role` if the process has ended. `limits` lists limits that hold
+ * messages, most messages first.
  */
 function toStats(state: QueueState) {
 	return {

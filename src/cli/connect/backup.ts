@@ -56,8 +56,8 @@ export async function backUp({
 }
 
 /**
- * Removes temporary files of killed backups and restores from the folder, and yields their names. Ages count from the time
- * of the new file, by the clock of the disk. A running backup holds a lock, or has just begun to write.
+ * Removes temporary files of killed backups and restores from the folder, and yields their names. Compares their times
+ * with a new file's, by the clock of the disk. Skips locked and too new files, whose backup may be running.
  */
 const leftoverMs = 3_600_000;
 
@@ -79,7 +79,7 @@ async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 interface RestorePlan {
 	place: string;
-	/** Null: the database is missing. `usedBy`: processes that have it open; `newest` null: nothing, or unreadable. */
+	/** Null: the database is missing. `usedBy`: processes that have it open. `newest` null: no message, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
 	newest: string | null;
 }
@@ -171,7 +171,7 @@ function isOther(place: string): boolean {
 	}
 }
 
-/** Whether SQLite cannot read the file; it can read the database of another program. */
+/** True if SQLite cannot read the file. The database of another program is not damaged. */
 function isDamaged(error: unknown): boolean {
 	const causes = error instanceof Error ? [error, error.cause] : [];
 	return causes.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(one)));
@@ -193,8 +193,8 @@ interface Restored extends BackedUp {
 }
 
 /**
- * At every moment the database is the old one or the restored one, whole. Throws `UsageError`, `StoreError` and errors
- * of the disk; then nothing has changed.
+ * At every moment, the database is completely the old one or the restored one. Throws `UsageError`, `StoreError` and
+ * errors of the disk; then nothing has changed.
  */
 export async function restore(request: RestoreRequest): Promise<Restored> {
 	const { plan, file, clock, onRemoved } = request;

@@ -63,7 +63,7 @@ export async function ingestBounces(
 		clock,
 		record: dryRun ? foreseeReports(store.reads) : store.writes.recordReport,
 		onRecorded,
-		// A dry run gets each mail once.
+		// A dry run does not wait, because it reads each mail once.
 		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
 	};
 	const counts: IngestCounts = {
@@ -80,7 +80,7 @@ export async function ingestBounces(
 	};
 	const take = async ({ bytes, done }: StoredMail) => {
 		const ingested = await ingestMail({ bytes, returnPath: null }, options);
-		// A mail that has to be ingested again stays in place.
+		// Keep a mail in place that must be ingested again.
 		if (!dryRun && ingested !== 'in_flight') await done();
 		counts.read += 1;
 		counts[countOf[ingested]] += 1;

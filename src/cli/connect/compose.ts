@@ -69,7 +69,7 @@ export interface RemoteComposer {
 
 export const inlineDeadlineMs = 5_000;
 
-/** `missing` names variables with neither a value nor a link. Throws `invalid` where the values make it too large. */
+/** `missing` names variables with neither a value nor a link. Throws `invalid` if the values make it too large. */
 export function composeMessage(request: ComposeRequest, parts: ComposeParts): Promise<ComposedMessage> {
 	return refusingTooLarge(() => composed(request, parts));
 }
@@ -131,7 +131,7 @@ export function renderContent(
 	});
 }
 
-/** Links of a host that can never be (RFC 2606 s.2), in place of those that the deployment signs. */
+/** Replaces links that the service would sign by links of a host that cannot exist (RFC 2606 s.2). */
 const standIns: PublicLinks = {
 	unsubscribe_url: 'https://deployment.invalid/unsubscribe',
 	view_url: 'https://deployment.invalid/view',

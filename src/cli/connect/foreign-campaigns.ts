@@ -1,6 +1,6 @@
 /**
- * Campaigns on a service without campaigns: a local database for each service keeps them. The same engine stages them, the
- * same queue leases their messages, and the send API delivers them.
+ * Campaigns for a service that has none. A local database per service stores them. The same engine stages them, the
+ * same queue leases their messages, and the service's send API delivers them.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -41,7 +41,7 @@ export interface ForeignDelivery {
 	onProgress?: (counts: ForeignCounts) => void;
 }
 
-/** All messages of a campaign. `suppressed`: the service answered, and made none. */
+/** Counts all messages of a campaign. `suppressed`: the service answered, but created no message. */
 type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
 
 export interface ForeignDelivered {
@@ -128,7 +128,7 @@ class LocalCampaigns {
 		if (this.options.isTrial === true) return this.files.assertNotThere(key);
 		const holding = this.#locks.get(key) ?? this.files.hold(key, `this campaign ("${key}")`);
 		this.#locks.set(key, holding);
-		// Another process may have it now and not later.
+		// Another process may have the lock now, but not later.
 		holding.catch(() => this.#locks.delete(key));
 		await holding;
 		this.files.assertNotThere(key);
@@ -179,7 +179,7 @@ function assertSpec(spec: Parameters<Campaigns['open']>[1]): void {
 	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 }
 
-/** An interrupted walk starts again: the list may have changed, so no position in it is certain. */
+/** An interrupted walk starts again, because the list may have changed and no position is reliable. */
 async function addList(
 	api: Api,
 	local: LocalCampaigns,

@@ -70,19 +70,17 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 	};
 }
 
-/** Below, the thread would take longer to start than the rows to read. */
+/** For smaller files, the thread takes longer to start than the rows to read. */
 const minBytes = 1024 * 1024;
 
-/**
- * Null if this thread should read the rows. The options must be those that the table was opened with.
- */
+/** Null if this thread should read the rows. Pass the options with which the table was opened. */
 export async function bundlesOf(
 	path: string,
 	{ encoding = 'auto', delimiter = 'auto' }: TableOptions,
 	signal: AbortSignal,
 ): Promise<ReadBundles | null> {
 	const file = await stat(path).catch(() => null);
-	// Only a regular file can be opened a second time; a named pipe cannot.
+	// Only a regular file can be opened twice; a named pipe cannot.
 	if (file === null || !file.isFile() || file.size < minBytes) return null;
 	const { readInThread } = await import('../../threads/table-reader.js');
 	return (request) => readInThread({ path, encoding, delimiter, request }, signal);

@@ -23,8 +23,8 @@ export type Inspected = InspectedFile | InspectedServer;
 export type Webhook = Awaited<ReturnType<Contents['webhooks']>>[number];
 
 /**
- * A database as it was found. It is never made, migrated or written to. `contents` is null where the schema is not of
- * this version. Rejects with `DatabaseMissing` and `StoreError`.
+ * Inspects a database without creating, migrating or writing it. `contents` is null if the schema has another version.
+ * Rejects with `DatabaseMissing` and `StoreError`.
  */
 export async function inspect(url: string, options: InspectOptions): Promise<Inspected> {
 	return isPostgres(url) ? inspectServer(url, options) : inspectFile(url, options);
@@ -82,7 +82,7 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 		},
 		lately: async () => {
 			const { timeZone } = await settings();
-			// A zone unknown to this Node.js is reported by another check.
+			// Another check reports a time zone that this Node.js does not know.
 			const to = dayOf(now(), isTimeZone(timeZone) ? timeZone : 'UTC');
 			const query = { from: addDays(to, -6), to, campaign: null, tag: null, human: false };
 			const { daily, attempted } = await reads.reportFigures(query);
@@ -97,7 +97,7 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 	};
 }
 
-/** `retried`: the oldest delivery that was tried and waits; `tookOthersSince`: another one succeeded after its last try. */
+/** `retried`: the oldest waiting delivery with an attempt. `tookOthersSince`: another one succeeded after that attempt. */
 async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number) {
 	const first = { webhook_id, page: 1, page_size: 1 };
 	const [failed, delivered, pending] = await Promise.all([
@@ -122,8 +122,8 @@ async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number)
 }
 
 /**
- * Rows whose parent is missing, in words; a few. Changes nothing. Throws `DatabaseMissing` and `StoreError`: "damaged" in
- * SQLite's own words.
+ * Describes a few rows whose parent is missing. Changes nothing. Throws `DatabaseMissing` and `StoreError`; "damaged"
+ * has SQLite's own words.
  */
 export function readWhole(url: string): string[] {
 	if (isPostgres(url)) return [];
@@ -138,7 +138,7 @@ export function readWhole(url: string): string[] {
 }
 
 /**
- * None where the default database was not made yet. Nothing is made, migrated or written. Rejects with
+ * Returns nothing if the default database does not exist yet. Never creates, migrates or writes one. Rejects with
  * `DatabaseMissing`, `UnsupportedDatabase` and `StoreError`.
  */
 export async function countSecrets({ url, create }: LocalTarget, clock: Clock): Promise<SecretCount[]> {

@@ -39,7 +39,7 @@ import { readWrappingKeys } from './wrapping-keys.js';
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
 
 /**
- * Opens the database now, all else when first used; `close` closes both. Rejects as `openStore` does:
+ * Opens the database now, and all else at its first use; `close` closes both. Rejects like `openStore`:
  * `DatabaseMissing`, `UnsupportedDatabase`, `StoreError`.
  */
 export async function connectLocal(
@@ -141,8 +141,8 @@ async function normalValues(values: Values) {
 }
 
 /**
- * `serve` must not wait for the disk while it answers, nor a worker while it sends: their store runs in threads. A
- * worker's commits also copy its log back.
+ * The store of `serve` and of a worker runs in threads, because they must not wait for the disk while they answer or
+ * send. A worker's commits also checkpoint the log.
  */
 async function openLocal(
 	target: LocalTarget,
@@ -211,7 +211,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 				const values = await listSettings(store);
 				return Object.fromEntries(values.map(([name, value]) => [name, isShown(name) ? value : '********']));
 			},
-			/** Why the setting does not take this value; null: it does. */
+			/** Returns why the setting cannot have this value; null if it can. */
 			whyNot: async (name: string, value: string) => {
 				if (name !== 'smtp_url') return settingProblem(name, value);
 				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);
@@ -245,7 +245,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 		secrets: {
 			hasKey: parts.keys.length > 0,
 			counts: () => store.reads.secretCounts(),
-			/** Rewrites all secrets (`isTrial`: none) unless other processes have the database open; returns those. */
+			/** Rewrites all secrets (`isTrial`: none), unless other processes have the database open. Returns these processes. */
 			rewrite: (command: { as: 'wrapped' | 'plain'; isTrial: boolean }) =>
 				store.writes.rewriteSecrets({ ...command, now: clock.now() }),
 		},
@@ -270,7 +270,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 			}
 		},
 		testSmtp: async (signal: AbortSignal) => (await lazy.mailer()).testSmtp(signal),
-		/** Sends due messages unless `sending` is null. Throws if it cannot listen. */
+		/** Sends due messages unless `sending` is null. Throws if it cannot listen on the port. */
 		serve: async (options: ServeOptions): Promise<RunningServer> => {
 			const { serveLocal } = await import('./serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);

@@ -24,12 +24,12 @@ export interface MailSink {
 	close(): Promise<void>;
 }
 
-/** Bytes. Gmail takes 25 MB; a test against a sink should not end at the sink's own limit. */
+/** Bytes. Gmail accepts 25 MB; a test against this server should not fail by a limit of the server. */
 const mostBytes = 100 * 1024 * 1024;
 
 /**
- * Takes mail of any sender, with any login or none, without TLS. Rejects with the error of `listen`
- * (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`).
+ * Accepts mail from any sender, with any login or none, without TLS. Rejects with errors of `listen` (`EADDRINUSE`,
+ * `EACCES`, `EADDRNOTAVAIL`).
  */
 export async function startMailSink({
 	host = '127.0.0.1',

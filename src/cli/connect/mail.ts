@@ -65,7 +65,7 @@ export interface Mailer {
 	close(): Promise<void>;
 }
 
-/** Bytes of memory: 250 contents of 10 KB, or some 25 of 100 KB. V8 adds slack to the cached ones. */
+/** Bytes of memory: 250 contents of 10 KB, or about 25 of 100 KB. V8 adds slack to cached contents. */
 const contentCacheBytes = 16 * 1024 * 1024;
 
 export function assertSmtpUrl(url: string | null | undefined): void {
@@ -80,8 +80,8 @@ export function smtpUrlProblem(url: string): string | null {
 }
 
 /**
- * One for a connection, which closes it before the store. Settings are read anew for each call, so that changes hold at
- * once. Without a mail server `deliver` and `testSmtp` throw `NoSmtp`.
+ * Create one per connection, and close it before the store. Each call reads the settings, so that changes apply at
+ * once. Without a mail server, `deliver` and `testSmtp` throw `NoSmtp`.
  */
 export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const { store, clock } = parts;
@@ -136,14 +136,14 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	};
 }
 
-/** With a mail server on this machine, links point to this machine. Otherwise no public URL means no links. */
+/** With a mail server on this machine, links point to this machine. Otherwise mails without a public URL have no links. */
 function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
 	return publicUrl ?? (isLoopbackUrl(smtpUrl) ? linkBase : null);
 }
 
 /**
- * How the mail server is reached. With a certificate authority of the user (`smtp_ca`) TLS is required: a stripped
- * STARTTLS must not undo the check. Throws `NoSmtp` and `invalid`.
+ * Returns how to reach the mail server. The user's certificate authority (`smtp_ca`) makes TLS required, because a
+ * stripped STARTTLS would skip the check. Throws `NoSmtp` and `invalid`.
  */
 export function smtpOf(
 	settings: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa' | 'smtpEhloName' | 'publicUrl'>,
@@ -163,7 +163,7 @@ export function smtpOf(
 	};
 }
 
-/** The address whose domain EHLO may say. A connection carries the mail of all senders, so the first one counts. */
+/** EHLO may use this address's domain. A connection carries mail of all senders, so take the first sender. */
 export async function firstSender(reads: Pick<Reads, 'pageSenders'>): Promise<string | null> {
 	return (await reads.pageSenders({ page: 1, page_size: 1 })).results[0]?.from_email ?? null;
 }

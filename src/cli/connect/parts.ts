@@ -54,7 +54,7 @@ export interface Presence {
 	storeFailed: (error: Error) => void;
 }
 
-/** A secret of the keyring: 256 bits, its id random so that two databases do not share one. */
+/** A secret of the keyring: 256 bits. Its id is random, so that two databases do not use the same one. */
 export function freshKey(): { id: number; secret: string } {
 	return { id: randomBytes(4).readUInt32BE(), secret: randomBytes(32).toString('base64url') };
 }
@@ -81,10 +81,10 @@ interface ClockStep {
 }
 
 const everyMs = 1_000;
-/** Less is slewed, and does no harm. */
+/** The system slews smaller steps, which do no harm. */
 const worthTelling: Micros = microsPerSecond;
 
-/** Checks each second until stopped, and does not keep the process alive. A fixed clock is not watched. */
+/** Checks the clock every second until stopped, without keeping the process alive. Ignores a fixed clock. */
 export function watchClock(
 	{ clock, store }: Pick<LocalParts, 'clock' | 'store'>,
 	onStep: (step: ClockStep) => void,

@@ -32,7 +32,7 @@ export function connectRemote(
 	};
 }
 
-/** Composing takes the mail's own parts, which most commands have no use for. */
+/** Loads the composer on demand, because most commands do not compose mail. */
 function lazyComposer() {
 	let loading: Promise<import('./compose.js').RemoteComposer> | null = null;
 	return {

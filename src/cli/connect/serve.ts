@@ -54,17 +54,17 @@ interface ServeParts extends LocalParts {
 }
 
 const graceMs = 8_000;
-/** A proxy that polled `/readyz` this recently learns there that the server is stopping. */
+/** A proxy that has polled `/readyz` within this time notices there that the server is stopping. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
-/** Idle connections take requests so long: less than the 2 s after which nginx asks a refusing server again. */
+/** How long idle connections still accept requests: less than the 2 s after which nginx retries a refusing server. */
 const idleMs = 1_000;
-/** A connection for bounces may be idle, and ends without a reply; the sender of a cut mail repeats it. */
+/** Limits the wait for bounce connections, which may be idle. They end without a reply, so senders retry cut mails. */
 const smtpGraceMs = 3_000;
 
 /**
- * Listens, makes a token where none is alive, then sends. Rejects when it cannot listen, before it makes a token.
- * `close` leaves the store and the mailer to their owner, and comes before theirs.
+ * Listens, creates a token if there is no valid one, then sends. If it cannot listen, rejects before it creates a
+ * token. Call `close` before those of the store and the mailer, which it leaves open.
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
@@ -191,7 +191,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// Counting the waiting messages would read each of them at every request.
+		// Uses `wait`, because counting the waiting messages would read each of them for every request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
@@ -214,7 +214,7 @@ async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promi
 		scopes: ['admin'],
 		now: clock.now(),
 	});
-	// A reader of the file never sees half of a token.
+	// Rename it into place, so that nobody reads half a token.
 	if (isMade) await rename(fresh, file);
 	else await rm(fresh);
 	return isMade ? file : null;
@@ -228,7 +228,7 @@ interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 
 const settingsEveryMs = 2_000;
 
-/** Begins at once; failures are logged and tried again. `stop` never rejects; store and mailer are closed after it. */
+/** Starts at once; logs failures and retries. `stop` never rejects. Close store and mailer after it. */
 export function startSending(options: SendingOptions) {
 	const stopping = new AbortController();
 	const state: State = { paused: null, wake: () => {} };
@@ -290,7 +290,7 @@ async function runWith(
 				state.paused = reason;
 				log({ event: 'sending_paused', reason, retry_in_ms: ms });
 			},
-			// Not remembered: a pause by hand is read from the database, for no event reports its end.
+			// Do not store a manual pause, whose end no event reports: it is read from the database.
 			onHeld: (reason) => log({ event: 'sending_paused', reason }),
 			onWarning: (warning) => log({ event: 'content_warning', warning }),
 		});
@@ -326,7 +326,7 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/** Asked on every open, and written to the database when a key is due: once a second is enough. A failure is not kept. */
+/** Each open calls it, and it writes to the database when a key is due, so once a second suffices. Keeps no failures. */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

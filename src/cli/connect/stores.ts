@@ -16,8 +16,8 @@ interface WalkOptions {
 const worthwhileSlices = 20;
 
 /**
- * The same store, but after many calls a thread runs `encodeSubscriberTuples`. Pass a store that was just opened. If the
- * thread fails, the store reads by itself.
+ * Returns the store with a thread that runs `encodeSubscriberTuples` after many calls. Pass a store that was just
+ * opened. If the thread fails, the store itself reads.
  */
 export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;
@@ -68,7 +68,7 @@ function identityOf(url: string): string | null {
 	}
 }
 
-/** Writes that may have nothing to change in an empty store. All others need the database. */
+/** Writes that may have nothing to change in an empty store. All others create the database. */
 const idleWrites: { [Name in keyof Operations]?: (command: Command<Name>) => boolean } = {
 	putSettings: ({ values }) => Object.values(values).every((value) => value === null),
 	putSuppressions: ({ rows }) => rows.length === 0,
@@ -77,8 +77,8 @@ const idleWrites: { [Name in keyof Operations]?: (command: Command<Name>) => boo
 };
 
 /**
- * `empty` is closed with it. A database that cannot be made rejects the write, and the next one tries again. One that
- * another process made (`isThere`) is read from then on.
+ * Closes `empty` too. If the database cannot be created, rejects the write, and the next write tries again. Once
+ * another process has created it (`isThere`), reads it.
  */
 export function storeMadeOnWrite(
 	empty: Store,

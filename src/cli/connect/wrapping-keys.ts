@@ -10,8 +10,8 @@ const mostBytes = 64 * 1024;
 const hint = 'one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32';
 
 /**
- * The first wraps, all unwrap; none where none is named. Throws `ConfigError` (78) for an invalid key. A file that other
- * users may read is taken with a warning: a service that refuses to start for that is the greater harm.
+ * The first key wraps, and all unwrap. Returns none if the environment names none. Throws `ConfigError` (78) for an
+ * invalid key. Only warns about a file that other users may read, because a service that does not start does more harm.
  */
 export function readWrappingKeys(
 	env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** The steps of `mailctl demo`: each is a command as a person would type it, run in this process. */
+/** The steps of `mailctl demo`. Each is a command as a person would type it, and runs in this process. */
 
 import { existsSync } from 'node:fs';
 import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const stateFolder = '.state';
 
 const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];
 
-/** Ends with 0 when every subscriber of the file got a mail. Removes its files unless `keep` names a folder. */
+/** The exit code is 0 if every subscriber of the file got a mail. Removes its files unless `keep` names a folder. */
 export async function runDemo(cx: CommandContext, keep: string | null): Promise<ExitCode> {
 	const mails: SinkMail[] = [];
 	const { startMailSink } = await import('../connect/mail-sink.js');
@@ -34,7 +34,7 @@ export async function runDemo(cx: CommandContext, keep: string | null): Promise<
 	}
 }
 
-/** Removes a temporary folder afterwards; of a kept one only the state that commands need. */
+/** Removes a temporary folder afterwards, or only the commands' state from a kept folder. */
 async function inFolder<T>(keep: string | null, work: (folder: string) => Promise<T>): Promise<T> {
 	const folder = keep === null ? await mkdtemp(join(tmpdir(), 'mailctl-demo-')) : await emptyFolder(keep);
 	try {
@@ -194,7 +194,7 @@ function commandLine(words: readonly string[]): string {
 	return `mailctl ${words.map(shellWord).join(' ')}`;
 }
 
-/** On a terminal a shell's way to go on in the next line keeps a long command one that can be copied. */
+/** On a terminal, breaks a long command with backslashes, so that it can still be copied. */
 function linesOf(words: readonly string[], { isTTY, columns }: Room): string[] {
 	const whole = `  ${commandLine(words)}`;
 	if (!isTTY || whole.length < columns) return [whole];

@@ -1,4 +1,4 @@
-/** Hints name the next command with the target of this call, quoted for a shell, so that it can be pasted. */
+/** Builds hints with the next command, which has the target of this call and is quoted, so that users can paste it. */
 import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
@@ -30,9 +30,7 @@ export function system(program: string, ...command: readonly string[]): OwnComma
 	return { command, program };
 }
 
-/**
- * The options that repeat these values, without defaults. Standard input is `-`. A dry run stays a dry run.
- */
+/** Returns the options that repeat these values, without defaults. Standard input is `-`. Keeps `--dry-run`. */
 export function optionWords(
 	specs: OptionSpecs,
 	values: Readonly<Record<string, unknown>>,
@@ -97,7 +95,7 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
-/** The options that name the target, without tokens and without URLs that hold a password. */
+/** Returns the options that select the target, without tokens and URLs that contain a password. */
 function targetWords({
 	db,
 	baseUrl,

@@ -1,6 +1,6 @@
 /**
- * Commands are data: name, arguments, options, output and action, with the values' types inferred from the specs. The
- * parser, the help and `mailctl commands` all read this one description.
+ * Commands are data: name, arguments, options, output and action. The specs determine the types of values. The parser,
+ * the help and `mailctl commands` read the same description.
  */
 import type { Columns } from '../render/columns.js';
 import type { ConnectDependencies } from './connection.js';
@@ -39,7 +39,7 @@ interface OptionBase {
 	placeholder?: string;
 	required?: true;
 	ask?: string;
-	/** The kind or form of the value: a prompt offers existing records, and checks the form. */
+	/** The kind of record or text: a prompt offers existing records, or checks the text's form. */
 	of?: RecordKind | TextForm;
 	whyNot?: WhyNot;
 	env?: string;
@@ -48,9 +48,9 @@ interface OptionBase {
 }
 
 /**
- * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`. `list`, `choices` and `pairs` are
- * repeated; `choices` take commas too. `file` is a path or `-`, opened when it is read; the command itself opens a `path`.
- * `content` is the text itself, `@FILE` or `-`. `duration` is milliseconds. `date` is `YYYY-MM-DD`.
+ * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`. `list`, `choices` and `pairs`
+ * may be repeated; `choices` also accept commas. `file` is a path or `-`, opened when it is read; the command itself
+ * opens a `path`. `content` is the text itself, `@FILE` or `-`. `duration` is milliseconds. `date` is `YYYY-MM-DD`.
  */
 export type OptionSpec = OptionBase &
 	(
@@ -77,7 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** The error for a secret on the command line; null: it is not a secret. `-` reads it from standard input. */
+	/** Returns the error for a secret on the command line; null for other texts. `-` reads it from standard input. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -86,7 +86,7 @@ export interface FileSource {
 	readonly name: string;
 	readonly path: string | null;
 	text(): Promise<string>;
-	/** At most 64 MiB, or so many; more is a `UsageError`. */
+	/** Reads at most 64 MiB, or `most` bytes. Throws `UsageError` for more. */
 	bytes(most?: number): Promise<Buffer>;
 }
 
@@ -117,7 +117,7 @@ type BaseValue<S extends OptionSpec> = S extends { kind: 'choice'; choices: read
 			? KindValues[S['kind']]
 			: never;
 
-/** Flags are false and repeated ones empty when absent; the rest is undefined unless required or defaulted. */
+/** Absent flags are false, and absent repeated options empty; others are undefined unless required or defaulted. */
 type OptionValue<S extends OptionSpec> = S extends
 	| { kind: 'flag' | 'list' | 'choices' | 'pairs' }
 	| { required: true }
@@ -153,24 +153,24 @@ interface Described {
 	examples?: readonly string[];
 	output?: string;
 	exits?: readonly ExitCode[];
-	/** Changes something: takes part in `--dry-run` and the profile's protection; `--fields` is checked before it runs. */
+	/** Makes changes: respects `--dry-run` and the profile's protection, and checks `--fields` before it runs. */
 	writes?: true;
 	asksItself?: true;
-	/** True: a missing database is created, even a named one. False: not even the default one. */
+	/** True: creates a missing database, even a named one. False: not even the default one. */
 	createsDatabase?: boolean;
-	/** A process that keeps running: other processes know of it, and `serve` keeps its store in threads. */
+	/** A process that keeps running. Other processes see it, and `serve` runs its store in threads. */
 	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
-	/** Administers the profiles: `--profile`, `--base-url` and `--db` name values to store, not the target. */
+	/** Administers profiles: `--profile`, `--base-url` and `--db` are values to store, not the target. */
 	profiles?: true;
-	/** The `reachOptions` that it takes; absent: all that concern the target. */
+	/** The `reachOptions` that the command accepts. Default: all that concern the target. */
 	reach?: readonly ReachOption[];
 	needsNoDatabase?: true;
 	needsNoConfig?: true;
 	needsNoTarget?: true;
 	severity?: 'mild' | 'severe';
 	/**
-	 * The columns of the output and the keys of the answer (`answer(…)`): a wrong `--fields` is exit 2 before any
-	 * change. A writing command without columns refuses the option. `own`: `--fields` is about the file it writes.
+	 * The columns of the output and the keys of the answer (`answer(…)`): a wrong `--fields` gives exit code 2 before any
+	 * change. A writing command without columns refuses the option. `own`: `--fields` concerns the file it writes.
 	 */
 	columns?: Columns<never> | 'own';
 	hidden?: true;
@@ -179,7 +179,7 @@ interface Described {
 interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
 	args?: A;
 	options?: O;
-	/** Options of which at least one must be given. */
+	/** Requires at least one of these options. */
 	changes?: readonly (keyof NoInfer<O> & string)[];
 	run(
 		cx: CommandContext,
@@ -188,9 +188,7 @@ interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> exten
 	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
 }
 
-/**
- * The exit code; undefined is 0. `void` allows `return cx.wouldDo(…)` in a command that also returns codes.
- */
+/** The exit code; undefined is 0. `void` allows `return cx.wouldDo(…)` in a command that also returns exit codes. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
 type CommandEnd = ExitCode | undefined | void;
 
@@ -216,7 +214,7 @@ export interface CommandGroup {
 	self?: Command;
 }
 
-/** The headings of the commands in the help, in their order. */
+/** Headings for commands in the help, in order. */
 export const headings = ['Audience', 'Sending', 'Results', 'Deployment', 'Set-up', 'Tools'] as const;
 
 export interface TreeEntry {
@@ -249,7 +247,7 @@ export function command<
 	};
 }
 
-/** The commands and groups that help shows. */
+/** Returns the commands and groups that the help shows. */
 export function visibleIn(group: CommandGroup): readonly (Command | CommandGroup)[] {
 	return group.commands.filter((one) => !isCommand(one) || one.hidden !== true);
 }

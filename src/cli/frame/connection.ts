@@ -1,4 +1,4 @@
-/** The result of `connect`: almost only types, so that an import of this file loads nothing. */
+/** Types of the result of `connect`, with little code, so that importing this file loads nothing else. */
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Content } from '../../api/messages.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../connect/compose.js';
@@ -9,7 +9,7 @@ export type Target =
 	| {
 			kind: 'local';
 			url: string;
-			/** A missing default database is created; a named one must exist. */
+			/** Creates a missing default database. A named one must exist. */
 			create: boolean;
 	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };
@@ -17,9 +17,9 @@ export type Target =
 export interface Connection {
 	api: Api;
 	target: Target;
-	/** A raw request, without retries. A local database answers as the server would, without a socket. */
+	/** Sends a raw request without retries. A local database answers as the server would, without a socket. */
 	exchange: WireExchange;
-	/** Composes the message for one recipient. Nothing is stored or sent. */
+	/** Composes the message for one recipient. Stores and sends nothing. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	local: LocalEngine | null;

@@ -35,7 +35,7 @@ export interface CommandContext extends Diagnostics, Prompts {
 	readonly settings: Settings;
 	readonly paths: Paths;
 	readonly sources: Sources;
-	/** Aborted by Ctrl-C, SIGTERM and `--deadline`; its reason is the error to end with. Pass it to every call. */
+	/** Aborted by Ctrl-C, SIGTERM and `--deadline`. Its reason is the command's error. Pass it to every call. */
 	readonly signal: AbortSignal;
 	leftMs(): number | undefined;
 	readonly askedFormat: Format | null;
@@ -57,7 +57,7 @@ export interface CommandContext extends Diagnostics, Prompts {
 	 */
 	undoable<T>(work: () => Promise<T>): Promise<T>;
 	atEnd(work: () => Promise<void>): void;
-	/** Under `--dry-run`: prints the plan (`delete list 3`), for machines `{"dry_run": true, …plan}`. */
+	/** For `--dry-run`: prints the plan (`delete list 3`), or for machines `{"dry_run": true, …plan}`. */
 	wouldDo(what: string, plan: Foreseen): Promise<void>;
 	readonly tree: Tree;
 	main(options: MainOptions): Promise<number>;
@@ -78,7 +78,7 @@ export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	 * Null if the process is shared.
 	 */
 	signals: { release(): void; hold(): void } | null;
-	/** Called once the reporting of errors is settled: the target that hints repeat, and the format. */
+	/** Called when target (for hints) and format are known, so that errors can be reported in them. */
 	onSettled: (settled: { target: NamedTarget; format: Format | null }) => void;
 }
 
@@ -100,7 +100,7 @@ interface Context {
 }
 
 /**
- * The context of one call of a command. It connects only when the command asks for it. The caller calls `close` once,
+ * Creates the context of one command call. It connects only when the command asks for a connection. Call `close` once,
  * after success or failure. Throws `UsageError` for `--fields`.
  */
 export async function createContext(
@@ -145,7 +145,7 @@ export async function createContext(
 	const printed =
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
 	const parts = { strong, diagnostics, listed, columns, writes };
-	// With `--query` the expression reads the output, so it must not go to a pager.
+	// With `--query`, the expression reads the output, so use no pager.
 	const out = makeOut(query === null ? globals : { ...globals, pager: false }, printed.io, {
 		...parts,
 		format: printed.format,
@@ -229,7 +229,7 @@ export async function createContext(
 		try {
 			for (const end of endings.splice(0)) await end();
 			names.keep();
-			// An expression may run for ever, and blocks handlers of signals.
+			// An expression may run forever, and blocks signal handlers.
 			if (query !== null) signals?.release();
 			await query?.end();
 		} finally {
@@ -310,8 +310,8 @@ function makeOut(
 }
 
 /**
- * The answer of a dry run: `{"create": {…}}`, `{"update": ID, "with": {…}}`, `{"delete": [ids]}`. The operation names
- * its object, `with` holds the values; further facts (counts, the finished message) stand beside.
+ * The plan of a dry run: `{"create": {…}}`, `{"update": ID, "with": {…}}`, `{"delete": [ids]}`. `with` has the new
+ * values. Other keys give further facts (counts, the finished message).
  */
 export type Foreseen = Readonly<Record<string, unknown>>;
 
@@ -339,7 +339,7 @@ interface LinkParts {
 	onWait: ((what: string) => Wait) | null;
 }
 
-/** Reads the file once for all callers: a pipe gives its content to one reader only. */
+/** Reads the file once for all callers, because a pipe gives its content only once. */
 function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>) {
 	let read: Promise<string | null> | null = null;
 	return () => {
@@ -399,7 +399,7 @@ export function linker(settings: Settings, parts: LinkParts) {
 				' uses a service',
 			]);
 	};
-	// Without a warning, an empty answer looks like the service's when a profile or base URL was forgotten.
+	// Warn, because a user who forgot a profile or base URL would take an empty answer for the service's.
 	const tellMissing = (path: string) =>
 		parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
 	const told = (tell: (path: string) => Promise<void>) => async (connection: Connection) => {

@@ -1,6 +1,6 @@
 /**
- * All messages on stderr: clean lines for people, or one JSON object a line. `--quiet` keeps only warnings. Passwords in
- * URLs are hidden.
+ * Writes all messages to stderr: clean lines for people, or one JSON object per line. `--quiet` keeps only warnings.
+ * Hides passwords in URLs.
  */
 
 import { withoutSecrets } from '../../api/quote.js';
@@ -12,16 +12,16 @@ import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from '
 import { type Format, isMachine } from './globals.js';
 
 export interface Diagnostics {
-	/** A sentence, or several lines. A line break within a line comes from outside, and is escaped. */
+	/** `text` is a sentence, or several lines. Escapes line breaks within a line, which come from outside. */
 	note(text: string | readonly string[]): Promise<void>;
 	hint(hint: Hint): Promise<void>;
 	warn(text: string, ...hints: readonly Hint[]): Promise<void>;
 	/**
-	 * Rewrites one line on a terminal, else a line every ten seconds. `total` null: unknown. `before`: amount done by
-	 * earlier runs, 0 unless given.
+	 * Rewrites one line on a terminal, otherwise writes a line every ten seconds. `total` null: unknown. `before`: amount
+	 * done by earlier runs, 0 by default.
 	 */
 	progress(label: string, total: number | null, before?: number): Progress;
-	/** Shows a line at the bottom of a terminal, and nothing elsewhere; null removes it. */
+	/** Keeps a line at the bottom of a terminal; null removes it. Does nothing elsewhere. */
 	stand(line: string | null): void;
 	readonly trace: ((line: string) => void) | null;
 }
@@ -40,7 +40,7 @@ interface DiagnosticsOptions {
 	elapsedMs: () => number;
 }
 
-/** Texts may come from outside, so control characters are escaped here. Long lines are wrapped. */
+/** Escapes control characters, because texts may come from outside. Wraps long lines. */
 export function createDiagnostics(
 	stderr: StatusLine,
 	{ format, quiet, debug, paint, target, elapsedMs }: DiagnosticsOptions,

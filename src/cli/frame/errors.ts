@@ -1,4 +1,4 @@
-/** Errors of the command line itself. All others come from the API, the store or the system. */
+/** Errors of the command line itself. Other errors come from the API, the store or the system. */
 
 export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
 

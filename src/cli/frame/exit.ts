@@ -1,4 +1,4 @@
-/** The one table from errors to exit codes. Scripts rely on it: numbers never change meaning. */
+/** Maps errors to exit codes. Scripts rely on the codes, so their meanings never change. */
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -80,7 +80,7 @@ interface Meaning {
 	hint?: Hint;
 }
 
-/** 403 counts as authentication: some deployments answer it for a missing token (api: 401 and 403 are treated alike). */
+/** 403 counts as authentication, because some services answer a missing token with it. */
 const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	invalid: { exit: exits.refused },
 	parse_error: { exit: exits.refused },
@@ -191,7 +191,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// Locally a 5xx means the disk or a lock of this machine; over HTTP the remote server failed.
+	// In a local call, a 5xx means the disk or a lock; over HTTP, the remote server failed.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,
@@ -250,8 +250,8 @@ export function unwritableHint(elsewhere: string): Hint {
 const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;
 
 /**
- * The binary of better-sqlite3 is missing, or of another Node. It is the only module that the bundle does not hold;
- * bindings 1.5, which loads its binary, lists in `tries` where it looked.
+ * True if the binary of better-sqlite3 is missing or built for another Node. The bundle contains every other module.
+ * bindings 1.5 loads the binary, and lists in `tries` where it looked.
  */
 function isAddonMissing(error: Error, code: string): boolean {
 	return ['ERR_DLOPEN_FAILED', 'MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(code) || 'tries' in error;
@@ -262,9 +262,7 @@ function sayOfPath(error: Error): string | null {
 	return `${String(error.path)}: ${systemReason(error)}`;
 }
 
-/**
- * The system refuses a name that was given, or the rights of its folder. Commands report a missing file themselves.
- */
+/** Errors of the system about a given name or the permissions of its folder. Commands report missing files themselves. */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);

@@ -118,7 +118,7 @@ export function isTable(format: Format): format is 'table' | 'wide' {
 	return format === 'table' || format === 'wide';
 }
 
-/** Whether prose may replace the columns: the format is a table, and `--fields` is not given. */
+/** True if prose may replace columns: the format is a table, and `--fields` is not given. */
 export function isForPeople(cx: { out: { format: Format }; globals: RawGlobals }): boolean {
 	return isTable(cx.out.format) && cx.globals.fields === undefined;
 }
@@ -131,7 +131,7 @@ export const globalFlags: ReadonlySet<string> = new Set(
 	globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []),
 );
 
-/** The operands of the command line, in order, as far as global options can tell. */
+/** Returns the operands of the command line in order, as far as global options allow. */
 export function operands(argv: readonly string[]): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < argv.length; at += 1) {
@@ -143,9 +143,7 @@ export function operands(argv: readonly string[]): string[] {
 	return found;
 }
 
-/**
- * The settings to report an error with that parsing itself may raise. An unknown format counts as none.
- */
+/** Returns how to report an error of parsing itself. An unknown format counts as none. */
 export function peek(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,
@@ -164,10 +162,10 @@ export function peek(
 	return { format: isFormat(text) ? text : null, debug };
 }
 
-/** The variable that marks the child process of a command with `--deadline`. */
+/** This variable marks the child process of a command with `--deadline`. */
 export const timedBy = 'MAILCTL_TIMED';
 
-/** Time to clean up after a stop signal, in milliseconds; a second more than the worker gives deliveries in flight. */
+/** Milliseconds to clean up after a stop signal; one second more than a worker gives deliveries in flight. */
 export const graceMs = 10_000;
 
 export function isOn(value: string | undefined): boolean {

@@ -1,10 +1,10 @@
 /**
- * Percent of the live heap after a collection, until the next full one. V8 alone lets a heap grow to four times its
- * size: where each mail brings its own content, that would be mostly entries dropped by the caches.
+ * How far the heap may grow between full collections, in percent of the live heap. V8 alone lets it grow to four times
+ * its size. If each mail has another content, most of that would be entries that caches have dropped.
  */
 const oldGrowingPercent = 50;
 
-/** Bytes; V8 alone doubles it up to 32 MiB in a process that runs for minutes. 8 MiB let more objects grow old. */
+/** Bytes. V8 alone grows it to 32 MiB in a process that runs for minutes. With 8 MiB more objects grow old. */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

@@ -44,8 +44,8 @@ interface InputDependencies {
 }
 
 /**
- * Options first, then arguments, each in the order of the specs: prompts come in that order. Files are opened at their
- * first read. Throws `UsageError`.
+ * Reads options, then arguments, in the order of the specs, and prompts in that order. Opens files at their first read.
+ * Throws `UsageError`.
  */
 export async function readInput(
 	command: Command,
@@ -75,7 +75,7 @@ function assertChange({ options, changes }: Command, raw: Readonly<Record<string
 	const flags = Object.entries(options).flatMap(([key, spec]) =>
 		changes.includes(key) ? flagsOf(key, spec) : [],
 	);
-	// Commander keeps `--no-x` under `x` itself, another word under its own name.
+	// Commander stores `--no-x` under `x`, but other words under their own names.
 	const isGiven = flags.some((flag) => raw[camel(flag.slice(2))] !== undefined);
 	if (!isGiven) throw new UsageError(`nothing to change: give one of ${flags.join(', ')}`);
 }
@@ -204,7 +204,7 @@ function readTri(
 	spec: Extract<OptionSpec, { kind: 'tri' }>,
 	raw: Readonly<Record<string, unknown>>,
 ): boolean | undefined {
-	// Commander keeps `--no-x` under `x` itself, another word under its own name.
+	// Commander stores `--no-x` under `x`, but other words under their own names.
 	if (spec.off === undefined) return typeof raw[key] === 'boolean' ? raw[key] : undefined;
 	if (raw[key] === true) return true;
 	return raw[camel(spec.off)] === true ? false : undefined;
@@ -290,7 +290,7 @@ export function parse(node: Command | CommandGroup, argv: readonly string[]): Pa
 	return parsers.end;
 }
 
-/** A global option. A command may have an option of the same key: `--no-header` and `send --header`. */
+/** A global option. A command may have an option with the same key: `--no-header` and `send --header`. */
 class AnyCommandOption extends Option {
 	readonly key = super.attributeName();
 
@@ -389,7 +389,7 @@ class Parsers {
 		}
 	}
 
-	/** Otherwise one of two values would be lost silently. */
+	/** Rejects a repeated option, because one of the two values would be lost silently. */
 	#once(option: Option, parser: Parser): Option {
 		return option.argParser((value: string, before: unknown) => {
 			if (before !== undefined) throw givenTwice(option);
@@ -397,7 +397,7 @@ class Parsers {
 		});
 	}
 
-	/** `--text $BODY --preview text` with an empty variable would send a mail that should only be previewed. */
+	/** Rejects options as values: `--text $BODY --preview text` with an empty variable would send instead of preview. */
 	#noOption(value: string, { long, short }: Option, { options }: Parser): string {
 		const [flag = value] = value.startsWith('--') ? value.split('=') : [value];
 		const isOption = options.some((one) => one.long === flag || one.short === flag);

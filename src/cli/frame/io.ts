@@ -7,8 +7,8 @@ export interface OutStream {
 	readonly isTTY: boolean;
 	readonly columns: number;
 	/**
-	 * Resolves when the stream took it (back-pressure). On stdout it throws `OutputClosed` when the reader is gone, and exit 74
-	 * for any other failure.
+	 * Resolves when the stream has taken the text. On stdout, throws `OutputClosed` if the reader is gone, and exits with
+	 * 74 otherwise.
 	 */
 	write(text: string | Uint8Array): Promise<void>;
 	readonly raw: Writable;
@@ -37,7 +37,7 @@ export function createIo(parts: IoParts = {}): Io {
 	const stdin = parts.stdin;
 	return {
 		stdin: {
-			// A getter: creating process.stdin opens a handle, which most commands have no use for.
+			// A getter, because creating process.stdin opens a handle that most commands do not need.
 			get isTTY() {
 				return (stdin ?? process.stdin).isTTY === true;
 			},
@@ -64,7 +64,7 @@ export async function printPage({ stdout, env }: Io, text: string, isPaged: bool
 
 const maxTurn: Micros = 20 * microsPerMs;
 
-/** A lost stdout ends the command, a lost stderr does not. */
+/** A lost stdout ends the command, but a lost stderr does not. */
 function outStream(
 	raw: Writable & { isTTY?: boolean; columns?: number },
 	need: 'required' | 'optional',
@@ -82,8 +82,8 @@ function outStream(
 		raw,
 		async write(text) {
 			if (lost === null) lost = await written(raw, text);
-			// Neither writes to a file nor reads of SQLite yield. Without this turn of the loop, signals and the deadline
-			// would be noticed only at the end of the command.
+			// Writes to a file and reads of SQLite do not yield. Without this turn of the event loop, the command would
+			// notice signals and the deadline only at its end.
 			if (monotonicMicros() - turnedAt > maxTurn) {
 				await new Promise((resolve) => setImmediate(resolve));
 				turnedAt = monotonicMicros();

@@ -20,15 +20,15 @@ export interface Choice<T> {
 export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
 
 /**
- * A change to confirm. `mild` asks y/N, `-y` answers it; `severe` asks to type `name`,
- * `--confirm NAME` answers it and `-y` does not. `what` completes "This will …".
+ * A change to confirm. `mild` asks y/N, and `-y` answers it. `severe` asks to type `name`; `--confirm NAME` answers it,
+ * but `-y` does not. `what` completes "This will …".
  */
 export type Question = { kind: 'mild'; what: string } | { kind: 'severe'; what: string; name: string };
 
 export interface Prompts {
 	confirm(question: Question): Promise<void>;
 	/**
-	 * A question that no flag answers in general. Throws `Declined` (130) on no. Only where `canAsk`. `statement`: a
+	 * Asks a question that no general flag answers. Throws `Declined` (130) on no. Requires `canAsk`. `statement`: a
 	 * sentence before the question.
 	 */
 	agree(statement: string, question: string): Promise<void>;

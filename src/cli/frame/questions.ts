@@ -14,7 +14,7 @@ import type { Choice, Line, Source } from './prompts.js';
 
 const markCells = 2;
 
-/** Each throws `Declined` for Ctrl-C, Ctrl-D and a terminal that closes, and the reason of the signal. */
+/** Each method throws `Declined` for Ctrl-C, Ctrl-D and a closed terminal, and the signal's reason. */
 export class Questions {
 	readonly #io: Io;
 	readonly #signal: AbortSignal;
@@ -100,12 +100,12 @@ export class Questions {
 			return await withoutSignals(() => prompt({ input, output: this.#output(), signal }, fail));
 		} catch (error) {
 			for (const { aborted, reason } of [this.#signal, closed.signal]) if (aborted) throw reason;
-			// @inquirer/prompts 8 exports no class of these, and its documentation identifies them by their names.
+			// @inquirer/prompts 8 exports none of these classes; its documentation tells them apart by name.
 			const isEnd = error instanceof Error && /^(Exit|Abort|Cancel)PromptError$/.test(error.name);
 			throw isEnd ? new Declined() : error;
 		} finally {
 			input.off('pause', close);
-			// The modes of a closed terminal cannot be restored; the error comes after the last answer and has no reader.
+			// Restoring the modes of a closed terminal fails after the last answer, when nobody handles the error.
 			setImmediate(() => input.off('error', close));
 		}
 	}
@@ -117,7 +117,7 @@ export class Questions {
 			decodeStrings: false,
 			write(chunk: string | Buffer, _encoding, done) {
 				const text = String(chunk);
-				// At once: what the command prints next is written past this stream.
+				// Write at once, because the command's next output does not go through this stream.
 				void stderr.write(hasColor ? text : text.replace(/\x1b\[[\d;]*m/g, ''));
 				done();
 			},
@@ -133,8 +133,8 @@ interface Streams {
 }
 
 /**
- * A prompt listens to signals. A listener for SIGHUP would have Node abort on a terminal that is gone. For SIGINT and
- * SIGTERM it would send the signal again and end the process before the prompt gives the terminal back.
+ * Removes the prompt's signal listeners. With one for SIGHUP, Node would abort on a closed terminal. Those for SIGINT
+ * and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
  */
 function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
 	const names = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
@@ -175,7 +175,7 @@ async function writeInEditor(
 	}
 }
 
-/** Returns false if the editor failed. A shell splits its command, and only the editor gets Ctrl-C, as in git. */
+/** Returns false if the editor failed. As in git, a shell parses the editor's command, and only the editor gets Ctrl-C. */
 async function edit(editor: string, file: string, { env }: Io): Promise<boolean> {
 	const ignore = () => undefined;
 	const listeners = process.listeners('SIGINT');

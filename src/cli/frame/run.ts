@@ -39,8 +39,8 @@ export async function invoke(
 }
 
 /**
- * The command’s own code, 0 without one, or 8 under `--exit-empty` when all its lists were empty. Rejects with the
- * command's error, after the connection is closed; `main` maps it to an exit code.
+ * Returns the command's exit code, by default 0, or 8 with `--exit-empty` if all its lists were empty. Rejects with the
+ * command's error after it has closed the connection; `main` maps it to an exit code.
  */
 async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { io, interrupts, onSettled } = options;
@@ -106,13 +106,13 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
 }
 
-/** If the default database is missing, a service may have been meant. */
+/** If the default database is missing, the user may have meant a service. */
 function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	if (!(error instanceof DatabaseMissing)) return [];
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
 }
 
-/** Commands that administer profiles work without a usable profile, and select none by themselves. */
+/** Commands that administer profiles work without a usable profile, and do not select one. */
 function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings {
 	const { command, globals } = parsed;
 	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
@@ -145,7 +145,7 @@ function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: s
 	}
 }
 
-/** A wrong `--fields` must fail before a change is made. */
+/** Rejects a wrong `--fields` before any change. */
 function checkFields({ command, path, globals }: Run, cx: CommandContext): void {
 	const fields = parseFields(globals.fields);
 	const { columns, writes } = command;

@@ -20,7 +20,7 @@ export function inputName(text: string): string {
 	return ['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(text) ? '-' : text;
 }
 
-/** Whether the bytes come once: standard input (`-`), a pipe or a device. Not what is missing, or a folder. */
+/** True if the bytes come only once: standard input (`-`), a pipe or a device. False for missing files and folders. */
 export async function isStream(path: string): Promise<boolean> {
 	if (path === '-') return true;
 	const found = await stat(path).catch(() => null);
@@ -30,8 +30,8 @@ export async function isStream(path: string): Promise<boolean> {
 class FolderGiven extends UsageError {}
 
 /**
- * One for a whole call, so that standard input is given once: a second flag that wants it throws `UsageError`. Nothing
- * is opened before it is read. The signal ends all reading, with its reason.
+ * Create one per call, so that only one flag can read standard input; a second one throws `UsageError`. Opens files
+ * when they are read. The signal ends all reading with its reason.
  */
 export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;
@@ -58,7 +58,7 @@ export function createSources(io: Io, signal: AbortSignal): Sources {
 	};
 }
 
-/** A terminal left open for reading keeps the process until Enter, and takes input meant for the shell. */
+/** Destroys the stream, because an open terminal keeps the process until Enter, and takes input meant for the shell. */
 function endWith(stream: Readable, signal: AbortSignal): void {
 	stream.on('error', () => undefined);
 	const end = () => stream.destroy(signal.reason);
@@ -66,7 +66,7 @@ function endWith(stream: Readable, signal: AbortSignal): void {
 	else signal.addEventListener('abort', end, { once: true });
 }
 
-/** Bytes, far above any service's limits: an endless device or pipe must not fill the memory. Tables stream. */
+/** Bytes, far above any service's limits: an endless device or pipe must not fill the memory. Tables stream instead. */
 const maxBytes = 64 * 1024 * 1024;
 
 async function readAll(stream: Readable, name: string, most = maxBytes): Promise<Buffer> {
@@ -85,7 +85,7 @@ function streamSource(name: string, stream: Readable): FileSource {
 	return { name, path: null, bytes, text: async () => decode(await bytes(), name) };
 }
 
-/** Read at once: a stream takes a short command, which has a token to read, 3 ms. */
+/** Reads smaller files at once, because a stream delays a short command, which must read a token, by 3 ms. */
 const smallBytes = 64 * 1024;
 
 function fileSource(path: string, flag: string, signal: AbortSignal): FileSource {
@@ -123,7 +123,7 @@ function refuse(error: unknown, path: string, flag: string): never {
 	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
 }
 
-/** UTF-8, without its byte order mark, or an error: a silent replacement character would end up in mails. */
+/** Decodes UTF-8 without its byte order mark, or throws: a silent replacement character would end up in mails. */
 function decode(bytes: Buffer, name: string): string {
 	const fault = utf8Fault(bytes);
 	if (fault !== null) throw new UsageError(`${name} ${fault}`);

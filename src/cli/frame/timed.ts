@@ -1,4 +1,4 @@
-/** `--deadline` runs the command in a child process: inside SQLite or a regular expression nothing hears a timer. */
+/** Runs a command with `--deadline` in a child process, because SQLite and regular expressions block timers. */
 import { spawn } from 'node:child_process';
 import { unnamed } from './command-line.js';
 import { printError } from './error-output.js';
@@ -26,7 +26,7 @@ export function runTimed(argv: readonly string[]): Promise<number> {
 		timer = setTimeout(kill, graceMs + lastMs);
 	});
 	const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-	// A terminal sends Ctrl-C to both.
+	// A terminal sends Ctrl-C to both processes.
 	for (const signal of signals)
 		process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal));
 	return new Promise((resolve, reject) => {

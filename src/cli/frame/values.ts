@@ -4,10 +4,10 @@ import { UsageError } from './errors.js';
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The longest timer, in milliseconds: 24 days. A longer one would fire at once. */
+/** The longest timer in milliseconds: 24 days. Node fires a longer one at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** `500ms 30s 5m 2h 7d` in milliseconds; a bare number would leave its unit to guesswork. */
+/** `500ms 30s 5m 2h 7d` in milliseconds. Requires a unit, because users would have to guess that of a bare number. */
 export function parseDuration(text: string, flag: string): number {
 	const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
 	const factor = unitsMs[unit ?? ''];
@@ -63,7 +63,7 @@ export function parseInteger(
 	throw new UsageError(`${flag}: "${text}" ${what} (${range})`);
 }
 
-/** `2026-11-01`, `01.11.2026`, `7d` or `2w` (ago), `today`, `yesterday` as `YYYY-MM-DD`, of the days of that zone. */
+/** Parses `2026-11-01`, `01.11.2026`, `7d` or `2w` (ago), `today`, `yesterday` in the zone to `YYYY-MM-DD`. */
 export function parseDate(
 	text: string,
 	flag: string,
@@ -97,7 +97,7 @@ export function parseMoment(text: string, flag: string): Micros {
 	throw new UsageError(`${flag}: "${text}" is not a time`, { hint: 'times: 2026-11-01T12:00:00Z' });
 }
 
-/** `k=v` pairs, each key once. Own keys only, so `__proto__` is a key like any other. Throws `UsageError`. */
+/** Parses `k=v` pairs, each key once. Treats `__proto__` like any other key. Throws `UsageError`. */
 export function parsePairs(texts: readonly string[], flag: string): Record<string, string> {
 	const pairs = new Map<string, string>();
 	for (const text of texts) {

@@ -1,4 +1,4 @@
-/** The lines of `doctor` and `smoke`: one a check, with its details below it. */
+/** Prints the results of `doctor` and `smoke`: a line per check, with its details below. */
 import type { CommandContext } from '../frame/context.js';
 import { clean } from './clean.js';
 import { hasColor, hasUnicode, type Paint, paint } from './terminal.js';
@@ -10,7 +10,7 @@ export interface Screen {
 	paint: Paint;
 }
 
-/** The screen of standard output, or with `isFile` a file, which has no colors and no end of its lines. */
+/** The screen of standard output. With `isFile`, a file, which has no colors and no line width. */
 export async function screenOf({ io, settings }: CommandContext, isFile = false): Promise<Screen> {
 	const { stdout, env } = io;
 	return {
@@ -31,7 +31,7 @@ const marks = {
 interface CheckLine {
 	mark: keyof typeof marks;
 	name: string;
-	/** Skipped checks have only the reason: those of one reason share a line at the end. */
+	/** Skipped checks have only the reason. Those with the same reason share a line at the end. */
 	text: string;
 	below: readonly string[];
 }
@@ -57,7 +57,7 @@ export function checkLines(checks: readonly CheckLine[], screen: Screen): string
 	return lines;
 }
 
-/** A command or a DNS record stays whole, to be copied. */
+/** Does not wrap commands and DNS records, so that they can be copied. */
 export function indented(texts: readonly string[], { columns }: Screen): string[] {
 	return texts.map(clean).flatMap((text) => {
 		const isCopied = /^(mailctl|chmod|chown|install) /.test(text) || / IN [A-Z]+ /.test(text);

@@ -1,23 +1,23 @@
-/** Text from outside made harmless for a terminal, a log and a cell: no character moves, hides or reorders text. */
+/** Makes text from outside harmless for a terminal, a log and a cell: no character moves, hides or reorders text. */
 
 /**
  * C0, DEL and C1; soft hyphen, bidi and zero-width controls, line separators, BOM, invisible operators, annotation
- * marks, tag characters, lone surrogates. The zero-width joiner is spelled out too unless it joins an emoji. A function, because
- * V8 takes 0.3 ms to build a set of \p{…}, and few texts need it.
+ * marks, tag characters, lone surrogates. Escapes the zero-width joiner too unless it joins an emoji. A function,
+ * because V8 takes 0.3 ms to build a set of \p{…}, and few texts need it.
  */
 const hostile = () =>
 	/(?!(?<=\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d(?=\p{Extended_Pictographic}))(?:[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}]|[\u180b-\u180f]|\u034f|[\ud800-\udfff])/gu;
 
 const named: Readonly<Record<string, string>> = { '\t': '\\t', '\r': '\\r', '\n': '\\n' };
 
-/** One line: tab, CR, LF become `\t \r \n`, other controls `\x1b` or `\u202e`. */
+/** Returns one line: tab, CR, LF become `\t \r  `, other controls `\x1b` or `\u202e`. */
 export function clean(text: string): string {
-	// Most text is plain ASCII, and the expression below costs 50 times this one.
+	// Most text is plain ASCII, and the expression below costs 50 times as much.
 	if (/^[\x20-\x7e]*$/.test(text)) return text;
 	return text.replace(hostile(), spell);
 }
 
-/** Escapes such characters of a JSON text as JSON does; they occur only in its strings. */
+/** Escapes such characters of a JSON text by JSON's own escapes. They occur only in its strings. */
 export function cleanJson(json: string): string {
 	return json.replace(hostile(), (char) =>
 		Array.from({ length: char.length }, (_, at) => unit(char.charCodeAt(at))).join(''),

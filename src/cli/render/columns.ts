@@ -8,15 +8,15 @@ export interface Column<T> {
 	header: string;
 	value(record: T): unknown;
 	lines?(record: T, times: Times): readonly string[];
-	/** A date-time of the wire, shown in the local zone; in a table `recent` shows how long ago it was. */
+	/** A time of the API, shown in the local zone. In a table, `recent` shows how long ago it was. */
 	time?: 'text' | 'recent' | 'day';
-	/** Not in a plain table or a pipe: in `wide`, in `csv`, on cards, and when named by `--fields`. */
+	/** Hidden in a plain table or a pipe. Shown in `wide`, in `csv`, on cards, and if `--fields` names it. */
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/** Not wrapped on a card. In a table names are shortened like texts, ids and addresses last. */
+	/** Not wrapped on a card. A table shortens names with other texts, and ids and addresses last. */
 	isKept?: 'id' | 'name' | 'address';
-	/** Left out of a table that is too wide: empty columns first, then the widest. */
+	/** Omitted from a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
 	isCount?: boolean;
 	isName?: boolean;
@@ -24,7 +24,7 @@ export interface Column<T> {
 
 export type Columns<T> = readonly Column<T>[];
 
-/** Columns for the keys of an answer that is a single object, so that `--fields` can name them. */
+/** Columns for the keys of a single object, so that `--fields` can name them. */
 export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
@@ -69,7 +69,7 @@ export function findColumn<T>(columns: Columns<T>, field: string): Column<T> | u
 	};
 }
 
-/** The record's own keys in the order asked for; a column's key that the record lacks is left out. */
+/** Returns the record's keys in the requested order. Omits columns that the record lacks. */
 export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly string[]): object {
 	const source = new Map(Object.entries(record ?? {}));
 	const known = new Set([...columns.map((column) => column.key), ...source.keys()]);

@@ -51,7 +51,7 @@ interface Tell {
 	listed(shown: Shown): Promise<void>;
 }
 
-/** Exact JSON for a terminal: escapes the C1 and bidi controls that JSON itself does not escape. */
+/** Exact JSON for a terminal. Escapes C1 and bidi controls, which JSON itself does not. */
 function harmless(stream: OutStream, { format }: OutOptions): OutStream {
 	if (!stream.isTTY || (format !== 'json' && format !== 'ndjson')) return stream;
 	const { isTTY, columns, raw } = stream;
@@ -114,7 +114,7 @@ async function writeRecord<T>(
 	await writeRows(stream, { ...options, format }, [record], columns);
 }
 
-/** One write a row would cost a system call each; one for all would hold everything in memory. */
+/** Joins rows: a write per row would cost a system call each, and a single write would keep everything in memory. */
 const chunkLength = 32_768;
 
 async function writeRows<T>(
@@ -200,8 +200,8 @@ export function linesOf<T>(
 }
 
 /**
- * An answer with parts, in TSV: a name and a value a line. The parts of an object are named by their path
- * (`messages.sent`), an item of an array has its values in one line, and each line of a text stands apart.
+ * Formats an object as TSV with a name and a value per line. The name of a part is its path (`messages.sent`). An item
+ * of an array has its values in one line, and each line of a text is a separate line.
  */
 function namedLines(value: unknown, path = ''): string {
 	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;
@@ -247,7 +247,7 @@ export function chosen<T>(record: T, columns: Columns<T>, fields: readonly strin
 async function* jsonArray<T>(rows: AsyncIterable<T>, columns: Columns<T>, fields: readonly string[] | null) {
 	let isFirst = true;
 	for await (const row of rows) {
-		// Not by /^/gm: that takes U+2028 and U+2029 for line ends, and a text that holds them would be changed.
+		// Not with /^/gm, which takes U+2028 and U+2029 for line ends and would change texts that contain them.
 		const json = `  ${JSON.stringify(chosen(row, columns, fields), null, 2).replaceAll('\n', '\n  ')}`;
 		yield `${isFirst ? '[\n' : ',\n'}${json}`;
 		isFirst = false;
@@ -284,7 +284,7 @@ interface TextRules {
 	head: (columns: readonly { key: string; header: string }[]) => string;
 }
 
-/** TSV has no header, so that `cut` and `while read` work; CSV has one, of keys, so that it can be read back. */
+/** TSV has no header, for `cut` and `while read`. CSV has a header of keys, so that it can be read back. */
 const textFormats: Readonly<Record<TextFormat, TextRules>> = {
 	tsv: { cell: tsvCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
 	csv: {
@@ -318,10 +318,7 @@ function isJson(value: unknown): boolean {
 	return typeof value === 'object';
 }
 
-/**
- * One TSV cell, cleaned: a tab or a line break in a value cannot become one of the file. JSON stays JSON, with the
- * escapes of JSON.
- */
+/** One cleaned TSV cell: a tab or line break in a value cannot become one of the file. JSON keeps its own escapes. */
 export function tsvCell(value: unknown): string {
 	const text = plainText(value);
 	return isJson(value) ? cleanJson(text) : clean(text);
@@ -333,7 +330,7 @@ export function csvCell(value: unknown): string {
 }
 
 /**
- * Escapes a text for a line or cell of Markdown. A web address becomes an autolink, because escapes would count as part of
+ * Escapes a text for a line or cell of Markdown. Turns a web address into an autolink, because escapes would be part of
  * the address.
  */
 export function markdownCell(value: unknown): string {

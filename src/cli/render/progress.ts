@@ -49,7 +49,7 @@ export function createProgress(stderr: StatusLine, options: ProgressOptions): Pr
 	};
 }
 
-/** `importing 1,200 of 5,000 · 24% · 400/s · 9s left · 3 rejected`; `rate` is that of a second, 0: unknown. */
+/** `importing 1,200 of 5,000 · 24% · 400/s · 9s left · 3 rejected`. `rate` is per second; 0: unknown. */
 function describe(
 	{ label, total }: Pick<ProgressOptions, 'label' | 'total'>,
 	done: number,
@@ -73,12 +73,12 @@ function span(seconds: number): string {
 
 export interface StatusLine extends OutStream {
 	readonly canRewrite: boolean;
-	/** Shows the line, cut to the width, in place of the one before; null removes it. Only where `canRewrite`. */
+	/** Replaces the line, cut to the width; null removes it. Only if `canRewrite`. */
 	stand(line: string | null): void;
 	wait(line: string | null): void;
 	saidAt(): number;
 	close(): void;
-	/** Wraps the other stream of the terminal; its output removes a waiting line. */
+	/** Wraps the terminal's other stream. Output to it removes a waiting line. */
 	beside(stream: OutStream): OutStream;
 }
 
@@ -99,7 +99,7 @@ export function withStatusLine(
 	const show = () => {
 		if (isClosed) return;
 		const before = shown;
-		// The text is our own, so a unit is a cell: measuring graphemes need not be loaded.
+		// The text has only narrow characters, so do not load the code that measures graphemes.
 		shown = (standing ?? waiting)?.slice(0, stream.columns - 1) ?? null;
 		if (before !== null || shown !== null) void stream.write(`${toStart}${shown ?? ''}`);
 	};
@@ -153,7 +153,7 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 const silentMs = 1_000;
 const turnMs = 120;
 
-/** Shows the oldest of several waits. Its timers keep no process alive, and start with the first wait. */
+/** Shows the oldest of several waits. Its timers start with the first wait and do not keep the process alive. */
 export function createSpinner(
 	stderr: StatusLine,
 	{ unicode, elapsedMs }: { unicode: boolean; elapsedMs: () => number },

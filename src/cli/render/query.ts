@@ -13,8 +13,8 @@ export interface Query {
 }
 
 /**
- * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). `onMisfit` is for a
- * command that has changed something: its whole answer is printed then. Null: a misfit is an error.
+ * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). `onMisfit` is for a command
+ * that has made a change: if the expression fails, prints the whole answer. Null: that is an error.
  */
 export function openQuery(
 	to: OutStream,
@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
 	return error instanceof Error ? error.message : String(error);
 }
 
-/** Makes objects without a prototype, which lack `constructor` and the like. */
+/** Creates objects without a prototype, so that they have no `constructor`. */
 function parsedJson(text: string): JSONValue | undefined {
 	try {
 		return JSON.parse(text, (_, value) =>

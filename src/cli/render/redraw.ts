@@ -2,7 +2,7 @@ import type { OutStream } from '../frame/io.js';
 import { rowsOf } from './terminal.js';
 import { widthOf } from './width.js';
 
-/** Rows that stay free below the view: the status line, and one for `^C`. */
+/** Rows kept free below the view: the status line, and one for `^C`. */
 const rowsBelow = 2;
 
 export function createRedraw(stream: OutStream) {
@@ -15,7 +15,7 @@ export function createRedraw(stream: OutStream) {
 		async draw(text: string) {
 			const back = toItsStart();
 			drawn = fitting(text, stream);
-			// One write, as a synchronized update if the terminal supports it, so that no half view is seen.
+			// Write once, as a synchronized update if the terminal supports it, so that nobody sees half a view.
 			await stream.write(`\x1b[?2026h${back}${drawn.map((line) => `${line}\n`).join('')}\x1b[?2026l`);
 		},
 		async clear() {

@@ -1,4 +1,4 @@
-/** A report as each of its forms shows it: the facts and recipients of a campaign, totals, and tables. */
+/** The parts of a report that all formats show: facts and recipients of a campaign, totals, and tables. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { percentOf } from '../../api/counts.js';
 import { type EventType, isCounted, type Report } from '../../api/records.js';
@@ -20,9 +20,9 @@ export interface CampaignHead {
 	lists: readonly string[];
 	sender: string | null;
 	date_released: string | null;
-	/** Each recipient once: `total` is the sum of the others. */
+	/** Counts each recipient once. `total` is the sum of the others. */
 	recipients: Readonly<Record<'total' | Outcome, number>>;
-	/** Part of `bounced`: the mail server had accepted them, so that figures of events count them as sent too. */
+	/** Counts those of `bounced` that the mail server had accepted, so that figures of events also count them as sent. */
 	bouncedLater: number;
 	sentOn: string;
 }
@@ -182,7 +182,7 @@ export function numberColumns({ header, rows }: ReportTable): boolean[] {
 	return header.map((_, at) => rows.some((row) => isNumber(row[at])));
 }
 
-/** Subjects and details of status codes (RFC 3463 s.3). */
+/** Texts for the subjects and details of status codes (RFC 3463 s.3). */
 const details: Readonly<Record<string, string>> = {
 	'1.1': 'no such mailbox',
 	'1.2': 'no such domain',
@@ -204,7 +204,7 @@ const subjects: readonly string[] = [
 	...['the network', 'the protocol', 'the content', 'refused by policy'],
 ];
 
-/** The meaning of a bounce's code: RFC 3463, and the classes of SMTP codes (RFC 5321 s.4.2). */
+/** Explains the code of a bounce: RFC 3463, and the classes of SMTP codes (RFC 5321 s.4.2). */
 function meaningOf(code: string): string {
 	if (code === '') return 'no code';
 	const [, first, subject, detail] = /^([245])\.(\d{1,3})\.(\d{1,3})$/.exec(code) ?? [];

@@ -113,7 +113,7 @@ function dayTable({ days }: SavedReport): string {
 	});
 }
 
-/** `svg`: twice, the second for a narrow screen. */
+/** `svg` may contain a second drawing for narrow screens. */
 function picture(title: string, label: string, svg: string): string {
 	const shown = svg.replaceAll('<svg ', `<svg role="img" aria-label="${safe(label)}" `);
 	return `<h2>${safe(title)}</h2>\n<figure>${shown}</figure>`;

@@ -36,7 +36,7 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
-/** The width of the second drawing of each picture, for phones, where words must stay readable. */
+/** The width of a second drawing of each picture for phones, where words must stay readable. */
 export const narrow = 340;
 
 export function chartOf(saved: SavedReport, width = size.width) {
@@ -81,7 +81,7 @@ function factLines(head: CampaignHead): string[] {
 	].map((line) => shorten(line, 110));
 }
 
-/** `2026-11-01 to 2026-11-07 (Europe/Oslo)`, with the sums of what is drawn, or the scale of a heat map. */
+/** `2026-11-01 to 2026-11-07 (Europe/Oslo)`, with the sums of the drawn values, or the scale of a heat map. */
 function scopeOf({ chart, days, detailed }: SavedReport): string {
 	const [first, last] = [days[0]?.date, days.at(-1)?.date];
 	const range = first === undefined ? '' : first === last ? first : `${first} to ${last}`;
@@ -98,7 +98,7 @@ function sumsOf(days: SavedReport['days']): string {
 		.join(', ');
 }
 
-/** Converters to PNG and PDF understand attributes, but not custom properties or media queries. */
+/** Inlines custom properties and drops media queries, which converters to PNG and PDF do not support. */
 function withoutProperties(svg: string): string {
 	return Object.entries(light).reduce(
 		(text, [name, value]) => text.replaceAll(`"var(--${name})"`, `"${value}"`),
@@ -130,7 +130,7 @@ function daysPicture({ days }: SavedReport, sent: Course['type'], width: number)
 	return courses(labels, series, { width });
 }
 
-/** Opens and clicks by hour. Sent messages are mostly in one hour, and would flatten the curves. */
+/** Draws opens and clicks by hour, but not sent messages, which are mostly in one hour and would flatten the curves. */
 export function hoursPicture(hours: ReportDetails['hours'], width = size.width): string {
 	return courses(
 		hours.map(({ date }) => date.replace('T', ' ')),
@@ -237,12 +237,12 @@ function drawn(size: { width: number; height: number }, option: object): string 
 		chart.setOption({ animation: false, ...option });
 		return withoutStyles(chart.renderToSVGString({ useViewBox: true }));
 	} finally {
-		// Its timer would keep the process alive.
+		// The chart's timer would keep the process alive.
 		chart.dispose();
 	}
 }
 
-/** Turns styles into attributes, because the policy of the page refuses them, and drops those for hovering. */
+/** Turns styles into attributes, because the page's policy blocks styles, and drops hover styles. */
 function withoutStyles(svg: string): string {
 	return svg
 		.replace(/<style ><!\[CDATA\[[^<]*<\/style>/g, '')

@@ -35,7 +35,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	const { report, chart, events, human, zone, details, parted } = page;
 	const { total, data } = report;
 	const { width } = options;
-	// The days of a report count bots; a picture beside figures of people shows people.
+	// Days of a report include bots, so next to figures of people use days of people.
 	const days: readonly ChartDay[] =
 		parted?.details.days ??
 		data.map(({ date, sent, opened }) => ({
@@ -64,7 +64,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// A service without a zone is not mailctl's, and may or may not count bots.
+	// A service that reports no zone is not mailctl's, and may or may not count bots.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...pictureOf(chart, days, options));
@@ -107,7 +107,7 @@ function totalLines(totals: readonly TotalLine[], hasMachines: boolean, width: n
 
 const mostRows = 10;
 
-/** Numbers come before texts, so that a narrow terminal shortens only the last text. */
+/** Numbers come before texts, so that on a narrow terminal only the last text is shortened. */
 function tableLines(table: ReportTable, width: number): string[] {
 	const { title, header, rows, others = 0 } = table;
 	const told = rows.filter((row) => row.some((cell) => typeof cell === 'number' && cell > 0));
@@ -144,7 +144,7 @@ function pictureOf(chart: 'bars' | 'spark', days: readonly ChartDay[], options: 
 	const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
 	if (filled.length === 0) return [noEvents];
 	if (chart === 'spark') return sparkChart(days, options);
-	// The heading says which days there are: one bar needs no empty ones beside it.
+	// The heading gives the range of days, so draw a single bar without empty ones.
 	return barChart(filled.length === 1 ? filled : days, options);
 }
 
@@ -155,7 +155,7 @@ export function dayText(date: unknown): string {
 
 const leastText = 20;
 
-/** Columns two spaces apart, with a margin of two; closer on a narrow terminal. */
+/** Separates columns by two spaces after a margin of two, or by less on a narrow terminal. */
 function layOut(rows: readonly (readonly string[])[], isRight: readonly boolean[], width: number): string[] {
 	const widths = isRight.map((_, at) => Math.max(...rows.map((row) => widthOf(row[at] ?? ''))));
 	const isWide = widths.reduce((sum, one) => sum + one + 2, 0) > width;
@@ -241,7 +241,7 @@ export function sparkChart(days: readonly ChartDay[], options: ChartOptions): st
 	return sparkLines(series, options, top);
 }
 
-/** One line a series, each with a separate scale unless `top` is given. */
+/** Draws one line per series, each with its own scale unless `top` is given. */
 function sparkLines(
 	series: readonly (readonly [name: string, values: readonly number[]])[],
 	{ unicode }: Pick<ChartOptions, 'unicode'>,
@@ -257,14 +257,14 @@ function sparkLines(
 	});
 }
 
-/** The next round whole number, at most a third above: the largest value fills the axis. */
+/** Returns the next round whole number, at most a third larger, so that the largest value nearly fills the axis. */
 function niceTop(max: number): number {
 	const power = 10 ** Math.floor(Math.log10(max));
 	const tops = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((factor) => factor * power);
 	return tops.find((top) => top >= max && Number.isInteger(top)) ?? 10 * power;
 }
 
-// A value above zero shows at least a sliver: one mail sent is not none.
+// A value above zero shows at least a sliver, because one sent mail is more than none.
 function drawBar(cells: number, glyph: string, { eighths, sent }: Glyphs): string {
 	const whole = Math.floor(cells);
 	if (eighths === '' || glyph !== sent) return glyph.repeat(cells > 0 ? Math.max(1, Math.round(cells)) : 0);

@@ -42,14 +42,14 @@ function dayTable({ days }: SavedReport): ReportTable {
 	return { title: 'Days', header: ['date', ...shown], rows };
 }
 
-/** A row a day with every figure. For Excel: a BOM and semicolons, which it reads as columns in all European locales. */
+/** One row per day with every figure. For Excel, adds a BOM and semicolons, which it splits in all European locales. */
 export function csvOf(saved: SavedReport, isExcel: boolean): string {
 	const { header, rows } = dayTable(saved);
 	const lines = [header, ...rows].map((row) => formatCsvRow(row.map(String), isExcel ? ';' : ','));
 	return `${isExcel ? '\ufeff' : ''}${lines.join('')}`;
 }
 
-/** `{"total", "data", "details", "links", "replies", "campaign"}`; unknown ones are null, the last two absent. */
+/** `{"total", "data", "details", "links", "replies", "campaign"}`. Unknown parts are null, and the last two absent. */
 export function jsonOf({ report, detailed, head }: SavedReport): string {
 	const { details = null, links = null, replies = [] } = detailed ?? {};
 	const more = {

@@ -13,14 +13,14 @@ export interface Layout {
 	times: Times;
 }
 
-/** No column is narrower: numbers and dates stay whole, and names distinct. */
+/** The minimum width of a column: numbers and dates stay whole, and names distinct. */
 const leastCells = 16;
-/** An id, address or name of this width is still distinct: `0b0e2b7c…d2e3f`. */
+/** The minimum width of an id, address or name that stays distinct: `0b0e2b7c…d2e3f`. */
 const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
 
-/** `leftOut`: headers of columns for which the width is not enough. */
+/** `leftOut`: headers of columns that did not fit. */
 export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout) {
 	if (rows.length === 0) return { text: '', leftOut: [] };
 	const measured = columns.map((column) => {
@@ -50,7 +50,7 @@ type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
  * Drops empty optional columns, then the widest optional ones, until texts and names can be shortened to fit. Then it
- * shortens ids, names, and last addresses. Null: not even that fits.
+ * shortens ids, names, and last addresses. Null if the table still does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	const isEmpty = ({ column, cells }: Measured<T>) =>
@@ -72,7 +72,7 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 
 type Kept = NonNullable<Column<never>['isKept']>;
 
-/** Shrinks the widest columns first, none below its least; null: even that does not fit. */
+/** Shrinks the widest columns first, none below its minimum; null if the table still does not fit. */
 function squeeze<T>(
 	shown: readonly Measured<T>[],
 	room: number,
@@ -100,7 +100,7 @@ function leastOf<T>(
 	return Math.min(width, isKept !== undefined && shortened.includes(isKept) ? leastKept : leastCells);
 }
 
-/** `Math.max(...)` of a spread is limited by the stack: at most so many rows are measured at once. */
+/** Measures this many rows at once, because the stack limits the arguments of `Math.max(...)`. */
 function widest(cells: readonly string[]): number {
 	return cells.reduce((found, cell) => Math.max(found, widthOf(cell)), 0);
 }
@@ -145,9 +145,9 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 }
 
 /**
- * cli-table3 measures with an old width table, takes colours for text, and compares each cell of a table with all
- * others. So it lays out one line of placeholders as wide as the columns (a private-use character, one cell everywhere),
- * which the finished cells of each row replace.
+ * cli-table3 uses an old width table, counts colors as text, and compares each cell with all others. So it lays out
+ * only one line, with placeholders as wide as the columns (a private-use character, one cell everywhere). The finished
+ * cells of each row then replace them.
  */
 const standIn = '\ue000';
 
@@ -166,7 +166,7 @@ async function lineOf(widths: readonly number[]): Promise<(cells: readonly strin
 		`${withoutLastSpaces(behind.reduce((line, between, at) => `${line}${cells[at] ?? ''}${between}`, first))}\n`;
 }
 
-/** A regular expression for trailing spaces would start again at each space of a cell. */
+/** Avoids a regular expression for trailing spaces, which would restart at each space of a cell. */
 function withoutLastSpaces(line: string): string {
 	let end = line.length;
 	while (end > 0 && line[end - 1] === ' ') end -= 1;

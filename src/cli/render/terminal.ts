@@ -20,8 +20,8 @@ export interface Paint {
 }
 
 /**
- * `--color` first; then NO_COLOR (any value but the empty one, no-color.org), then FORCE_COLOR and CLICOLOR_FORCE,
- * then a terminal that is not dumb.
+ * Checks `--color`, NO_COLOR (any value but the empty one, no-color.org), FORCE_COLOR and CLICOLOR_FORCE, then whether
+ * the stream is a terminal that is not dumb.
  */
 export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env: Env): boolean {
 	if (mode !== 'auto') return mode === 'always';

@@ -8,15 +8,15 @@ import {
 	parseDateTime,
 } from '../../api/datetime.js';
 
-/** The times of one call. A text of the wire that does not parse stays as it is. */
+/** Formats times within one call. An invalid time of the API stays as it is. */
 export interface Times {
 	zone(): string;
 	text(time: string): string;
 	day(time: string): string;
-	/** `4 min ago`, `in 2 h`; as `text` if it is a day or more away, or if the output is not a terminal. */
+	/** `4 min ago`, `in 2 h`. Like `text` for a day or more, or if the output is not a terminal. */
 	recent(time: string): string;
 	moment(time: string | Micros): string;
-	/** `Times: Europe/Oslo (UTC+1)`, once after the first time was shown; else null. */
+	/** `Times: Europe/Oslo (UTC+1)`, once after a time was shown; otherwise null. */
 	caption(): string | null;
 }
 

@@ -15,14 +15,14 @@ export function widthOf(text: string): number {
 	return width;
 }
 
-/** Graphemes are found in pieces: the cost of one long piece grows with the square of its length. */
+/** Splits long text before it finds graphemes, because the cost grows with the square of the length. */
 const pieceUnits = 256;
-/** A grapheme begins with these, whatever stands before: ASCII, Cyrillic, kana, ideographs. */
+/** Each of these starts a new grapheme, whatever precedes it: ASCII, Cyrillic, kana, ideographs. */
 const letter = /[ -~\u0400-\u0482\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]/g;
 
 /**
- * At most `cells` wide. A longer text is cut in its middle, with a third of it after the `…`: names, ids and subjects also
- * differ at their ends. In few cells only the beginning stays.
+ * Shortens a text to `cells`. Cuts its middle and keeps a third after the `…`, because names, ids and subjects also
+ * differ at their ends. With few cells, keeps only the start.
  */
 export function shorten(text: string, cells: number): string {
 	if (widthOf(text) <= cells) return text;
@@ -37,7 +37,7 @@ function ending(text: string, cells: number): string {
 	if (cells === 0) return '';
 	const near = text.slice(-(cells * 8));
 	if (ascii.test(near)) return near.slice(-cells);
-	// The first grapheme may be cut in half. It is never needed: only an emoji has eight units in a cell.
+	// Skip the first grapheme, which may be cut in half. It is never needed: only an emoji has eight units per cell.
 	const pieces = [...graphemes(near)].slice(1);
 	let used = 0;
 	let start = near.length;
@@ -54,7 +54,7 @@ export function pad(text: string, cells: number, align: 'left' | 'right' = 'left
 	return align === 'left' ? text + space : space + text;
 }
 
-/** Lines of at most `cells`; broken at spaces where there are any. A grapheme wider than the line stands alone. */
+/** Wraps to lines of at most `cells`, at spaces if there are any. A grapheme wider than the line gets its own line. */
 export function wrap(text: string, cells: number): string[] {
 	const lines: string[] = [];
 	let rest = text;
@@ -71,8 +71,8 @@ export function wrap(text: string, cells: number): string[] {
 }
 
 /**
- * Breaks a text between words into lines of at most `cells`. Longer paths, addresses and commands stay whole, so that they
- * can be copied. All lines are indented as the first.
+ * Breaks a text between words into lines of at most `cells`. Longer paths, addresses and commands stay whole, so that
+ * they can be copied. All lines get the first one's indent.
  */
 export function wrapWords(text: string, cells: number, commands: readonly string[] = []): string[] {
 	const indent = /^ */.exec(text)?.[0] ?? '';
@@ -99,10 +99,10 @@ export function hanging(start: string, text: string, columns: number): string[] 
 	return isNarrow ? [start.trimEnd(), ...lines] : [start + (lines[0] ?? '').trimStart(), ...lines.slice(1)];
 }
 
-/** A command up to the end of its clause; quoted text belongs to it. */
+/** Matches a command up to the end of its clause, including quoted text. */
 const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
-/** NUL joins the words of a command, because cleaned text has none. */
+/** Joins the words of a command by NUL, which cleaned text does not contain. */
 function wordsOf(text: string, cells: number, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
 	const glued =
@@ -114,7 +114,7 @@ function wordsOf(text: string, cells: number, commands: readonly string[]): stri
 	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 
-/** The longest beginning of at most `cells`, cut between graphemes; the text far behind it is not scanned. */
+/** Splits after at most `cells`, between graphemes. Does not scan text far beyond that. */
 function split(text: string, cells: number): { head: string; tail: string } {
 	if (ascii.test(text.slice(0, cells + 1))) return { head: text.slice(0, cells), tail: text.slice(cells) };
 	const near = splitWhole(text.slice(0, cells * 8 + nearUnits), cells);
@@ -122,7 +122,7 @@ function split(text: string, cells: number): { head: string; tail: string } {
 	return { head: near.head, tail: text.slice(near.head.length) };
 }
 
-/** UTF-16 units that are scanned for the last grapheme; hardly any is longer. */
+/** UTF-16 units to scan for the last grapheme. Hardly any grapheme is longer. */
 const nearUnits = 4_096;
 
 function splitWhole(text: string, cells: number): { head: string; tail: string } {

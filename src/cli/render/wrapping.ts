@@ -3,7 +3,7 @@ export interface Room {
 	readonly columns: number;
 }
 
-/** Wraps each line by itself. The given commands stay whole, so that they can be copied; others are recognized in the text. */
+/** Wraps each line separately. Keeps the given commands whole, so that they can be copied; finds others in the text. */
 export async function fitSentences(
 	text: string,
 	{ isTTY, columns }: Room,
@@ -19,7 +19,7 @@ export async function fitSentences(
 const leastRoom = 24;
 const nearMargin = 6;
 
-/** Wraps lines at spaces to at most `width`. Commands stay whole, so that they can be copied. */
+/** Wraps lines at spaces to at most `width`. Keeps commands whole, so that they can be copied. */
 export function fitLines(text: string, width: number): string {
 	return text
 		.split('\n')
@@ -29,7 +29,7 @@ export function fitLines(text: string, width: number): string {
 
 const filled = 80;
 
-/** Joins paragraphs that are broken for another width, then wraps as `fitLines`. Lines with a command stay apart. */
+/** Joins paragraphs that are wrapped for another width, then wraps like `fitLines`. Keeps lines with a command apart. */
 export function refitLines(text: string, width: number): string {
 	const lines: string[] = [];
 	let isOpen = false;

@@ -16,8 +16,8 @@ interface Change<T> extends Partial<Refusal> {
 }
 
 /**
- * The answer of the change; null for a dry run. On a database of this machine a dry run makes the change too, and its
- * connection undoes it: it ends as the change would. A service is not asked to change anything.
+ * Returns the answer of the change; null for a dry run. With a local database, a dry run makes the change and rolls it
+ * back, so that it fails like the change. A service gets no request to change anything.
  */
 export async function change<T>(
 	cx: CommandContext,
@@ -33,7 +33,7 @@ export async function change<T>(
 	return explained(make(await cx.api()), { input, ...refusal });
 }
 
-/** Like `change`. Without a clear answer the error is not retryable, because a repetition may create a second record. */
+/** Like `change`. Without a clear answer the error is not retryable, because a retry may create a second record. */
 export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T | null> {
 	try {
 		return await change(cx, how);
@@ -65,7 +65,7 @@ interface SeveralQuestion {
 }
 
 export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
-	// A script that names the count has agreed, few as they are today.
+	// A script that gives the count has agreed, even if the count is small today.
 	if (count > severeCount || cx.globals.confirm !== undefined)
 		await cx.confirm({ kind: 'severe', what, name: String(count) });
 	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
@@ -95,8 +95,8 @@ export async function deleteEach<T extends { id: number | string }>(
 }
 
 /**
- * One after the other, with progress. A refused or missing one of several is reported and counted. Any other error ends
- * the run, after a report of how far it came.
+ * Runs the work for one record after the other, with progress. With several records, reports and counts refused or
+ * missing ones. Any other error ends the run, after a report of its progress.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,

@@ -27,7 +27,7 @@ const mostRead = 1_000;
 const mostMessages = 100;
 
 export interface Named extends Choice<string> {
-	/** The searched names; the first counts more among equal matches. */
+	/** The names to search. Among equal matches, those of the first name come first. */
 	names: readonly string[];
 	id?: string;
 }
@@ -38,8 +38,8 @@ interface Records {
 }
 
 /**
- * `known`: options of the command; with `active`, a list without active subscribers cannot be chosen. Throws `UsageError`
- * where there is nothing to choose from.
+ * `known` has the command's options. With `active`, omits lists without active subscribers. Throws `UsageError` if
+ * there is nothing to choose.
  */
 export async function choicesOf(
 	cx: CommandContext,
@@ -192,7 +192,7 @@ async function* chosenFrom<T>(
 	for await (const record of records) yield choice(record);
 }
 
-/** The service searches the list: it may be of any size. A deployment that ignores the filter is searched in its first page. */
+/** Lets the service search, because the list may be large. If a service ignores the filter, searches its first page. */
 async function subscribersOf(
 	cx: CommandContext,
 	known: Readonly<Record<string, unknown>>,
@@ -202,7 +202,7 @@ async function subscribersOf(
 	const by = known['by'] === 'id' || known['by'] === 'name' ? known['by'] : undefined;
 	const list = await resolveList(api, String(known['list']), { by, signal });
 	const subscribers = api.subscribers(list.id);
-	/** Tab completes to the shown text, which the service does not know. */
+	/** Maps shown texts to addresses, because Tab completes to the shown text, which the service does not know. */
 	const emails = new Map<string, string>();
 	return async (typed) => {
 		const part = emails.get(typed.trim()) ?? typed.trim();

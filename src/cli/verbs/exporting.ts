@@ -146,7 +146,7 @@ async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenT
 	}
 }
 
-/** False: there is nothing of that name, or a script has not given `--force`. Throws `Declined`. */
+/** False if there is no such file, or if a script has not given `--force`. Throws `Declined`. */
 export async function mayReplace(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
 	const there = await stat(file).catch(() => null);
 	if (there === null || !there.isFile()) return false;

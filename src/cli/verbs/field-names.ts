@@ -16,7 +16,7 @@ export async function readFields(cx: CommandContext): Promise<Field[]> {
 }
 
 /**
- * The variable of the field that is meant, by its variable or by its name, exact before any case; null: there is none, or
+ * Finds a field by variable or by name, preferring exact case, and returns its variable; null if there is none, or
  * several fields have that name.
  */
 export function variableOf(fields: readonly Field[], text: string): string | null {
@@ -36,10 +36,7 @@ function readableFields(cx: CommandContext): Promise<Field[] | null> {
 	});
 }
 
-/**
- * `--sort` with the variable of the field that its `meta.X` names; without one, no field is asked for. Throws and reads
- * as `withMetaColumns` does.
- */
+/** Replaces X in `--sort meta.X` by the field's variable. Requests fields only if needed. Throws like `withMetaColumns`. */
 export async function sortByVariable<T>(
 	cx: CommandContext,
 	sort: string | undefined,
@@ -58,8 +55,8 @@ function validNames<T>(columns: Columns<T>, fields: readonly Field[]): string[] 
 }
 
 /**
- * With a column for each `meta.X` of `--fields`; without any, no field is asked for. Throws `UsageError` for a field that
- * is not there. X counts as a variable when fields cannot be read.
+ * Adds a column for each `meta.X` of `--fields`. Requests fields only if needed. Throws `UsageError` for an unknown
+ * field. If fields cannot be read, X counts as a variable.
  */
 export async function withMetaColumns<T>(cx: CommandContext, columns: Columns<T>): Promise<Columns<T>> {
 	const named = (parseFields(cx.globals.fields) ?? []).filter((one) => /^meta\../.test(one));

@@ -1,4 +1,4 @@
-/** The parts that imports of subscribers and of suppressions share: table, rejects file, progress and answer. */
+/** Parts that imports of subscribers and of suppressions share: table, rejects file, progress and answer. */
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -61,7 +61,7 @@ export async function sayGuess(
 export const longestName = 80;
 const mostNames = 10;
 
-/** Names of columns for a line: a file may have a thousand of them, and one as long as a page. */
+/** Shortens names of columns for one line: a file may have a thousand of them, and one may be as long as a page. */
 export function shortNames(names: readonly string[]): readonly string[] {
 	return fewOf(names.map((name) => (name.length > longestName ? `${name.slice(0, longestName)}…` : name)));
 }
@@ -74,7 +74,7 @@ function fewOf(texts: readonly string[]): readonly string[] {
 export function columnsRefused(findings: readonly HeaderFinding[], hint: string): UsageError {
 	const headless = findings.find(({ code }) => code === 'no_header');
 	if (headless !== undefined) return new UsageError(headless.message);
-	// An option ignores unknown columns, and nothing else. A duplicate unknown name has two findings.
+	// Options can ignore only unknown columns, so list those last. A duplicate unknown name has two findings.
 	const ordered = findings.toSorted((a, b) => Number(a.code === 'unknown') - Number(b.code === 'unknown'));
 	const texts = ordered.map(({ message, suggestions }) => {
 		const near = [...new Set(suggestions)];
@@ -86,7 +86,7 @@ export function columnsRefused(findings: readonly HeaderFinding[], hint: string)
 	});
 }
 
-/** This process alone has it until the command ends. A home that cannot be written costs this check, nothing else. */
+/** Locks `id` for this process until the command ends. Without a writable home folder, only this lock is lost. */
 export async function holdAlone(cx: CommandContext, id: readonly unknown[], what: string): Promise<void> {
 	const { lockFile } = await import('../../jobs/job-files.js');
 	const name = createHash('sha256').update(JSON.stringify(id)).digest('hex').slice(0, 32);
@@ -99,7 +99,7 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 	}
 }
 
-/** `--rejects`, or the file beside the source. A stream has none, and needs none in a dry run (null). */
+/** Returns `--rejects`, or the file beside the source. A stream has no such file, and in a dry run needs none (null). */
 export async function rejectsPathOf(
 	cx: CommandContext,
 	file: string,
@@ -111,7 +111,7 @@ export async function rejectsPathOf(
 	throw new UsageError(`an import from ${importName(file)} needs --rejects FILE`);
 }
 
-/** One run at a time writes a rejects file: two of them double its lines. Throws `JobError` `in_use`. */
+/** Only one run at a time may write a rejects file, because two would duplicate its lines. Throws `JobError` `in_use`. */
 export async function holdRejects(cx: CommandContext, path: string): Promise<void> {
 	const there = await stat(path).catch(() => null);
 	if (there === null || there.isFile())
@@ -131,14 +131,14 @@ type Job = Omit<ImportJob, 'signal' | 'onProgress' | 'onResumed' | 'onReject'>;
 
 interface Running {
 	write: (rows: Iterable<RejectedRow>) => Promise<void>;
-	/** The number of rows, for the progress; null: unknown. */
+	/** The number of rows for the progress; null if unknown. */
 	rows: number | null;
-	/** How to go on after a stop. */
+	/** The hint how to continue after a stop. */
 	goOn: string;
 	onPause?: SingleImports['onPause'];
 }
 
-/** Runs the import with progress. One that fails says what was counted and how to go on. */
+/** Runs the import with progress. If it fails, reports the counts and how to continue. */
 export async function runShown(
 	cx: CommandContext,
 	job: Job,
@@ -180,7 +180,7 @@ export interface Answered extends Pick<Running, 'goOn'> {
 	options: OptionsAgain;
 }
 
-/** Prints the totals, and where the rejected rows are. Throws the reason of an interruption. */
+/** Prints the totals and where the rejected rows are. Throws the reason of an interruption. */
 export async function answerImport(
 	cx: CommandContext,
 	{ totals, outcome }: ImportResult,
@@ -206,7 +206,7 @@ export function tallySentence({ read, ...counts }: ImportTotals): string {
 	return `read ${numberText(read)} = ${parts.join(' + ')}`;
 }
 
-/** The result of an import that changes nothing, and its rejected rows. */
+/** Returns the result of an import that changes nothing, with its rejected rows. */
 export async function planImport(
 	cx: CommandContext,
 	job: Job,
@@ -222,7 +222,7 @@ export async function planImport(
 			for (const row of withAddressFaults(refused, job.mapping)) plan.add(row);
 		},
 	}).finally(() => progress.stop());
-	// Half a plan would pass for a whole one.
+	// Do not return half a plan, which would look like a whole one.
 	cx.signal.throwIfAborted();
 	return { ...result, plan };
 }
@@ -234,7 +234,7 @@ function* withAddressFaults(rows: Iterable<RejectedRow>, { columns }: Mapping): 
 
 const maxPlanned = 20;
 const maxKinds = 5;
-/** Errors may quote what they refuse: more of them than this are counted together. */
+/** Errors may quote the refused values, so more distinct errors than this are counted together. */
 const maxErrors = 1_000;
 
 interface RejectKind {
@@ -243,7 +243,7 @@ interface RejectKind {
 	rows: number;
 }
 
-/** The first rejected rows of a plan, and how many there are of each kind. Duplicates do not count. */
+/** Collects the first rejected rows of a plan, and counts rows of each kind. Ignores duplicates. */
 class PlannedRejects {
 	readonly first: Omit<RejectedRow, 'cells'>[] = [];
 	readonly #kinds = new Map<string, RejectKind>();
@@ -281,7 +281,7 @@ interface OptionsAgain {
 	expires?: string | undefined;
 }
 
-/** Null: no row was left out. */
+/** Null if no row was rejected or left out as a duplicate. */
 function rejectsSentence(
 	{ rejected, duplicate }: ImportTotals,
 	path: string,

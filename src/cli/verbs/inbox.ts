@@ -11,7 +11,7 @@ interface InboxOptions<T> {
 	counts?: (item: T) => boolean;
 }
 
-/** Ends with the command's signal, with the `most`th item that counts, or when the time is over. */
+/** Ends with the command's signal, after `most` counted items, or when the time is over. */
 export class Inbox<T> implements AsyncIterable<T> {
 	count = 0;
 	readonly #options: InboxOptions<T>;
@@ -29,7 +29,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		if (options.wait !== undefined) this.#timer = setTimeout(end, options.wait).unref();
 	}
 
-	/** False: the inbox has ended, and the item is not in it. */
+	/** Returns false if the inbox has ended; the item is then not added. */
 	add(item: T): boolean {
 		if (this.#isOver) return false;
 		this.#waiting.push(item);
@@ -39,7 +39,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		return true;
 	}
 
-	/** Ends the inbox with an error, which its reader gets behind the items that are in it. */
+	/** Ends the inbox with an error, which its reader gets after the items in it. */
 	fail(error: unknown): void {
 		this.#failure ??= { error };
 		this.#end();
@@ -68,7 +68,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 	}
 }
 
-/** Shows each item on arrival, a line of text on a terminal; one document of JSON, CSV or Markdown at the end. */
+/** Shows each item on arrival, as a line on a terminal. Prints JSON, CSV or Markdown as one document at the end. */
 export async function showArrivals<T>(
 	cx: CommandContext,
 	inbox: Inbox<T>,
@@ -86,7 +86,7 @@ export async function showArrivals<T>(
 	}
 }
 
-/** The error of a port that cannot be listened on, in terms of its options; any other error unchanged. */
+/** Explains why a port cannot be listened on, in terms of the options. Returns other errors unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {

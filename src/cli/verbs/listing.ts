@@ -64,7 +64,7 @@ export async function collect<T>(rows: AsyncIterable<T>): Promise<T[]> {
 	return all;
 }
 
-/** Numbers by size, the rest as text without regard to case; equal ones stay in the service's order. */
+/** Sorts numbers by size, and the rest as text without regard to case. Equal values keep the service's order. */
 function orderBy<T>(sort: string, columns: Columns<T>): (a: T, b: T) => number {
 	const descending = sort.startsWith('-');
 	const key = descending ? sort.slice(1) : sort;
@@ -93,7 +93,7 @@ export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()).at);
 }
 
-/** The newest first unless `--sort` names another order. Only the service's order by creation streams. */
+/** Newest first unless `--sort` gives another order. Only the service's order by creation can stream. */
 export function newestFirst<O extends { sort?: string | undefined }>(options: O) {
 	const { sort } = options;
 	if (sort !== 'date_created' && sort !== '-date_created')
@@ -112,13 +112,13 @@ export interface WalkOptions {
 
 const largestPage = 1000;
 
-/** Its pages, and where it has that, what follows one by key: the last row costs as much as the first. */
+/** A collection with pages and, if available, slices by key, where the last row costs as much as the first. */
 export interface Collection<F extends object, T> {
 	page(request: F & PageRequest, call?: Call): Promise<Page<T>>;
 	slice?(request: F & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<T>>;
 }
 
-/** `filter` applies to every page. Throws errors of the collection, and `bad_answer` for pages without end. */
+/** `filter` applies to every page. Throws errors of the collection, and `bad_answer` for endless pages. */
 export function walk<F extends object, T>(
 	collection: Collection<F, T>,
 	filter: F,

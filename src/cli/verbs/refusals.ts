@@ -1,4 +1,4 @@
-/** Refusals of a service or a mail server, with the value given and what to do: field errors, and exit 14. */
+/** Explains refusals of a service or a mail server, with the given value and a fix: field errors, and exit code 14. */
 import { maxAddressLength } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
@@ -17,7 +17,7 @@ export type Refused = ReturnType<typeof listFieldErrors>[number];
 
 export interface Refusal {
 	input: object;
-	/** A hint for a field error, where its code alone has no fitting one; the first hint found is shown. */
+	/** A hint for a field error if its code alone has none. Shows the first hint found. */
 	hint?: HintOf;
 	exit?: ExitCode;
 }
@@ -32,7 +32,7 @@ const addresses: ReadonlyMap<string, AddressForm> = new Map([
 	...(['from', 'reply_to', 'cc', 'bcc'] as const).map((key) => [key, 'mailbox'] as const),
 ]);
 
-/** The work's result. Its `invalid` becomes exit 5, or `exit`, with values and a hint; other errors pass unchanged. */
+/** Returns the work's result. Turns `invalid` into exit code 5, or `exit`, with values and a hint. Keeps other errors. */
 export async function explained<T>(work: Promise<T>, refused: Refusal): Promise<T> {
 	try {
 		return await work;
@@ -66,7 +66,7 @@ type HintOf = (refused: Refused) => Hint | undefined;
 
 type CommonHint = (refused: Refused, address: string) => Hint | undefined;
 
-/** Hints by the code of a complaint, for all commands; `address` is the refused one, else the word `ADDRESS`. */
+/** Hints by the code of a complaint, for all commands. `address` is the refused one, or the word `ADDRESS`. */
 const hints = new Map<string, CommonHint>(
 	Object.entries<CommonHint>({
 		not_verified: (_, address) => mailctl('senders', 'add', address),
@@ -154,7 +154,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells a person why messages that are due are not sent, and the `sender` that starts them; null leaves it out. */
+/** Tells a person why due messages are not sent, and with which command to send them (`sender`; null omits it). */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,
@@ -162,7 +162,7 @@ export async function sayWhatHolds(
 ): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
 	if (messages === undefined || isMachine(cx.out.format)) return;
-	// A token with the scope `read` alone may not ask.
+	// A token with only the scope `read` may not ask this.
 	const progress = await messages.progress(scope, { signal: cx.signal }).catch(() => null);
 	if (progress === null) return;
 	const { paused, has_worker } = progress;

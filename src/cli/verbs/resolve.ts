@@ -8,7 +8,7 @@ import { exits } from '../frame/exit.js';
 import { didYouMean } from '../frame/words.js';
 import { walk } from './listing.js';
 
-/** How `<list>` is meant; without it a number is an id, unless no list has that id. */
+/** How to read `<list>`. By default a number is an id, unless no list has that id. */
 export type By = 'id' | 'name';
 
 export const byOption = {
@@ -17,7 +17,7 @@ export const byOption = {
 	summary: 'read <list> as an id or as a name',
 } as const;
 
-/** Exit 3 with did-you-mean for an unknown one; exit 2 listing the ids when several bear the name. */
+/** Exit code 3 with suggestions for an unknown list; exit code 2 with the ids if several lists have the name. */
 export async function resolveList(
 	api: Api,
 	text: string,
@@ -103,7 +103,7 @@ async function findByName(api: Api, name: string, signal: AbortSignal): Promise<
 	const names: string[] = [];
 	for await (const list of walk(api.lists, {}, { signal })) {
 		if (list.name === name) named.push(list);
-		// Enough to suggest from; a thousand lists need no more memory than that.
+		// Enough for suggestions; more names would only take memory.
 		else if (names.length < 1000) names.push(list.name);
 	}
 	const [first, second] = named;
@@ -114,7 +114,7 @@ async function findByName(api: Api, name: string, signal: AbortSignal): Promise<
 	});
 }
 
-/** A canonical number from 1, short enough to lose no digits. */
+/** True for a canonical number from 1 that a double represents exactly. */
 export function isRecordId(text: string): boolean {
 	return /^[1-9]\d{0,14}$/.test(text);
 }

@@ -4,7 +4,7 @@ import { counted } from '../render/units.js';
 
 const names = ['keep_messages', 'keep_events', 'keep_bodies'];
 
-/** The further effect of these values; null: nothing more is deleted. Completes "This will …". */
+/** Returns what these values will delete, to complete "This will …"; null if they delete nothing more. */
 export async function whatGoes(
 	{ settings }: Pick<LocalEngine, 'settings'>,
 	values: Readonly<Record<string, string | null>>,

@@ -23,7 +23,7 @@ export async function findSender(cx: CommandContext, from: string): Promise<Send
 		for await (const sender of walk(api.senders, {}, { signal: cx.signal }))
 			if (emailKey(sender.from_email) === mailbox.key) return sender;
 	} catch (error) {
-		// A token may send and read no senders, an older server has none, and no mail waits for a name.
+		// Ignore it: the token may not read senders, or an older server has none, and no mail should wait for a name.
 		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
 	}
 	return null;

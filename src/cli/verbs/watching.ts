@@ -1,4 +1,4 @@
-/** `--watch`: the same look again and again, drawn in its place on a terminal, one after the other elsewhere. */
+/** `--watch` repeats a command's view, redrawn in place on a terminal, otherwise one after the other. */
 import { PassThrough } from 'node:stream';
 import { sleep } from '../../api/backoff.js';
 import { localTime } from '../../api/datetime.js';
@@ -17,8 +17,8 @@ export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
 const leastMs = 1_000;
 
 /**
- * Looks once, or every so many milliseconds until a look ends it, a signal, or `--deadline`. It reports a
- * look that fails for the network or the server, and goes on; any other error ends the watch.
+ * Looks once, or every `everyMs` until a look, a signal or `--deadline` ends it. Reports a failure of the network or
+ * the server and continues; any other error ends the watch.
  */
 export async function watched(
 	cx: CommandContext,
@@ -73,7 +73,7 @@ function createView({ isTTY, columns }: OutStream) {
 	return { stream, text: () => text };
 }
 
-/** Prints what a look said for the first time, then what it saw; null: it failed, and the view before stays. */
+/** Prints a look's new messages, then its view. A null view means that it failed, and the previous one stays. */
 type Show = (view: string | null, said: readonly (() => Promise<void>)[]) => Promise<void>;
 
 async function shower({ io, out }: CommandContext): Promise<Show> {
@@ -115,7 +115,7 @@ function createSaid(cx: CommandContext) {
 			hint: async (hint) => once(hint, () => cx.hint(hint)),
 			warn: async (text, ...hints) => once(text, () => cx.warn(text, ...hints)),
 		} satisfies Pick<CommandContext, 'note' | 'hint' | 'warn'>,
-		/** On a terminal a standing line tells of a failure that goes on; a log has a line for each. */
+		/** On a terminal, the status line shows a lasting failure; a log gets a line for each. */
 		failed: (message: string | null) => {
 			if (message !== null && (message !== failure || !cx.io.stderr.isTTY))
 				waiting.push(() => cx.warn(`this look failed: ${message}`));
