@@ -13,7 +13,7 @@ export interface IngestRequest {
 	onUnreadable: (file: string, code: string) => void;
 }
 
-/** `in_flight`: bounces of messages that are being sent; `unreadable`: files that stay in place. */
+/** `in_flight`: bounces of messages being sent. `unreadable`: files that stay in place. */
 export type IngestCounts = Record<
 	| ('read' | 'bounces' | 'complaints' | 'duplicates' | 'notices' | 'auto_replies')
 	| ('unmatched' | 'not_reports' | 'in_flight' | 'unreadable'),

@@ -44,7 +44,7 @@ export interface ComposedMessage extends RenderedContent {
 	raw: Buffer;
 	withoutFiles: Buffer;
 	warnings: readonly string[];
-	/** Explains placeholders for parts that only the server makes; null: the message is final. */
+	/** Explains placeholders for parts that only the server can create; null if the message is final. */
 	standsIn: string | null;
 	files?: readonly FileToSend[];
 }

@@ -29,7 +29,7 @@ export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
 
 export interface DeliverOptions {
 	scope: DeliveryScope;
-	/** `settled`: until no message of the scope is due; `stopped`: until the signal, with messages that come due. */
+	/** `settled`: until no message of the scope is due. `stopped`: until the signal, including messages that become due. */
 	until: 'settled' | 'stopped';
 	connections?: number;
 	rate?: number;

@@ -17,7 +17,7 @@ interface RemoteOptions {
 }
 
 interface FirstWrite {
-	/** The database is about to be created, or another process has created it. */
+	/** Called before the database is created, or when another process has created it. */
 	begin(): void;
 	made(path: string): Promise<void>;
 }
@@ -26,15 +26,15 @@ export interface ConnectDependencies {
 	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	isTrial?: boolean;
-	/** A missing database counts as empty, and the first write creates it. Absent: it is created at once. */
+	/** A missing database counts as empty until the first write creates it. Without this, it is created at once. */
 	firstWrite?: FirstWrite;
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;
 	trace: ((line: string) => void) | null;
-	/** Milliseconds to wait for a database that another process holds, if shorter than usual. */
+	/** Milliseconds to wait for a database that another process has locked, if shorter than usual. */
 	lockMs?: number;
-	/** Called for each wait that a person may see. `what`: a mail server; absent: the target. */
+	/** Called for each wait that a person may notice. `what`: a mail server; default: the target. */
 	onWait: ((what?: string) => Wait) | null;
 	warn: (text: string) => void;
 	signal?: AbortSignal;

@@ -38,11 +38,11 @@ export interface ServeOptions {
 export interface RunningServer {
 	url: string;
 	publicUrl: string | null;
-	/** Resolves with the error after which no request is answered; else never. */
+	/** Resolves with the error that stopped the server. Otherwise never resolves. */
 	failed: Promise<Error>;
 	bounceSmtp: string | null;
 	newTokenFile: string | null;
-	/** Accepts nothing new, gives work in flight 10 s to end, and returns leases. */
+	/** Accepts no more work, gives work in flight 10 s to end, and returns leases. */
 	close(): Promise<void>;
 }
 

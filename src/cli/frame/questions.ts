@@ -92,7 +92,7 @@ export class Questions {
 			closed.abort(reason);
 			return new Promise<never>(() => {});
 		};
-		// readline pauses the input for Ctrl-D, and after an answer too: by the next turn of the loop that prompt has ended.
+		// readline pauses the input for Ctrl-D, and after an answer too, when the prompt ends by the next turn of the loop.
 		const close = () => setImmediate(() => closed.abort(new Declined()));
 		input.once('pause', close).once('error', close);
 		const signal = AbortSignal.any([this.#signal, closed.signal]);
@@ -133,8 +133,8 @@ interface Streams {
 }
 
 /**
- * Removes the prompt's signal listeners. With one for SIGHUP, Node would abort on a closed terminal. Those for SIGINT
- * and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
+ * Removes the prompt's signal listeners. With one for SIGHUP, Node would abort on a closed terminal. The listeners for
+ * SIGINT and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
  */
 function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
 	const names = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
@@ -175,7 +175,7 @@ async function writeInEditor(
 	}
 }
 
-/** Returns false if the editor failed. As in git, a shell parses the editor's command, and only the editor gets Ctrl-C. */
+/** Returns false if the editor failed. A shell parses the editor's command, and only the editor gets Ctrl-C. */
 async function edit(editor: string, file: string, { env }: Io): Promise<boolean> {
 	const ignore = () => undefined;
 	const listeners = process.listeners('SIGINT');

@@ -2,15 +2,15 @@
 import { suggest } from '../../api/suggest.js';
 
 export function shellWord(text: string): string {
-	// zsh replaces a word that begins with `=` by the path of a command.
+	// zsh expands a word that begins with `=` to the path of a command.
 	if (/^[\w@.,:/+%-][\w@.,:/+=%-]*$/.test(text)) return text;
 	if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", "'\\''")}'`;
-	// Output contains no control characters, so the shell (bash, zsh) makes them.
+	// Output must not contain control characters, so let the shell (bash, zsh) create them.
 	const escaped = text.replace(/['\\]/g, '\\$&').replaceAll('\n', '\\n');
 	return `$'${escaped.replace(/\p{Cc}/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }
 
-/** `did you mean a or 'b c'?`, or undefined. A name of several words is quoted: it may read like a command. */
+/** `did you mean a or 'b c'?`, or undefined. Quotes a name of several words, which could pass for a command. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
 	const near = [...new Set(suggest(word, candidates))];
 	const names = near.map((name) => (/\s/.test(name) ? shellWord(name) : name));

@@ -8,7 +8,7 @@ import { exits } from '../frame/exit.js';
 import { didYouMean } from '../frame/words.js';
 import { walk } from './listing.js';
 
-/** How to read `<list>`. By default a number is an id, unless no list has that id. */
+/** How to read `<list>`. Without it a number is an id, unless no list has that id. */
 export type By = 'id' | 'name';
 
 export const byOption = {
