@@ -246,7 +246,7 @@ async function emptyFolder(path: string): Promise<string> {
 }
 
 function demoFile(name: string): string {
-	// In the build this module may be in any file of dist/ or of a folder in it.
+	// The build may put this module into any file of dist/ or a subfolder.
 	const found = ['./', './demo/', '../demo/']
 		.map((folder) => new URL(`${folder}${name}`, import.meta.url))
 		.find((url) => existsSync(url));

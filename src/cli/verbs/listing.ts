@@ -21,7 +21,7 @@ interface Listing<T> {
 	matches?: (record: T, text: string) => boolean;
 }
 
-/** A verb may omit some of them. */
+/** Options may be absent, because a verb may omit some. */
 type ListingOptions = Partial<OptionValues<typeof listOptions>> & { all: boolean };
 
 export async function listRows<T>(
