@@ -105,7 +105,7 @@ export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	});
 }
 
-/** The tokenizer does not report where a value starts that begins with an entity. */
+/** If a value begins with an entity, the tokenizer does not report where it starts. */
 function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 	const equals = /[ \t\r\n\f]*=[ \t\r\n\f]*/y;
 	equals.lastIndex = nameEnd;

@@ -19,7 +19,7 @@ import {
 import type { UnsubscribeScope } from './rules/subscribers.js';
 
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** This setting is internal, because workers in other processes need it for links. */
+/** Internal. Workers in other processes need this setting for links. */
 const listeningUrlName = 'listening_url';
 
 export const settingDefaults = {

@@ -312,7 +312,7 @@ async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents):
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
 	if (intents.earlier !== 'create') return meet(parts, row, found, intents);
-	// An earlier run was killed before it got the answer to this creation. Assumption: no other client did.
+	// An earlier run was killed before the answer to this creation. Assumption: no other client created the address.
 	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
 	const outcome = await meet(parts, row, found, intents);
 	return 'code' in outcome ? outcome : { kind: 'created' };
@@ -445,7 +445,6 @@ async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known
 	}
 }
 
-/** Returns 'unknown' if the service does not answer. */
 async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	try {
 		return await question();

@@ -1,4 +1,3 @@
-/** Types of submissions and campaigns. */
 import type {
 	AcceptCounts,
 	AudiencePart,

@@ -83,7 +83,7 @@ const init = command({
 		for (const [name, value] of Object.entries(values))
 			shown[name] = value === null ? null : await settings.normalOf(name, value);
 		if ('smtp_password' in values) shown['smtp_password'] = '********';
-		// A dry run rolls everything back, but has refused invalid values before.
+		// A dry run rolls everything back; invalid values have been refused above.
 		if (cx.dryRun) {
 			const plan = { settings: shown, sender: mailbox?.address ?? null };
 			return cx.wouldDo(`${created ? 'create' : 'change'} ${path}`, { init: path, with: plan, created });

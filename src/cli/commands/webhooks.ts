@@ -254,7 +254,7 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 
-/** Returns only given values, because an update must not send a password by itself. A login turns authorization on. */
+/** Returns only given values, because an update must not send an unchanged password. A login turns authorization on. */
 async function readAuth(
 	cx: CommandContext,
 	{ login, passwordFile, passwordStdin, auth }: OptionValues<typeof authOptions>,

@@ -45,9 +45,7 @@ export interface DeliverOptions {
 }
 
 export interface DeliverySummary {
-	/**
-	 * `paused`: by the mail server (login, TLS, connect), or by hand; `stalled`: no outcome within `stallMs`; `closed`: its window.
-	 */
+	/** `paused`: by a fault of the mail server or by hand. `stalled`: no outcome in `stallMs`. `closed`: by the window. */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	reason: string | null;
 	counts: DeliveryCounts;

@@ -23,7 +23,7 @@ interface FirstWrite {
 }
 
 export interface ConnectDependencies {
-	/** `serve` and `worker` keep running: they register for other processes, and `serve` keeps its store in threads. */
+	/** `serve` and `worker` keep running: other processes see them, and the store of `serve` runs in threads. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	isTrial?: boolean;
 	/** A missing database counts as empty until the first write creates it. Without this, it is created at once. */

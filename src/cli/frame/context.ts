@@ -47,13 +47,13 @@ export interface CommandContext extends Diagnostics, Prompts {
 	api(): Promise<Api>;
 	local(): Promise<LocalEngine>;
 	/**
-	 * For a long read. SQLite blocks the event loop, so Ctrl-C and SIGTERM end the process at once, with their usual status.
-	 * A terminal shows `doing` meanwhile, such as `reading news.db`.
+	 * Runs a long read. SQLite blocks the event loop, so Ctrl-C and SIGTERM end the process at once, with their usual
+	 * status. A terminal shows `doing` meanwhile, such as `reading news.db`.
 	 */
 	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
-	 * For a long write in one transaction. On a signal PostgreSQL rolls it back, and the command says so. On SQLite the signal
-	 * ends the process as in `killable`, and the transaction is rolled back too.
+	 * Runs a long write in one transaction. On a signal, PostgreSQL rolls it back, and the command says so. On SQLite the
+	 * signal ends the process as in `killable`, and the transaction is rolled back too.
 	 */
 	undoable<T>(work: () => Promise<T>): Promise<T>;
 	atEnd(work: () => Promise<void>): void;

@@ -131,7 +131,7 @@ export const globalFlags: ReadonlySet<string> = new Set(
 	globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []),
 );
 
-/** Returns the operands of the command line in order, as far as global options allow. */
+/** Returns the operands of the command line in order. Knows only global options. */
 export function operands(argv: readonly string[]): string[] {
 	const found: string[] = [];
 	for (let at = 0; at < argv.length; at += 1) {

@@ -7,8 +7,8 @@ export interface OutStream {
 	readonly isTTY: boolean;
 	readonly columns: number;
 	/**
-	 * Resolves when the stream has taken the text. On stdout, throws `OutputClosed` if the reader is gone, and exits with
-	 * 74 otherwise.
+	 * Resolves when the stream has taken the text. On stdout, a lost reader throws `OutputClosed`, and other failures
+	 * give exit code 74.
 	 */
 	write(text: string | Uint8Array): Promise<void>;
 	readonly raw: Writable;

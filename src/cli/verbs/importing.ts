@@ -133,7 +133,7 @@ interface Running {
 	write: (rows: Iterable<RejectedRow>) => Promise<void>;
 	/** The number of rows for the progress; null if unknown. */
 	rows: number | null;
-	/** The hint how to continue after a stop. */
+	/** Says how to continue after a stop. */
 	goOn: string;
 	onPause?: SingleImports['onPause'];
 }

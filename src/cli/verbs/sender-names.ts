@@ -5,7 +5,7 @@ import type { CommandContext } from '../frame/context.js';
 import { noAddress } from './address-faults.js';
 import { walk } from './listing.js';
 
-/** `from` with the sender's name, unless it has one. */
+/** Adds the sender's name to `from`, unless it has a name. */
 export function withNameOf(sender: Sender | null, from: string): string {
 	const mailbox = parseMailbox(from);
 	const name = sender?.full_name ?? '';
@@ -14,7 +14,7 @@ export function withNameOf(sender: Sender | null, from: string): string {
 	return noAddress(named, 'mailbox') === null ? named : from;
 }
 
-/** The sender of a mailbox, or null. Other services are not asked. */
+/** Finds the sender of a mailbox; null if there is none. Does not ask other services. */
 export async function findSender(cx: CommandContext, from: string): Promise<Sender | null> {
 	const mailbox = parseMailbox(from);
 	const api = await cx.api();

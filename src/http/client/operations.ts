@@ -53,7 +53,7 @@ export function documented(
 }
 
 export function extensions(endpoint: Endpoint): Extensions {
-	return groupsOf('ext.', (name) => methodOf(endpoint, name)) as unknown as Extensions; // as above
+	return groupsOf('ext.', (name) => methodOf(endpoint, name)) as unknown as Extensions;
 }
 
 function groupsOf(
@@ -98,7 +98,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 		const { answer } = operation;
 		if (answer === undefined) return name.startsWith('ext.') ? assertNothing(success) : assertNoPage(success);
 		const value = decode(success, answer);
-		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // `input` of `Tuples`
+		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // as in `Tuples`
 		return isOfSubscribers(name) ? withMeta(value) : answer.under === undefined ? value : value[answer.under];
 	};
 }

@@ -72,7 +72,7 @@ export async function perform(
 	const method = plan.method(api);
 	const args = name === 'ext.messages.progress' ? [scopeOf(input.query)] : argumentsOf(plan, input);
 	if (plan.isPage) {
-		const filter = args.pop() as object; // the `input`
+		const filter = args.pop() as object; // `input` comes last
 		return readPage(input.query, (page) => pageOf(method(...args, { ...filter, ...page }, input.call)));
 	}
 	const result = await method(...args, input.call);

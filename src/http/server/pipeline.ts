@@ -105,7 +105,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		const response = router.routeSynchronously(exchange);
 		if (response === null) return false;
 		exchange.answered = response;
-		// The connection's later requests and the server's end wait for this.
+		// The connection's later requests and the server's end wait for this response.
 		connections.begin(exchange);
 		responder.sendSynchronously(exchange, response, () => {
 			connections.finish(exchange);

@@ -89,7 +89,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 			// Until the proxy knows, it replaces each connection that an answer closes.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
-			// The build loads a built-in module that only one place needs on demand.
+			// Import on demand, so that the start does not load a module that only this moment needs.
 			const { Server: NetServer } = await import('node:net');
 			await queueAccepted();
 			// close() of Node's HTTP server would end idle connections.

@@ -12,7 +12,7 @@ import type { Operations } from '../operations.js';
 import { each, exists, insertInto, type Secrets, type Sql } from './sql.js';
 
 const prefix = 'wrapped:v1:';
-/** Escapes a user's plain text that looks like a wrapped one. */
+/** This prefix escapes a user's text that looks like a wrapped secret. */
 const plainPrefix = 'plain:';
 const algorithm = 'aes-256-gcm';
 const ivBytes = 12;

@@ -1,7 +1,7 @@
 /**
  * Limits on sending, shared by all processes: at most N messages in any period of the window's length. A leased message
- * has a hold. Its worker may send it until it settles it or the lease ends; from then on it counts as a use for one
- * window. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names it, and
+ * has a hold. The worker may send it until its outcome is recorded or the lease ends; from then on it counts as a use
+ * for one window. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names it, and
  * `limit_rooms` stores when to check its limit next. A lease wakes only messages that the limit allows, so a million
  * waiting for one domain cost nothing and do not delay others.
  */
@@ -89,10 +89,7 @@ export interface Candidate {
 	sender: string;
 }
 
-/**
- * A lease sets aside at most this many messages of a lane, and wakes as many of a lifted limit, because other writers
- * wait for its lock.
- */
+/** Limits the messages that a lease sets aside in a lane, or wakes from a lifted limit: other writers wait for its lock. */
 const mostAtOnce = 1_000;
 
 export class Limiter {

@@ -240,7 +240,7 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
 }
 
-/** Keeps what the links of a submission's mails need. */
+/** Deletes or empties a submission without messages, and keeps what the links in its mails need. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,

@@ -351,7 +351,7 @@ async function getSubscriber(sql: Sql, list_id: number, id: number): Promise<Sub
 	return row === null ? null : toSubscriber(row);
 }
 
-/** The keys in wire order, each with its column and form. Other columns are internal. */
+/** The keys in the API's order, each with its column and form. Other columns are internal. */
 const members: Readonly<Record<keyof Subscriber, readonly [column: keyof SubscriberRow, form: Form]>> = {
 	id: ['id', 'number'],
 	list_id: ['list_id', 'number'],

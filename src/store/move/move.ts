@@ -311,7 +311,7 @@ async function* slices(
 		if (end === undefined) return;
 		last = table.key.map((at) => end[at] ?? null);
 		yield rows;
-		// SQLite answers without leaving the event loop's turn, so let it handle a signal here.
+		// SQLite answers without leaving the event loop's turn, so yield here to let a signal arrive.
 		await new Promise((resolve) => setImmediate(resolve));
 		if (rows.length < limit) return;
 	}

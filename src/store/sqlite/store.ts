@@ -49,7 +49,7 @@ export interface OpenOptions {
 	onLocked?: (() => () => void) | undefined;
 	/** Opens and clicks may wait this long for other writes; 200 ms by default. */
 	eventDelayMs?: number;
-	/** `apart` checkpoints the log outside the commits. Every role but `cli` deletes expired data. */
+	/** `apart` checkpoints the log outside of commits. Every role but `cli` deletes expired data. */
 	upkeep?: 'apart' | 'with_commits';
 	isTrial?: boolean;
 	hasShortLog?: boolean;

@@ -1,4 +1,4 @@
-/** Figures of reports by day, hour, link, domain and code. Only those of lists read tables without figures. */
+/** Figures of reports by day, hour, link, domain and code. Only those of lists also read subscribers. */
 
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { type Day, dayOf, offsetOf } from '../../../api/datetime.js';
@@ -213,7 +213,7 @@ async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Pr
 	);
 }
 
-/** Counts inactive subscribers by their first lasting suppression. One suppressed before joining left at once. */
+/** Counts inactive subscribers by their first lasting suppression, which counts from their joining at the earliest. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],

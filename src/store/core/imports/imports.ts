@@ -143,7 +143,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// With `error`, existing subscribers count as rejected, and so do invalid rows: the counts cannot tell.
+	// With `error`, the counts do not show existing subscribers, who are rejected like invalid rows.
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew(readCounts(session.counts));
 	const run = await openImportRun(sql, { seq: session.seq, spec, now, standing, expectsNew });
 	const parts = slices.map(({ batch, from, limit }): ImportPart => {
