@@ -202,7 +202,6 @@ export function canonicalJson(value: unknown): string {
 	);
 }
 
-/** Only own keys of the object count. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
 	return (
 		typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)

@@ -80,7 +80,7 @@ function isOf({ written, name }: CidLink, file: Pick<Attachment, 'name' | 'conte
 	return called === written || called === name;
 }
 
-/** Collapses blanks, because relaxed DKIM would sign fields without repeated ones. */
+/** Writes no repeated blanks, so that DKIM's relaxed form does not change the fields. */
 export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline' | 'attachment'): string {
 	const { plain, filename } = nameParameters(name.replace(/\s+/g, ' ').trim());
 	const contentId = id === null ? '' : `Content-ID: <${headerId(id)}>\r\n`;

@@ -143,8 +143,8 @@ class ImportRun {
 	}
 
 	/**
-	 * Only checked rows keep their order. With a limit of errors, wait for each batch. Rows of an earlier run finish
-	 * before new ones.
+	 * True if more batches may follow before the answer: only checked rows then keep their order. With a limit of
+	 * errors, and for rows of an earlier run, each batch needs its answer first.
 	 */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;

@@ -38,7 +38,7 @@ interface Records {
 }
 
 /**
- * `known` has the command's options. With `active`, omits lists without active subscribers. Throws `UsageError` if
+ * `known` has the command's options. With `active`, disables lists without active subscribers. Throws `UsageError` if
  * there is nothing to choose.
  */
 export async function choicesOf(

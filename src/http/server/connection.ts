@@ -126,7 +126,7 @@ export class Connections {
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	/** True if there is room. Otherwise closes the client's connection that has been idle for the longest. */
+	/** True if there is room, or after closing the client's connection that has been idle for the longest. */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
 		const own = this.#isProxied ? 0 : connections.size;

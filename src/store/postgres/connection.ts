@@ -177,7 +177,7 @@ export class Database {
 		if (error instanceof NotAlone) return alone;
 		const mayPass = isRefusedForNow(error)
 			? tries < mostTries
-			: // Reports a server that never answered at once.
+			: // Do not retry if the server has never answered.
 				isLost(error) && this.#wasReached && performance.now() < deadline;
 		if (!mayPass && isUnsure)
 			throw new StoreError(
