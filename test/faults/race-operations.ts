@@ -170,7 +170,7 @@ export const sharing: Readonly<Record<string, Racing>> = {
 		}),
 	acceptSubmission: (_, racer) =>
 		call('acceptSubmission', { ...(fresh[racer] ?? submissionOf([])), key: null }),
-	// Takes all due messages, because the lane of the last lease depends on how several leases interleave.
+	// Takes all due messages, because which ones several concurrent leases would leave is not defined.
 	lease: () => call('lease', { owner: 'other', now: noon, until: noon + hour, max: 6, scope: null }),
 	renew: ({ leased, expired }) =>
 		call('renew', {
