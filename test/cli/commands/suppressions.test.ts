@@ -107,7 +107,7 @@ describe('mailctl suppressions', () => {
 		});
 
 		it.each([
-			['next week', 'an invalid date'],
+			['next week', 'not an end'],
 			['yesterday', 'past'],
 		])('prints the valid forms for %s', async (text, why) => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
