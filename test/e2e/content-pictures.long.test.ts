@@ -102,7 +102,7 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 		],
 		['nested rules', 'p { color: red; &.b { color: blue } }'],
 		[
-			'!important in the sheet and in a style attribute',
+			'important and ordinary rules',
 			'p { color: red !important } #i { color: blue !important } .b { color: lime }',
 		],
 		['a font shorthand', 'p { line-height: 3 } @media (max-width: 500px) { p { font: 20px/1 serif } }'],

@@ -93,7 +93,7 @@ describe('an error for the whole request', () => {
 			'The service answered 502: 502 Bad Gateway',
 		],
 		['a page with a heading', '<html><body><h1>Oops</h1><p>x</p>', 'The service answered 502: Oops'],
-		['a page without both', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
+		['a page with neither', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
 		['nothing', '', 'The service answered 502 without a message.'],
 		['JSON of mailctl', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
 		['JSON without a message', '{"ok": false}', 'The service answered 502 without a message.'],
