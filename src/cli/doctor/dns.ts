@@ -2,22 +2,12 @@ import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { domainOf } from '../../api/address.js';
 import { codeOf, whyUnreachable } from '../../api/errors.js';
-import type { Contents } from '../connect/inspect.js';
 import { UsageError } from '../frame/errors.js';
-import {
-	type Answer,
-	type Checks,
-	firstError,
-	ok,
-	problem,
-	Skip,
-	type Surroundings,
-	skipped,
-	type Verdict,
-	warning,
-} from './checks.js';
+import type { Answer, Checks, Surroundings, Verdict } from './checks.js';
+import { firstError, ok, problem, Skip, skipped, warning } from './checks.js';
+import type { Database } from './sending.js';
 
-export type Names = ReturnType<typeof createNames>;
+type Names = ReturnType<typeof createNames>;
 
 /** `server`: the DNS server; undefined: those of this machine. Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
@@ -70,7 +60,7 @@ function isServer(text: string): boolean {
 
 const mostDomains = 20;
 
-export function dnsChecks(contents: () => Contents, names: Names, around: Surroundings): Checks {
+export function dnsChecks({ contents, ...around }: Database, names: Names): Checks {
 	const { line, goOnline } = around;
 	const set = async (name: 'bounceAddress' | 'publicUrl', none: string) => {
 		goOnline();
@@ -131,11 +121,17 @@ export function dnsChecks(contents: () => Contents, names: Names, around: Surrou
 							`mail of ${domain} is not signed here, and large providers want a signature`,
 							line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
 						);
-			const judge = async (domain: string) => {
-				const own = keys.filter((key) => key.domain === domain);
-				const judged = own.map(async (key) => judgeKey(key, (await names.txt(key.name)) ?? [], publish));
-				return unsigned(domain) ?? (await Promise.all(judged));
+			const judgeKey = async ({ name, value }: (typeof keys)[number]): Promise<Verdict> => {
+				const published = ((await names.txt(name)) ?? []).map(keyIn);
+				if (published.length === 0)
+					return problem(`${name} has no TXT record, so no signature can be verified`, publish);
+				if (published.includes(keyIn(value))) return ok(`${name} is the key that signs`);
+				const isRevoked = published.every((key) => key === '');
+				const says = isRevoked ? 'revokes the key' : 'has another key, so every signature fails';
+				return problem(`the TXT record of ${name} ${says}`, publish);
 			};
+			const judge = async (domain: string) =>
+				unsigned(domain) ?? Promise.all(keys.filter((key) => key.domain === domain).map(judgeKey));
 			return each(signedDomains, judge, { unasked: unsigned });
 		},
 		// Receivers look at the domain of the return path (RFC 7208 s.2.4).
@@ -171,21 +167,9 @@ interface Others {
 	unasked?: (domain: string) => Verdict | null;
 }
 
-interface Key {
-	name: string;
-	value: string;
-}
-
-function judgeKey({ name, value }: Key, records: readonly string[], fix: string): Verdict {
-	if (records.length === 0) return problem(`${name} has no TXT record, so no signature can be verified`, fix);
-	const keyIn = (record: string) => {
-		const tags = record.split(';').map((part) => part.replace(/\s/g, ''));
-		return tags.find((part) => part.startsWith('p='))?.slice(2);
-	};
-	const published = records.map(keyIn);
-	if (published.includes(keyIn(value))) return ok(`${name} is the key that signs`);
-	if (published.every((key) => key === '')) return problem(`the TXT record of ${name} revokes the key`, fix);
-	return problem(`the TXT record of ${name} has another key, so every signature fails`, fix);
+function keyIn(record: string): string | undefined {
+	const tags = record.split(';').map((part) => part.replace(/\s/g, ''));
+	return tags.find((part) => part.startsWith('p='))?.slice(2);
 }
 
 function judgeSpf(domain: string, texts: readonly string[]): Verdict {

@@ -1,17 +1,21 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { constants, existsSync, realpathSync } from 'node:fs';
+import { access, realpath, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { isPostgres } from '../../store/url.js';
+import { oldestPostgres } from '../../store/maintenance.js';
+import { isPostgres, shownDatabase } from '../../store/url.js';
 import { readConfig } from '../config/config.js';
-import type { Contents } from '../connect/inspect.js';
+import type { Contents, Inspected, InspectedFile, InspectedServer } from '../connect/inspect.js';
 import type { CommandContext } from '../frame/context.js';
-import { type Checks, firstError, Skip, type Surroundings } from './checks.js';
-import { configChecks } from './config.js';
-import { fileChecks, serverChecks } from './database.js';
+import { classify, readOnlyHint } from '../frame/exit.js';
+import { gibibyte, mebibyte, sizeText, spanText } from '../render/units.js';
+import type { Checks, Surroundings, Verdict } from './checks.js';
+import { firstError, ok, problem, Skip, warning } from './checks.js';
 import { createNames, dnsChecks } from './dns.js';
-import { queueChecks } from './queue.js';
-import { sendingChecks } from './sending.js';
+import { judgeClock, machineChecks, setClock } from './machine.js';
+import { type Database, queueChecks, sendingChecks } from './sending.js';
 
 export async function localChecks(
 	cx: CommandContext,
@@ -32,10 +36,13 @@ export async function localChecks(
 			})
 		: null;
 	const opened = found instanceof Error ? null : found;
-	const contents = (): Contents => {
-		if (opened === null) throw new Skip('the database is not open');
-		if (opened.contents === null) throw new Skip('the database has the schema of another version');
-		return opened.contents;
+	const database: Database = {
+		...around,
+		contents: () => {
+			if (opened === null) throw new Skip('the database is not open');
+			if (opened.contents === null) throw new Skip('the database has the schema of another version');
+			return opened.contents;
+		},
 	};
 	const keyFile = cx.io.env['MAILCTL_KEY_FILE'];
 	const secrets = [
@@ -46,11 +53,11 @@ export async function localChecks(
 	const folder = opened === null || isOnServer ? null : dirname(files[0] ?? url);
 	return {
 		checks: {
-			...configChecks(cx.paths, secrets, folder),
-			...(isOnServer ? serverChecks : fileChecks)(url, found, contents, around),
-			...sendingChecks(contents, keys, around),
-			...queueChecks(contents, around),
-			...dnsChecks(contents, names, around),
+			...machineChecks(cx.paths, secrets, folder),
+			...(isOnServer ? serverChecks : fileChecks)(url, found, database),
+			...sendingChecks(database, keys),
+			...queueChecks(database),
+			...dnsChecks(database, names),
 		},
 		close: async () => {
 			names.close();
@@ -84,4 +91,151 @@ function databaseFiles(path: string): string[] {
 	if (!existsSync(path)) return [];
 	const file = realpathSync(path);
 	return ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix).filter((one) => existsSync(one));
+}
+
+/** A MiB takes a millisecond of CPU and, from a slow disk, ten; meanwhile SQLite hears no signal. */
+const quickBytes = 128 * mebibyte;
+/** SQLite shortens the log to 64 MiB after it was copied back. */
+const longLogBytes = 256 * mebibyte;
+
+/** An error: why the database is not open. Null: the configuration does not say which one it is. */
+type Found = Inspected | Error | null;
+
+function fileChecks(path: string, found: Found, { contents, ...around }: Database): Checks {
+	const opened = (): InspectedFile => {
+		if (found !== null && 'bytes' in found) return found;
+		throw new Skip('the database is not open');
+	};
+	return {
+		'database.file': async () => {
+			if (found === null)
+				throw new Skip('the configuration, which may name another database, cannot be read');
+			if (found instanceof Error) return judgeUnopened(path, found, around);
+			const file = await realpath(path);
+			for (const one of [file, dirname(file)]) {
+				const refusal = await access(one, constants.W_OK).catch(String);
+				if (refusal) return problem(`this user may not write to ${one}`, readOnlyHint);
+			}
+			return ok(`${path}, ${sizeText(opened().bytes.file)}`);
+		},
+		'database.schema': () => judgeSchema(opened().schema, around),
+		'database.sound': () => judgeSoundness(opened(), around),
+		'database.log': () => {
+			const { log } = opened().bytes;
+			const says = `the write-ahead log has ${sizeText(log)}`;
+			if (log <= longLogBytes) return ok(says);
+			return warning(says, 'end the processes that use the database: the last one copies the log back');
+		},
+		'database.space': async () => {
+			opened();
+			const { bavail, blocks, bsize } = await statfs(dirname(await realpath(path)));
+			return judgeSpace({ free: bavail * bsize, total: blocks * bsize });
+		},
+		'database.clock': async () => {
+			const { now, moment } = around;
+			const ahead = await judgeAhead("this machine's", contents());
+			if (ahead !== null) return ahead;
+			const newest = await contents().newest();
+			const says = `this machine's clock shows ${moment(now())}`;
+			if (newest === null || newest <= now() + 300 * microsPerSecond) return ok(says);
+			return problem(`${says}, but a record has the time ${moment(newest)}`, setClock);
+		},
+	};
+}
+
+function serverChecks(url: string, found: Found, { contents, ...around }: Database): Checks {
+	const opened = (): InspectedServer => {
+		if (found !== null && 'server' in found) return found;
+		throw new Skip('the database is not open');
+	};
+	return {
+		'database.server': () => {
+			if (found instanceof Error) return judgeUnopened(shownDatabase(url), found, around);
+			const { version, major, bytes, isReadOnly, isEncrypted } = opened().server;
+			const says = `PostgreSQL ${version}, ${sizeText(bytes)}, ${isEncrypted ? 'with' : 'without'} TLS`;
+			if (isReadOnly) return problem(`${says}: it is read-only`, 'name the primary server with --db');
+			if (major < oldestPostgres)
+				return problem(`${says}: mailctl needs ${oldestPostgres} or newer`, 'upgrade PostgreSQL');
+			return ok(says);
+		},
+		'database.schema': () => judgeSchema(opened().schema, around),
+		'database.durability': () => {
+			const { synchronousCommit, standbys, replicas } = opened().server;
+			if (synchronousCommit === 'off')
+				return problem(
+					'synchronous_commit is off: a crash of the server loses accepted changes',
+					'ALTER DATABASE … RESET synchronous_commit',
+				);
+			if (replicas > 0 && (standbys === '' || synchronousCommit === 'local'))
+				return warning(
+					'commits do not wait for the replicas: a failover may lose the last ones',
+					"set synchronous_standby_names = '*' and synchronous_commit = on",
+				);
+			return ok(`commits wait for the disk of the server${standbys === '' ? '' : ` and for ${standbys}`}`);
+		},
+		'database.connections': () => {
+			const { connections, mostConnections } = opened().server;
+			const says = `${connections} of ${mostConnections} connections are in use`;
+			if (connections <= 0.8 * mostConnections) return ok(says);
+			return warning(says, 'set a smaller ?pool=, use PgBouncer, or raise max_connections');
+		},
+		'database.clock': async () => {
+			const { ahead } = opened().server;
+			const wrong = await judgeAhead("the server's", contents());
+			return wrong ?? judgeClock("the server's", ahead, 2 * microsPerSecond);
+		},
+	};
+}
+
+function judgeUnopened(path: string, error: Error, { line, text }: Surroundings): Verdict {
+	if (error instanceof DatabaseMissing) {
+		const words = ['engine', 'init', '--sender', 'ADDRESS', '--smtp', 'smtp://USER@HOST:587'];
+		return problem(`no database at ${path}`, line(...words));
+	}
+	const { message, hint } = classify(error);
+	return problem(message, hint === null ? null : text(hint));
+}
+
+function judgeSchema({ found, known }: Inspected['schema'], { line }: Surroundings): Verdict {
+	if (found === known) return ok(`version ${found} of the schema, which is current`);
+	const newer = `version ${found} of the schema is newer than ${known}, the latest known`;
+	if (found > known) return problem(newer, 'upgrade mailctl');
+	return warning('the database is empty: the next command sets it up', line('engine', 'status'));
+}
+
+function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: Surroundings): Verdict {
+	const restore = line('engine', 'restore', 'BACKUP');
+	if (!isFull && bytes.file > quickBytes)
+		throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
+	let said: string[];
+	try {
+		// SQLite writes a heading and several sentences into one message.
+		said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
+	} catch (error) {
+		if (!(error instanceof StoreError)) throw error;
+		const check = 'check the disk (dmesg, smartctl): the file may be sound';
+		if (error.code !== 'damaged') return problem('the disk cannot read the file', check);
+		// SQLite sometimes reports an unreadable page as damage.
+		return problem('the file seems damaged', `if dmesg shows no error of the disk: ${restore}`);
+	}
+	if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
+	const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
+	const others = more.length === 0 ? '' : `, and ${more.length} more`;
+	return problem(`the file is damaged: ${first}${others}`, restore);
+}
+
+/** In bytes. A tenth of the disk is little, but no more than 20 GiB: a tenth of a large disk is enough for years. */
+export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
+	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
+	const fix = 'free some space, or move the database';
+	if (free < 100 * mebibyte) return problem(`${says}: writing will soon fail`, fix);
+	return free < Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte)) ? warning(says, fix) : ok(says);
+}
+
+/** The clock is ahead of the time that the database has seen pass, by which it deletes; null: it is not. */
+async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {
+	const ahead = await contents.clockAhead();
+	if (ahead <= 0) return null;
+	const says = `${whose} clock is ${spanText(ahead)} ahead of the last use of this database`;
+	return warning(`${says}, so expired data stays for another day`, setClock);
 }

@@ -9,21 +9,10 @@ import { hintText, unnamed } from '../frame/command-line.js';
 import type { Connection, Target } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
-import { judgeValidity, validityOf } from './certificate.js';
-import {
-	type Checks,
-	firstError,
-	ok,
-	once,
-	problem,
-	Skip,
-	type Surroundings,
-	type Verdict,
-	warning,
-} from './checks.js';
-import { configChecks } from './config.js';
-import { judgeClock } from './database.js';
-import { stepsOf } from './queue.js';
+import type { Checks, Surroundings, Verdict } from './checks.js';
+import { firstError, ok, once, problem, Skip, warning } from './checks.js';
+import { judgeClock, judgeValidity, machineChecks, validityOf } from './machine.js';
+import { stepsOf } from './sending.js';
 
 export async function remoteChecks(
 	cx: CommandContext,
@@ -38,11 +27,10 @@ export async function remoteChecks(
 		refusal = error;
 		return cx.connectTo({ ...asked, token: null });
 	});
-	const { target, close } = connection;
-	const hasToken = target.kind === 'remote' && target.token !== null;
+	const hasToken = connection.target.kind === 'remote' && connection.target.token !== null;
 	return {
 		checks: {
-			...configChecks(cx.paths, [], null),
+			...machineChecks(cx.paths, [], null),
 			'config.token': () => {
 				if (refusal === null) return ok(hasToken ? 'a token is set' : 'no token is set');
 				return problem(refusal.message, refusal.hint === null ? null : hintText(refusal.hint, unnamed));
@@ -54,7 +42,7 @@ export async function remoteChecks(
 			...serviceChecks(cx, { connection, hasToken }, around),
 		},
 		close: async () => {
-			if (refusal !== null) await close();
+			if (refusal !== null) await connection.close();
 		},
 	};
 }
@@ -103,25 +91,20 @@ function serviceChecks(
 	{ connection: { api, exchange }, hasToken }: { connection: Connection; hasToken: boolean },
 	{ now, goOnline, timeout }: Surroundings,
 ): Checks {
-	const ask = (path: string, token?: null) =>
+	const ask = (path: string, more: { token?: null } = {}) =>
 		once(async () => {
 			goOnline();
 			const signal = timeout();
 			try {
-				const { body, ...answer } = await exchange({
-					method: 'GET',
-					path,
-					...(token === null && { token }),
-					signal,
-				});
+				const { body, ...answer } = await exchange({ method: 'GET', path, signal, ...more });
 				return { ...answer, json: jsonOf(body), at: now() };
 			} catch (error) {
 				throw signal.aborted ? signal.reason : error;
 			}
 		});
 	const lists = ask(`${listsPath}?page_size=1`);
-	const ready = ask('/readyz', null);
-	const root = ask('/', null);
+	const ready = ask('/readyz', { token: null });
+	const root = ask('/', { token: null });
 	const answered = (asked: typeof lists) =>
 		asked().catch((error: unknown) => {
 			throw error instanceof Skip ? error : new Skip('the service does not answer');

@@ -7,17 +7,8 @@ import { pauseSentence } from '../../api/pauses.js';
 import { type Message, Report, SendResult } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Check, check } from './model.js';
-import {
-	type Answer,
-	Broken,
-	Halted,
-	type Probe,
-	Skipped,
-	said,
-	shown,
-	unexpected,
-	withQuery,
-} from './probe.js';
+import type { Answer, Probe } from './probe.js';
+import { Broken, Halted, Skipped, said, shown, unexpected, withQuery } from './probe.js';
 import type { RunNames } from './records.js';
 import { listsPath, resourceChecks } from './resources.js';
 

@@ -63,24 +63,22 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 }
 
 async function tell(cx: CommandContext, options: SmokeOptions, run: Run): Promise<ExitCode> {
+	const print = async (plan: Readonly<Record<string, unknown>>, lines: readonly string[], would: string) => {
+		if (cx.out.format === 'json') await cx.wouldDo('', plan);
+		else await cx.out.raw(lines.map((line) => `${line}\n`).join(''));
+		await cx.note(`dry run: would ${would}`);
+		return exits.done;
+	};
 	if (options.cleanupOnly) {
 		const things = await run.findLeftovers().catch((error: unknown) => {
 			throw error instanceof Broken ? new CliError('smoke_failed', exits.found, error.message) : error;
 		});
-		if (cx.out.format === 'json') await cx.wouldDo('', { delete: things });
-		else await cx.out.raw(things.map((thing) => `${describe(thing)}\n`).join(''));
-		await cx.note(`dry run: would delete ${things.length} of earlier runs`);
-		return exits.done;
+		return print({ delete: things }, things.map(describe), `delete ${things.length} of earlier runs`);
 	}
-	const checks = run
-		.plan(options)
-		.flatMap(({ id, group, title, need, isAsked }) =>
-			isAsked ? [{ id, group, title, changes: need !== 'read' }] : [],
-		);
-	if (cx.out.format === 'json') await cx.wouldDo('', { check: checks });
-	else await cx.out.raw(checks.map(({ id, title }) => `${id.padEnd(26)}${title}\n`).join(''));
-	await cx.note(`dry run: would run ${checks.length} checks`);
-	return exits.done;
+	const asked = run.plan(options).filter(({ isAsked }) => isAsked);
+	const check = asked.map(({ id, group, title, need }) => ({ id, group, title, changes: need !== 'read' }));
+	const lines = check.map(({ id, title }) => `${id.padEnd(26)}${title}`);
+	return print({ check }, lines, `run ${check.length} checks`);
 }
 
 async function publish(
@@ -123,14 +121,10 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 		throw new CliError('not_authenticated', exits.authentication, halted.message);
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	if (failed.length === 0 && leftovers.length === 0) return exits.done;
-	const hints: Hint[] = [
-		...(halted === null ? [] : [[`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']]),
-		...(leftovers.length === 0 ? [] : [[mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']]),
-	];
-	throw new CliError(
-		'smoke_failed',
-		exits.found,
-		`${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`,
-		hints.length > 0 ? { hint: joinHints(hints) } : {},
-	);
+	const hints: Hint[] = [];
+	if (halted !== null) hints.push([`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']);
+	if (leftovers.length > 0) hints.push([mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']);
+	const message = `${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`;
+	const more = hints.length > 0 ? { hint: joinHints(hints) } : {};
+	throw new CliError('smoke_failed', exits.found, message, more);
 }

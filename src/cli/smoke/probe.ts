@@ -1,5 +1,5 @@
 /** How checks ask a deployment, and what they hold against its answers. */
-import type { WireExchange } from '../../api/api.js';
+import type { WireExchange, WireRequest, WireResponse } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -7,19 +7,15 @@ import { isRecord } from '../../api/json.js';
 import type { RecordShape, Shape } from '../../api/schema/record.js';
 import { canParseUrl } from '../../api/schema/url.js';
 
-export interface Ask {
+export interface Ask extends Pick<WireRequest, 'path' | 'token'> {
 	method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-	path: string;
 	body?: unknown;
-	token?: string | null;
 	retries?: number;
 }
 
-export interface Answer {
-	method: string;
-	path: string;
-	status: number;
-	headers: Readonly<Record<string, string>>;
+export interface Answer
+	extends Pick<WireRequest, 'method' | 'path'>,
+		Pick<WireResponse, 'status' | 'headers'> {
 	text: string;
 	json: unknown;
 }
@@ -46,15 +42,16 @@ const maxWaitMs = 60_000;
 export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
 	const late = after(signal, changeGraceMs);
 	const askOnce = async ({ method, path, body, token: other }: Ask): Promise<Answer> => {
-		const { status, headers, ...answer } = await exchange({
+		const answer = await exchange({
 			...{ method, path, signal: method === 'GET' ? signal : late },
 			headers: { accept: 'application/json', 'content-type': 'application/json' },
 			...(body !== undefined && { body: JSON.stringify(body) }),
 			...(other !== undefined && { token: other }),
 		});
+		const { status, headers } = answer;
 		const text = new TextDecoder().decode(answer.body);
-		const shownText = token === null || token.length < 4 ? text : text.replaceAll(token, '********');
-		return { method, path, status, headers, text: shownText, json: parse(text) };
+		const masked = token === null || token.length < 4 ? text : text.replaceAll(token, '********');
+		return { method, path, status, headers, text: masked, json: parse(text) };
 	};
 	return async (ask) => {
 		const isRepeatable = ['GET', 'PUT', 'DELETE'].includes(ask.method);

@@ -58,11 +58,8 @@ function tapReport(report: SmokeReport): string {
 		];
 		return [line, '  ---', ...block.map((one) => `  ${one}`), '  ...'];
 	});
-	const comments = [
-		...report.leftovers.map((one) => `left behind: ${describe(one)}: ${one.why}`),
-		`${report.target}, run ${report.run}`,
-		summaryOf(report),
-	];
+	const left = report.leftovers.map((one) => `left behind: ${describe(one)}: ${one.why}`);
+	const comments = [...left, `${report.target}, run ${report.run}`, summaryOf(report)];
 	const lines = [...points, ...comments.map((text) => clean(`# ${text}`))];
 	return `${['TAP version 14', `1..${report.checks.length}`, ...lines].join('\n')}\n`;
 }
@@ -75,32 +72,23 @@ function junitReport({ checks, counts, deviations, duration_ms, started }: Smoke
 	};
 	const cases = checks.flatMap(({ id, title, group, outcome, detail, duration_ms: ms }) => {
 		const message = detail ?? '';
-		const open = tag('testcase', {
-			...{ classname: `mailctl.smoke.${group}`, name: `${id}: ${title}`, time: seconds(ms) },
-		});
+		const named = { classname: `mailctl.smoke.${group}`, name: `${id}: ${title}`, time: seconds(ms) };
+		const open = tag('testcase', named);
+		const failure = `${tag('failure', { message, type: 'contract' })}>${xml(message)}</failure>`;
+		const differing = deviations.filter(({ check }) => check === id);
 		const inner = [
-			...(outcome === 'fail'
-				? [`${tag('failure', { message, type: 'contract' })}>${xml(message)}</failure>`]
-				: []),
+			...(outcome === 'fail' ? [failure] : []),
 			...(outcome === 'skip' ? [`${tag('skipped', { message })}/>`] : []),
-			...deviations
-				.filter(({ check }) => check === id)
-				.map(({ text }) => `<system-out>${xml(`deviation: ${text}`)}</system-out>`),
+			...differing.map(({ text }) => `<system-out>${xml(`deviation: ${text}`)}</system-out>`),
 		];
 		if (inner.length === 0) return [`\t${open}/>`];
 		return [`\t${open}>`, ...inner.map((one) => `\t\t${one}`), '\t</testcase>'];
 	});
-	const suite = tag('testsuite', {
-		name: 'mailctl smoke',
-		tests: checks.length,
-		failures: counts.failed,
-		errors: 0,
-		skipped: counts.skipped,
-		time: seconds(duration_ms),
-		timestamp: started.replace(/Z$/, ''),
-	});
-	const all = ['<?xml version="1.0" encoding="UTF-8"?>', `${suite}>`, ...cases, '</testsuite>', ''];
-	return all.join('\n');
+	const { failed: failures, skipped } = counts;
+	const [time, timestamp] = [seconds(duration_ms), started.replace(/Z$/, '')];
+	const sums = { name: 'mailctl smoke', tests: checks.length, failures, errors: 0, skipped, time, timestamp };
+	const suite = [`${tag('testsuite', sums)}>`, ...cases, '</testsuite>', ''];
+	return ['<?xml version="1.0" encoding="UTF-8"?>', ...suite].join('\n');
 }
 
 /** XML 1.0 has no way to write most controls, lone surrogates and noncharacters (its production 2). */

@@ -2,20 +2,8 @@
 import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import { type Check, check, type Group } from './model.js';
-import {
-	type Ask,
-	Broken,
-	createdId,
-	isSame,
-	type Json,
-	type Probe,
-	pageNumber,
-	type Shapes,
-	Skipped,
-	shown,
-	unexpected,
-	withQuery,
-} from './probe.js';
+import type { Ask, Json, Probe, Shapes } from './probe.js';
+import { Broken, createdId, isSame, pageNumber, Skipped, shown, unexpected, withQuery } from './probe.js';
 import type { RunNames } from './records.js';
 
 export const listsPath = '/sub/lists/';
@@ -42,19 +30,19 @@ interface Resource {
 	decided?: Json;
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
-	changes?: readonly (readonly [verb: string, title: string, run: Change])[];
+	changes?: Readonly<Record<string, readonly [title: string, run: Change]>>;
 	/** 'open': the document leaves the refusal open, and acceptance is a deviation. */
 	refusals: readonly (readonly [verb: string, what: string, key: string, body: Json, isOpen?: 'open'])[];
 }
 
 /** `callsOut`: a check may make the service call a host outside of it. */
 export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolean }): Check[] {
-	const { list, field, webhook, email } = names;
+	const { list, field, webhook, email, id } = names;
 	const email_reason = 'a check of this deployment';
-	const variable = `${field}_replaced`;
-	const refused = { list: `${list}-refused`, field: `${field}_refused`, webhook: `${webhook}-refused` };
-	const repeated = { email: `replaced-smoke-1.${email}` };
+	const replaced = { email: `replaced-smoke-1.${email}` };
+	const secondField = { variable: `${field}_replaced`, name: 'Smoke, replaced' };
 	const unknownMeta = { email: `smoke-99.${email}`, meta: `{"${field}_none": "x"}` };
+	const url = `${webhook}-refused`;
 	const resources: readonly Resource[] = [
 		{
 			...{ group: 'lists', one: 'list', shape: List, mark: 'name', at: listsPath },
@@ -62,7 +50,9 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			defaults: { active_subscribers_count: 0, inactive_subscribers_count: 0, overall_subscribers_count: 0 },
 			patch: { name: `${list}-patched` },
 			replace: { name: `${list}-replaced`, email_reason: 'a check, replaced' },
-			refusals: [['requires-reason', 'a list without email_reason', 'email_reason', { name: refused.list }]],
+			refusals: [
+				['requires-reason', 'a list without email_reason', 'email_reason', { name: `${list}-refused` }],
+			],
 		},
 		{
 			...{ group: 'subscribers', one: 'subscriber', shape: Subscriber, mark: 'email' },
@@ -71,29 +61,26 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 				own: (probe) => ownSubscribers(probe, { name: `${list}-subscribers`, email_reason }),
 			},
 			body: { email: `smoke-1.${email}`, name: 'Smoke One' },
-			defaults: {
-				...{ is_active: true, disable_reason: null, is_email_verified: false },
-				...{ source: 'API', meta: {} },
-			},
+			defaults: { is_active: true, disable_reason: null, is_email_verified: false, source: 'API', meta: {} },
 			patch: { email: `patched-smoke-1.${email}` },
-			replace: { ...repeated, name: 'Smoke Replaced', is_active: false },
+			replace: { ...replaced, name: 'Smoke Replaced', is_active: false },
 			further: [
 				check('read', 'subscribers.filters', 'filters by address and state choose subscribers', judgeFilters),
 				check('read', 'subscribers.unknown-list', 'an unknown list is a 404', async (probe) =>
 					probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
 				),
 			],
-			changes: [
-				['deactivate', 'PATCH deactivates, and the list counts it', judgeDeactivation],
-				[
-					...(['own-filters', 'the filters find the new subscriber and no other'] as const),
+			changes: {
+				deactivate: ['PATCH deactivates, and the list counts it', judgeDeactivation],
+				'own-filters': [
+					'the filters find the new subscriber and no other',
 					(probe, path) => judgeOwnFilters(probe, path, `smoke-2.${email}`),
 				],
-			],
+			},
 			refusals: [
 				['requires-email', 'a subscriber without an email', 'email', { name: 'x' }],
 				['malformed', 'a malformed address', 'email', { email: 'smoke' }, 'open'],
-				['unique', 'the same address twice in a list', 'email', repeated, 'open'],
+				['unique', 'the same address twice in a list', 'email', replaced, 'open'],
 				['unknown-meta', 'a meta key that is not a field', 'meta', unknownMeta, 'open'],
 			],
 		},
@@ -101,33 +88,24 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			...{ group: 'fields', one: 'field', shape: Field, mark: 'variable', at: '/sub/fields/' },
 			body: { variable: field, name: 'Smoke' },
 			patch: { variable: `${field}_patched` },
-			replace: { variable, name: 'Smoke, replaced' },
+			replace: secondField,
 			refusals: [
-				['requires-name', 'a field without a name', 'name', { variable: refused.field }],
-				[
-					'unique',
-					'a second field of the same variable',
-					'variable',
-					{ variable, name: 'Smoke, replaced' },
-					'open',
-				],
+				['requires-name', 'a field without a name', 'name', { variable: `${field}_refused` }],
+				['unique', 'a second field of the same variable', 'variable', secondField, 'open'],
 			],
 		},
 		{
 			...{ group: 'webhooks', one: 'webhook', shape: Webhook, mark: 'url', at: '/webhooks/' },
-			body: {
-				...{ url: webhook, type: 'SOFTBOUNCED' },
-				...{ is_auth_enabled: true, login: 'smoke', password: names.id },
-			},
+			body: { url: webhook, type: 'SOFTBOUNCED', is_auth_enabled: true, login: 'smoke', password: id },
 			patch: { url: `${webhook}-patched` },
 			replace: { url: `${webhook}-replaced`, type: 'HARDBOUNCED' },
 			decided: { is_auth_enabled: false, login: '', password: '' },
 			// A name that resolves belongs to a stranger, who must not get events (RFC 2606).
 			mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
-			changes: callsOut ? [['test', 'run_test is answered', judgeRunTest]] : [],
+			changes: callsOut ? { test: ['run_test is answered', judgeRunTest] } : {},
 			refusals: [
-				['requires-type', 'a webhook without a type', 'type', { url: refused.webhook }],
-				['known-type', 'a webhook of an unknown type', 'type', { url: refused.webhook, type: 'SMOKED' }],
+				['requires-type', 'a webhook without a type', 'type', { url }],
+				['known-type', 'a webhook of an unknown type', 'type', { url, type: 'SMOKED' }],
 			],
 		},
 	];
@@ -227,7 +205,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 					probe.deviate(`the 400 for ${what} does not name ${key}`);
 			}),
 		),
-		...(of.changes ?? []).map(([verb, title, run]) => change(verb, title, run)),
+		...Object.entries(of.changes ?? {}).map(([verb, [title, run]]) => change(verb, title, run)),
 		change('delete', `the ${one} is deleted and then gone`, async (probe, path) => {
 			await probe.expect({ method: 'DELETE', path }, 204);
 			const after = await probe.get(path);

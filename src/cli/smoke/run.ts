@@ -3,28 +3,10 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { allChecks, type RunOptions } from './checks.js';
 import { type Check, type CheckResult, type Group, groups, type SmokeReport } from './model.js';
-import {
-	after,
-	type Caller,
-	createCaller,
-	createdId,
-	Denied,
-	Halted,
-	Probe,
-	Skipped,
-	whyHalted,
-} from './probe.js';
-import {
-	collectionOf,
-	describe,
-	findThings,
-	type Kind,
-	kinds,
-	type Leftover,
-	messageOf,
-	removeThing,
-	type Thing,
-} from './records.js';
+import type { Caller } from './probe.js';
+import { after, createCaller, createdId, Denied, Halted, Probe, Skipped, whyHalted } from './probe.js';
+import type { Kind, Leftover, Thing } from './records.js';
+import { collectionOf, describe, findThings, kinds, messageOf, removeThing } from './records.js';
 
 export interface Selection {
 	full: boolean;
@@ -56,10 +38,7 @@ export class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/**
-	 * Paths of POST requests that may have made a record, with the ids that were answered: an unanswered one may have
-	 * been carried out.
-	 */
+	/** Paths of POST requests that may have made records, also without an answer, and the ids in their answers. */
 	readonly #posted = new Map<string, Set<number>>();
 	#halted: Halted | null = null;
 
@@ -73,12 +52,10 @@ export class Run {
 		const isPossible = { read: true, change: full, send: this.#options.mail !== null };
 		if (only.includes('send') && !isPossible.send)
 			throw new UsageError('--only send needs --send-to and --from');
-		const asked = groups.filter(
-			(group) =>
-				(only.length === 0 || only.includes(group)) &&
-				!skip.includes(group) &&
-				(group !== 'send' || isPossible.send),
+		const chosen = groups.filter(
+			(group) => (only.length === 0 || only.includes(group)) && !skip.includes(group),
 		);
+		const asked = chosen.filter((group) => group !== 'send' || isPossible.send);
 		if (asked.length === 0)
 			throw new UsageError('--only and --skip leave no checks', { hint: `groups: ${groups.join(', ')}` });
 		return allChecks(this.#cx, this.#options)
@@ -89,12 +66,12 @@ export class Run {
 	/** Makes the checks, and deletes what they made, also after the signal. */
 	async smoke(selection: Selection): Promise<Finished> {
 		await this.#check(this.plan(selection));
+		const { id } = this.#options.names;
 		const among = kinds.filter((kind) => this.#posted.has(collectionOf(kind)));
 		if (among.length > 0)
 			await this.#cleaned('all', 'everything the run made is deleted', async () => {
 				const call = await this.#caller(after(this.#options.signal, cleanupGrace));
-				for (const thing of await this.#made(call, among))
-					await this.#remove(call, thing, this.#options.names.id);
+				for (const thing of await this.#find(call, among, id)) await this.#remove(call, thing, id);
 			});
 		return this.#finish();
 	}
@@ -180,28 +157,26 @@ export class Run {
 		}
 	}
 
-	/** Records of this run by their names, and those that an answer to a creation names. */
-	async #made(call: Caller, among: readonly Kind[]): Promise<Thing[]> {
-		const { names } = this.#options;
-		const found = await this.#find(call, among, names.id);
-		const others = among.flatMap((kind) => {
-			const ids = [...(this.#posted.get(collectionOf(kind)) ?? [])];
-			const unnamed = ids.filter((id) => !found.some((thing) => thing.kind === kind && thing.id === id));
-			return unnamed.map((id) => ({ kind, id, name: names[kind], isUnnamed: true as const }));
-		});
-		return [...found, ...others];
-	}
-
-	/** Finds records of a run, or of any when null. A collection that cannot be searched may hold some. */
+	/**
+	 * Finds records of a run, or of any when null, by their names; and those that an answer to a creation named. A
+	 * collection that cannot be searched may hold some.
+	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
+		const { names } = this.#options;
 		const found: Thing[] = [];
-		for (const kind of among)
+		for (const kind of among) {
+			const ids = new Set(this.#posted.get(collectionOf(kind)));
 			try {
-				found.push(...(await findThings(call, run, kind)));
+				for (const thing of await findThings(call, run, kind)) {
+					found.push(thing);
+					ids.delete(thing.id);
+				}
 			} catch (error) {
 				const why = `it may be there: the search failed: ${messageOf(error)}`;
-				this.#leftovers.push({ kind, id: null, name: this.#options.names[kind], why });
+				this.#leftovers.push({ kind, id: null, name: names[kind], why });
 			}
+			for (const id of ids) found.push({ kind, id, name: names[kind], isUnnamed: true });
+		}
 		return found;
 	}
 
@@ -215,11 +190,10 @@ export class Run {
 		const [start, before] = [monotonicMicros(), this.#leftovers.length];
 		await work();
 		const whys = this.#leftovers.slice(before).map((one) => `${describe(one)}: ${one.why}`);
-		const end =
-			whys.length === 0
-				? { outcome: 'pass' as const, detail: null }
-				: { outcome: 'fail' as const, detail: whys.join('\n') };
-		this.#checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', ...end, duration_ms: since(start) });
+		const [outcome, detail] =
+			whys.length === 0 ? ['pass' as const, null] : ['fail' as const, whys.join('\n')];
+		const duration_ms = since(start);
+		this.#checks.push({ id: `cleanup.${id}`, title, group: 'cleanup', outcome, detail, duration_ms });
 	}
 
 	async #finish(): Promise<Finished> {

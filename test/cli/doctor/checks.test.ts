@@ -9,9 +9,9 @@ import {
 	warning,
 } from '../../../src/cli/doctor/checks.js';
 import { summaryOf, textReport } from '../../../src/cli/doctor/command.js';
-import { judgeSpace } from '../../../src/cli/doctor/database.js';
 import { createNames } from '../../../src/cli/doctor/dns.js';
-import { judgeBounced } from '../../../src/cli/doctor/queue.js';
+import { judgeSpace } from '../../../src/cli/doctor/local.js';
+import { judgeBounced } from '../../../src/cli/doctor/sending.js';
 import { UsageError } from '../../../src/cli/frame/errors.js';
 import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js';
 

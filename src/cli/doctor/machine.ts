@@ -1,11 +1,14 @@
-/** This machine and the files of the configuration: whether they are readable, and which users may read them. */
-
+/** Checks of this machine and its configuration, and rules for certificates and clocks of either target. */
 import { stat } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { type ConnectionOptions, connect, rootCertificates } from 'node:tls';
+import { type Micros, microsPerDay, microsPerMs } from '../../api/datetime.js';
 import { type Paths, readConfig, readTokens } from '../config/config.js';
 import { shellWord } from '../frame/words.js';
-import { type Answer, type Checks, firstError, ok, problem, Skip, type Verdict } from './checks.js';
+import { spanText } from '../render/units.js';
+import { type Answer, type Checks, firstError, ok, problem, Skip, type Verdict, warning } from './checks.js';
 
-export function configChecks(paths: Paths, secrets: readonly string[], folder: string | null): Checks {
+export function machineChecks(paths: Paths, secrets: readonly string[], folder: string | null): Checks {
 	return {
 		'machine.node': () => ok(`Node.js ${process.versions.node}`),
 		'config.files': () => {
@@ -65,4 +68,54 @@ async function judgeFolder(path: string | null): Promise<Verdict | null> {
 
 function who(bits: number): string {
 	return (bits & 0o007) === 0 ? 'its group' : 'everyone on this machine';
+}
+
+interface Asked extends Pick<ConnectionOptions, 'rejectUnauthorized'> {
+	host: string;
+	port: number;
+	/** PEM of authorities beside those of this machine. */
+	ca: string | null;
+}
+
+/** The end of the certificate, by a handshake alone. Rejects when TLS fails, and with the signal's reason. */
+export function validityOf({ ca, ...asked }: Asked, signal: AbortSignal): Promise<Micros> {
+	return new Promise((resolve, reject) => {
+		const name = isIP(asked.host) === 0 ? { servername: asked.host } : {};
+		const tls = connect({ ...asked, ...name, ...(ca !== null && { ca: [...rootCertificates, ca] }) });
+		const stop = () => tls.destroy(new Error(firstError(signal.reason)));
+		if (signal.aborted) stop();
+		else signal.addEventListener('abort', stop, { once: true });
+		tls.on('error', reject);
+		tls.once('close', () => {
+			signal.removeEventListener('abort', stop);
+			reject(new Error('the connection was closed during the handshake'));
+		});
+		tls.once('secureConnect', () => {
+			resolve(Date.parse(tls.getPeerCertificate().valid_to) * microsPerMs);
+			tls.destroy();
+		});
+	});
+}
+
+interface Judged {
+	now: Micros;
+	/** An expired certificate that nobody verifies is a warning. */
+	isChecked: boolean;
+	renew: string;
+}
+
+export function judgeValidity(name: string, validTo: Micros, { now, isChecked, renew }: Judged): Verdict {
+	const left = spanText(validTo - now);
+	if (validTo < now)
+		return (isChecked ? problem : warning)(`the certificate of ${name} expired ${left} ago`, renew);
+	const expires = `the certificate of ${name} expires in ${left}`;
+	return validTo < now + 14 * microsPerDay ? warning(expires, renew) : ok(expires);
+}
+
+export const setClock = 'set the clock that is wrong: timedatectl set-ntp true';
+
+export function judgeClock(whose: string, ahead: number, tolerated: number): Verdict {
+	if (Math.abs(ahead) <= tolerated) return ok(`${whose} clock agrees with this machine's`);
+	const where = `${spanText(ahead)} ${ahead > 0 ? 'ahead of' : 'behind'}`;
+	return warning(`${whose} clock is ${where} this machine's`, setClock);
 }
