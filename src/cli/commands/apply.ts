@@ -20,9 +20,9 @@ const options = {
 } as const;
 
 const aboutFile =
-	'The file has lists, fields, webhooks and senders, on mailctl also templates, and settings of a local database. Keys ' +
+	'The file has lists, fields, webhooks and senders, on mailctl also templates, and settings of a local database. Other ' +
 	// biome-ignore lint/suspicious/noTemplateCurlyInString: shows how the file names a variable
-	'that it does not have stay as they are. Secrets come from the environment (${NAME}) or from files (password_file).';
+	'keys stay unchanged. Secrets come from the environment (${NAME}) or from files (password_file).';
 
 const columns: Columns<Change> = [
 	column('action', 'ACTION'),
@@ -84,7 +84,7 @@ export const apply: Command = command({
 export const diff: Command = command({
 	name: 'diff',
 	summary: 'show what apply would change',
-	description: `${aboutFile} Ends with 11 if something would change.`,
+	description: `${aboutFile} Exits with 11 if something would change.`,
 	options,
 	columns,
 	output: 'an array of {"action", "kind", "name", "changes": {key: {"from", "to"}}}',

@@ -40,7 +40,7 @@ const list = command({
 	name: 'list',
 	aliases: ['ls'],
 	summary: 'list campaigns, newest first',
-	description: 'Single calls (send --bulk --to) are not listed: the other commands take their UUID.',
+	description: 'Leaves out single calls (send --bulk --to); the other commands accept their UUID.',
 	options: {
 		since: { kind: 'date', summary: 'show campaigns released or started since this day' },
 		state: { kind: 'choice', choices: campaignStates, summary: 'filter by state' },
@@ -52,9 +52,9 @@ const list = command({
 	columns: listColumns,
 	output:
 		'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
-		'"date_released", "recipients" (those left out too), "joined" (those of send --to, where there are any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
+		'"date_released", "recipients" (including those left out), "joined" (messages of send --to, if any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
 		'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
-		'clicked are by people, null what a service of others does not tell',
+		'clicked count people; figures that another service does not have are null',
 	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
 	run: (cx, { options: { since, state, watch, ...how } }) =>
 		watched(cx, watch, async (cx) => {
@@ -75,12 +75,12 @@ const list = command({
 const get = command({
 	name: 'get',
 	summary: 'show the state of a campaign',
-	description: 'With --watch it ends with 0 when the campaign is finished or canceled.',
+	description: 'With --watch it exits with 0 when the campaign is finished or canceled.',
 	args: [campaignArg],
 	options: { watch: watchOption },
 	columns: detailColumns,
 	output:
-		'the campaign as campaigns list has it, with "messages": {"sent": 2, "queued": 1, …}, and of one to lists "audience": {"lists", "exclude_lists", "where", …}',
+		'the campaign as in campaigns list, with "messages": {"sent": 2, "queued": 1, …}, and for a campaign to lists "audience": {"lists", "exclude_lists", "where", …}',
 	exits: [3],
 	examples: ['mailctl campaigns get november', 'mailctl campaigns get november -o json'],
 	run: (cx, { args, options }) =>

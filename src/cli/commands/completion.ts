@@ -14,13 +14,13 @@ const about =
 
 const words = command({
 	name: 'words',
-	summary: 'what may stand at the end of a command line',
-	args: [{ name: 'word', summary: 'the words behind mailctl; a dot before the last one', many: true }],
+	summary: 'list completions of a command line',
+	args: [{ name: 'word', summary: 'the words after mailctl, with a dot before the last word', many: true }],
 	options: {
 		bash: {
 			kind: 'text',
 			placeholder: '.TEXT',
-			summary: 'end of the last word that bash replaces, behind a dot',
+			summary: 'end of the last word that bash replaces, after a dot',
 		},
 	},
 	hidden: true,

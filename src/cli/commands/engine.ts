@@ -41,7 +41,7 @@ const initOptions = {
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'days',
-		summary: 'delete finished messages after so long, such as 400d, or none',
+		summary: 'delete finished messages after this time, such as 400d, or none',
 	},
 } as const;
 
@@ -50,7 +50,7 @@ const init = command({
 	summary: 'create the database, or change its settings',
 	description:
 		'On a terminal and without options it asks for each setting, tests the mail server, and reports missing ' +
-		'DNS records. The global option --time-zone sets the time zone that reports count days in.',
+		'DNS records. The global option --time-zone sets the time zone of the days in reports.',
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,

@@ -76,8 +76,8 @@ const update = command({
 	name: 'update',
 	summary: 'change a field',
 	description:
-		'A new variable renames the key of every subscriber in one transaction: two to four seconds for a million, in which ' +
-		'other writers wait. Ctrl-C undoes it.',
+		'A new variable renames the key of every subscriber in one transaction. Other writers wait meanwhile, about five ' +
+		'seconds for a million. Ctrl-C undoes the change.',
 	args: [fieldArg],
 	options: {
 		variable: { kind: 'text', summary: 'change the variable' },
@@ -125,8 +125,8 @@ const remove = command({
 	aliases: ['rm'],
 	summary: 'delete a field',
 	description:
-		'Its values are removed from every subscriber, a few thousand at a time, while others write. After Ctrl-C or a kill ' +
-		'the field is there with the rest of its values, and the same command continues.',
+		'Removes the values of a few thousand subscribers at a time, so that others can write meanwhile. After Ctrl-C or a ' +
+		'kill the field keeps the remaining values, and the same command continues.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
 	columns: answer('deleted'),

@@ -158,8 +158,8 @@ const update = command({
 });
 
 const inSlices =
-	'Subscribers are deleted a few thousand at a time, while others write. After Ctrl-C or a kill the list is there with ' +
-	'the rest of them, and the same command continues.';
+	'Deletes a few thousand subscribers at a time, so that others can write meanwhile. After Ctrl-C or a kill the list ' +
+	'keeps the remaining subscribers, and the same command continues.';
 
 const remove = command({
 	name: 'delete',

@@ -199,7 +199,7 @@ const get = command({
 	summary: 'show messages with every delivery attempt',
 	args: [{ name: 'id', summary: 'UUIDs of messages', many: true, of: 'message', ask: 'Which message:' }],
 	examples: ['mailctl messages get 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
-	output: 'the message; an array of them when several are asked for',
+	output: 'the message; an array for several ids',
 	exits: [3],
 	columns: detailColumns,
 	async run(cx, { args }) {
@@ -266,8 +266,8 @@ const retry = command({
 	name: 'retry',
 	summary: 'make deferred, uncertain and failed messages due now',
 	description:
-		'"worker" or "serve" sends them. An uncertain message, whose answer was lost after it was handed over, may arrive ' +
-		'twice. A bounced message has a bad address and is refused.',
+		'"worker" or "serve" sends them. The mail server\'s reply to an uncertain message was lost, so it may arrive twice. A ' +
+		'bounced message has a bad address and is refused.',
 	examples: ['mailctl messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	run: (cx, { args }) => change(cx, 'retry', args.id),
 });

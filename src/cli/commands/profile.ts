@@ -98,7 +98,7 @@ const add = command({
 	description: 'Give --base-url URL for a service, whose token "login" adds, or --db PATH for a database.',
 	args: [newArg],
 	options: {
-		set: { kind: 'pairs', summary: 'set a preference, as config set does: timeout=1m' },
+		set: { kind: 'pairs', summary: 'set a preference (see config set): timeout=1m' },
 		protected: { kind: 'flag', summary: 'ask before every change' },
 		allowRecipients: {
 			kind: 'list',

@@ -59,7 +59,7 @@ const reportOptions = {
 		summary: 'draw this chart; line and heat (opens by weekday and hour) need --save',
 	},
 	save: { kind: 'path', summary: 'write the report to a .html, .svg, .csv, .json or .md file' },
-	excel: { kind: 'flag', summary: 'write CSV as Excel reads it' },
+	excel: { kind: 'flag', summary: 'write CSV for Excel' },
 	force: { kind: 'flag', summary: 'replace an existing file' },
 	watch: watchOption,
 	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 if this is true: hardbounced_percent>2' },
@@ -80,7 +80,7 @@ const report = command({
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output:
-		'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day, csv with every figure; days are DD.MM.YYYY in JSON and YYYY-MM-DD elsewhere',
+		'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day, csv with every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere',
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options, showTotals),
@@ -98,7 +98,7 @@ export const campaignsReport = command({
 	options: optionsOfCampaign,
 	columns: reportColumns,
 	output:
-		'{"total", "data"} as of report, where opened counts people, bots and proxies, with "details": {"total", "days", "hours", "week", "bounces", …} and "links", the five most clicked over its whole life; there opened counts people, machine_opened the others; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, whose total is the sum of the others',
+		'{"total", "data"} as in report, where opened counts people, bots and proxies; "details": {"total", "days", "hours", "week", "bounces", …}, where opened counts people and machine_opened the others; "links", the five most clicked; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, where total is the sum of the others',
 	exits: [3, 5, 10],
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => runReport(cx, { ...options, campaign: args.campaign }, showWhole),

@@ -16,7 +16,7 @@ const serve = command({
 	description:
 		'Also serves tracking pixels, links and unsubscribe pages. API requests need a token: the first start ' +
 		'writes one to a file, `engine tokens` makes more. Logs a line of JSON for each request. On Ctrl-C or ' +
-		'SIGTERM it first finishes its work (10 s).',
+		'SIGTERM it finishes its work within 10 s.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
 		port: {
@@ -32,7 +32,7 @@ const serve = command({
 		bounceSmtp: {
 			kind: 'text',
 			placeholder: 'HOST:PORT',
-			summary: 'accept bounces by SMTP there, for the domain of bounce_address',
+			summary: 'accept bounces by SMTP here, for the domain of bounce_address',
 		},
 		trustProxy: { kind: 'flag', summary: 'take the client address from a proxy (X-Forwarded-For)' },
 		...workOptions,

@@ -37,7 +37,7 @@ const columns: Columns<Arrived> = [
 
 const sink = command({
 	name: 'sink',
-	summary: 'run a local mail server that shows what arrives',
+	summary: 'run a local mail server that shows the mail it receives',
 	description:
 		'Accepts mail from any sender to any recipient with any login, and delivers none. --refuse answers 550 ' +
 		'5.1.1 and --defer 451 4.3.0; such mails do not count. It has no TLS: with a login, use ' +
@@ -58,8 +58,8 @@ const sink = command({
 			placeholder: 'ADDRESS',
 			summary: 'defer mail to this address or @DOMAIN',
 		},
-		count: { kind: 'integer', min: 1, summary: 'end with 0 after so many mails' },
-		wait: { kind: 'duration', summary: 'end after so long, with 12 if fewer than --count (1) came' },
+		count: { kind: 'integer', min: 1, summary: 'end with 0 after this many mails' },
+		wait: { kind: 'duration', summary: 'end after this time, with 12 if fewer than --count (1) arrived' },
 	},
 	examples: [
 		'mailctl sink',

@@ -92,7 +92,7 @@ const find = command({
 	summary: 'find an address in all lists',
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	columns: foundColumns,
-	output: 'an array of subscribers, one for each list the address is in',
+	output: 'an array of subscribers, one for each list that has the address',
 	examples: ['mailctl subscribers find ann@example.com'],
 	run: async (cx, { args }) => {
 		const api = await cx.api();

@@ -38,8 +38,8 @@ const list = command({
 	aliases: ['ls'],
 	summary: 'list suppressed addresses',
 	description:
-		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. An ' +
-		'UNSUBSCRIBED with a LIST applies to that list, every other suppression to all lists. Expired ones are not shown.',
+		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. ' +
+		'UNSUBSCRIBED with a LIST applies to that list, every other suppression to all lists. Leaves out expired suppressions.',
 	options: {
 		...filterOptions,
 		sort: listOptions.sort,
@@ -104,7 +104,7 @@ const add = command({
 	},
 	columns: suppressionColumns,
 	writes: true,
-	output: 'the suppression; an array of them when several are added',
+	output: 'the suppression; an array for several addresses',
 	exits: [5, 9],
 	examples: [
 		'mailctl suppressions add ann@example.com',
@@ -214,7 +214,7 @@ const exportCommand = command({
 	name: 'export',
 	summary: 'export suppressions to a file or standard output',
 	description:
-		'The file imports again to the same suppressions; expired ones are left out. An existing file is replaced only with ' +
+		'Importing the file gives the same suppressions; expired ones are left out. An existing file is replaced only with ' +
 		'--force. With --safe-csv the file is for spreadsheets, not for importing.',
 	args: [exportArg],
 	options: { ...filterOptions, ...exportOptions },

@@ -230,7 +230,7 @@ const pull = command({
 	summary: 'write templates to a directory',
 	description: `${aboutFolders} Files that differ are replaced after a question, or with --force.`,
 	args: [directoryArg, namesArg],
-	options: { force: { kind: 'flag', summary: 'replace files that differ without asking' } },
+	options: { force: { kind: 'flag', summary: 'replace changed files without asking' } },
 	examples: ['mailctl templates pull mails', 'mailctl templates pull mails Welcome --force'],
 	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged',
 	exits: [3, 74],

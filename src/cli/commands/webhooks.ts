@@ -34,7 +34,7 @@ import {
 
 const allColumns = [...columns, stateColumn(new Set())];
 const stateNote =
-	'A webhook whose target answered 410 is stopped, as the STATE in -o wide and -o csv shows. "webhooks replay" starts it ' +
+	'A webhook stops when its target answers 410; STATE in -o wide and -o csv shows this. "webhooks replay" starts it ' +
 	'again.';
 
 const showSecrets = { kind: 'flag', summary: 'show passwords and secrets in URLs' } as const;
@@ -46,7 +46,7 @@ const list = command({
 	description: stateNote,
 	options: { showSecrets },
 	examples: ['mailctl webhooks list'],
-	output: 'an array of webhooks, passwords null, those in a URL `********`',
+	output: 'an array of webhooks; passwords are null, passwords in a URL `********`',
 	columns: allColumns,
 	async run(cx, { options }) {
 		const api = await cx.api();
@@ -65,7 +65,7 @@ const get = command({
 	args: [hookArg],
 	options: { showSecrets },
 	examples: ['mailctl webhooks get 3'],
-	output: 'the webhook, its password null, one in its URL `********`',
+	output: 'the webhook; its password is null, a password in its URL `********`',
 	exits: [3],
 	columns: allColumns,
 	async run(cx, { args, options }) {
@@ -128,7 +128,7 @@ const update = command({
 		url: { kind: 'text', summary: 'change the URL' },
 		type: { kind: 'choice', choices: webhookTypes, summary: 'change the event' },
 		...authOptions,
-		replace: { kind: 'flag', summary: 'send PUT: values not given return to their defaults' },
+		replace: { kind: 'flag', summary: 'send PUT: missing values return to their defaults' },
 	},
 	changes: ['url', 'type', 'login', 'passwordFile', 'passwordStdin', 'auth'],
 	examples: ['mailctl webhooks update 3 --url https://hooks.example.com/v2'],
@@ -161,7 +161,7 @@ const deletion = command({
 	name: 'delete',
 	aliases: ['rm'],
 	summary: 'delete webhooks',
-	description: 'Notifications that wait for them are not sent.',
+	description: 'Their waiting notifications are not sent.',
 	args: [{ ...hookArg, summary: 'ids of webhooks', many: true }],
 	examples: ['mailctl webhooks delete 3 --yes'],
 	columns: answer('deleted'),
@@ -217,8 +217,8 @@ const secret = command({
 	name: 'secret',
 	summary: 'show the secret that signs notifications, or make a new one',
 	description:
-		'Notifications are signed by Standard Webhooks, with one secret for all webhooks. After --rotate the old secret signs ' +
-		'too for 24 hours: give every receiver the new one in that time.',
+		'One secret signs the notifications of all webhooks (Standard Webhooks). After --rotate the old secret also signs ' +
+		'for 24 hours: give every receiver the new secret in that time.',
 	args: [{ name: 'id', summary: 'the id of a webhook; any of them has this secret', optional: true }],
 	options: { rotate: { kind: 'flag', summary: 'make a new secret' } },
 	examples: ['mailctl webhooks secret -o name', 'mailctl webhooks secret --rotate'],

@@ -31,7 +31,7 @@ export const command = describe({
 	options: { all: { kind: 'flag', summary: 'show messages of any age, with their history' } },
 	createsDatabase: false,
 	output:
-		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (older messages of all people), "messages"}; what the service does not tell is null',
+		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (older messages of all people), "messages"}; values that the service does not have are null',
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {

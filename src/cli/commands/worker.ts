@@ -16,7 +16,7 @@ export const workOptions = {
 	rate: {
 		kind: 'text',
 		placeholder: 'N/s',
-		summary: 'send at most so many messages, such as 10/s, 600/m or 100/h',
+		summary: 'send at most this many messages, such as 10/s, 600/m or 100/h',
 	},
 } as const;
 

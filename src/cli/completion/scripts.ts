@@ -114,10 +114,10 @@ Register-ArgumentCompleter -Native -CommandName mailctl -ScriptBlock {
 
 export const scripts: Readonly<Record<Shell, { text: string; load: string }>> = {
 	bash: { text: bash, load: 'Put this into ~/.bashrc:\n\n  source <(mailctl completion bash)' },
-	zsh: { text: zsh, load: 'Put this into ~/.zshrc, behind compinit:\n\n  source <(mailctl completion zsh)' },
+	zsh: { text: zsh, load: 'Put this into ~/.zshrc, after compinit:\n\n  source <(mailctl completion zsh)' },
 	fish: {
 		text: fish,
-		load: 'Call this once:\n\n  mailctl completion fish > ~/.config/fish/completions/mailctl.fish',
+		load: 'Run this once:\n\n  mailctl completion fish > ~/.config/fish/completions/mailctl.fish',
 	},
 	powershell: {
 		text: powershell,

@@ -40,8 +40,8 @@ function environment(): string {
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
 		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
 		'',
-		'The target is a database (--db), a service (--base-url) or a profile. The one on the highest level wins as a',
-		'whole; two on one level are an error. An empty variable counts as unset.',
+		'The target is a database (--db), a service (--base-url) or a profile. The target on the highest level wins as',
+		'a whole; two targets on one level are an error. An empty variable counts as unset.',
 		'',
 		'mailctl login stores a token for one origin, apart from the configuration. It is never sent to another origin.',
 		'',
@@ -55,21 +55,20 @@ A mail server can refuse a message at once, or send it back later: a bounce.
              such user". The message is bounced. Its address is suppressed
              (HARDBOUNCED) and gets no mail. Its subscribers are inactive in
              all lists
-  sender     the sender is refused: relaying, block lists, authentication. The
-             message is deferred and nothing is counted. Five in a row pause
-             the queue
-  soft       any other refusal. The message is failed, and the address stays.
-             Five messages in a row over a week or more suppress it for bulk
-             mail (SOFTBOUNCED)
+  sender     the server refuses the sender: relaying, block lists,
+             authentication. The message is deferred, and nothing counts
+             against the address. Five in a row pause the queue
+  soft       any other refusal. The message is failed, and the address stays
+             active. Five messages in a row over a week or more suppress it for
+             bulk mail (SOFTBOUNCED)
   complaint  an abuse report (ARF). The address is suppressed (COMPLAINED) and
              gets no mail
 
-The same table classifies replies and returned mails. Words about rate, volume,
-reputation, policy or size make an address code soft. So does a report that is
-matched only by its Message-ID while bounces return to signed return paths. An
-address that only the returned message names changes nothing.
-mailctl engine bounces explain FILE shows what a mail means, and which rule
-applied.
+The same rules apply to replies and to returned mails. An address code is soft
+if the text is about rate, volume, reputation, policy or size. It is also soft
+if only the Message-ID matches, although return paths are signed. An address
+that only the returned message names is ignored. To see the rule that applies
+to a mail, run mailctl engine bounces explain FILE.
 
 Each message gets a signed return path (VERP), bounces+TOKEN@example.com, so
 that its bounce can be matched. Use a domain that gets no other mail:
@@ -111,13 +110,13 @@ There are three ways to ingest bounces.
 
      mailctl engine bounces ingest ~/Maildir
 
-Each bounce is counted once, whichever way it comes. mailctl messages get ID
-shows the reports of a message, mailctl suppressions list the suppressed
-addresses; mailctl suppressions remove ADDRESS lifts a suppression.
+mailctl counts each bounce once. mailctl messages get ID shows the bounce
+reports of a message, mailctl suppressions list shows the suppressed addresses,
+and mailctl suppressions remove ADDRESS lifts a suppression.
 `;
 
 const notifications = `
-A webhook is a URL that is called when something happens to a message:
+A webhook is a URL that mailctl calls when an event happens to a message:
 
   mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED
 
@@ -129,38 +128,38 @@ HARDBOUNCED and SOFTBOUNCED; a webhook has one type. A call is a POST of JSON:
    "data": {"url", "ip", "user_agent", "machine", "smtp_code", "diagnostic"}}
 
 Signature: the headers webhook-id, webhook-timestamp and webhook-signature
-follow Standard Webhooks. One secret (whsec_…) signs for the whole database.
-mailctl webhooks secret -o name prints it, --rotate makes a new one. The old
-secret signs as well for 24 hours, or until the next rotation. A webhook with a
-login also sends basic authentication.
+follow Standard Webhooks. One secret (whsec_…) signs the calls of all webhooks.
+mailctl webhooks secret -o name prints it, and --rotate creates a new secret.
+The old secret also signs for 24 hours, or until the next rotation. A call to a
+webhook with a login has basic authentication.
 
-Schedule: 2xx is success. Any other answer, including a redirect, is retried: at
-once, then after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours. Each try
-lasts up to 15 s. All tries have the same webhook-id, so a receiver can
-recognize repeats. 410 stops the webhook until it is changed or replayed.
+Schedule: 2xx is success. After any other answer, including a redirect, mailctl
+retries the call after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours. An
+attempt lasts up to 15 s. All attempts have the same webhook-id, so a receiver
+can recognize repeats. 410 stops the webhook until you change or replay it.
 
-mailctl serve and mailctl worker send the calls. Their results are kept for 30
-days, and calls can be replayed:
+mailctl serve and mailctl worker send the calls. mailctl keeps the results for
+30 days, and can replay calls:
 
   mailctl webhooks deliveries 3 --state failed
   mailctl webhooks replay 3 --failed
 
-To test a webhook, run mailctl webhooks test 3. Addresses of this machine and of
-private networks are refused unless mailctl engine settings set
+To test a webhook, run mailctl webhooks test 3. mailctl refuses addresses of
+this machine and of private networks, unless you run mailctl engine settings set
 allow_private_webhooks true.
 
 In CI, listen creates a temporary webhook, checks the signature, prints the
-first notification and ends. It exits with 12 if none arrives:
+first notification and ends. It exits with 12 if no notification arrives:
 
   mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json
 `;
 
 const states = `
-The states of a message, as mailctl messages list shows them. Bounced, failed,
-uncertain and canceled are final. So is sent, unless a bounce comes back.
+mailctl messages list shows the state of each message. Bounced, failed,
+uncertain and canceled are final. Sent is final unless a bounce arrives.
 
   staged     part of a campaign that is not released: mailctl campaigns resume
-             NAME continues, mailctl campaigns cancel NAME drops it
+             NAME continues it, mailctl campaigns cancel NAME cancels it
   queued     waits for mailctl worker or mailctl serve; mailctl engine queue
              stats shows what delays it
   leased     a worker is sending it; if the worker dies, it returns to the queue
@@ -171,17 +170,18 @@ uncertain and canceled are final. So is sent, unless a bounce comes back.
   bounced    the address is invalid (5.1.1 and similar). It is suppressed, and
              its subscribers are inactive
   failed     refused for another reason, deferred for 4 days, too large with its
-             values, or a worker ended three times while sending it. The address
-             stays: fix the cause and send it again
-  uncertain  handed over, but the answer was lost. It may have arrived. It is
-             sent again only by mailctl messages retry ID, and may then arrive
-             twice
+             values, or a worker crashed three times while sending it. The
+             address stays active: fix the cause and send the message again
+  uncertain  the message was handed over, but the answer was lost. It may have
+             arrived. Only mailctl messages retry ID sends it again, and it may
+             then arrive twice
   canceled   not sent: canceled by a command, or its address was suppressed, or
              its subscriber was inactive or deleted
 
-mailctl messages get ID shows every attempt, reported bounces, limits that hold
-it back, and as LAST REPLY why it was not sent. mailctl messages list --status
-deferred lists one state. Staged, queued and deferred messages can be canceled.
+mailctl messages get ID shows every attempt, reported bounces, limits that delay
+the message, and as LAST REPLY the reason why it was not sent. mailctl messages
+list --status deferred lists one state. mailctl messages cancel ID cancels a
+staged, queued or deferred message.
 `;
 
 const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environment'>, string>> = {
@@ -190,11 +190,11 @@ const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environm
 	notifications,
 	output: `
 stdout has data only. Progress, hints, prompts, warnings and errors go to stderr. With -o json or ndjson stderr
-is JSON too, an object a line: {"error": {…}}, {"warning": "…"}, {"note": "…"}, {"hint": "…"}, {"progress": "…"},
-and {"trace": "…"} with --debug. The "hint" of an error says what to do. -q prints errors and warnings only.
+is JSON too, one object a line: {"error": {…}}, {"warning": "…"}, {"note": "…"}, {"hint": "…"}, {"progress": "…"},
+and {"trace": "…"} with --debug. The "hint" of an error names the fix. -q prints errors and warnings only.
 
   table     the default on a terminal: 50 rows, shortened to its width, or cards if it is too narrow
-  wide      the same with all columns
+  wide      a table with all columns
   tsv       the default in a pipe: all rows, nothing shortened, no header
   csv       all columns with a header of keys, RFC 4180, exact
   json      one document, all pages, exactly the objects of the service
@@ -202,7 +202,7 @@ and {"trace": "…"} with --debug. The "hint" of an error says what to do. -q pr
   markdown  a table for a page or a ticket
   name      one name a line, for xargs
 
---fields a,b chooses the columns and their order, or the keys of JSON. -q prints only the id after a create.
+--fields a,b selects the columns and their order, or the keys of JSON. -q prints only the id after a create.
 --exit-empty exits with 8 if a list is empty.
 
 Characters that could move the cursor, or hide or reorder text, are escaped in table, wide, tsv, markdown and name
@@ -221,26 +221,28 @@ A campaign is refused if a variable has no value, unless --no-strict-vars is giv
 
 Preview. --preview text|html, --eml FILE and --dry-run show the finished message without sending it. It has no pixel
 and no tracked links. On a server https://deployment.invalid/… replaces links that the server signs. Other services
-make their messages themselves: --dry-run shows the request, and --preview and --eml are refused.
+compose messages themselves: --dry-run shows the request, and --preview and --eml are refused.
 
 Attachments. --attach FILE attaches files, 20 MiB in all. <img src="cid:logo.png"> in the HTML shows that image.
 
 Campaigns. --list, --csv and --batch stage and check all recipients, then release them at once. A terminal shows the
-count and asks; a script gives --yes --expect-count N, and another count releases nothing. Findings are listed by line
-and release nothing; --skip-invalid leaves those rows out. --list is bulk mail: it has unsubscribe links and skips
-suppressed addresses (--transactional sends it without). --csv is bulk mail with --bulk. A line of --batch is a send
-request in JSON. Nobody gets the same message twice in a campaign. --results FILE writes the outcome of each row.
+count and asks; a script gives --yes --expect-count N, and another count releases nothing. A row with a problem stops
+the campaign, and the command lists such rows; --skip-invalid leaves them out. --list is bulk mail: it has unsubscribe
+links (--transactional leaves them out) and skips suppressed addresses. --csv is bulk mail with --bulk. A line of
+--batch is a send request in JSON. Nobody gets the same message twice in a campaign. --results FILE writes the outcome
+of each row.
 
 A campaign has a name (--campaign, or subject and day) and a UUID. After a crash, mailctl campaigns resume continues; it
-reads only rows that were not staged, from the same file, or with --source - from the same pipe. The same mail to the
-same rows is asked about, or refused in a script (exit 2), while it is unfinished and for 24 hours after its release:
-resume it, or give --again.
+reads only rows that were not staged, from the same file, or with --source - from the same pipe. If the same mail to
+the same rows is unfinished, or was released within 24 hours, a terminal asks and a script exits with 2: resume that
+campaign, or give --again.
 
 Delivery. On a local database the command sends and waits; --no-wait leaves the messages to mailctl worker. On a mailctl
-server it waits for the server. Exit 13: no clear answer came, so the send may have happened. Exit 14: all is accepted
-and queued, do not repeat it. A message that the mail server defers is exit 0, and a worker retries it. Exit 9: nobody
-gets the mail, because all are suppressed or canceled. A crash repeats at most the messages being sent, with the same
-Message-ID. A message handed over without an answer is uncertain: only mailctl messages retry sends it again.
+server it waits for the server. Exit 13: the send may have happened, because the answer was lost. Exit 14: all messages
+are accepted and queued, so do not repeat the command. If the mail server defers a message, the command exits with 0,
+and a worker retries. Exit 9: nobody gets the mail, because all are suppressed or canceled. A crash repeats at most the
+messages in transit, with the same Message-ID. A message handed over without an answer is uncertain: only mailctl
+messages retry sends it again.
 
 Settings. mailctl engine dkim add --domain example.com signs the mail of a domain. Limits apply to all processes
 together: mailctl engine settings set send_limit 100/m, sender_domain_limits example.com=100/h, recipient_domain_limits
@@ -249,25 +251,24 @@ together: mailctl engine settings set send_limit 100/m, sender_domain_limits exa
 	importing: `
 mailctl subscribers import people.csv --list 12
 
-It reads CSV, TSV and NDJSON from a file, standard input (-) or a pipe. It finds the encoding, the delimiter and the
-line ends, or options set them. A column of addresses is required ("email", "E-Mail-Adresse" and the like). The columns
-"name" and "is_active" and all fields are known; --map 'Contact=email' names others. --dry-run reads the whole file,
-shows what the import would do, and ends with 0 even if rows would be rejected.
+It reads CSV, TSV and NDJSON from a file, standard input (-) or a pipe. It detects encoding, delimiter and line ends;
+options set them. A column of addresses is required ("email", "E-Mail-Adresse" and similar). The import knows "name",
+"is_active" and all fields; --map 'Contact=email' maps other columns. --dry-run reads the whole file, shows what the
+import would do, and exits with 0 even if rows would be rejected.
 
-A column that says who may get mail (Status, Opted out, UNSUB_TIME …) must be mapped: --map Status=state reads it, and
---state-words 'blocked=unsubscribed,ok=active' explains words that it does not know. The states are active, unsubscribed,
-bounced, complained and unconfirmed. A disable_reason makes a subscriber inactive; UNSUBSCRIBED, HARDBOUNCED and
-COMPLAINED also suppress the address, with every --on-conflict.
+Map a column that says who may get mail (Status, Opted out, UNSUB_TIME …): --map Status=state reads it, and
+--state-words 'blocked=unsubscribed,ok=active' explains other words. The states are active, unsubscribed, bounced,
+complained and unconfirmed. A disable_reason makes a subscriber inactive; UNSUBSCRIBED, HARDBOUNCED and COMPLAINED also
+suppress the address, with every --on-conflict.
 
   rows read = created + updated + unchanged + duplicate + rejected
 
-A rejected row goes to the rejects file with its line, a code and the reason. So does a row that repeats an address: the
-first one counts. Correct the rejects file and import it as it is, with the same --map: its duplicates and columns after
-_error are left out. For rows that had too few or too many cells, empty _code as well. A rejects file is never
-overwritten: the next one is people.csv.rejects-2.csv.
+The rejects file gets each rejected row with its line, a code and the reason, and each row that repeats an address (the
+first row counts). Correct it and import it with the same --map: the import leaves out its duplicates and the columns
+after _error. For rows that had too few or too many cells, also empty _code. A rejects file is never overwritten: the
+next one is people.csv.rejects-2.csv.
 
 An import keeps inactive subscribers inactive, unless --reactivate is given. An empty cell keeps the stored value.
-An import that stopped, even by a crash, continues with the same command and --resume. Its totals and --max-errors count
-all runs.
+After a crash or Ctrl-C, continue with the same command and --resume. The totals and --max-errors count all runs.
 `,
 };

@@ -16,7 +16,7 @@ export const backup = command({
 	summary: 'copy the database to a file while it is in use',
 	description:
 		'Works beside `serve` and `worker`. The file appears only when it is complete and every page was ' +
-		'checked. Its owner alone can read it: it holds addresses, and secrets unless `engine secrets wrap` ' +
+		'checked. Only its owner can read it: it holds addresses, and secrets unless `engine secrets wrap` ' +
 		'encrypted them.',
 	args: [{ name: 'file', summary: 'the file to write', ask: 'File to write:' }],
 	options: { force: { kind: 'flag', summary: 'replace an existing file' } },
@@ -74,8 +74,8 @@ export const restore = command({
 	name: 'restore',
 	summary: 'replace the database with a backup',
 	description:
-		'Checks the backup, and keeps the old database as FILE.db.before-restore-TIME. It must not be in use. ' +
-		'The queue of the restored database is paused: cancel messages that were sent after the backup, then run ' +
+		'Checks the backup, and keeps the old database as FILE.db.before-restore-TIME. Stop all processes that ' +
+		'use it. The queue of the restored database is paused: cancel messages that were sent after the backup, then run ' +
 		'`engine queue resume`. Encrypted secrets need their key (MAILCTL_KEY_FILE).',
 	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
 	writes: true,

@@ -157,7 +157,7 @@ const explainColumns: Columns<Report> = ['kind', 'recipients', 'returned', 'plac
 
 const explain = command({
 	name: 'explain',
-	summary: 'show how a returned mail is understood',
+	summary: 'explain a returned mail',
 	description:
 		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that decided. It knows ' +
 		'delivery status notifications, feedback reports, automatic answers, Amazon SES and the texts of other ' +
@@ -165,7 +165,7 @@ const explain = command({
 	needsNoDatabase: true,
 	args: [{ name: 'file', summary: 'a mail, an mbox, or - for standard input', of: 'file', ask: 'File:' }],
 	output:
-		'{"kind": "bounce" | "delivery_notice", "reporting_mta", "envelope_id", "recipients": [{"address", "original_address", "action", "status", "reply_code", "diagnostic", "remote_mta", "hard", "why", "form", "place": {"part", "type", "line"}}], "returned": {"message_id", "subject", "to", "x_headers", "place"}}, {"kind": "complaint" | "feedback", "feedback_type", "recipients": [addresses], "user_agent", "envelope_id", "returned", "place"}, {"kind": "auto_reply", "why", "place"} or {"kind": "not_a_report", "why"}; of an mbox an array of these',
+		'{"kind": "bounce" | "delivery_notice", "reporting_mta", "envelope_id", "recipients": [{"address", "original_address", "action", "status", "reply_code", "diagnostic", "remote_mta", "hard", "why", "form", "place": {"part", "type", "line"}}], "returned": {"message_id", "subject", "to", "x_headers", "place"}}, {"kind": "complaint" | "feedback", "feedback_type", "recipients": [addresses], "user_agent", "envelope_id", "returned", "place"}, {"kind": "auto_reply", "why", "place"} or {"kind": "not_a_report", "why"}; for an mbox an array of these',
 	examples: [
 		'mailctl engine bounces explain bounce.eml',
 		'mailctl engine bounces explain bounce.eml -o json',
@@ -182,7 +182,7 @@ const explain = command({
 
 export const bounces: CommandGroup = {
 	name: 'bounces',
-	summary: 'read mails that came back',
+	summary: 'read returned mails',
 	examples: ['mailctl engine bounces ingest bounce.eml', 'mailctl engine bounces explain bounce.eml'],
 	commands: [ingest, explain],
 };

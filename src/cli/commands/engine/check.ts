@@ -22,7 +22,7 @@ export const check = command({
 	createsDatabase: false,
 	columns: answer('database', 'orphans', 'lists', 'figures', 'campaigns', 'repaired'),
 	output:
-		'{"database", "orphans": [texts], "lists": [{"list_id", "name", "active", "inactive"}], "figures", "campaigns": [names], "repaired"}; of each counter what is "kept" and "counted", "figures" the number of wrong ones',
+		'{"database", "orphans": [texts], "lists": [{"list_id", "name", "active", "inactive"}], "figures", "campaigns": [names], "repaired"}; each counter has "kept" and "counted"; "figures" is the number of wrong figures',
 	exits: [11, 74],
 	examples: ['mailctl engine check', 'mailctl engine check --repair -o json'],
 	run: async (cx, { options: { repair } }): Promise<ExitCode> => {

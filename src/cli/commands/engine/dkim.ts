@@ -25,7 +25,7 @@ const domain = {
 	placeholder: 'domain',
 	required: true,
 	ask: 'Domain of the senders:',
-	summary: 'sign mail of this domain of the From address',
+	summary: 'sign mail whose From address has this domain',
 } as const;
 const selector = {
 	kind: 'text',

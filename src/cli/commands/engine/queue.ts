@@ -14,7 +14,7 @@ import { watched, watchOption } from '../../verbs/watching.js';
 
 const stats = command({
 	name: 'stats',
-	summary: 'show what waits, since when, and why',
+	summary: 'show waiting messages, and why they wait',
 	description:
 		'Shows why nothing is sent, due messages and those that limits delay, workers, domains that defer mail, ' +
 		'limits with their next and last time, and the most frequent replies of seven days. Limits of --rate are ' +
@@ -46,7 +46,7 @@ const pause = command({
 
 const resume = command({
 	name: 'resume',
-	summary: 'send again, and try the mail server at once',
+	summary: 'resume sending, and try the mail server at once',
 	writes: true,
 	columns: answer('resumed'),
 	output: '{"resumed": true}, or false if the queue was not paused',

@@ -33,9 +33,9 @@ const wrap = command({
 	name: 'wrap',
 	summary: 'encrypt all secrets with the first key',
 	description:
-		'Stop `serve` and `worker` first, and start them with the key. Later secrets are encrypted by ' +
-		'themselves. To change the key, put the new one above the old one in its file and run this again; then ' +
-		'remove the old one. Older backups keep what they held.',
+		'Stop `serve` and `worker` first, and start them with the key. New secrets are then ' +
+		'encrypted too. To change the key, put the new key above the old key in its file and run this again; then ' +
+		'remove the old key. Older backups do not change.',
 	writes: true,
 	columns,
 	output: 'as `engine secrets status`',
@@ -58,8 +58,8 @@ const unwrap = command({
 	name: 'unwrap',
 	summary: 'store all secrets without encryption',
 	description:
-		'Stop `serve` and `worker` first, and start them without the key: with it, later secrets are encrypted ' +
-		'again.',
+		'Stop `serve` and `worker` first, and start them without the key; otherwise new secrets are ' +
+		'encrypted again.',
 	writes: true,
 	severity: 'mild',
 	columns,

@@ -50,7 +50,7 @@ export const status = command({
 	description:
 		'`webhooks_stopped` are webhooks whose target answered 410: `webhooks update` or `webhooks replay` ' +
 		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
-		'what the next deletion frees, or what 400 days would.',
+		'the space that the next deletion frees, or that 400 days would free.',
 	columns,
 	output:
 		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',

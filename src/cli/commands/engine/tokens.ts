@@ -48,7 +48,7 @@ const create = command({
 			ask: 'Name of the token:',
 			summary: 'name the token after its user or program',
 		},
-		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow this (admin)' },
+		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow this scope (admin)' },
 	},
 	writes: true,
 	columns: createColumns,
@@ -81,7 +81,7 @@ const maxNameLength = 64;
 const revoke = command({
 	name: 'revoke',
 	aliases: ['rm', 'delete'],
-	summary: 'refuse a token from now on',
+	summary: 'revoke a token at once',
 	args: [{ name: 'name', summary: 'the name of the token', of: 'token', ask: 'Which token:' }],
 	writes: true,
 	severity: 'mild',

@@ -34,7 +34,7 @@ type RateName = keyof typeof baseOf;
 const rateNames = Object.keys(baseOf) as RateName[];
 
 const output =
-	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each after the first, less the first; rates are percentages, their differences points';
+	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each minus the first; rates are percentages, their differences percentage points';
 
 export const campaignsCompare = command({
 	name: 'compare',
@@ -51,7 +51,7 @@ export const campaignsCompare = command({
 
 export const reportCompare = command({
 	name: 'compare',
-	summary: 'compare the last days with those before them',
+	summary: 'compare the last days with the days before',
 	options: {
 		last: {
 			kind: 'text',

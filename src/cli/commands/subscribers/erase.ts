@@ -13,9 +13,9 @@ export const subscriberErase = command({
 	name: 'erase',
 	summary: 'erase a person for good, in all lists and messages',
 	description:
-		'Deletes the subscribers and suppressions of an address, empties its messages (figures stay), and cancels those not ' +
-		'sent yet. A keyed hash remains: the address cannot be added or imported, and gets no bulk mail, until --lift. ' +
-		'Backups, rejects files and mail logs are not changed.',
+		'Deletes the subscribers and suppressions of an address, empties its messages (figures stay), and cancels unsent ' +
+		'ones. A keyed hash remains: until --lift the address cannot be added or imported, and gets no bulk mail. ' +
+		'Backups, rejects files and mail logs do not change.',
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { lift: { kind: 'flag', summary: 'allow the address again; erased data does not return' } },
 	writes: true,

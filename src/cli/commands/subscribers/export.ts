@@ -21,8 +21,8 @@ export const subscriberExport = command({
 	name: 'export',
 	summary: 'export subscribers to a file or standard output',
 	description:
-		'The file has email, name, is_active, disable_reason, the fields, and meta for values that a cell cannot hold, and ' +
-		'imports again to the same subscribers. --fields names other columns. An existing file is replaced only with ' +
+		'The file has email, name, is_active, disable_reason, the fields, and meta for values that a cell cannot hold. ' +
+		'Importing it gives the same subscribers. --fields names other columns. An existing file is replaced only with ' +
 		'--force. With --safe-csv the file is for spreadsheets, not for importing.',
 	args: [exportArg],
 	options: {

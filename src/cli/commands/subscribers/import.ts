@@ -27,7 +27,7 @@ export const importOptions = {
 	stateWords: {
 		kind: 'list',
 		placeholder: 'W=STATE',
-		summary: 'name the words of a column that is mapped to state',
+		summary: 'explain words of a column that is mapped to state',
 	},
 	onConflict: {
 		kind: 'choice',

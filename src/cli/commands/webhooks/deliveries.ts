@@ -69,7 +69,7 @@ export const deliveries = command({
 		'mailctl webhooks deliveries 3 --state failed',
 		'mailctl webhooks deliveries 3 --since 7d -o wide',
 	],
-	output: 'an array of deliveries; one delivery when it is named',
+	output: 'an array of deliveries; with an id the delivery',
 	exits: [3],
 	columns,
 	async run(cx, { args, options }) {
@@ -97,14 +97,14 @@ export const replay = command({
 	name: 'replay',
 	summary: 'send notifications again',
 	description:
-		'Deliveries keep their ids, so that a receiver knows them, and start their schedule of retries again. A named delivery ' +
+		'Deliveries keep their ids, so that a receiver recognizes them, and start their schedule of retries again. A named delivery ' +
 		'that waits for its next attempt is due at once. "serve" or "worker" sends them. A stopped webhook starts again.',
 	args: [hookArg, { name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true }],
 	options: {
 		failed: { kind: 'flag', summary: 'replay all that failed or were stopped' },
 		since: {
 			kind: 'date',
-			summary: 'replay all created since this day; with --failed, the failed ones',
+			summary: 'replay all created since this day; with --failed, only failed ones',
 		},
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
